@@ -102,7 +102,16 @@ impl Calendar {
     ) -> u32 {
         let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         let id = events.keys().next_back().map_or(1, |last| last + 1);
-        events.insert(id, Event { title, start_time, minutes: duration_minutes, place, guests });
+        events.insert(
+            id,
+            Event {
+                title,
+                start_time,
+                minutes: duration_minutes,
+                place,
+                guests,
+            },
+        );
         id
     }
 
@@ -114,18 +123,28 @@ impl Calendar {
         id: u32,
     ) -> Result<Event, ToolError> {
         let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        events.remove(&id).ok_or_else(|| ToolError::permanent(format!("no event has the number {id}; list the events")))
+        events.remove(&id).ok_or_else(|| {
+            ToolError::permanent(format!("no event has the number {id}; list the events"))
+        })
     }
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:7411".to_owned()).parse::<SocketAddr>()?;
+    let address = std::env::args()
+        .nth(1)
+        .unwrap_or_else(|| "127.0.0.1:7411".to_owned())
+        .parse::<SocketAddr>()?;
     let tools = ToolContext::builder().with(Calendar::default()).build()?;
-    let policy = Policy::text().max_calls(Some(10)).category_budget(Category::Retrieval, Some(5));
+    let policy = Policy::text()
+        .max_calls(Some(10))
+        .category_budget(Category::Retrieval, Some(5));
     let runtime = Runtime::builder(tools).policy(policy).build()?;
 
-    let bound = Inspector::new(&runtime).trace_process().bind(address).await?;
+    let bound = Inspector::new(&runtime)
+        .trace_process()
+        .bind(address)
+        .await?;
     println!("{}", bound.url()?);
     bound.serve().await?;
     Ok(())

@@ -8,14 +8,15 @@ use tool_adapters::mcp::{ChangeNotifier, Server, TaskSupport};
 use tool_core::call::{LogLevel, RawQuestion, SamplingRequest};
 use tool_core::tool::{Completion, CompletionRequest, PromptMessage};
 use tool_core::{
-    Content, FunctionTool, Progress, RawTool, RunContext, ToolContext, ToolDefinition, ToolError, UserData, prompt,
-    resource, tool, tool_type,
+    Content, FunctionTool, Progress, RawTool, RunContext, ToolContext, ToolDefinition, ToolError,
+    UserData, prompt, resource, tool, tool_type,
 };
 
 /// A red pixel as PNG.
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
 /// The guide of a tool, which is a skill.
-const GUIDE: &str = "# Regions\n\nAnswers with a region.\n\n## Watch Out\n\nA region is any text.\n";
+const GUIDE: &str =
+    "# Regions\n\nAnswers with a region.\n\n## Watch Out\n\nA region is any text.\n";
 /// A WAV without samples.
 const SILENCE: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA=";
 
@@ -38,13 +39,21 @@ fn test_audio_content() -> Content {
 }
 
 fn embedded(uri: &str, mime_type: &str, text: &str) -> Content {
-    Content::Resource { uri: uri.to_owned(), mime_type: Some(mime_type.to_owned()), text: Some(text.to_owned()) }
+    Content::Resource {
+        uri: uri.to_owned(),
+        mime_type: Some(mime_type.to_owned()),
+        text: Some(text.to_owned()),
+    }
 }
 
 /// Answer with a resource.
 #[tool]
 fn test_embedded_resource() -> Content {
-    embedded("test://embedded-resource", "text/plain", "This is an embedded resource content.")
+    embedded(
+        "test://embedded-resource",
+        "text/plain",
+        "This is an embedded resource content.",
+    )
 }
 
 /// Answer with parts of several kinds.
@@ -61,7 +70,9 @@ fn test_multiple_content_types() -> Vec<Content> {
 /// Fail.
 #[tool]
 fn test_error_handling() -> Result<(), ToolError> {
-    Err(ToolError::permanent("This tool intentionally returns an error for testing"))
+    Err(ToolError::permanent(
+        "This tool intentionally returns an error for testing",
+    ))
 }
 
 /// Tell how it goes, three times.
@@ -83,7 +94,11 @@ fn test_input_required_result_tampered_state() -> Content {
 /// Log three messages.
 #[tool]
 async fn test_tool_with_logging(ctx: &RunContext) -> Content {
-    for text in ["Tool execution started", "Tool processing data", "Tool execution completed"] {
+    for text in [
+        "Tool execution started",
+        "Tool processing data",
+        "Tool execution completed",
+    ] {
         ctx.log(LogLevel::Info, "conformance", text);
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -101,14 +116,18 @@ async fn test_logging_tool(ctx: &RunContext) -> Content {
 /// Ask the model of the client.
 #[tool]
 async fn test_sampling(ctx: &RunContext, prompt: String) -> Result<Content, ToolError> {
-    let answer = ctx.sample(SamplingRequest::new(prompt).max_tokens(100)).await?;
+    let answer = ctx
+        .sample(SamplingRequest::new(prompt).max_tokens(100))
+        .await?;
     Ok(Content::text(format!("LLM response: {}", answer.text())))
 }
 
 /// Ask the model, which not every client allows.
 #[tool]
 async fn test_missing_capability(ctx: &RunContext) -> Result<Content, ToolError> {
-    Ok(Content::text(ctx.sample(SamplingRequest::new("Hello?")).await?.text()))
+    Ok(Content::text(
+        ctx.sample(SamplingRequest::new("Hello?")).await?.text(),
+    ))
 }
 
 /// A user, as the suite asks for one.
@@ -131,7 +150,10 @@ async fn test_elicitation(ctx: &RunContext, message: String) -> Result<Content, 
 /// Ask the user on the stream of the answer.
 #[tool]
 async fn test_streaming_elicitation(ctx: &RunContext) -> Result<Content, ToolError> {
-    Ok(Content::text(format!("User response: {:?}", ctx.ask::<bool>("Go on?").await?)))
+    Ok(Content::text(format!(
+        "User response: {:?}",
+        ctx.ask::<bool>("Go on?").await?
+    )))
 }
 
 /// Ask with defaults for every kind of field.
@@ -176,7 +198,10 @@ async fn test_elicitation_sep1330_enums(ctx: &RunContext) -> Result<Content, Too
             "titledMulti": {"type": "array", "items": {"anyOf": titled}}
         }
     });
-    Ok(Content::text(format!("Elicitation completed: {:?}", ctx.ask_raw(RawQuestion::form("Choose.", form)).await?)))
+    Ok(Content::text(format!(
+        "Elicitation completed: {:?}",
+        ctx.ask_raw(RawQuestion::form("Choose.", form)).await?
+    )))
 }
 
 /// Answer after a while, for clients that lose their stream.
@@ -193,44 +218,73 @@ struct Named {
 }
 
 async fn ask_name(ctx: &RunContext, key: &str) -> Result<String, ToolError> {
-    Ok(ctx.ask::<Named>("What is your name?").named(key).await?.required()?.name)
+    Ok(ctx
+        .ask::<Named>("What is your name?")
+        .named(key)
+        .await?
+        .required()?
+        .name)
 }
 
 /// Ask for a name.
 #[tool]
 async fn test_input_required_result_elicitation(ctx: &RunContext) -> Result<Content, ToolError> {
-    Ok(Content::text(format!("Hello, {}!", ask_name(ctx, "user_name").await?)))
+    Ok(Content::text(format!(
+        "Hello, {}!",
+        ask_name(ctx, "user_name").await?
+    )))
 }
 
 /// Ask the model for a capital.
 #[tool]
 async fn test_input_required_result_sampling(ctx: &RunContext) -> Result<Content, ToolError> {
     let request = SamplingRequest::new("What is the capital of France?").max_tokens(100);
-    Ok(Content::text(ctx.sample(request).named("capital_question").await?.text()))
+    Ok(Content::text(
+        ctx.sample(request).named("capital_question").await?.text(),
+    ))
 }
 
 /// Ask for the client's roots.
 #[tool]
 async fn test_input_required_result_list_roots(ctx: &RunContext) -> Result<Content, ToolError> {
     let roots = ctx.roots().named("client_roots").await?;
-    Ok(Content::text(roots.iter().map(|root| root.uri.as_str()).collect::<Vec<_>>().join("\n")))
+    Ok(Content::text(
+        roots
+            .iter()
+            .map(|root| root.uri.as_str())
+            .collect::<Vec<_>>()
+            .join("\n"),
+    ))
 }
 
 /// Ask for a yes, and keep a state meanwhile.
 #[tool]
 async fn test_input_required_result_request_state(ctx: &RunContext) -> Result<Content, ToolError> {
-    let form = json!({"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]});
-    ctx.ask_raw(RawQuestion::form("Please confirm", form)).named("confirm").await?.required()?;
+    let form =
+        json!({"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]});
+    ctx.ask_raw(RawQuestion::form("Please confirm", form))
+        .named("confirm")
+        .await?
+        .required()?;
     Ok(Content::text("state-ok"))
 }
 
 /// Ask the user, the model and for the roots at once.
 #[tool]
-async fn test_input_required_result_multiple_inputs(ctx: &RunContext) -> Result<Content, ToolError> {
-    let greeting = ctx.sample(SamplingRequest::new("Generate a greeting").max_tokens(50)).named("greeting");
+async fn test_input_required_result_multiple_inputs(
+    ctx: &RunContext,
+) -> Result<Content, ToolError> {
+    let greeting = ctx
+        .sample(SamplingRequest::new("Generate a greeting").max_tokens(50))
+        .named("greeting");
     let roots = ctx.roots().named("client_roots");
     let (name, greeting, roots) = tokio::join!(ask_name(ctx, "user_name"), greeting, roots);
-    Ok(Content::text(format!("{} {}, of {} roots", greeting?.text(), name?, roots?.len())))
+    Ok(Content::text(format!(
+        "{} {}, of {} roots",
+        greeting?.text(),
+        name?,
+        roots?.len()
+    )))
 }
 
 /// Ask two questions, one after the other.
@@ -239,7 +293,10 @@ async fn test_input_required_result_multi_round(ctx: &RunContext) -> Result<Cont
     let name = ask_name(ctx, "step1").await?;
     let form = json!({"type": "object", "properties": {"color": {"type": "string"}}, "required": ["color"]});
     let color = ctx
-        .ask_raw(RawQuestion::form("Step 2: What is your favorite color?", form))
+        .ask_raw(RawQuestion::form(
+            "Step 2: What is your favorite color?",
+            form,
+        ))
         .named("step2")
         .await?
         .required()?;
@@ -249,8 +306,15 @@ async fn test_input_required_result_multi_round(ctx: &RunContext) -> Result<Cont
 /// Ask in the ways that the client allows.
 #[tool]
 async fn test_input_required_result_capabilities(ctx: &RunContext) -> Result<Content, ToolError> {
-    let (asked, sampled) = tokio::join!(ctx.ask::<bool>("Well?"), ctx.sample(SamplingRequest::new("Well?")));
-    Ok(Content::text(format!("asked: {}, sampled: {}", asked.is_ok(), sampled.is_ok())))
+    let (asked, sampled) = tokio::join!(
+        ctx.ask::<bool>("Well?"),
+        ctx.sample(SamplingRequest::new("Well?"))
+    );
+    Ok(Content::text(format!(
+        "asked: {}, sampled: {}",
+        asked.is_ok(),
+        sampled.is_ok()
+    )))
 }
 
 /// Greet.
@@ -285,7 +349,9 @@ async fn protocol_error_job() -> Result<(), ToolError> {
 async fn confirm_delete(ctx: &RunContext, filename: String) -> Result<Content, ToolError> {
     tokio::time::sleep(Duration::from_millis(50)).await;
     let form = json!({"type": "object", "properties": {"confirm": {"type": "boolean"}}});
-    ctx.ask_raw(RawQuestion::form(format!("Delete {filename}?"), form)).await?.required()?;
+    ctx.ask_raw(RawQuestion::form(format!("Delete {filename}?"), form))
+        .await?
+        .required()?;
     Ok(Content::text("deleted"))
 }
 
@@ -316,7 +382,9 @@ async fn test_tool_with_task(ctx: &RunContext) -> Result<Content, ToolError> {
 fn task_support(tool: &ToolDefinition) -> TaskSupport {
     match tool.name() {
         "failing_job" | "test_tool_with_task" => TaskSupport::Required,
-        "slow_compute" | "protocol_error_job" | "confirm_delete" | "multi_input" => TaskSupport::Optional,
+        "slow_compute" | "protocol_error_job" | "confirm_delete" | "multi_input" => {
+            TaskSupport::Optional
+        }
         _ => TaskSupport::Forbidden,
     }
 }
@@ -346,7 +414,11 @@ fn json_schema() -> FunctionTool {
         "else": {"required": ["email"]},
         "additionalProperties": false
     });
-    raw("json_schema_2020_12_tool", "Tool with JSON Schema 2020-12 features", parameters)
+    raw(
+        "json_schema_2020_12_tool",
+        "Tool with JSON Schema 2020-12 features",
+        parameters,
+    )
 }
 
 /// A parameter that HTTP clients repeat in a header.
@@ -356,7 +428,11 @@ fn header() -> FunctionTool {
         "properties": {"region": {"type": "string", "x-mcp-header": "Region"}},
         "required": ["region"]
     });
-    raw("test_custom_header", "Answer with the region that was asked for.", parameters)
+    raw(
+        "test_custom_header",
+        "Answer with the region that was asked for.",
+        parameters,
+    )
 }
 
 /// Tell the clients that the list of prompts has changed.
@@ -388,12 +464,19 @@ fn test_prompt_with_arguments(
 async fn test_input_required_result_prompt(ctx: &RunContext) -> Result<String, ToolError> {
     let form = json!({"type": "object", "properties": {"context": {"type": "string"}}, "required": ["context"]});
     let question = RawQuestion::form("What context should the prompt use?", form);
-    let answer = ctx.ask_raw(question).named("user_context").await?.required()?;
+    let answer = ctx
+        .ask_raw(question)
+        .named("user_context")
+        .await?
+        .required()?;
     Ok(format!("Use this context: {}", answer["context"]))
 }
 
 fn words(request: &CompletionRequest) -> Completion {
-    Completion::matching(&request.value, ["paris", "park", "party", "test", "testValue1"])
+    Completion::matching(
+        &request.value,
+        ["paris", "park", "party", "test", "testValue1"],
+    )
 }
 
 /// A prompt with a resource in it.
@@ -403,15 +486,25 @@ fn test_prompt_with_embedded_resource(
     #[arg(name = "resourceUri")]
     resource_uri: &str,
 ) -> Vec<PromptMessage> {
-    let content = embedded(resource_uri, "text/plain", "Embedded resource content for testing.");
-    vec![PromptMessage::user(content), PromptMessage::user("Please process the embedded resource above.")]
+    let content = embedded(
+        resource_uri,
+        "text/plain",
+        "Embedded resource content for testing.",
+    );
+    vec![
+        PromptMessage::user(content),
+        PromptMessage::user("Please process the embedded resource above."),
+    ]
 }
 
 /// A prompt with an image in it.
 #[prompt]
 fn test_prompt_with_image() -> Vec<PromptMessage> {
     let image = Content::image(PIXEL, "image/png");
-    vec![PromptMessage::user(image), PromptMessage::user("Please analyze the image above.")]
+    vec![
+        PromptMessage::user(image),
+        PromptMessage::user("Please analyze the image above."),
+    ]
 }
 
 /// A text.
@@ -442,34 +535,83 @@ fn raw(name: &str, description: &str, parameters: Value) -> FunctionTool {
     async fn echo(arguments: Value, _: &RunContext) -> Result<Value, ToolError> {
         Ok(arguments)
     }
-    let declared = RawTool { name: name.to_owned(), description: description.to_owned(), parameters };
+    let declared = RawTool {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        parameters,
+    };
     FunctionTool::raw(declared, echo).validate(true)
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let builder = ToolContext::builder().with(test_simple_text).with(test_image_content).with(test_audio_content);
-    let builder = builder.with(test_embedded_resource).with(test_multiple_content_types).with(test_error_handling);
-    let builder = builder.with(test_tool_with_progress).with(test_input_required_result_tampered_state);
-    let builder = builder.with(test_input_required_result_elicitation).with(json_schema()).with(header().guide(GUIDE));
-    let builder = builder.with_prompt(test_simple_prompt).with_prompt(test_prompt_with_arguments);
-    let builder = builder.with_prompt(test_prompt_with_embedded_resource).with_prompt(test_prompt_with_image);
+    let builder = ToolContext::builder()
+        .with(test_simple_text)
+        .with(test_image_content)
+        .with(test_audio_content);
+    let builder = builder
+        .with(test_embedded_resource)
+        .with(test_multiple_content_types)
+        .with(test_error_handling);
+    let builder = builder
+        .with(test_tool_with_progress)
+        .with(test_input_required_result_tampered_state);
+    let builder = builder
+        .with(test_input_required_result_elicitation)
+        .with(json_schema())
+        .with(header().guide(GUIDE));
+    let builder = builder
+        .with_prompt(test_simple_prompt)
+        .with_prompt(test_prompt_with_arguments);
+    let builder = builder
+        .with_prompt(test_prompt_with_embedded_resource)
+        .with_prompt(test_prompt_with_image);
     let builder = builder.with_prompt(test_input_required_result_prompt);
-    let builder = builder.with_resource(static_text).with_resource(static_binary).with_resource(template_data);
-    let builder = builder.with_resource(watched).with(test_trigger_prompt_change);
-    let builder = builder.with(test_tool_with_logging).with(test_logging_tool).with(test_sampling);
-    let builder = builder.with(test_missing_capability).with(test_elicitation).with(test_streaming_elicitation);
-    let builder = builder.with(test_elicitation_sep1034_defaults).with(test_elicitation_sep1330_enums);
-    let builder = builder.with(test_reconnection).with(test_input_required_result_sampling);
-    let builder = builder.with(test_input_required_result_list_roots).with(test_input_required_result_request_state);
+    let builder = builder
+        .with_resource(static_text)
+        .with_resource(static_binary)
+        .with_resource(template_data);
+    let builder = builder
+        .with_resource(watched)
+        .with(test_trigger_prompt_change);
+    let builder = builder
+        .with(test_tool_with_logging)
+        .with(test_logging_tool)
+        .with(test_sampling);
+    let builder = builder
+        .with(test_missing_capability)
+        .with(test_elicitation)
+        .with(test_streaming_elicitation);
+    let builder = builder
+        .with(test_elicitation_sep1034_defaults)
+        .with(test_elicitation_sep1330_enums);
+    let builder = builder
+        .with(test_reconnection)
+        .with(test_input_required_result_sampling);
+    let builder = builder
+        .with(test_input_required_result_list_roots)
+        .with(test_input_required_result_request_state);
     let builder = builder.with(test_input_required_result_multiple_inputs);
-    let builder = builder.with(test_input_required_result_multi_round).with(test_input_required_result_capabilities);
-    let builder = builder.with(greet).with(slow_compute).with(failing_job).with(protocol_error_job);
-    let builder = builder.with(confirm_delete).with(multi_input).with(test_tool_with_task);
-    let server = Server::from_tools(builder.build()?)?.name("conformance", "1.0.0").tasks(task_support);
+    let builder = builder
+        .with(test_input_required_result_multi_round)
+        .with(test_input_required_result_capabilities);
+    let builder = builder
+        .with(greet)
+        .with(slow_compute)
+        .with(failing_job)
+        .with(protocol_error_job);
+    let builder = builder
+        .with(confirm_delete)
+        .with(multi_input)
+        .with(test_tool_with_task);
+    let server = Server::from_tools(builder.build()?)?
+        .name("conformance", "1.0.0")
+        .tasks(task_support);
     let changes = server.changes();
     let server = server.session(move |session, _| session.user_data(changes.clone()));
-    let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:0".to_owned());
+    let address = std::env::args()
+        .nth(1)
+        .unwrap_or_else(|| "127.0.0.1:0".to_owned());
     let bound = server.bind(address.parse()?).await?;
     println!("{}", bound.url()?);
     bound.serve().await?;

@@ -22,27 +22,43 @@ async fn agree(request: LoginRequest) -> Result<(), reqwest::Error> {
 /// Returns the authorization server that a server names. A program knows it from its own registration.
 async fn issuer(server: &str) -> Result<String, Box<dyn Error>> {
     let (origin, path) = server.split_at(server.rfind('/').ok_or("expected a URL with a path")?);
-    let text = reqwest::get(format!("{origin}/.well-known/oauth-protected-resource{path}")).await?.text().await?;
+    let text = reqwest::get(format!(
+        "{origin}/.well-known/oauth-protected-resource{path}"
+    ))
+    .await?
+    .text()
+    .await?;
     let metadata = serde_json::from_str::<Value>(&text)?;
-    Ok(metadata["authorization_servers"][0].as_str().ok_or("the server names no authorization server")?.to_owned())
+    Ok(metadata["authorization_servers"][0]
+        .as_str()
+        .ok_or("the server names no authorization server")?
+        .to_owned())
 }
 
 async fn login(server: &str, context: &Value) -> Result<OAuthLogin, Box<dyn Error>> {
     let text = |name: &str| context[name].as_str().map(str::to_owned);
-    let login = OAuthLogin::browser(agree).client_name("conformance").client_metadata(CLIENT_METADATA);
+    let login = OAuthLogin::browser(agree)
+        .client_name("conformance")
+        .client_metadata(CLIENT_METADATA);
     let scenario = env::var("MCP_CONFORMANCE_SCENARIO").unwrap_or_default();
     Ok(match (text("client_id"), text("client_secret")) {
         (Some(id), Some(secret)) if scenario.starts_with("auth/client-credentials") => {
             OAuthLogin::machine(issuer(server).await?, id, secret)
         }
-        (Some(id), Some(secret)) => login.client(issuer(server).await?, id).client_secret(secret),
+        (Some(id), Some(secret)) => login
+            .client(issuer(server).await?, id)
+            .client_secret(secret),
         _ => login,
     })
 }
 
 /// Returns the arguments with which a scenario wants a tool called.
 fn arguments(tool: &str, tools: &ToolContext, context: &Value) -> Value {
-    let wanted = context["toolCalls"].as_array().into_iter().flatten().find(|call| call["name"] == tool);
+    let wanted = context["toolCalls"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .find(|call| call["name"] == tool);
     if let Some(call) = wanted {
         return call["arguments"].clone();
     }
@@ -51,7 +67,9 @@ fn arguments(tool: &str, tools: &ToolContext, context: &Value) -> Value {
         "add_numbers" => json!({"a": 5, "b": 3}),
         "valid_tool" => json!({"region": "us-west1"}),
         "json_schema_echo" => {
-            let described = tools.definitions().find(|tool| tool.name() == "json_schema_2020_12_tool");
+            let described = tools
+                .definitions()
+                .find(|tool| tool.name() == "json_schema_2020_12_tool");
             json!({"schema": described.map(ToolDefinition::parameters)})
         }
         _ => json!({}),
@@ -66,15 +84,22 @@ async fn accept(question: Question) -> Result<Answer<Value>, AskError> {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let server = env::args().next_back().ok_or("expected the URL of the server")?;
+    let server = env::args()
+        .next_back()
+        .ok_or("expected the URL of the server")?;
     let context = env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_else(|_| "{}".to_owned());
     let context = serde_json::from_str::<Value>(&context)?;
 
-    let client = McpClient::url(&server).oauth(login(&server, &context).await?).allow_elicitation();
-    let is_stateless = env::var("MCP_CONFORMANCE_PROTOCOL_VERSION").is_ok_and(|version| *version >= *"2026-07-28");
+    let client = McpClient::url(&server)
+        .oauth(login(&server, &context).await?)
+        .allow_elicitation();
+    let is_stateless =
+        env::var("MCP_CONFORMANCE_PROTOCOL_VERSION").is_ok_and(|version| *version >= *"2026-07-28");
     let client = if is_stateless { client.probe() } else { client };
 
-    let tools = ToolContext::builder().with(client.connect().await?).build()?;
+    let tools = ToolContext::builder()
+        .with(client.connect().await?)
+        .build()?;
     for tool in tools.definitions() {
         let arguments = arguments(tool.name(), &tools, &context).to_string();
         let run = RunContext::builder().on_question(accept).build();

@@ -20,23 +20,30 @@ impl Notes {
     /// List the titles of all notes.
     #[tool(category = "retrieval")]
     fn list_notes(&self) -> Vec<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .keys()
+            .cloned()
+            .collect()
     }
 
     /// Read a note.
     #[tool(category = "retrieval")]
     fn read_note(&self, title: &str) -> Result<String, String> {
         let notes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        notes
-            .get(title)
-            .cloned()
-            .ok_or_else(|| format!("there is no note `{title}`; `list_notes` tells which there are"))
+        notes.get(title).cloned().ok_or_else(|| {
+            format!("there is no note `{title}`; `list_notes` tells which there are")
+        })
     }
 
     /// Write a note, in place of the one of that title.
     #[tool(category = "action", idempotent)]
     fn write_note(&self, #[arg(length(1..=80))] title: String, text: String) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(title, text);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(title, text);
     }
 
     /// Delete all notes. The user is asked first.
@@ -59,10 +66,18 @@ async fn count_down(#[arg(range(1..=20))] from: u32, #[context] progress: Progre
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let tools = ToolContext::builder().with(Notes::default()).with(count_down).build()?;
+    let tools = ToolContext::builder()
+        .with(Notes::default())
+        .with(count_down)
+        .build()?;
     let server = Server::from_tools(tools)?.name("notes", "1.0.0");
     let arguments = std::env::args().skip(1).collect::<Vec<_>>();
-    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+    match arguments
+        .iter()
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .as_slice()
+    {
         [] => server.serve_stdio().await?,
         ["--http", address] => {
             let bound = server.bind(address.parse()?).await?;

@@ -14,7 +14,9 @@ use tool_core::{Category, Mode, Policy, Runtime, Session, ToolCall, ToolContext,
 async fn search(query: String) -> Vec<String> {
     // The service behind the tool has a price.
     trace::record_cost("search service", Cost::micros(250));
-    (1..=query.len()).map(|n| format!("{query}, result {n}")).collect()
+    (1..=query.len())
+        .map(|n| format!("{query}, result {n}"))
+        .collect()
 }
 
 /// Sign in.
@@ -36,13 +38,18 @@ async fn talk(session: &Session) {
         ("no_such_tool", "{}"),
     ];
     for (n, (tool, arguments)) in calls.into_iter().enumerate() {
-        session.call(ToolCall::new(format!("call_{n}"), tool, arguments)).await;
+        session
+            .call(ToolCall::new(format!("call_{n}"), tool, arguments))
+            .await;
     }
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:9464".to_owned()).parse::<SocketAddr>()?;
+    let address = std::env::args()
+        .nth(1)
+        .unwrap_or_else(|| "127.0.0.1:9464".to_owned())
+        .parse::<SocketAddr>()?;
     let tools = ToolContext::builder().with(search).with(sign_in).build()?;
     let policy = Policy::text().category_budget(Category::Retrieval, Some(10));
     let runtime = Runtime::builder(tools).policy(policy).build()?;
@@ -52,7 +59,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // The report of a session contains no passwords.
     println!("{}", serde_json::to_string_pretty(&session.metrics())?);
 
-    let bound = prometheus::router(&runtime).collector(&collector).bind(address).await?;
+    let bound = prometheus::router(&runtime)
+        .collector(&collector)
+        .bind(address)
+        .await?;
     eprintln!("http://{}/metrics", bound.address()?);
     bound.serve().await?;
     Ok(())

@@ -30,10 +30,22 @@ async fn ask(model: &'static str, answer: ModelUsage) {
 #[tool]
 async fn search(query: String, token: String) -> Vec<String> {
     told("execute_tool search");
-    let usage = TokenUsage { input: 60, output: 12, ..TokenUsage::default() };
-    ask("gpt-5-nano", ModelUsage::new("gpt-5-nano", usage).response_id("resp_2")).await;
+    let usage = TokenUsage {
+        input: 60,
+        output: 12,
+        ..TokenUsage::default()
+    };
+    ask(
+        "gpt-5-nano",
+        ModelUsage::new("gpt-5-nano", usage).response_id("resp_2"),
+    )
+    .await;
     // The name of the argument marks the secret, which is redacted.
-    if token.is_empty() { Vec::new() } else { vec![format!("{query} 3000")] }
+    if token.is_empty() {
+        Vec::new()
+    } else {
+        vec![format!("{query} 3000")]
+    }
 }
 
 /// Looks how many are in stock: another process knows.
@@ -44,14 +56,23 @@ async fn stock(product: String) -> Result<String, ToolError> {
         told("GET stock");
         trace::attribute("http.request.method", "GET");
         // The headers of a request are environment variables here, with the same names.
-        let headers = trace::export().to_pairs().into_iter().map(|(name, value)| (name.to_uppercase(), value));
+        let headers = trace::export()
+            .to_pairs()
+            .into_iter()
+            .map(|(name, value)| (name.to_uppercase(), value));
         let service = std::env::current_exe().map(Command::new);
-        let answer = service
-            .and_then(|mut service| service.args(["stock", &product]).envs(headers).stdout(Stdio::piped()).output());
+        let answer = service.and_then(|mut service| {
+            service
+                .args(["stock", &product])
+                .envs(headers)
+                .stdout(Stdio::piped())
+                .output()
+        });
         answer.map(|answer| String::from_utf8_lossy(&answer.stdout).into_owned())
     };
-    let told =
-        trace::try_http("GET stock", request).await.map_err(|_| ToolError::transient("the stock is not known"))?;
+    let told = trace::try_http("GET stock", request)
+        .await
+        .map_err(|_| ToolError::transient("the stock is not known"))?;
     print!("{told}");
     Ok("twelve".to_owned())
 }
@@ -66,15 +87,35 @@ async fn refund(order: u32) -> Result<(), ToolError> {
 #[agent("planner")]
 async fn plan() -> Result<(), Box<dyn Error>> {
     told("invoke_agent planner");
-    let tools = ToolContext::builder().with(search).with(stock).with(refund).build()?;
-    let session = Runtime::builder(tools).policy(Policy::text()).build()?.session("s-1", Mode::Text).await?;
-    let usage =
-        TokenUsage { input: 900, cached: 600, cache_written: 100, output: 80, reasoning: 50, ..TokenUsage::default() };
-    let answer = ModelUsage::new("gpt-5-mini-2025-08-07", usage).response_id("resp_1").tool_call("call_1", "search");
+    let tools = ToolContext::builder()
+        .with(search)
+        .with(stock)
+        .with(refund)
+        .build()?;
+    let session = Runtime::builder(tools)
+        .policy(Policy::text())
+        .build()?
+        .session("s-1", Mode::Text)
+        .await?;
+    let usage = TokenUsage {
+        input: 900,
+        cached: 600,
+        cache_written: 100,
+        output: 80,
+        reasoning: 50,
+        ..TokenUsage::default()
+    };
+    let answer = ModelUsage::new("gpt-5-mini-2025-08-07", usage)
+        .response_id("resp_1")
+        .tool_call("call_1", "search");
     ask("gpt-5-mini", answer).await;
     let call = |id: &str, name: &str, arguments| ToolCall::new(id, name, arguments);
     let calls = vec![
-        call("call_1", "search", json!({"query": "kettle", "token": "canary-5f2c"})),
+        call(
+            "call_1",
+            "search",
+            json!({"query": "kettle", "token": "canary-5f2c"}),
+        ),
         call("call_2", "stock", json!({"product": "kettle"})),
         call("call_3", "refund", json!({"order": 7})),
     ];
@@ -84,13 +125,19 @@ async fn plan() -> Result<(), Box<dyn Error>> {
         told("late");
         std::future::pending::<()>().await;
     });
-    tokio::time::timeout(Duration::from_millis(20), late).await.unwrap_or_default();
+    tokio::time::timeout(Duration::from_millis(20), late)
+        .await
+        .unwrap_or_default();
     Ok(())
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
     let otel = Otel::otlp().build()?;
-    Collector::builder().sink(otel.clone()).content(Otel::captures_content()).build().install();
+    Collector::builder()
+        .sink(otel.clone())
+        .content(Otel::captures_content())
+        .build()
+        .install();
     let tokio = tokio::runtime::Runtime::new()?;
     if std::env::args().nth(1).as_deref() == Some("stock") {
         // The parent process is trusted to set the customer.
@@ -101,7 +148,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         };
         tokio.block_on(trace::import(context, trace::agent("stock", look_up)));
     } else {
-        let whose = DistributedContext::new().run_id("run-1").customer_id("acme");
+        let whose = DistributedContext::new()
+            .run_id("run-1")
+            .customer_id("acme");
         tokio.block_on(trace::import(whose, plan()))?;
     }
     // Displayed, as `main` would print the error with `Debug`.

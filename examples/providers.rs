@@ -31,7 +31,10 @@ fn find_trains(
     /// Towns to travel through
     via: Option<Vec<String>>,
 ) -> String {
-    format!("the 9:12 from {from} to {to}, {changes} changes at most, via {}", via.unwrap_or_default().join(", "))
+    format!(
+        "the 9:12 from {from} to {to}, {changes} changes at most, via {}",
+        via.unwrap_or_default().join(", ")
+    )
 }
 
 /// Run a command in a shell that keeps its state from call to call.
@@ -67,13 +70,26 @@ fn imported() -> FunctionTool {
         }}},
     });
     let description = "Lay out a tree of boxes.".to_owned();
-    FunctionTool::raw(RawTool { name: "layout.tree".into(), description, parameters }, echo).validate(true)
+    FunctionTool::raw(
+        RawTool {
+            name: "layout.tree".into(),
+            description,
+            parameters,
+        },
+        echo,
+    )
+    .validate(true)
 }
 
 fn main() -> ExitCode {
     let arguments = env::args().skip(1).collect::<Vec<_>>();
-    if let Some(other) = arguments.iter().find(|argument| !["--json", "--strict"].contains(&argument.as_str())) {
-        eprintln!("unknown argument {other:?}\nusage: cargo run --example providers [-- [--json] [--strict]]");
+    if let Some(other) = arguments
+        .iter()
+        .find(|argument| !["--json", "--strict"].contains(&argument.as_str()))
+    {
+        eprintln!(
+            "unknown argument {other:?}\nusage: cargo run --example providers [-- [--json] [--strict]]"
+        );
         return ExitCode::from(2);
     }
     let given = |name: &str| arguments.iter().any(|argument| argument == name);
@@ -93,16 +109,24 @@ fn run(as_json: bool, strict: bool) -> Result<(), Box<dyn Error>> {
         .with(imported())
         .with(openai::WebSearch::default())
         .with(anthropic::Bash::default())
-        .with(anthropic::WebSearch { max_uses: Some(3), ..anthropic::WebSearch::default() })
+        .with(anthropic::WebSearch {
+            max_uses: Some(3),
+            ..anthropic::WebSearch::default()
+        })
         .with(gemini::GoogleSearch::default())
         .build()?;
-    let options = DeclareOptions { strict, model_mixes: true, ..DeclareOptions::default() };
+    let options = DeclareOptions {
+        strict,
+        model_mixes: true,
+        ..DeclareOptions::default()
+    };
     let mut out = io::stdout().lock();
     if as_json {
         let declared = Provider::ALL.map(|provider| {
             let declared = declare_with(provider, &tools, options);
             let (settings, report) = (declared.settings(), declared.report());
-            let told = json!({"declarations": declared.json(), "settings": settings, "report": report});
+            let told =
+                json!({"declarations": declared.json(), "settings": settings, "report": report});
             (provider.name().to_owned(), told)
         });
         return Ok(writeln!(out, "{}", Value::from(Map::from_iter(declared)))?);
@@ -111,6 +135,7 @@ fn run(as_json: bool, strict: bool) -> Result<(), Box<dyn Error>> {
         let declared = declare_with(provider, &tools, options);
         writeln!(out, "{provider}: {}\n", declared.json())?;
     }
-    let check = lint_for(&tools, &Provider::ALL, options).keep(|finding| finding.severity > Severity::Note);
+    let check =
+        lint_for(&tools, &Provider::ALL, options).keep(|finding| finding.severity > Severity::Note);
     Ok(write!(out, "{check}")?)
 }

@@ -29,7 +29,11 @@ fn convert_temperature(
     #[arg(one_of("celsius", "fahrenheit"))]
     from: &str,
 ) -> f64 {
-    if from == "celsius" { degrees * 1.8 + 32.0 } else { (degrees - 32.0) / 1.8 }
+    if from == "celsius" {
+        degrees * 1.8 + 32.0
+    } else {
+        (degrees - 32.0) / 1.8
+    }
 }
 
 /// The place of a meeting
@@ -90,12 +94,27 @@ impl Diary {
         #[arg(default, format = "email", items(..=20))]
         attendees: Vec<String>,
     ) -> Result<Entry, String> {
-        let end = start.checked_add(Duration::from_secs(60 * u64::from(minutes))).map_err(|error| error.to_string())?;
+        let end = start
+            .checked_add(Duration::from_secs(60 * u64::from(minutes)))
+            .map_err(|error| error.to_string())?;
         let mut entries = self.entries();
-        if let Some(other) = entries.iter().find(|other| *start < *other.end && *other.start < end) {
-            return Err(format!("`{}` is booked then, from {} to {}", other.title, other.start, other.end));
+        if let Some(other) = entries
+            .iter()
+            .find(|other| *start < *other.end && *other.start < end)
+        {
+            return Err(format!(
+                "`{}` is booked then, from {} to {}",
+                other.title, other.start, other.end
+            ));
         }
-        let entry = Entry { id: entries.len(), title, start, end: end.into(), place, attendees };
+        let entry = Entry {
+            id: entries.len(),
+            title,
+            start,
+            end: end.into(),
+            place,
+            attendees,
+        };
         entries.push(entry.clone());
         Ok(entry)
     }

@@ -35,8 +35,17 @@ impl<'a> NewEvent<'a> {
         end: Timestamp,
         attendees: Vec<String>,
     ) -> Self {
-        let attendees = attendees.into_iter().map(|email| json!({"email": email})).collect();
-        Self { summary, description, start: json!({"dateTime": start}), end: json!({"dateTime": end}), attendees }
+        let attendees = attendees
+            .into_iter()
+            .map(|email| json!({"email": email}))
+            .collect();
+        Self {
+            summary,
+            description,
+            start: json!({"dateTime": start}),
+            end: json!({"dateTime": end}),
+            attendees,
+        }
     }
 }
 
@@ -44,12 +53,21 @@ impl Api {
     /// The number of events that Google returns by default.
     pub(crate) const PAGE: u32 = 250;
 
-    pub(crate) fn new(base_url: &str, calendar_id: &str, token: AccessToken) -> Result<Self, ToolError> {
-        let refuse = || ToolError::permanent(format!("base_url `{base_url}` is no address such as https://host/path"));
+    pub(crate) fn new(
+        base_url: &str,
+        calendar_id: &str,
+        token: AccessToken,
+    ) -> Result<Self, ToolError> {
+        let refuse = || {
+            ToolError::permanent(format!(
+                "base_url `{base_url}` is no address such as https://host/path"
+            ))
+        };
         let mut events = Url::parse(base_url).map_err(|_| refuse())?;
         // Segment by segment, as the id of a calendar may contain `#` and `@`.
         let mut path = events.path_segments_mut().map_err(|()| refuse())?;
-        path.pop_if_empty().extend(["calendars", calendar_id, "events"]);
+        path.pop_if_empty()
+            .extend(["calendars", calendar_id, "events"]);
         drop(path);
         Ok(Self { events, token })
     }
@@ -68,24 +86,51 @@ impl Api {
         if let Some(time_max) = time_max {
             request = request.query(&[("timeMax", time_max)]);
         }
-        match self.send(request, CalendarError::Unavailable).await?.get_mut("items").map(Value::take) {
+        match self
+            .send(request, CalendarError::Unavailable)
+            .await?
+            .get_mut("items")
+            .map(Value::take)
+        {
             Some(Value::Array(events)) => Ok(events),
-            _ => Err(CalendarError::Unavailable("Google Calendar sent a list without `items`".into())),
+            _ => Err(CalendarError::Unavailable(
+                "Google Calendar sent a list without `items`".into(),
+            )),
         }
     }
 
-    pub(crate) async fn insert(&self, ctx: &RunContext, event: &NewEvent<'_>) -> Result<Value, CalendarError> {
+    pub(crate) async fn insert(
+        &self,
+        ctx: &RunContext,
+        event: &NewEvent<'_>,
+    ) -> Result<Value, CalendarError> {
         let request = ctx.http().map_err(unsent)?.post(&self.events).json(event);
         self.send(request, CalendarError::Unknown).await
     }
 
     /// Sends a request. `lost` makes the error for an incomplete answer.
-    async fn send(&self, request: EgressRequest, lost: fn(String) -> CalendarError) -> Result<Value, CalendarError> {
-        let token = self.token.get().await.map_err(|error| unconnected(&error))?;
+    async fn send(
+        &self,
+        request: EgressRequest,
+        lost: fn(String) -> CalendarError,
+    ) -> Result<Value, CalendarError> {
+        let token = self
+            .token
+            .get()
+            .await
+            .map_err(|error| unconnected(&error))?;
         let send = async |request: EgressRequest, token: &Secret| {
-            request.bearer_auth(token.expose()).send().await.map_err(|error| {
-                if error.was_sent() { lost(format!("Google Calendar did not answer: {error}")) } else { unsent(error) }
-            })
+            request
+                .bearer_auth(token.expose())
+                .send()
+                .await
+                .map_err(|error| {
+                    if error.was_sent() {
+                        lost(format!("Google Calendar did not answer: {error}"))
+                    } else {
+                        unsent(error)
+                    }
+                })
         };
         let again = request.try_clone();
         let mut response = send(request, &token).await?;
@@ -98,7 +143,8 @@ impl Api {
         }
         let status = response.status();
         let body = response.bytes().await;
-        let body = body.map_err(|error| lost(format!("Google Calendar's answer is incomplete: {error}")))?;
+        let body =
+            body.map_err(|error| lost(format!("Google Calendar's answer is incomplete: {error}")))?;
         let body = serde_json::from_slice(&body);
         if !status.is_success() {
             return Err(refusal(status, &body.unwrap_or_default()));

@@ -28,7 +28,10 @@ pub(crate) enum CalendarError {
 impl fmt::Display for CalendarError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unknown(why) => write!(f, "{why}; the event may exist already, list the events before trying again"),
+            Self::Unknown(why) => write!(
+                f,
+                "{why}; the event may exist already, list the events before trying again"
+            ),
             Self::Denied(why)
             | Self::TooMany(why)
             | Self::Conflict(why)
@@ -50,11 +53,20 @@ pub(crate) fn unconnected(error: &ToolError) -> CalendarError {
 
 /// Converts an error response: `{"error":{"message":"..","errors":[{"reason":".."}]}}`.
 pub(crate) fn refusal(status: StatusCode, body: &Value) -> CalendarError {
-    let reason = body["error"]["errors"][0]["reason"].as_str().unwrap_or_default();
-    let said = body["error"]["message"].as_str().or(status.canonical_reason()).unwrap_or("no reason given");
+    let reason = body["error"]["errors"][0]["reason"]
+        .as_str()
+        .unwrap_or_default();
+    let said = body["error"]["message"]
+        .as_str()
+        .or(status.canonical_reason())
+        .unwrap_or("no reason given");
     let message = format!("Google Calendar answered {}: {said}", status.as_u16());
     match status.as_u16() {
-        403 if matches!(reason, "rateLimitExceeded" | "userRateLimitExceeded" | "quotaExceeded") => {
+        403 if matches!(
+            reason,
+            "rateLimitExceeded" | "userRateLimitExceeded" | "quotaExceeded"
+        ) =>
+        {
             CalendarError::TooMany(message)
         }
         401 | 403 => CalendarError::Denied(message),

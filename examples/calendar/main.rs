@@ -43,8 +43,14 @@ struct Call {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let arguments: Vec<String> = env::args_os().skip(1).map(|text| text.to_string_lossy().into_owned()).collect();
-    if arguments.iter().any(|argument| argument == "-h" || argument == "--help") {
+    let arguments: Vec<String> = env::args_os()
+        .skip(1)
+        .map(|text| text.to_string_lossy().into_owned())
+        .collect();
+    if arguments
+        .iter()
+        .any(|argument| argument == "-h" || argument == "--help")
+    {
         println!("{USAGE}");
         return ExitCode::SUCCESS;
     }
@@ -70,7 +76,12 @@ fn read(arguments: &[String]) -> Result<Vec<Call>, String> {
         [] => ("calls.json", Ok(include_str!("calls.json").to_owned())),
         [dash] if dash == "-" => ("standard input", io::read_to_string(io::stdin())),
         [file] if !file.starts_with('-') => (file.as_str(), std::fs::read_to_string(file)),
-        unknown => return Err(format!("unknown arguments: {}\n\n{USAGE}", unknown.join(" "))),
+        unknown => {
+            return Err(format!(
+                "unknown arguments: {}\n\n{USAGE}",
+                unknown.join(" ")
+            ));
+        }
     };
     let text = text.map_err(|error| format!("{from}: {error}"))?;
     serde_json::from_str(&text).map_err(|error| format!("{from}: not a list of calls: {error}"))
@@ -79,15 +90,35 @@ fn read(arguments: &[String]) -> Result<Vec<Call>, String> {
 async fn run(calls: Vec<Call>) -> Result<(), Box<dyn Error>> {
     let tools = ToolContext::builder().with(calendar().await?).build()?;
     // By default tools reach public servers only. This program runs its own.
-    let ctx = RunContext::builder().user_data(EgressClient::new(EgressPolicy::new().allow_loopback())?).build();
+    let ctx = RunContext::builder()
+        .user_data(EgressClient::new(EgressPolicy::new().allow_loopback())?)
+        .build();
 
     let mut out = io::stdout().lock();
     for tool in tools.definitions() {
-        writeln!(out, "{}: {}\n  {}\n", tool.name(), tool.description(), tool.parameters_json())?;
+        writeln!(
+            out,
+            "{}: {}\n  {}\n",
+            tool.name(),
+            tool.description(),
+            tool.parameters_json()
+        )?;
     }
-    for (number, Call { case, name, arguments }) in (1..).zip(calls) {
+    for (
+        number,
+        Call {
+            case,
+            name,
+            arguments,
+        },
+    ) in (1..).zip(calls)
+    {
         let response = tools.call(&name, &arguments, &ctx).await;
-        writeln!(out, "# {number}. {case}\n{name} {arguments}\n{}\n", response.to_json())?;
+        writeln!(
+            out,
+            "# {number}. {case}\n{name} {arguments}\n{}\n",
+            response.to_json()
+        )?;
     }
     Ok(())
 }
@@ -103,5 +134,7 @@ async fn calendar() -> Result<GoogleCalendar, Box<dyn Error>> {
     let token = setting("GOOGLE_CALENDAR_TOKEN").unwrap_or_else(|| "local".to_owned());
     let config = from_value(json!({"calendar_id": "primary", "base_url": base_url}))?;
     let secrets = from_value(json!({"access_token": token}))?;
-    Ok(GoogleCalendar::configure(config, secrets).await.map_err(|error| error.to_string())?)
+    Ok(GoogleCalendar::configure(config, secrets)
+        .await
+        .map_err(|error| error.to_string())?)
 }

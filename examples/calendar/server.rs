@@ -19,7 +19,10 @@ type Events = Arc<Mutex<Vec<Value>>>;
 
 pub(crate) fn router() -> Router {
     let events = get(list).post(insert);
-    Router::new().route("/calendars/{calendar}/events", events).layer(from_fn(authorized)).with_state(Events::default())
+    Router::new()
+        .route("/calendars/{calendar}/events", events)
+        .layer(from_fn(authorized))
+        .with_state(Events::default())
 }
 
 /// Serves on a free local port until the process ends, and returns the address.
@@ -31,10 +34,17 @@ pub(crate) async fn start(router: Router) -> std::io::Result<String> {
 }
 
 async fn authorized(request: Request, next: Next) -> Response {
-    let token = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let token = request
+        .headers()
+        .get(header::AUTHORIZATION)
+        .and_then(|value| value.to_str().ok());
     match token.and_then(|value| value.strip_prefix("Bearer ")) {
         Some(token) if !token.is_empty() => next.run(request).await,
-        _ => Failure(401, "Request is missing required authentication credential.").into_response(),
+        _ => Failure(
+            401,
+            "Request is missing required authentication credential.",
+        )
+        .into_response(),
     }
 }
 
@@ -56,22 +66,37 @@ async fn list(
 ) -> Result<Json<Value>, Failure> {
     known(&calendar)?;
     let Query(query) = query.map_err(|_| Failure(400, "Bad Request"))?;
-    if query.order_by.is_some_and(|order| order == "startTime" && !query.single_events) {
-        return Err(Failure(400, "The requested ordering is not available for the particular query."));
+    if query
+        .order_by
+        .is_some_and(|order| order == "startTime" && !query.single_events)
+    {
+        return Err(Failure(
+            400,
+            "The requested ordering is not available for the particular query.",
+        ));
     }
-    if query.time_min.zip(query.time_max).is_some_and(|(min, max)| min >= max) {
+    if query
+        .time_min
+        .zip(query.time_max)
+        .is_some_and(|(min, max)| min >= max)
+    {
         return Err(Failure(400, "The specified time range is empty."));
     }
     let overlaps = |event: &&Value| {
-        time(event, "end").zip(time(event, "start")).is_some_and(|(end, start)| {
-            query.time_min.is_none_or(|min| end > min) && query.time_max.is_none_or(|max| start < max)
-        })
+        time(event, "end")
+            .zip(time(event, "start"))
+            .is_some_and(|(end, start)| {
+                query.time_min.is_none_or(|min| end > min)
+                    && query.time_max.is_none_or(|max| start < max)
+            })
     };
     let events = events.lock().unwrap_or_else(PoisonError::into_inner);
     let mut items: Vec<Value> = events.iter().filter(overlaps).cloned().collect();
     items.sort_by_key(|event| time(event, "start"));
     items.truncate(query.max_results.unwrap_or(250));
-    Ok(Json(json!({"kind": "calendar#events", "summary": calendar, "items": items})))
+    Ok(Json(
+        json!({"kind": "calendar#events", "summary": calendar, "items": items}),
+    ))
 }
 
 async fn insert(
@@ -80,13 +105,17 @@ async fn insert(
     Json(mut event): Json<Value>,
 ) -> Result<Json<Value>, Failure> {
     known(&calendar)?;
-    let failure = event["summary"].as_str().and_then(|title| title.strip_prefix("Fail with "));
+    let failure = event["summary"]
+        .as_str()
+        .and_then(|title| title.strip_prefix("Fail with "));
     if let Some(status) = failure.and_then(|status| status.parse().ok()) {
         return Err(Failure(status, "Failed because the title says so."));
     }
     match time(&event, "start").zip(time(&event, "end")) {
         None => return Err(Failure(400, "Missing end time.")),
-        Some((start, end)) if start >= end => return Err(Failure(400, "The specified time range is empty.")),
+        Some((start, end)) if start >= end => {
+            return Err(Failure(400, "The specified time range is empty."));
+        }
         Some(_) => {}
     }
     let mut events = events.lock().unwrap_or_else(PoisonError::into_inner);
@@ -98,7 +127,11 @@ async fn insert(
 }
 
 fn known(calendar: &str) -> Result<(), Failure> {
-    if calendar == "primary" { Ok(()) } else { Err(Failure(404, "Not Found")) }
+    if calendar == "primary" {
+        Ok(())
+    } else {
+        Err(Failure(404, "Not Found"))
+    }
 }
 
 fn time(event: &Value, edge: &str) -> Option<Timestamp> {
@@ -121,6 +154,10 @@ impl IntoResponse for Failure {
         };
         let errors = json!([{"domain": "global", "reason": reason, "message": message}]);
         let body = json!({"error": {"code": code, "message": message, "errors": errors}});
-        (StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), Json(body)).into_response()
+        (
+            StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+            Json(body),
+        )
+            .into_response()
     }
 }

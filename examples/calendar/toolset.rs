@@ -55,7 +55,10 @@ impl GoogleCalendar {
         #[arg(default = 10, range(1..=100))]
         max_results: u32,
     ) -> Result<Events, CalendarError> {
-        let events = self.api.events(ctx, time_min, time_max, max_results).await?;
+        let events = self
+            .api
+            .events(ctx, time_min, time_max, max_results)
+            .await?;
         Ok(Events { events })
     }
 
@@ -82,7 +85,12 @@ impl GoogleCalendar {
     ) -> Result<Value, CalendarError> {
         let end_time = after(start_time, duration_minutes)?;
         let attendees = attendees.unwrap_or_default();
-        self.api.insert(ctx, &NewEvent::new(title, description, start_time, end_time, attendees)).await
+        self.api
+            .insert(
+                ctx,
+                &NewEvent::new(title, description, start_time, end_time, attendees),
+            )
+            .await
     }
 
     /// Check whether a period is free, and what is in the way if it is not.
@@ -103,13 +111,17 @@ impl GoogleCalendar {
         let mut conflicts = self.api.events(ctx, date, Some(end), Api::PAGE).await?;
         // A transparent event, such as a birthday, blocks no time.
         conflicts.retain(|event| event["transparency"] != "transparent");
-        Ok(Availability { available: conflicts.is_empty(), conflicts })
+        Ok(Availability {
+            available: conflicts.is_empty(),
+            conflicts,
+        })
     }
 }
 
 fn after(start: Timestamp, minutes: u32) -> Result<Timestamp, CalendarError> {
     let length = Duration::from_secs(60 * u64::from(minutes));
-    let end =
-        start.checked_add(length).map_err(|_| CalendarError::Refused("the end lies beyond the year 9999".into()))?;
+    let end = start
+        .checked_add(length)
+        .map_err(|_| CalendarError::Refused("the end lies beyond the year 9999".into()))?;
     Ok(end.into())
 }

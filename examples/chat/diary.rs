@@ -16,8 +16,15 @@ pub(crate) struct Diary(Mutex<Vec<Entry>>);
 
 impl Default for Diary {
     fn default() -> Self {
-        let entry = |time: &str, title: &str| Entry { day: "monday".into(), time: time.into(), title: title.into() };
-        Self(Mutex::new(vec![entry("09:00", "Stand-up"), entry("15:30", "Dentist")]))
+        let entry = |time: &str, title: &str| Entry {
+            day: "monday".into(),
+            time: time.into(),
+            title: title.into(),
+        };
+        Self(Mutex::new(vec![
+            entry("09:00", "Stand-up"),
+            entry("15:30", "Dentist"),
+        ]))
     }
 }
 
@@ -32,7 +39,11 @@ impl Diary {
         day: &str,
     ) -> Vec<Entry> {
         let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        entries.iter().filter(|entry| entry.day == day).cloned().collect()
+        entries
+            .iter()
+            .filter(|entry| entry.day == day)
+            .cloned()
+            .collect()
     }
 
     /// Write something into the diary. A person is asked first.
@@ -46,8 +57,15 @@ impl Diary {
         time: &str,
         title: &str,
     ) -> Entry {
-        let entry = Entry { day: day.to_owned(), time: time.to_owned(), title: title.to_owned() };
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(entry.clone());
+        let entry = Entry {
+            day: day.to_owned(),
+            time: time.to_owned(),
+            title: title.to_owned(),
+        };
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(entry.clone());
         entry
     }
 }

@@ -32,7 +32,11 @@ to that model instead:
 async fn main() -> ExitCode {
     if env::args_os().len() > 1 {
         println!("{USAGE}");
-        return ExitCode::from(if env::args().any(|argument| argument == "--help") { 0 } else { 2 });
+        return ExitCode::from(if env::args().any(|argument| argument == "--help") {
+            0
+        } else {
+            2
+        });
     }
     match run().await {
         Ok(()) => ExitCode::SUCCESS,
@@ -44,12 +48,19 @@ async fn main() -> ExitCode {
 }
 
 async fn run() -> Result<(), Box<dyn Error>> {
-    let tools = ToolContext::builder().with(diary::Diary::default()).build()?;
-    let runtime = Runtime::builder(tools).policy(Policy::text()).hook(print::Answers).build()?;
+    let tools = ToolContext::builder()
+        .with(diary::Diary::default())
+        .build()?;
+    let runtime = Runtime::builder(tools)
+        .policy(Policy::text())
+        .hook(print::Answers)
+        .build()?;
     let session = runtime.session("chat-1", Mode::Text).await?;
 
     let Ok(name) = env::var("CHAT_MODEL") else {
-        let model = HttpModel::new(Provider::OpenAiChat, "local").base_url(server::start().await?).max_tokens(32);
+        let model = HttpModel::new(Provider::OpenAiChat, "local")
+            .base_url(server::start().await?)
+            .max_tokens(32);
         let mut agent = AgentLoop::new(session, model.on_event(print::piece));
         for line in server::USER {
             println!("you: {line}");
@@ -57,8 +68,13 @@ async fn run() -> Result<(), Box<dyn Error>> {
         }
         return Ok(());
     };
-    let provider = env::var("CHAT_PROVIDER").unwrap_or_else(|_| Provider::OpenAiChat.name().to_owned()).parse()?;
-    let mut agent = AgentLoop::new(session, HttpModel::new(provider, name).on_event(print::piece));
+    let provider = env::var("CHAT_PROVIDER")
+        .unwrap_or_else(|_| Provider::OpenAiChat.name().to_owned())
+        .parse()?;
+    let mut agent = AgentLoop::new(
+        session,
+        HttpModel::new(provider, name).on_event(print::piece),
+    );
     for line in io::stdin().lock().lines() {
         say(&mut agent, &line?).await?;
     }
@@ -68,7 +84,11 @@ async fn run() -> Result<(), Box<dyn Error>> {
 /// Runs one turn, and approves pending calls. A real host would ask a person.
 async fn say(agent: &mut AgentLoop<HttpModel>, line: &str) -> Result<(), Box<dyn Error>> {
     let mut reply = agent.prompt(line).await;
-    if let Some(error) = reply.error.as_ref().filter(|error| error.kind() == ErrorKind::Transient) {
+    if let Some(error) = reply
+        .error
+        .as_ref()
+        .filter(|error| error.kind() == ErrorKind::Transient)
+    {
         // The answer was shown as it came, so the model is asked again only where the host says so.
         println!("\n  ! {error}\n  asking again:");
         reply = agent.resume().await;
@@ -76,9 +96,14 @@ async fn say(agent: &mut AgentLoop<HttpModel>, line: &str) -> Result<(), Box<dyn
     print::end(&reply);
     loop {
         // The token is for the host only. A model with the token could approve its own call.
-        let tokens = reply.confirmations().map(|asked| asked.token.clone()).collect::<Vec<_>>();
+        let tokens = reply
+            .confirmations()
+            .map(|asked| asked.token.clone())
+            .collect::<Vec<_>>();
         if tokens.is_empty() {
-            return reply.error.map_or(Ok(()), |error| Err(error.to_string().into()));
+            return reply
+                .error
+                .map_or(Ok(()), |error| Err(error.to_string().into()));
         }
         for token in tokens {
             println!("you agree");

@@ -22,14 +22,21 @@ pub(crate) fn piece(event: &Event) {
 pub(crate) fn end(reply: &Reply) {
     let used = reply.usage;
     let finish = reply.finish;
-    println!("\n  ({finish:?}: {} steps of calls, {} tokens read, {} written)\n", reply.steps, used.input, used.output);
+    println!(
+        "\n  ({finish:?}: {} steps of calls, {} tokens read, {} written)\n",
+        reply.steps, used.input, used.output
+    );
 }
 
 /// A hook that prints the outcome of each call.
 pub(crate) struct Answers;
 
 impl Hook for Answers {
-    fn after<'a>(&'a self, _: &'a HookedCall<'a>, response: &'a mut ToolResponse) -> HookFuture<'a, ()> {
+    fn after<'a>(
+        &'a self,
+        _: &'a HookedCall<'a>,
+        response: &'a mut ToolResponse,
+    ) -> HookFuture<'a, ()> {
         match (response.data_json(), response.error()) {
             (Some(data), _) => println!("  < {data}"),
             (None, Some(error)) => println!("  < {}: {}", error.kind, error.message),

@@ -15,7 +15,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::net::TcpListener;
 
 /// The messages of the user.
-pub(crate) const USER: [&str; 2] = ["What is in my diary on Monday?", "Add lunch with Ada at 12:30."];
+pub(crate) const USER: [&str; 2] = [
+    "What is in my diary on Monday?",
+    "Add lunch with Ada at 12:30.",
+];
 
 const MONDAY: &str = "On Monday there are the stand-up at 09:00 and the dentist at 15:30.";
 const LUNCH: &str = r#"{"day": "monday", "time": "12:30", "title": "Lunch with Ada"}"#;
@@ -27,15 +30,43 @@ const MODEL: [Answer; 7] = [
         part: Part::Calls("list_entries", r#"{"day": "monday"}"#),
         fate: Fate::Arrives,
     },
-    Answer { thought: "Two entries.", part: Part::Says(MONDAY), fate: Fate::LosesAnEvent },
-    Answer { thought: "Two entries.", part: Part::Says(MONDAY), fate: Fate::Arrives },
-    Answer { thought: "It is free.", part: Part::Calls("add_entry", LUNCH), fate: Fate::IsCutOff },
-    Answer { thought: "Once more.", part: Part::Calls("add_entry", LUNCH), fate: Fate::Arrives },
-    Answer { thought: "", part: Part::Says("I can add lunch with Ada at 12:30. Do you agree?"), fate: Fate::Arrives },
-    Answer { thought: "", part: Part::Says("Lunch with Ada is in your diary."), fate: Fate::Arrives },
+    Answer {
+        thought: "Two entries.",
+        part: Part::Says(MONDAY),
+        fate: Fate::LosesAnEvent,
+    },
+    Answer {
+        thought: "Two entries.",
+        part: Part::Says(MONDAY),
+        fate: Fate::Arrives,
+    },
+    Answer {
+        thought: "It is free.",
+        part: Part::Calls("add_entry", LUNCH),
+        fate: Fate::IsCutOff,
+    },
+    Answer {
+        thought: "Once more.",
+        part: Part::Calls("add_entry", LUNCH),
+        fate: Fate::Arrives,
+    },
+    Answer {
+        thought: "",
+        part: Part::Says("I can add lunch with Ada at 12:30. Do you agree?"),
+        fate: Fate::Arrives,
+    },
+    Answer {
+        thought: "",
+        part: Part::Says("Lunch with Ada is in your diary."),
+        fate: Fate::Arrives,
+    },
 ];
 
-const OVER: Answer = Answer { thought: "", part: Part::Says("That is all I know."), fate: Fate::Arrives };
+const OVER: Answer = Answer {
+    thought: "",
+    part: Part::Says("That is all I know."),
+    fate: Fate::Arrives,
+};
 
 /// A step of the model.
 #[derive(Clone, Copy)]
@@ -67,7 +98,9 @@ enum Fate {
 pub(crate) async fn start() -> std::io::Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let base_url = format!("http://{}/v1", listener.local_addr()?);
-    let router = Router::new().route("/v1/chat/completions", post(complete)).with_state(Arc::default());
+    let router = Router::new()
+        .route("/v1/chat/completions", post(complete))
+        .with_state(Arc::default());
     tokio::spawn(async move { axum::serve(listener, router).await });
     Ok(base_url)
 }
@@ -80,13 +113,19 @@ async fn complete(State(asked): State<Arc<AtomicUsize>>, Json(request): Json<Val
     }
     let number = asked.fetch_add(1, Ordering::Relaxed);
     let answer = MODEL.get(number).copied().unwrap_or(OVER);
-    ([(CONTENT_TYPE, "text/event-stream")], stream(number, answer)).into_response()
+    (
+        [(CONTENT_TYPE, "text/event-stream")],
+        stream(number, answer),
+    )
+        .into_response()
 }
 
 /// Returns true if a step of the model comes back without what the model thought in it.
 fn lacks_reasoning(request: &Value) -> bool {
     let messages = request["messages"].as_array().cloned().unwrap_or_default();
-    messages.iter().any(|message| message.get("tool_calls").is_some() && message["reasoning_content"].is_null())
+    messages.iter().any(|message| {
+        message.get("tool_calls").is_some() && message["reasoning_content"].is_null()
+    })
 }
 
 /// Returns an answer in small pieces, as providers send it.
@@ -97,7 +136,10 @@ fn stream(number: usize, answer: Answer) -> String {
     }
     let finish = match answer.part {
         Part::Says(text) => {
-            deltas.extend(text.split_inclusive(' ').map(|word| json!({"content": word})));
+            deltas.extend(
+                text.split_inclusive(' ')
+                    .map(|word| json!({"content": word})),
+            );
             "stop"
         }
         Part::Calls(name, arguments) => {
@@ -109,12 +151,19 @@ fn stream(number: usize, answer: Answer) -> String {
     if is_cut_off {
         deltas.pop();
     }
-    let mut events = deltas.iter().map(|delta| event(number, delta, None)).collect::<Vec<_>>();
+    let mut events = deltas
+        .iter()
+        .map(|delta| event(number, delta, None))
+        .collect::<Vec<_>>();
     if answer.fate == Fate::LosesAnEvent {
         let damaged = events[3].replace("null", "nul");
         events[3] = damaged;
     }
-    events.push(event(number, &json!({}), Some(if is_cut_off { "length" } else { finish })));
+    events.push(event(
+        number,
+        &json!({}),
+        Some(if is_cut_off { "length" } else { finish }),
+    ));
     events.push(usage(number));
     events.push("data: [DONE]\n\n".to_owned());
     events.concat()
@@ -139,5 +188,8 @@ fn call(id: &str, name: &str, arguments: &str) -> [Value; 2] {
     let (first, second) = arguments.split_at(arguments.len() / 2);
     let begun = json!({"index": 0, "id": id, "type": "function", "function": {"name": name, "arguments": first}});
     let rest = json!({"index": 0, "function": {"arguments": second}});
-    [json!({"tool_calls": [begun]}), json!({"tool_calls": [rest]})]
+    [
+        json!({"tool_calls": [begun]}),
+        json!({"tool_calls": [rest]}),
+    ]
 }

@@ -21,11 +21,17 @@ pub(crate) fn read(folder: &Path) -> Result<Vec<Article>, String> {
     let mut paths: Vec<_> = files.into_iter().map(|file| file.path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
     paths.sort();
-    paths.iter().map(|path| article(path).map_err(|problem| format!("{}: {problem}", path.display()))).collect()
+    paths
+        .iter()
+        .map(|path| article(path).map_err(|problem| format!("{}: {problem}", path.display())))
+        .collect()
 }
 
 fn article(path: &Path) -> Result<Article, String> {
-    let id = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let id = path
+        .file_stem()
+        .map(|stem| stem.to_string_lossy().into_owned())
+        .unwrap_or_default();
     let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
     parse(id, &text).ok_or_else(|| "an article begins with a heading, `# Title`".to_owned())
 }
@@ -34,5 +40,9 @@ fn article(path: &Path) -> Result<Article, String> {
 pub(crate) fn parse(id: String, text: &str) -> Option<Article> {
     let (heading, body) = text.trim().split_once('\n').unwrap_or((text.trim(), ""));
     let title = heading.strip_prefix('#')?.trim_start_matches('#').trim();
-    (!title.is_empty()).then(|| Article { id, title: title.to_owned(), body: body.trim().to_owned() })
+    (!title.is_empty()).then(|| Article {
+        id,
+        title: title.to_owned(),
+        body: body.trim().to_owned(),
+    })
 }

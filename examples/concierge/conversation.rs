@@ -14,7 +14,11 @@ pub(crate) struct Conversation;
 impl Conversation {
     /// Block the user for a while, because what was said was not meant for you. It gets no answer, and neither does what is
     /// said meanwhile.
-    #[tool(category = "action", modes("voice", "text"), guide = "concierge/guides/ignore_user.md")]
+    #[tool(
+        category = "action",
+        modes("voice", "text"),
+        guide = "concierge/guides/ignore_user.md"
+    )]
     pub(crate) fn ignore_user(
         &self,
         /// How long, in seconds
@@ -24,8 +28,14 @@ impl Conversation {
         #[arg(length(..=200))]
         reason: Option<&str>,
     ) -> ToolOutput {
-        let block = Intent::Custom { name: BLOCK_USER.to_owned(), payload: json!({"seconds": duration_seconds}) };
-        let output = ToolOutput::stop().intent(Intent::SuppressAudio).intent(Intent::SuppressTranscript).intent(block);
+        let block = Intent::Custom {
+            name: BLOCK_USER.to_owned(),
+            payload: json!({"seconds": duration_seconds}),
+        };
+        let output = ToolOutput::stop()
+            .intent(Intent::SuppressAudio)
+            .intent(Intent::SuppressTranscript)
+            .intent(block);
         match reason {
             Some(reason) => output.meta("reason", reason),
             None => output,
@@ -33,7 +43,11 @@ impl Conversation {
     }
 
     /// Go on in voice, because the guest wants to talk.
-    #[tool(category = "utility", modes("text"), guide = "concierge/guides/start_voice_session.md")]
+    #[tool(
+        category = "utility",
+        modes("text"),
+        guide = "concierge/guides/start_voice_session.md"
+    )]
     pub(crate) fn start_voice_session(
         &self,
         /// The greeting
@@ -44,14 +58,21 @@ impl Conversation {
     }
 
     /// End the spoken conversation after this turn.
-    #[tool(category = "action", modes("voice"), guide = "concierge/guides/end_voice_session.md")]
+    #[tool(
+        category = "action",
+        modes("voice"),
+        guide = "concierge/guides/end_voice_session.md"
+    )]
     pub(crate) fn end_voice_session(
         &self,
         /// The last thing that the guest hears
         #[arg(length(1..=300))]
         farewell: Option<&str>,
     ) -> ToolOutput {
-        said_next(ToolOutput::new(json!({"ends": "after this turn"})).intent(Intent::EndVoiceSession), farewell)
+        said_next(
+            ToolOutput::new(json!({"ends": "after this turn"})).intent(Intent::EndVoiceSession),
+            farewell,
+        )
     }
 }
 

@@ -30,7 +30,11 @@ impl FrontDesk {
     ///
     /// # Returns
     /// A booking and its price
-    #[tool(category = "action", confirm, guide = "concierge/guides/book_late_checkout.md")]
+    #[tool(
+        category = "action",
+        confirm,
+        guide = "concierge/guides/book_late_checkout.md"
+    )]
     pub(crate) fn book_late_checkout(
         &self,
         /// The number of the room
@@ -40,13 +44,23 @@ impl FrontDesk {
         #[arg(one_of("13:00", "14:00", "15:00", "16:00"))]
         until: &str,
     ) -> Result<LateCheckout, ToolError> {
-        let hour = until.split(':').next().and_then(|hour| hour.parse::<u32>().ok()).unwrap_or(CHECKOUT_HOUR);
+        let hour = until
+            .split(':')
+            .next()
+            .and_then(|hour| hour.parse::<u32>().ok())
+            .unwrap_or(CHECKOUT_HOUR);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(until) = kept.get(room) {
-            return Err(ToolError::conflict(format!("room {room} is kept until {until} already")));
+            return Err(ToolError::conflict(format!(
+                "room {room} is kept until {until} already"
+            )));
         }
         kept.insert(room.to_owned(), until.to_owned());
         let price_euros = hour.saturating_sub(CHECKOUT_HOUR) * EUROS_AN_HOUR;
-        Ok(LateCheckout { room: room.to_owned(), until: until.to_owned(), price_euros })
+        Ok(LateCheckout {
+            room: room.to_owned(),
+            until: until.to_owned(),
+            price_euros,
+        })
     }
 }

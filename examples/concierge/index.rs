@@ -5,7 +5,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tantivy::collector::TopDocs;
 use tantivy::query::{BooleanQuery, BoostQuery, Occur, Query, TermQuery};
-use tantivy::schema::{Field, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions, Value};
+use tantivy::schema::{
+    Field, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions, Value,
+};
 use tantivy::snippet::SnippetGenerator;
 use tantivy::tokenizer::{
     Language, LowerCaser, RemoveLongFilter, SimpleTokenizer, Stemmer, StopWordFilter, TextAnalyzer,
@@ -69,8 +71,15 @@ impl ArticleIndex {
             writer.add_document(document)?;
         }
         writer.commit()?;
-        let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
-        Ok(Self { reader, words, fields })
+        let reader = index
+            .reader_builder()
+            .reload_policy(ReloadPolicy::Manual)
+            .try_into()?;
+        Ok(Self {
+            reader,
+            words,
+            fields,
+        })
     }
 
     /// Returns the articles with a word of the query, the best first. Any text is a valid query.
@@ -84,9 +93,18 @@ impl ArticleIndex {
             let Article { id, title, body } = self.article(&searcher.doc(address)?);
             let snippet = snippets.snippet(&body);
             // A match in the title only has no snippet.
-            let snippet = if snippet.is_empty() { truncate(&body, SNIPPET) } else { snippet.fragment().to_owned() };
+            let snippet = if snippet.is_empty() {
+                truncate(&body, SNIPPET)
+            } else {
+                snippet.fragment().to_owned()
+            };
             let snippet = snippet.split_whitespace().collect::<Vec<_>>().join(" ");
-            Ok(Hit { id, title, snippet, score: (f64::from(score) * 100.0).round() / 100.0 })
+            Ok(Hit {
+                id,
+                title,
+                snippet,
+                score: (f64::from(score) * 100.0).round() / 100.0,
+            })
         });
         hits.collect()
     }
@@ -94,9 +112,15 @@ impl ArticleIndex {
     /// Returns the article with this id.
     pub(crate) fn get(&self, id: &str) -> Result<Option<Article>, TantivyError> {
         let searcher = self.reader.searcher();
-        let query = TermQuery::new(Term::from_field_text(self.fields.id, id), IndexRecordOption::Basic);
+        let query = TermQuery::new(
+            Term::from_field_text(self.fields.id, id),
+            IndexRecordOption::Basic,
+        );
         let found = searcher.search(&query, &TopDocs::with_limit(1).order_by_score())?;
-        let document = found.first().map(|(_, address)| searcher.doc(*address)).transpose()?;
+        let document = found
+            .first()
+            .map(|(_, address)| searcher.doc(*address))
+            .transpose()?;
         Ok(document.map(|document| self.article(&document)))
     }
 
@@ -107,22 +131,39 @@ impl ArticleIndex {
             for (field, boost) in [(self.fields.title, TITLE_BOOST), (self.fields.body, 1.0)] {
                 let term = Term::from_field_text(field, &word.text);
                 let query = TermQuery::new(term, IndexRecordOption::WithFreqs);
-                any.push((Occur::Should, Box::new(BoostQuery::new(Box::new(query), boost))));
+                any.push((
+                    Occur::Should,
+                    Box::new(BoostQuery::new(Box::new(query), boost)),
+                ));
             }
         });
         BooleanQuery::new(any)
     }
 
     fn article(&self, document: &TantivyDocument) -> Article {
-        let text = |field| document.get_first(field).and_then(|value| value.as_str()).unwrap_or_default().to_owned();
-        Article { id: text(self.fields.id), title: text(self.fields.title), body: text(self.fields.body) }
+        let text = |field| {
+            document
+                .get_first(field)
+                .and_then(|value| value.as_str())
+                .unwrap_or_default()
+                .to_owned()
+        };
+        Article {
+            id: text(self.fields.id),
+            title: text(self.fields.title),
+            body: text(self.fields.body),
+        }
     }
 }
 
 fn schema() -> (Schema, Fields) {
     let mut schema = Schema::builder();
-    let words = TextFieldIndexing::default().set_tokenizer(WORDS).set_index_option(IndexRecordOption::WithFreqs);
-    let text = TextOptions::default().set_indexing_options(words).set_stored();
+    let words = TextFieldIndexing::default()
+        .set_tokenizer(WORDS)
+        .set_index_option(IndexRecordOption::WithFreqs);
+    let text = TextOptions::default()
+        .set_indexing_options(words)
+        .set_stored();
     let fields = Fields {
         id: schema.add_text_field("id", STRING | STORED),
         title: schema.add_text_field("title", text.clone()),
@@ -136,7 +177,9 @@ fn analyzer() -> TextAnalyzer {
     TextAnalyzer::builder(SimpleTokenizer::default())
         .filter(RemoveLongFilter::limit(40))
         .filter(LowerCaser)
-        .filter(StopWordFilter::remove(QUESTION_WORDS.split_whitespace().map(str::to_owned)))
+        .filter(StopWordFilter::remove(
+            QUESTION_WORDS.split_whitespace().map(str::to_owned),
+        ))
         .filter(Stemmer::new(Language::English))
         .build()
 }

@@ -27,7 +27,9 @@ pub(crate) struct Text {
 
 impl KnowledgeBase {
     pub(crate) fn new(articles: &[Article]) -> Result<Self, Box<dyn Error>> {
-        Ok(Self { index: ArticleIndex::new(articles)? })
+        Ok(Self {
+            index: ArticleIndex::new(articles)?,
+        })
     }
 }
 
@@ -38,7 +40,11 @@ impl KnowledgeBase {
     ///
     /// # Returns
     /// The matching articles with a snippet of each, the best first
-    #[tool(category = "retrieval", modes("voice", "text"), guide = "concierge/guides/kb_search.md")]
+    #[tool(
+        category = "retrieval",
+        modes("voice", "text"),
+        guide = "concierge/guides/kb_search.md"
+    )]
     pub(crate) fn kb_search(
         &self,
         /// Two to five words that the article would use
@@ -48,21 +54,34 @@ impl KnowledgeBase {
         #[arg(default = 5, range(1..=20))]
         limit: usize,
     ) -> Result<Found, tantivy::TantivyError> {
-        Ok(Found { results: self.index.search(query, limit)? })
+        Ok(Found {
+            results: self.index.search(query, limit)?,
+        })
     }
 
     /// Read one of the hotel's articles.
     ///
     /// # Returns
     /// The whole article
-    #[tool(category = "retrieval", modes("voice", "text"), guide = "concierge/guides/kb_get.md")]
+    #[tool(
+        category = "retrieval",
+        modes("voice", "text"),
+        guide = "concierge/guides/kb_get.md"
+    )]
     pub(crate) fn kb_get(
         &self,
         /// The id of a search result
         id: &str,
     ) -> Result<Text, ToolError> {
-        let found = self.index.get(id).map_err(|error| ToolError::internal(error.to_string()))?;
-        let none = || ToolError::permanent(format!("there is no article `{id}`; take an id that kb_search gave"));
+        let found = self
+            .index
+            .get(id)
+            .map_err(|error| ToolError::internal(error.to_string()))?;
+        let none = || {
+            ToolError::permanent(format!(
+                "there is no article `{id}`; take an id that kb_search gave"
+            ))
+        };
         let Article { id, title, body } = found.ok_or_else(none)?;
         Ok(Text { id, title, body })
     }

@@ -29,8 +29,14 @@ refused and why, the intents and the audit log, the instructions of the session,
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let arguments: Vec<String> = env::args_os().skip(1).map(|text| text.to_string_lossy().into_owned()).collect();
-    if arguments.iter().any(|argument| argument == "-h" || argument == "--help") {
+    let arguments: Vec<String> = env::args_os()
+        .skip(1)
+        .map(|text| text.to_string_lossy().into_owned())
+        .collect();
+    if arguments
+        .iter()
+        .any(|argument| argument == "-h" || argument == "--help")
+    {
         println!("{USAGE}");
         return ExitCode::SUCCESS;
     }
@@ -53,10 +59,18 @@ async fn main() -> ExitCode {
 /// Reads the script that the command line names.
 fn read(arguments: &[String]) -> Result<Vec<script::Scene>, String> {
     let (from, text) = match arguments {
-        [] => ("conversation.txt", Ok(include_str!("conversation.txt").to_owned())),
+        [] => (
+            "conversation.txt",
+            Ok(include_str!("conversation.txt").to_owned()),
+        ),
         [dash] if dash == "-" => ("standard input", io::read_to_string(io::stdin())),
         [file] if !file.starts_with('-') => (file.as_str(), std::fs::read_to_string(file)),
-        unknown => return Err(format!("unknown arguments: {}\n\n{USAGE}", unknown.join(" "))),
+        unknown => {
+            return Err(format!(
+                "unknown arguments: {}\n\n{USAGE}",
+                unknown.join(" ")
+            ));
+        }
     };
     let text = text.map_err(|error| format!("{from}: {error}"))?;
     script::parse(&text).map_err(|problem| format!("{from}: {problem}"))

@@ -45,11 +45,16 @@ pub(crate) enum PlayedStep {
 }
 
 /// Plays all scenes with one runtime. Each mode has its own policy.
-pub(crate) async fn play(tools: ToolContext, scenes: &[Scene]) -> Result<Vec<PlayedScene>, Box<dyn Error>> {
+pub(crate) async fn play(
+    tools: ToolContext,
+    scenes: &[Scene],
+) -> Result<Vec<PlayedScene>, Box<dyn Error>> {
     let runtime = Runtime::builder(tools).build()?;
     let (mut player, mut all) = (Player::default(), Vec::new());
     for (number, scene) in (1..).zip(scenes) {
-        let session = runtime.session(format!("{}-{number}", scene.mode.as_str()), scene.mode).await?;
+        let session = runtime
+            .session(format!("{}-{number}", scene.mode.as_str()), scene.mode)
+            .await?;
         let turns = player.turns(&session, &scene.turns).await?;
         session.end().await;
         all.push(PlayedScene {
@@ -78,7 +83,11 @@ struct Player {
 }
 
 impl Player {
-    async fn turns(&mut self, session: &Session, turns: &[Turn]) -> Result<Vec<PlayedTurn>, StoreError> {
+    async fn turns(
+        &mut self,
+        session: &Session,
+        turns: &[Turn],
+    ) -> Result<Vec<PlayedTurn>, StoreError> {
         let (mut played, mut over) = (Vec::new(), false);
         for turn in turns {
             let blocked_for = self.blocked_until.saturating_sub(self.now);
@@ -103,21 +112,48 @@ impl Player {
                 Some(message) if next.ended => (Some(message), None),
                 message => (None, message),
             };
-            played.push(PlayedTurn { opening, over, guest, blocked_for, steps, closing, at_end, after });
+            played.push(PlayedTurn {
+                opening,
+                over,
+                guest,
+                blocked_for,
+                steps,
+                closing,
+                at_end,
+                after,
+            });
             (self.opening, over) = (coming, next.ended);
         }
         Ok(played)
     }
 
     /// Passes over what a blocked guest says. Only time goes on.
-    async fn blocked_turn(&mut self, session: &Session, turn: &Turn, blocked_for: u32) -> PlayedTurn {
+    async fn blocked_turn(
+        &mut self,
+        session: &Session,
+        turn: &Turn,
+        blocked_for: u32,
+    ) -> PlayedTurn {
         let mut steps = Vec::new();
-        for step in turn.steps.iter().filter(|step| matches!(step, Step::Wait(_))) {
+        for step in turn
+            .steps
+            .iter()
+            .filter(|step| matches!(step, Step::Wait(_)))
+        {
             steps.push(self.step(session, step).await);
         }
         let (guest, state) = (turn.guest.clone(), session.state());
         let (at_end, after) = (Arc::clone(&state), state);
-        PlayedTurn { opening: None, over: false, guest, blocked_for, steps, closing: None, at_end, after }
+        PlayedTurn {
+            opening: None,
+            over: false,
+            guest,
+            blocked_for,
+            steps,
+            closing: None,
+            at_end,
+            after,
+        }
     }
 
     /// Blocks the guest where a tool asks for it. The runtime only records an intent that it does not know.
@@ -126,7 +162,9 @@ impl Player {
             if let Intent::Custom { name, payload } = intent
                 && name == BLOCK_USER
             {
-                let seconds = payload["seconds"].as_u64().and_then(|seconds| u32::try_from(seconds).ok());
+                let seconds = payload["seconds"]
+                    .as_u64()
+                    .and_then(|seconds| u32::try_from(seconds).ok());
                 self.blocked_until = self.now + seconds.unwrap_or_default();
             }
         }
@@ -134,7 +172,12 @@ impl Player {
 
     /// In voice the state outlives the turn. The next words of the guest may be meant for the agent again.
     async fn heard(&self, session: &Session) -> Result<(), StoreError> {
-        session.change(&[StateChange::AudioSuppressed(false), StateChange::TranscriptSuppressed(false)]).await
+        session
+            .change(&[
+                StateChange::AudioSuppressed(false),
+                StateChange::TranscriptSuppressed(false),
+            ])
+            .await
     }
 
     async fn step(&mut self, session: &Session, step: &Step) -> PlayedStep {

@@ -13,19 +13,40 @@ pub(crate) fn write(out: &mut impl Write, scenes: &[PlayedScene]) -> io::Result<
         write_scene(out, scene)?;
     }
     let turns = scenes.iter().flat_map(|scene| &scene.turns);
-    let responses = turns.flat_map(|turn| &turn.steps).filter_map(PlayedStep::response).collect::<Vec<_>>();
+    let responses = turns
+        .flat_map(|turn| &turn.steps)
+        .filter_map(PlayedStep::response)
+        .collect::<Vec<_>>();
     let mut refused = BTreeMap::new();
     for error in responses.iter().filter_map(|response| response.error()) {
         *refused.entry(error.kind.as_str()).or_insert(0) += 1;
     }
-    let refused = refused.iter().map(|(kind, count)| format!("{kind} {count}")).collect::<Vec<_>>().join(", ");
+    let refused = refused
+        .iter()
+        .map(|(kind, count)| format!("{kind} {count}"))
+        .collect::<Vec<_>>()
+        .join(", ");
     let ran = responses.iter().filter(|response| response.is_ok()).count();
-    writeln!(out, "answers: {}, ok {ran}, {}", responses.len(), or(refused, "no errors"))
+    writeln!(
+        out,
+        "answers: {}, ok {ran}, {}",
+        responses.len(),
+        or(refused, "no errors")
+    )
 }
 
 fn write_scene(out: &mut impl Write, scene: &PlayedScene) -> io::Result<()> {
-    writeln!(out, "== {} session `{}`\n", scene.mode.as_str(), scene.session)?;
-    writeln!(out, "instructions, {} characters:", scene.instructions.chars().count())?;
+    writeln!(
+        out,
+        "== {} session `{}`\n",
+        scene.mode.as_str(),
+        scene.session
+    )?;
+    writeln!(
+        out,
+        "instructions, {} characters:",
+        scene.instructions.chars().count()
+    )?;
     for line in scene.instructions.lines() {
         writeln!(out, "{}", format!("  | {line}").trim_end())?;
     }
@@ -39,12 +60,27 @@ fn write_scene(out: &mut impl Write, scene: &PlayedScene) -> io::Result<()> {
         write_turn(out, turn)?;
     }
     writeln!(out, "\nintents of the session: {}", intents(&scene.intents))?;
-    writeln!(out, "audit log:{}", if scene.audit.is_empty() { " empty" } else { "" })?;
+    writeln!(
+        out,
+        "audit log:{}",
+        if scene.audit.is_empty() { " empty" } else { "" }
+    )?;
     for entry in &scene.audit {
         let at = entry.at.strftime("%H:%M:%S%.3f");
-        writeln!(out, "  {at} {} {}: {}", entry.call_id, entry.tool, outcome(entry.outcome))?;
+        writeln!(
+            out,
+            "  {at} {} {}: {}",
+            entry.call_id,
+            entry.tool,
+            outcome(entry.outcome)
+        )?;
         for carried_out in &entry.intents {
-            writeln!(out, "    {}: {}", carried_out.intent.name(), carried_out.effect)?;
+            writeln!(
+                out,
+                "    {}: {}",
+                carried_out.intent.name(),
+                carried_out.effect
+            )?;
         }
     }
     writeln!(out)
@@ -58,7 +94,13 @@ fn write_turn(out: &mut impl Write, turn: &PlayedTurn) -> io::Result<()> {
     for step in &turn.steps {
         match step {
             PlayedStep::Call(call, response) => {
-                writeln!(out, "  > {} {}   ({})", call.name(), call.arguments(), call.id())?;
+                writeln!(
+                    out,
+                    "  > {} {}   ({})",
+                    call.name(),
+                    call.arguments(),
+                    call.id()
+                )?;
                 write_response(out, response)?;
             }
             PlayedStep::Word(word, Some(response)) => {
@@ -73,19 +115,35 @@ fn write_turn(out: &mut impl Write, turn: &PlayedTurn) -> io::Result<()> {
     if let Some(closing) = &turn.closing {
         writeln!(out, "agent, last: {closing}")?;
     }
-    writeln!(out, "state as the turn ends: {}; after it: {}", state(&turn.at_end), state(&turn.after))
+    writeln!(
+        out,
+        "state as the turn ends: {}; after it: {}",
+        state(&turn.at_end),
+        state(&turn.after)
+    )
 }
 
 /// Writes a summary line, and then the whole envelope.
 fn write_response(out: &mut impl Write, response: &ToolResponse) -> io::Result<()> {
     match response.error() {
-        None if response.kind() == OutputKind::Stop => writeln!(out, "    ok, and no reply is wanted")?,
+        None if response.kind() == OutputKind::Stop => {
+            writeln!(out, "    ok, and no reply is wanted")?
+        }
         None => writeln!(out, "    ok, {} characters", response.meta().size_chars())?,
         // A message can have several lines.
-        Some(error) => writeln!(out, "    {}: {}", error.kind, error.message.replace('\n', "\n      "))?,
+        Some(error) => writeln!(
+            out,
+            "    {}: {}",
+            error.kind,
+            error.message.replace('\n', "\n      ")
+        )?,
     }
     if let Some(confirmation) = response.meta().confirmation() {
-        writeln!(out, "    a person is asked until {}: {}", confirmation.expires_at, confirmation.summary)?;
+        writeln!(
+            out,
+            "    a person is asked until {}: {}",
+            confirmation.expires_at, confirmation.summary
+        )?;
     }
     if !response.intents().is_empty() {
         writeln!(out, "    intents: {}", intents(response.intents()))?;
@@ -94,7 +152,14 @@ fn write_response(out: &mut impl Write, response: &ToolResponse) -> io::Result<(
 }
 
 fn intents(intents: &[Intent]) -> String {
-    or(intents.iter().map(Intent::name).collect::<Vec<_>>().join(", "), "none")
+    or(
+        intents
+            .iter()
+            .map(Intent::name)
+            .collect::<Vec<_>>()
+            .join(", "),
+        "none",
+    )
 }
 
 /// Lists the parts of the state that are set.
@@ -108,13 +173,27 @@ fn state(state: &SessionState) -> String {
     ] {
         set.extend(yes.then(|| word.to_owned()));
     }
-    set.extend(state.pending_message.iter().map(|message| format!("to be said next {message:?}")));
-    set.extend(state.values.iter().map(|(name, value)| format!("{name} = {value}")));
+    set.extend(
+        state
+            .pending_message
+            .iter()
+            .map(|message| format!("to be said next {message:?}")),
+    );
+    set.extend(
+        state
+            .values
+            .iter()
+            .map(|(name, value)| format!("{name} = {value}")),
+    );
     or(set.join(", "), "nothing set")
 }
 
 fn or(text: String, otherwise: &str) -> String {
-    if text.is_empty() { otherwise.to_owned() } else { text }
+    if text.is_empty() {
+        otherwise.to_owned()
+    } else {
+        text
+    }
 }
 
 impl PlayedStep {

@@ -53,16 +53,27 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Scene>, String> {
 
 fn read(line: &str, scenes: &mut Vec<Scene>) -> Result<(), String> {
     if let Some(mode) = line.strip_prefix("==") {
-        scenes.push(Scene { mode: read_mode(mode.trim())?, turns: Vec::new() });
+        scenes.push(Scene {
+            mode: read_mode(mode.trim())?,
+            turns: Vec::new(),
+        });
         return Ok(());
     }
-    let scene = scenes.last_mut().ok_or("a session comes first, `== text` or `== voice`")?;
+    let scene = scenes
+        .last_mut()
+        .ok_or("a session comes first, `== text` or `== voice`")?;
     if let Some(words) = line.strip_prefix("guest:") {
-        scene.turns.push(Turn { guest: words.trim().to_owned(), steps: Vec::new() });
+        scene.turns.push(Turn {
+            guest: words.trim().to_owned(),
+            steps: Vec::new(),
+        });
         return Ok(());
     }
     let step = read_step(line)?;
-    let turn = scene.turns.last_mut().ok_or("the guest speaks first, `guest: ..`")?;
+    let turn = scene
+        .turns
+        .last_mut()
+        .ok_or("the guest speaks first, `guest: ..`")?;
     turn.steps.push(step);
     Ok(())
 }
@@ -78,11 +89,17 @@ fn read_mode(word: &str) -> Result<Mode, String> {
 fn read_step(line: &str) -> Result<Step, String> {
     if let Some(call) = line.strip_prefix('>') {
         // The arguments are not checked here, as a model may send anything.
-        let (name, arguments) = call.trim().split_once(char::is_whitespace).unwrap_or((call.trim(), ""));
+        let (name, arguments) = call
+            .trim()
+            .split_once(char::is_whitespace)
+            .unwrap_or((call.trim(), ""));
         if name.is_empty() {
             return Err("a call needs a name, `> name {..}`".to_owned());
         }
-        return Ok(Step::Call { name: name.to_owned(), arguments: arguments.trim().to_owned() });
+        return Ok(Step::Call {
+            name: name.to_owned(),
+            arguments: arguments.trim().to_owned(),
+        });
     }
     if let Some(seconds) = line.strip_prefix("wait ") {
         let unfit = |_| format!("`{seconds}` is not a number of seconds, as in `wait 30`");
@@ -92,8 +109,8 @@ fn read_step(line: &str) -> Result<Step, String> {
         ("approve", _) => Ok(Step::Approve),
         ("deny", _) => Ok(Step::Deny),
         (_, Some(words)) => Ok(Step::Agent(words.trim().to_owned())),
-        _ => {
-            Err(format!("`{line}` is none of `guest: ..`, `> name {{..}}`, `approve`, `deny`, `agent: ..`, `wait 30`"))
-        }
+        _ => Err(format!(
+            "`{line}` is none of `guest: ..`, `> name {{..}}`, `approve`, `deny`, `agent: ..`, `wait 30`"
+        )),
     }
 }

@@ -11,5 +11,9 @@ use tool_core::ToolContext;
 /// Builds the tools of the concierge over the articles of the example.
 pub(crate) fn tools() -> Result<ToolContext, Box<dyn Error>> {
     let knowledge = KnowledgeBase::new(&articles::read(Path::new(articles::FOLDER))?)?;
-    Ok(ToolContext::builder().with(knowledge).with(Conversation).with(FrontDesk::default()).build()?)
+    Ok(ToolContext::builder()
+        .with(knowledge)
+        .with(Conversation)
+        .with(FrontDesk::default())
+        .build()?)
 }

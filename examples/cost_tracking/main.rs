@@ -48,14 +48,28 @@ enum Form<'a> {
 
 async fn run(form: Form<'_>) -> Result<(), Box<dyn Error>> {
     let (providers, warehouse) = (providers::start().await?, warehouse::Warehouse::start()?);
-    let shop = shop::Shop { providers: providers.clone(), warehouse: warehouse.base_url.clone() };
-    let runtime = Runtime::builder(ToolContext::builder().with(shop).build()?).policy(Policy::text()).build()?;
+    let shop = shop::Shop {
+        providers: providers.clone(),
+        warehouse: warehouse.base_url.clone(),
+    };
+    let runtime = Runtime::builder(ToolContext::builder().with(shop).build()?)
+        .policy(Policy::text())
+        .build()?;
     let session = runtime.session("s-1", Mode::Text).await?;
 
     // Costs are also summed by run and by customer.
-    let whose = DistributedContext::new().run_id("run-1").customer_id("acme");
-    let planner = planner::Planner { session, base_url: providers };
-    let answers = trace::import(whose, planner.answer("Is the kettle any good, and are there three?")).await?;
+    let whose = DistributedContext::new()
+        .run_id("run-1")
+        .customer_id("acme");
+    let planner = planner::Planner {
+        session,
+        base_url: providers,
+    };
+    let answers = trace::import(
+        whose,
+        planner.answer("Is the kettle any good, and are there three?"),
+    )
+    .await?;
 
     let (report, elsewhere) = (trace::report(), warehouse.end()?);
     match form {
@@ -63,9 +77,16 @@ async fn run(form: Form<'_>) -> Result<(), Box<dyn Error>> {
         Form::Html(file) => std::fs::write(file, report.to_html())?,
         Form::Text => {
             for answer in &answers {
-                println!("{} answers {}", answer.meta().tool(), answer.data_json().unwrap_or("nothing"));
+                println!(
+                    "{} answers {}",
+                    answer.meta().tool(),
+                    answer.data_json().unwrap_or("nothing")
+                );
             }
-            println!("\n{}\n\n{report}\nIn the other process:\n\n{elsewhere}", report.outline());
+            println!(
+                "\n{}\n\n{report}\nIn the other process:\n\n{elsewhere}",
+                report.outline()
+            );
         }
     }
     Ok(())

@@ -23,13 +23,27 @@ impl Planner {
 
     /// Returns the calls of the model.
     async fn plan(&self, question: &str) -> Result<Vec<ToolCall>, Box<dyn Error>> {
-        let body = json!({"model": "gpt-5-mini", "messages": [{"role": "user", "content": question}]});
+        let body =
+            json!({"model": "gpt-5-mini", "messages": [{"role": "user", "content": question}]});
         let url = format!("{}/v1/chat/completions", self.base_url);
-        let answer = Question { provider: Provider::OpenAiChat, model: "gpt-5-mini", url, body }.ask().await?;
+        let answer = Question {
+            provider: Provider::OpenAiChat,
+            model: "gpt-5-mini",
+            url,
+            body,
+        }
+        .ask()
+        .await?;
         let events = protocol(Provider::OpenAiChat).push(&answer);
         Ok(events
             .into_iter()
-            .filter_map(|event| if let Event::Call(call) = event { Some(call) } else { None })
+            .filter_map(|event| {
+                if let Event::Call(call) = event {
+                    Some(call)
+                } else {
+                    None
+                }
+            })
             .collect())
     }
 }

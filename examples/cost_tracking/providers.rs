@@ -12,8 +12,12 @@ const ANTHROPIC: &str = include_str!("recorded/anthropic.json");
 pub(crate) async fn start() -> std::io::Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let base_url = format!("http://{}", listener.local_addr()?);
-    let answer = |response: &'static str| post(async move || ([(CONTENT_TYPE, "application/json")], response));
-    let router = Router::new().route("/v1/chat/completions", answer(OPENAI)).route("/v1/messages", answer(ANTHROPIC));
+    let answer = |response: &'static str| {
+        post(async move || ([(CONTENT_TYPE, "application/json")], response))
+    };
+    let router = Router::new()
+        .route("/v1/chat/completions", answer(OPENAI))
+        .route("/v1/messages", answer(ANTHROPIC));
     tokio::spawn(async move { axum::serve(listener, router).await });
     Ok(base_url)
 }

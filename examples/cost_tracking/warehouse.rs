@@ -32,14 +32,21 @@ impl Warehouse {
         let mut said = BufReader::new(process.stdout.take().ok_or("the warehouse has no output")?);
         said.read_line(&mut base_url)?;
         process.stdout = Some(said.into_inner());
-        Ok(Self { process, base_url: base_url.trim().to_owned() })
+        Ok(Self {
+            process,
+            base_url: base_url.trim().to_owned(),
+        })
     }
 
     /// Ends the process, and returns its report.
     pub(crate) fn end(mut self) -> Result<String, Box<dyn Error>> {
         drop(self.process.stdin.take());
         let mut report = String::new();
-        self.process.stdout.take().ok_or("the warehouse has no output")?.read_to_string(&mut report)?;
+        self.process
+            .stdout
+            .take()
+            .ok_or("the warehouse has no output")?
+            .read_to_string(&mut report)?;
         self.process.wait()?;
         Ok(report)
     }
@@ -53,7 +60,9 @@ pub(crate) async fn serve() -> Result<(), Box<dyn Error>> {
     let ended = async {
         let _ = tokio::io::stdin().read_to_end(&mut Vec::new()).await;
     };
-    axum::serve(listener, router).with_graceful_shutdown(ended).await?;
+    axum::serve(listener, router)
+        .with_graceful_shutdown(ended)
+        .await?;
     println!("{}", trace::report());
     Ok(())
 }

@@ -97,38 +97,73 @@ impl Configure for Email {
     type Secrets = Secrets;
 
     async fn configure(config: Config, secrets: Secrets) -> Result<Self, ToolError> {
-        let from = address(&config.from_email).map_err(|error| ToolError::permanent(format!("from_email: {error}")))?;
+        let from = address(&config.from_email)
+            .map_err(|error| ToolError::permanent(format!("from_email: {error}")))?;
         let password = match (secrets.password, secrets.api_key) {
-            (Some(_), Some(_)) => return Err(ToolError::permanent("give a password or an API key, not both")),
+            (Some(_), Some(_)) => {
+                return Err(ToolError::permanent(
+                    "give a password or an API key, not both",
+                ));
+            }
             (password, key) => password.or(key).filter(|text| !text.is_empty()),
         };
         let user_name = secrets.user_name.unwrap_or(config.from_email);
-        let login = password.map(|password| Arc::new(Login { user_name, password }));
+        let login = password.map(|password| {
+            Arc::new(Login {
+                user_name,
+                password,
+            })
+        });
         // This reads the certificates of the system.
         let (security, server) = (config.security, config.smtp_server.clone());
         let (imap_security, imap_server) = (config.imap_security, config.imap_server.clone());
         let tls = tokio::task::spawn_blocking(move || {
             let roots = certificates(secrets.certificate.as_deref())?;
-            let imap = imap_server.map(|server| imap_protection(imap_security, &server, roots.clone())).transpose()?;
+            let imap = imap_server
+                .map(|server| imap_protection(imap_security, &server, roots.clone()))
+                .transpose()?;
             Ok::<_, ToolError>((protection(security, server, &roots)?, imap))
         });
-        let (tls, imap) = tls.await.map_err(|error| ToolError::internal(error.to_string()))??;
+        let (tls, imap) = tls
+            .await
+            .map_err(|error| ToolError::internal(error.to_string()))??;
         let timeout = Duration::from_secs(config.timeout_seconds.into());
         let inbox = config.imap_server.zip(imap).map(|(server, tls)| {
             let (port, login) = (config.imap_port, login.clone());
-            Inbox { server, port, tls, login, timeout }
+            Inbox {
+                server,
+                port,
+                tls,
+                login,
+                timeout,
+            }
         });
         let (server, port) = (config.smtp_server, config.smtp_port);
-        Ok(Self { mailer: Mailer { server, port, tls, login, from, timeout }, inbox })
+        Ok(Self {
+            mailer: Mailer {
+                server,
+                port,
+                tls,
+                login,
+                from,
+                timeout,
+            },
+            inbox,
+        })
     }
 }
 
 /// Parses the certificates in PEM that are trusted beside those of the system.
 fn certificates(pem: Option<&str>) -> Result<Vec<CertificateDer<'static>>, ToolError> {
-    let Some(pem) = pem else { return Ok(Vec::new()) };
+    let Some(pem) = pem else {
+        return Ok(Vec::new());
+    };
     let parsed = CertificateDer::pem_slice_iter(pem.as_bytes()).collect::<Result<Vec<_>, _>>();
     // A text without a certificate parses as an empty list.
-    parsed.ok().filter(|found| !found.is_empty()).ok_or_else(unfit)
+    parsed
+        .ok()
+        .filter(|found| !found.is_empty())
+        .ok_or_else(unfit)
 }
 
 fn unfit() -> ToolError {
@@ -137,23 +172,40 @@ fn unfit() -> ToolError {
 
 /// Refuses a plain connection to another machine.
 fn is_here(server: &str) -> Result<(), ToolError> {
-    let here = server == "localhost" || server.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    let here = server == "localhost"
+        || server
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.is_loopback());
     let why = "security `none` sends mail and passwords in the clear: it is for a server on this machine \
                (localhost, 127.0.0.1, ::1); use `starttls` or `tls`";
-    if here { Ok(()) } else { Err(ToolError::permanent(why)) }
+    if here {
+        Ok(())
+    } else {
+        Err(ToolError::permanent(why))
+    }
 }
 
-fn protection(security: Security, server: String, roots: &[CertificateDer<'_>]) -> Result<Tls, ToolError> {
+fn protection(
+    security: Security,
+    server: String,
+    roots: &[CertificateDer<'_>],
+) -> Result<Tls, ToolError> {
     if security == Security::None {
         return is_here(&server).map(|()| Tls::None);
     }
     let mut parameters = TlsParameters::builder(server);
     for root in roots {
-        parameters = parameters.add_root_certificate(Certificate::from_der(root.to_vec()).map_err(|_| unfit())?);
+        parameters = parameters
+            .add_root_certificate(Certificate::from_der(root.to_vec()).map_err(|_| unfit())?);
     }
     let parameters = parameters.build();
-    let parameters = parameters.map_err(|error| ToolError::permanent(format!("no secure connections: {error}")))?;
-    Ok(if security == Security::Tls { Tls::Implicit(parameters) } else { Tls::Starttls(parameters) })
+    let parameters = parameters
+        .map_err(|error| ToolError::permanent(format!("no secure connections: {error}")))?;
+    Ok(if security == Security::Tls {
+        Tls::Implicit(parameters)
+    } else {
+        Tls::Starttls(parameters)
+    })
 }
 
 fn imap_protection(
@@ -165,15 +217,27 @@ fn imap_protection(
         return is_here(server).map(|()| ImapTls::None);
     }
     let connector = connector(roots);
-    let connector = connector.map_err(|error| ToolError::permanent(format!("no secure connections: {error}")))?;
-    Ok(if security == Security::Tls { ImapTls::Implicit(connector) } else { ImapTls::Starttls(connector) })
+    let connector = connector
+        .map_err(|error| ToolError::permanent(format!("no secure connections: {error}")))?;
+    Ok(if security == Security::Tls {
+        ImapTls::Implicit(connector)
+    } else {
+        ImapTls::Starttls(connector)
+    })
 }
 
 /// Makes TLS connections that trust the system's certificates and these. The crypto provider is that of the other clients.
 fn connector(roots: Vec<CertificateDer<'static>>) -> Result<TlsConnector, rustls::Error> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let verifier = Arc::new(Verifier::new_with_extra_roots(roots, Arc::clone(&provider))?);
-    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
-    let config = config.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
+    let verifier = Arc::new(Verifier::new_with_extra_roots(
+        roots,
+        Arc::clone(&provider),
+    )?);
+    let config =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    let config = config
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_no_client_auth();
     Ok(Arc::new(config).into())
 }

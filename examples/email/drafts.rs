@@ -67,21 +67,52 @@ pub(crate) enum Outcome {
     },
 }
 
-type Row = (i64, String, String, String, String, String, i64, Option<String>);
+type Row = (
+    i64,
+    String,
+    String,
+    String,
+    String,
+    String,
+    i64,
+    Option<String>,
+);
 
 impl From<Row> for Kept {
     fn from((id, agent, recipient, subject, body, state, attempts, told): Row) -> Self {
-        Self { id, agent, recipient, subject, body, state, attempts, told }
+        Self {
+            id,
+            agent,
+            recipient,
+            subject,
+            body,
+            state,
+            attempts,
+            told,
+        }
     }
 }
 
 impl Drafts {
     /// Opens the drafts in a database, and creates the table if it is missing.
     pub(crate) async fn open(path: &Path) -> sqlx::Result<Self> {
-        let options = SqliteConnectOptions::new().filename(path).create_if_missing(true);
-        let options = options.journal_mode(SqliteJournalMode::Wal).busy_timeout(Duration::from_secs(10));
-        let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await?;
-        let first = Migration::new(1, "drafts".into(), MigrationType::Simple, SCHEMA.into_sql_str(), false);
+        let options = SqliteConnectOptions::new()
+            .filename(path)
+            .create_if_missing(true);
+        let options = options
+            .journal_mode(SqliteJournalMode::Wal)
+            .busy_timeout(Duration::from_secs(10));
+        let pool = SqlitePoolOptions::new()
+            .max_connections(1)
+            .connect_with(options)
+            .await?;
+        let first = Migration::new(
+            1,
+            "drafts".into(),
+            MigrationType::Simple,
+            SCHEMA.into_sql_str(),
+            false,
+        );
         let mut migrator = Migrator::with_migrations(vec![first]);
         // Other migrations may have tables in the same file.
         migrator.dangerous_set_table_name("email_drafts_migrations");
@@ -93,34 +124,59 @@ impl Drafts {
     }
 
     pub(crate) async fn add(&self, agent: &str, draft: &Draft) -> Result<i64, EmailError> {
-        let insert =
-            "INSERT INTO email_drafts (agent, recipient, subject, body, due) VALUES (?, ?, ?, ?, ?) RETURNING id";
-        let insert = sqlx::query_scalar(insert).bind(agent).bind(&draft.to).bind(&draft.subject);
-        let insert = insert.bind(&draft.body).bind(draft.send_at.as_millisecond());
-        insert.fetch_one(&self.0).await.map_err(|error| EmailError::Broken(format!("the draft was not kept: {error}")))
+        let insert = "INSERT INTO email_drafts (agent, recipient, subject, body, due) VALUES (?, ?, ?, ?, ?) RETURNING id";
+        let insert = sqlx::query_scalar(insert)
+            .bind(agent)
+            .bind(&draft.to)
+            .bind(&draft.subject);
+        let insert = insert
+            .bind(&draft.body)
+            .bind(draft.send_at.as_millisecond());
+        insert
+            .fetch_one(&self.0)
+            .await
+            .map_err(|error| EmailError::Broken(format!("the draft was not kept: {error}")))
     }
 
     /// Claims a due draft. No other worker gets it.
-    pub(crate) async fn take(&self, claim: &str, now: jiff::Timestamp) -> sqlx::Result<Option<Kept>> {
+    pub(crate) async fn take(
+        &self,
+        claim: &str,
+        now: jiff::Timestamp,
+    ) -> sqlx::Result<Option<Kept>> {
         let take =
             "UPDATE email_drafts SET state = 'sending', claim = ?, attempts = attempts + 1 WHERE state = 'waiting'
             AND id = (SELECT id FROM email_drafts WHERE state = 'waiting' AND due <= ? ORDER BY due, id LIMIT 1)
             RETURNING id, agent, recipient, subject, body, state, attempts, told";
         let take = sqlx::query_as(take).bind(claim).bind(now.as_millisecond());
-        Ok(take.fetch_optional(&self.0).await?.map(|row: Row| row.into()))
+        Ok(take
+            .fetch_optional(&self.0)
+            .await?
+            .map(|row: Row| row.into()))
     }
 
     /// Stores the outcome of a draft under this claim, also if it was marked as unknown meanwhile.
-    pub(crate) async fn settle(&self, draft: &Kept, claim: &str, outcome: &Outcome) -> sqlx::Result<()> {
+    pub(crate) async fn settle(
+        &self,
+        draft: &Kept,
+        claim: &str,
+        outcome: &Outcome,
+    ) -> sqlx::Result<()> {
         let (state, told, due) = match outcome {
             Outcome::Sent(told) => ("sent", told, None),
             Outcome::Failed(why) => ("failed", why, None),
             Outcome::Unknown(why) => ("unknown", why, None),
             Outcome::Again { due, why } => ("waiting", why, Some(due.as_millisecond())),
         };
-        let settle = "UPDATE email_drafts SET state = ?, told = ?, due = COALESCE(?, due), claim = NULL
+        let settle =
+            "UPDATE email_drafts SET state = ?, told = ?, due = COALESCE(?, due), claim = NULL
             WHERE id = ? AND claim = ? AND state IN ('sending', 'unknown')";
-        let settle = sqlx::query(settle).bind(state).bind(told).bind(due).bind(draft.id).bind(claim);
+        let settle = sqlx::query(settle)
+            .bind(state)
+            .bind(told)
+            .bind(due)
+            .bind(draft.id)
+            .bind(claim);
         settle.execute(&self.0).await.map(drop)
     }
 
@@ -129,7 +185,11 @@ impl Drafts {
         let recover = "UPDATE email_drafts SET state = 'unknown', told = ? WHERE state = 'sending' AND claim <> ?
             RETURNING id, agent, recipient, subject, body, state, attempts, told";
         let told = "the worker ended while it was being sent: look whether it arrived, it is not sent again";
-        let rows: Vec<Row> = sqlx::query_as(recover).bind(told).bind(claim).fetch_all(&self.0).await?;
+        let rows: Vec<Row> = sqlx::query_as(recover)
+            .bind(told)
+            .bind(claim)
+            .fetch_all(&self.0)
+            .await?;
         Ok(rows.into_iter().map(Kept::from).collect())
     }
 

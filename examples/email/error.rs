@@ -35,7 +35,10 @@ pub(crate) enum EmailError {
 impl fmt::Display for EmailError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unknown(why) => write!(f, "{why}; the message may have been sent, do not send it again"),
+            Self::Unknown(why) => write!(
+                f,
+                "{why}; the message may have been sent, do not send it again"
+            ),
             Self::Denied(why)
             | Self::TooMany(why)
             | Self::Unavailable(why)
@@ -82,10 +85,16 @@ pub(crate) fn unreachable(error: EgressError) -> EmailError {
 /// Converts the error of a step, by the code of the server if there is one.
 pub(crate) fn failed(step: Step, error: &SmtpError, login: Option<&Login>) -> EmailError {
     let why = cause(error);
-    let Some(code) = error.status() else { return no_answer(step, error, &why) };
+    let Some(code) = error.status() else {
+        return no_answer(step, error, &why);
+    };
     // An answer that repeats the password is not quoted.
     let quoted = !login.is_some_and(|login| repeats(&why, login));
-    let said = if quoted { format!("{code} {}", truncate(&plain(&why), 300)) } else { code.to_string() };
+    let said = if quoted {
+        format!("{code} {}", truncate(&plain(&why), 300))
+    } else {
+        code.to_string()
+    };
     let told = format!("{}: {said}", step.refused());
     match code.to_string().as_str() {
         _ if too_many(&why) => EmailError::TooMany(told),
@@ -97,34 +106,59 @@ pub(crate) fn failed(step: Step, error: &SmtpError, login: Option<&Login>) -> Em
 }
 
 /// Returns whether the text contains the password, plain or encoded.
-pub(crate) fn repeats(said: &str, Login { user_name, password }: &Login) -> bool {
+pub(crate) fn repeats(
+    said: &str,
+    Login {
+        user_name,
+        password,
+    }: &Login,
+) -> bool {
     let password = password.expose();
     // The encodings of AUTH PLAIN and AUTH LOGIN.
     let sent = [format!("\0{user_name}\0{password}"), password.to_owned()];
     let sent = sent.map(|sent| STANDARD_NO_PAD.encode(sent));
-    [password].into_iter().chain(sent.iter().map(String::as_str)).any(|form| said.contains(form))
+    [password]
+        .into_iter()
+        .chain(sent.iter().map(String::as_str))
+        .any(|form| said.contains(form))
 }
 
 /// Makes the error for a step that timed out.
 pub(crate) fn timed_out(step: Step, limit: Duration) -> EmailError {
-    lost(step, format!("the mail server did not answer within {} s", limit.as_secs()))
+    lost(
+        step,
+        format!(
+            "the mail server did not answer within {} s",
+            limit.as_secs()
+        ),
+    )
 }
 
 fn no_answer(step: Step, error: &SmtpError, why: &str) -> EmailError {
     match step {
         // A server without STARTTLS or login will not offer them later.
-        Step::Connect if error.is_client() => EmailError::Refused(format!("the mail server does not fit: {why}")),
-        Step::Login if error.is_client() => EmailError::Denied(format!("no login at the mail server: {why}")),
+        Step::Connect if error.is_client() => {
+            EmailError::Refused(format!("the mail server does not fit: {why}"))
+        }
+        Step::Login if error.is_client() => {
+            EmailError::Denied(format!("no login at the mail server: {why}"))
+        }
         Step::Connect if is_untrusted(error) => {
             EmailError::Refused(format!("no secure connection to the mail server: {why}"))
         }
-        Step::Connect => EmailError::Unavailable(format!("the mail server cannot be reached: {why}")),
+        Step::Connect => {
+            EmailError::Unavailable(format!("the mail server cannot be reached: {why}"))
+        }
         _ => lost(step, format!("the mail server did not answer: {why}")),
     }
 }
 
 fn lost(step: Step, why: String) -> EmailError {
-    if step == Step::Content { EmailError::Unknown(why) } else { EmailError::Unavailable(why) }
+    if step == Step::Content {
+        EmailError::Unknown(why)
+    } else {
+        EmailError::Unavailable(why)
+    }
 }
 
 /// Servers have no code for rate limits and use words instead, with 4xx or 5xx codes.
@@ -133,7 +167,15 @@ fn too_many(said: &str) -> bool {
     let said = said.to_ascii_lowercase();
     // A full mailbox is not a rate limit.
     let mailbox = said.contains("mailbox") || said.contains(".2.2 ");
-    let words = ["rate limit", "too many", "throttl", "sending limit", "sending rate", "quota exceeded", ".7.28 "];
+    let words = [
+        "rate limit",
+        "too many",
+        "throttl",
+        "sending limit",
+        "sending rate",
+        "quota exceeded",
+        ".7.28 ",
+    ];
     !mailbox && words.iter().any(|words| said.contains(words))
 }
 
@@ -141,7 +183,10 @@ fn too_many(said: &str) -> bool {
 fn is_untrusted(error: &SmtpError) -> bool {
     let mut source = error.source();
     while let Some(error) = source {
-        if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::InvalidData) {
+        if error
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::InvalidData)
+        {
             return true;
         }
         source = error.source();
@@ -160,7 +205,10 @@ fn cause(error: &SmtpError) -> String {
 
 /// Joins the text to one line.
 fn plain(said: &str) -> String {
-    said.split(char::is_control).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+    said.split(char::is_control)
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 #[cfg(test)]
@@ -170,8 +218,15 @@ mod tests {
     // T1
     #[test]
     fn echoed_login_is_not_quoted() {
-        let login = Login { user_name: "ada".into(), password: "canary-7c1f".into() };
-        for said in ["no canary-7c1f", "AUTH PLAIN AGFkYQBjYW5hcnktN2MxZg==", "Y2FuYXJ5LTdjMWY="] {
+        let login = Login {
+            user_name: "ada".into(),
+            password: "canary-7c1f".into(),
+        };
+        for said in [
+            "no canary-7c1f",
+            "AUTH PLAIN AGFkYQBjYW5hcnktN2MxZg==",
+            "Y2FuYXJ5LTdjMWY=",
+        ] {
             assert!(repeats(said, &login), "{said}");
         }
         assert!(!repeats("5.7.8 the password is wrong", &login));

@@ -83,9 +83,15 @@ impl Inbox {
     pub(crate) async fn state(&self, egress: &EgressClient) -> Result<InboxState, EmailError> {
         let state = async {
             let mut session = self.open(egress).await?;
-            let inbox = session.status("INBOX", "(MESSAGES UNSEEN)").await.map_err(|error| failed(&error))?;
+            let inbox = session
+                .status("INBOX", "(MESSAGES UNSEEN)")
+                .await
+                .map_err(|error| failed(&error))?;
             close(session).await;
-            Ok(InboxState { messages: inbox.exists, unread: inbox.unseen.unwrap_or_default() })
+            Ok(InboxState {
+                messages: inbox.exists,
+                unread: inbox.unseen.unwrap_or_default(),
+            })
         };
         self.in_time(state).await
     }
@@ -99,29 +105,50 @@ impl Inbox {
     ) -> Result<Vec<ReceivedEmail>, EmailError> {
         let latest = async {
             let mut session = self.open(egress).await?;
-            let messages = newest(&mut session, count, unread_only).await.map_err(|error| failed(&error))?;
+            let messages = newest(&mut session, count, unread_only)
+                .await
+                .map_err(|error| failed(&error))?;
             close(session).await;
             Ok(messages.iter().map(read).collect())
         };
         self.in_time(latest).await
     }
 
-    async fn in_time<T>(&self, work: impl Future<Output = Result<T, EmailError>>) -> Result<T, EmailError> {
-        let late =
-            |_| EmailError::Unavailable(format!("the mail server did not answer within {} s", self.timeout.as_secs()));
-        timeout(self.timeout, work).await.unwrap_or_else(|elapsed| Err(late(elapsed)))
+    async fn in_time<T>(
+        &self,
+        work: impl Future<Output = Result<T, EmailError>>,
+    ) -> Result<T, EmailError> {
+        let late = |_| {
+            EmailError::Unavailable(format!(
+                "the mail server did not answer within {} s",
+                self.timeout.as_secs()
+            ))
+        };
+        timeout(self.timeout, work)
+            .await
+            .unwrap_or_else(|elapsed| Err(late(elapsed)))
     }
 
     /// Connects and logs in.
     async fn open(&self, egress: &EgressClient) -> Result<Session<Stream>, EmailError> {
         let Some(login) = &self.login else {
-            return Err(EmailError::Denied("no login at the mail server: a password or an API key is missing".into()));
+            return Err(EmailError::Denied(
+                "no login at the mail server: a password or an API key is missing".into(),
+            ));
         };
-        let opened = self.connect(egress).await?.authenticate("PLAIN", Plain(login)).await;
+        let opened = self
+            .connect(egress)
+            .await?
+            .authenticate("PLAIN", Plain(login))
+            .await;
         opened.map_err(|(error, _)| match &error {
             Error::No(said) | Error::Bad(said) if !said.contains("UNAVAILABLE") => {
                 // An answer that repeats the password is not quoted.
-                let said = if repeats(said, login) { String::new() } else { format!(": {}", truncate(said, 300)) };
+                let said = if repeats(said, login) {
+                    String::new()
+                } else {
+                    format!(": {}", truncate(said, 300))
+                };
                 EmailError::Denied(format!("the mail server refused the login{said}"))
             }
             error => failed(error),
@@ -130,10 +157,14 @@ impl Inbox {
 
     /// Connects to the server, which is a setting, so the egress guard checks it.
     async fn connect(&self, egress: &EgressClient) -> Result<Client<Stream>, EmailError> {
-        let addresses = egress.resolve(&self.server, self.port).await.map_err(unreachable)?;
+        let addresses = egress
+            .resolve(&self.server, self.port)
+            .await
+            .map_err(unreachable)?;
         let connected = TcpStream::connect(addresses.as_slice()).await;
-        let stream = connected
-            .map_err(|error| EmailError::Unavailable(format!("the mail server cannot be reached: {error}")))?;
+        let stream = connected.map_err(|error| {
+            EmailError::Unavailable(format!("the mail server cannot be reached: {error}"))
+        })?;
         // A server that sends more than it may is cut off.
         let (read, write) = tokio::io::split(stream);
         let stream: Stream = Box::new(tokio::io::join(read.take(MAX_BYTES), write));
@@ -142,22 +173,33 @@ impl Inbox {
             ImapTls::Implicit(connector) => greeted(self.secured(connector, stream).await?).await,
             ImapTls::Starttls(connector) => {
                 let mut client = greeted(stream).await?;
-                let refused = |_| EmailError::Refused("the mail server does not fit: it refused STARTTLS".into());
-                client.run_command_and_check_ok("STARTTLS", None).await.map_err(refused)?;
+                let refused = |_| {
+                    EmailError::Refused("the mail server does not fit: it refused STARTTLS".into())
+                };
+                client
+                    .run_command_and_check_ok("STARTTLS", None)
+                    .await
+                    .map_err(refused)?;
                 // What came unprotected is dropped with the client's buffer.
-                Ok(Client::new(self.secured(connector, client.into_inner()).await?))
+                Ok(Client::new(
+                    self.secured(connector, client.into_inner()).await?,
+                ))
             }
         }
     }
 
-    async fn secured(&self, connector: &TlsConnector, stream: Stream) -> Result<Stream, EmailError> {
+    async fn secured(
+        &self,
+        connector: &TlsConnector,
+        stream: Stream,
+    ) -> Result<Stream, EmailError> {
         let name = self.server.clone().try_into();
         let name = name.map_err(|_| EmailError::Refused("imap_server is no host name".into()))?;
         match connector.connect(name, stream).await {
             Ok(stream) => Ok(Box::new(stream)),
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                Err(EmailError::Refused(format!("no secure connection to the mail server: {error}")))
-            }
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(EmailError::Refused(
+                format!("no secure connection to the mail server: {error}"),
+            )),
             Err(error) => Err(failed(&error.into())),
         }
     }
@@ -174,11 +216,19 @@ async fn greeted(stream: Stream) -> Result<Client<Stream>, EmailError> {
 }
 
 /// Fetches the newest messages without marking them as read, and the first 16 KiB of each.
-async fn newest(session: &mut Session<Stream>, count: u32, unread_only: bool) -> ImapResult<Vec<Fetch>> {
+async fn newest(
+    session: &mut Session<Stream>,
+    count: u32,
+    unread_only: bool,
+) -> ImapResult<Vec<Fetch>> {
     let inbox = session.examine("INBOX").await?;
     let mut numbers = if unread_only && inbox.exists > 0 {
         let first = inbox.exists.saturating_sub(SEARCHED).max(1);
-        session.search(format!("{first}:* UNSEEN")).await?.into_iter().collect::<Vec<_>>()
+        session
+            .search(format!("{first}:* UNSEEN"))
+            .await?
+            .into_iter()
+            .collect::<Vec<_>>()
     } else {
         (1..=inbox.exists).rev().take(count as usize).collect()
     };
@@ -187,8 +237,16 @@ async fn newest(session: &mut Session<Stream>, count: u32, unread_only: bool) ->
     if numbers.is_empty() {
         return Ok(Vec::new());
     }
-    let set = numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-    let mut messages: Vec<Fetch> = session.fetch(set, "(FLAGS BODY.PEEK[]<0.16384>)").await?.try_collect().await?;
+    let set = numbers
+        .iter()
+        .map(u32::to_string)
+        .collect::<Vec<_>>()
+        .join(",");
+    let mut messages: Vec<Fetch> = session
+        .fetch(set, "(FLAGS BODY.PEEK[]<0.16384>)")
+        .await?
+        .try_collect()
+        .await?;
     // The server may add news of other messages.
     messages.retain(|message| numbers.contains(&message.message));
     messages.sort_unstable_by_key(|message| std::cmp::Reverse(message.message));
@@ -196,7 +254,9 @@ async fn newest(session: &mut Session<Stream>, count: u32, unread_only: bool) ->
 }
 
 fn read(message: &Fetch) -> ReceivedEmail {
-    let parsed = MessageParser::default().parse(message.body().unwrap_or_default()).unwrap_or_default();
+    let parsed = MessageParser::default()
+        .parse(message.body().unwrap_or_default())
+        .unwrap_or_default();
     let from = parsed.from().and_then(Address::first);
     let from = from.map(|from| match (from.name(), from.address()) {
         (Some(name), Some(address)) => format!("{name} <{address}>"),
@@ -229,11 +289,16 @@ impl Authenticator for Plain<'_> {
 
 fn failed(error: &Error) -> EmailError {
     match error {
-        Error::No(said) | Error::Bad(said) => {
-            EmailError::Unavailable(format!("the mail server refused a command: {}", truncate(said, 300)))
+        Error::No(said) | Error::Bad(said) => EmailError::Unavailable(format!(
+            "the mail server refused a command: {}",
+            truncate(said, 300)
+        )),
+        Error::Io(error) => {
+            EmailError::Unavailable(format!("the mail server did not answer: {error}"))
         }
-        Error::Io(error) => EmailError::Unavailable(format!("the mail server did not answer: {error}")),
-        Error::ConnectionLost => EmailError::Unavailable("the mail server closed the connection".into()),
+        Error::ConnectionLost => {
+            EmailError::Unavailable("the mail server closed the connection".into())
+        }
         _ => EmailError::Refused("the mail server does not fit: its answer is not IMAP".into()),
     }
 }

@@ -16,15 +16,23 @@ pub(crate) struct Letter {
 }
 
 impl Letter {
-    pub(crate) fn new(from: &Address, to: &str, subject: &str, body: &str) -> Result<Self, EmailError> {
+    pub(crate) fn new(
+        from: &Address,
+        to: &str,
+        subject: &str,
+        body: &str,
+    ) -> Result<Self, EmailError> {
         // The schema checks this too, but not for a caller in Rust. A line break here would
         // add a header.
         if subject.chars().any(char::is_control) {
-            return Err(EmailError::Refused("the subject has a line break or another control character in it".into()));
+            return Err(EmailError::Refused(
+                "the subject has a line break or another control character in it".into(),
+            ));
         }
         let to = address(to)?;
-        let unfit =
-            |error: lettre::error::Error| EmailError::Refused(format!("the message cannot be written: {error}"));
+        let unfit = |error: lettre::error::Error| {
+            EmailError::Refused(format!("the message cannot be written: {error}"))
+        };
         let message = Message::builder()
             .from(from.clone().into())
             .to(to.clone().into())
@@ -35,12 +43,21 @@ impl Letter {
             // A text ends with a line end. For an unencoded body the end of the message adds it.
             .body(format!("{}\n", body.strip_suffix('\n').unwrap_or(body)))
             .map_err(unfit)?;
-        let id = message.headers().get_raw("Message-ID").unwrap_or_default().to_owned();
+        let id = message
+            .headers()
+            .get_raw("Message-ID")
+            .unwrap_or_default()
+            .to_owned();
         let mut bytes = message.formatted();
         if bytes.ends_with(b"\r\n") {
             bytes.truncate(bytes.len() - 2);
         }
-        Ok(Self { from: from.clone(), to, id, bytes })
+        Ok(Self {
+            from: from.clone(),
+            to,
+            id,
+            bytes,
+        })
     }
 }
 

@@ -46,11 +46,19 @@ impl Mailer {
     }
 
     /// Sends a message, and returns the answer of the server. The server is a setting, so the egress guard checks it.
-    pub(crate) async fn send(&self, egress: &EgressClient, letter: &Letter) -> Result<String, EmailError> {
+    pub(crate) async fn send(
+        &self,
+        egress: &EgressClient,
+        letter: &Letter,
+    ) -> Result<String, EmailError> {
         let deadline = Instant::now() + self.timeout;
         let found = timeout_at(deadline, egress.resolve(&self.server, self.port)).await;
-        let addresses = found.map_err(|_| timed_out(Step::Connect, self.timeout))?.map_err(unreachable)?;
-        let mut connection = self.step(Step::Connect, deadline, self.connect(&addresses)).await?;
+        let addresses = found
+            .map_err(|_| timed_out(Step::Connect, self.timeout))?
+            .map_err(unreachable)?;
+        let mut connection = self
+            .step(Step::Connect, deadline, self.connect(&addresses))
+            .await?;
         let reply = self.hand_in(&mut connection, letter, deadline).await;
         // The outcome is known, so an error of QUIT is ignored.
         let _ = timeout(Duration::from_secs(1), connection.abort()).await;
@@ -63,7 +71,8 @@ impl Mailer {
             Tls::Implicit(parameters) => Some(parameters.clone()),
             Tls::None | Tls::Starttls(_) => None,
         };
-        let mut connection = AsyncSmtpConnection::connect_tokio1(addresses, None, &hello, implicit, None).await?;
+        let mut connection =
+            AsyncSmtpConnection::connect_tokio1(addresses, None, &hello, implicit, None).await?;
         if let Tls::Starttls(parameters) = &self.tls {
             connection.starttls(parameters.clone(), &hello).await?;
         }
@@ -76,16 +85,30 @@ impl Mailer {
         letter: &Letter,
         deadline: Instant,
     ) -> Result<String, EmailError> {
-        if let Some(Login { user_name, password }) = self.login.as_deref() {
+        if let Some(Login {
+            user_name,
+            password,
+        }) = self.login.as_deref()
+        {
             let credentials = Credentials::new(user_name.clone(), password.expose().to_owned());
-            self.step(Step::Login, deadline, connection.auth(DEFAULT_MECHANISMS, &credentials)).await?;
+            self.step(
+                Step::Login,
+                deadline,
+                connection.auth(DEFAULT_MECHANISMS, &credentials),
+            )
+            .await?;
         }
         let mail = Mail::new(Some(letter.from.clone()), extensions(connection, letter)?);
-        self.step(Step::Sender, deadline, connection.command(mail)).await?;
+        self.step(Step::Sender, deadline, connection.command(mail))
+            .await?;
         let recipient = Rcpt::new(letter.to.clone(), Vec::new());
-        self.step(Step::Recipient, deadline, connection.command(recipient)).await?;
-        self.step(Step::Data, deadline, connection.command(Data)).await?;
-        let reply = self.step(Step::Content, deadline, connection.message(&letter.bytes)).await?;
+        self.step(Step::Recipient, deadline, connection.command(recipient))
+            .await?;
+        self.step(Step::Data, deadline, connection.command(Data))
+            .await?;
+        let reply = self
+            .step(Step::Content, deadline, connection.message(&letter.bytes))
+            .await?;
         Ok(reply.message().collect::<Vec<_>>().join(" "))
     }
 
@@ -104,13 +127,24 @@ impl Mailer {
 }
 
 /// Returns the parameters for a message that is not ASCII.
-fn extensions(connection: &AsyncSmtpConnection, letter: &Letter) -> Result<Vec<MailParameter>, EmailError> {
+fn extensions(
+    connection: &AsyncSmtpConnection,
+    letter: &Letter,
+) -> Result<Vec<MailParameter>, EmailError> {
     let takes = |extension, what| {
-        let refused = || EmailError::Refused(format!("the mail server takes no {what} but in ASCII"));
-        connection.server_info().supports_feature(extension).then_some(()).ok_or_else(refused)
+        let refused =
+            || EmailError::Refused(format!("the mail server takes no {what} but in ASCII"));
+        connection
+            .server_info()
+            .supports_feature(extension)
+            .then_some(())
+            .ok_or_else(refused)
     };
     let mut parameters = Vec::new();
-    if ![&letter.from, &letter.to].into_iter().all(|address| AsRef::<str>::as_ref(address).is_ascii()) {
+    if ![&letter.from, &letter.to]
+        .into_iter()
+        .all(|address| AsRef::<str>::as_ref(address).is_ascii())
+    {
         takes(Extension::SmtpUtfEight, "addresses")?;
         parameters.push(MailParameter::SmtpUtfEight);
     }

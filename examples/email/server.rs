@@ -27,7 +27,10 @@ pub(crate) struct Mailbox(Arc<Mutex<Vec<Arrived>>>);
 
 impl Mailbox {
     pub(crate) fn arrived(&self) -> Vec<Arrived> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
@@ -77,7 +80,11 @@ async fn talk(stream: TcpStream, mailbox: &Mailbox) -> io::Result<()> {
                 write.write_all(b"354 End with a dot\r\n").await?;
                 let text = content(&mut lines).await?;
                 let mut arrived = mailbox.0.lock().unwrap_or_else(PoisonError::into_inner);
-                arrived.push(Arrived { from: from.clone(), to: to.clone(), text });
+                arrived.push(Arrived {
+                    from: from.clone(),
+                    to: to.clone(),
+                    text,
+                });
                 format!("250 2.0.0 Taken as number {}", arrived.len())
             }
             "QUIT" => {
@@ -113,11 +120,15 @@ async fn content(lines: &mut (impl AsyncBufReadExt + Unpin)) -> io::Result<Strin
 
 /// Returns `ada@example.com` from `RCPT TO:<ada@example.com> ...`.
 fn path(line: &str) -> String {
-    let inside = line.split_once('<').and_then(|(_, rest)| rest.split_once('>'));
+    let inside = line
+        .split_once('<')
+        .and_then(|(_, rest)| rest.split_once('>'));
     inside.map_or_else(String::new, |(path, _)| path.to_owned())
 }
 
 fn failure(to: &str) -> Option<String> {
     let code = to.strip_prefix("fail-")?.get(..3)?;
-    code.parse::<u16>().ok().map(|code| format!("{code} Failed because the address says so"))
+    code.parse::<u16>()
+        .ok()
+        .map(|code| format!("{code} Failed because the address says so"))
 }

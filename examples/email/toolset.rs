@@ -68,9 +68,18 @@ impl Email {
         body: &str,
     ) -> Result<Sent, EmailError> {
         let letter = Letter::new(self.mailer.sender(), to, subject, body)?;
-        let reply = self.mailer.send(ctx.http().map_err(unreachable)?, &letter).await?;
+        let reply = self
+            .mailer
+            .send(ctx.http().map_err(unreachable)?, &letter)
+            .await?;
         let (to, subject, body) = (to.to_owned(), subject.to_owned(), truncate(body, SHOWN));
-        Ok(Sent { to, subject, body, message_id: letter.id, reply })
+        Ok(Sent {
+            to,
+            subject,
+            body,
+            message_id: letter.id,
+            reply,
+        })
     }
 
     /// Keep an e-mail to one person until a time, and send it then.
@@ -97,16 +106,33 @@ impl Email {
         let now = jiff::Timestamp::now();
         if *send_at <= now {
             let now = now.round(jiff::Unit::Second).unwrap_or(now);
-            let why =
-                format!("send_at {send_at} is not in the future, it is {now} now; to send at once, use send_email");
+            let why = format!(
+                "send_at {send_at} is not in the future, it is {now} now; to send at once, use send_email"
+            );
             return Err(EmailError::Refused(why));
         }
         // A message that cannot be sent is refused now, and not when it is due.
         Letter::new(self.mailer.sender(), to, subject, body)?;
-        let draft = Draft { to: to.to_owned(), subject: subject.to_owned(), body: body.to_owned(), send_at };
+        let draft = Draft {
+            to: to.to_owned(),
+            subject: subject.to_owned(),
+            body: body.to_owned(),
+            send_at,
+        };
         let draft_id = drafts.add(agent.as_str(), &draft).await?;
-        let Draft { to, subject, body, send_at } = draft;
-        Ok(Scheduled { draft_id, to, subject, body: truncate(&body, SHOWN), send_at })
+        let Draft {
+            to,
+            subject,
+            body,
+            send_at,
+        } = draft;
+        Ok(Scheduled {
+            draft_id,
+            to,
+            subject,
+            body: truncate(&body, SHOWN),
+            send_at,
+        })
     }
 
     /// Count the e-mails in the inbox, and those that were not read yet.
@@ -135,13 +161,17 @@ impl Email {
         unread_only: bool,
     ) -> Result<LatestEmails, EmailError> {
         let egress = ctx.http().map_err(unreachable)?;
-        Ok(LatestEmails { emails: self.inbox()?.latest(egress, count, unread_only).await? })
+        Ok(LatestEmails {
+            emails: self.inbox()?.latest(egress, count, unread_only).await?,
+        })
     }
 }
 
 impl Email {
     fn inbox(&self) -> Result<&Inbox, EmailError> {
-        let missing = || EmailError::Refused("the settings name no `imap_server`, so no mail can be read".into());
+        let missing = || {
+            EmailError::Refused("the settings name no `imap_server`, so no mail can be read".into())
+        };
         self.inbox.as_ref().ok_or_else(missing)
     }
 }

@@ -20,7 +20,16 @@ fn main() -> tour::Outcome<()> {
 fn main() -> std::io::Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut again = std::process::Command::new(cargo);
-    let status =
-        again.args(["run", "--package", "examples", "--example", "gateway", "--features", "gateway"]).status()?;
+    let status = again
+        .args([
+            "run",
+            "--package",
+            "examples",
+            "--example",
+            "gateway",
+            "--features",
+            "gateway",
+        ])
+        .status()?;
     std::process::exit(status.code().unwrap_or(1));
 }

@@ -16,21 +16,32 @@ impl Notes {
     /// List the titles of all notes.
     #[tool(category = "retrieval")]
     fn list_notes(&self) -> Vec<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .keys()
+            .cloned()
+            .collect()
     }
 
     /// Read a note.
     #[tool(category = "retrieval")]
     fn read_note(&self, title: &str) -> Result<String, String> {
         let notes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        notes.get(title).cloned().ok_or_else(|| format!("there is no note `{title}`"))
+        notes
+            .get(title)
+            .cloned()
+            .ok_or_else(|| format!("there is no note `{title}`"))
     }
 
     /// Write a note, in place of the one of that title.
     #[tool(category = "action")]
     fn write_note(&self, title: String, text: String) -> String {
         let written = format!("wrote `{title}`");
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(title, text);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(title, text);
         written
     }
 
@@ -55,8 +66,19 @@ impl Notes {
 }
 
 pub(crate) async fn serve() -> Outcome<()> {
-    let notes = [("milk", "one bottle"), ("shared/bread", "two loaves"), ("private/diary", "Dear diary, ..")];
-    let notes = notes.map(|(title, text)| (title.to_owned(), text.to_owned())).into();
-    let tools = ToolContext::builder().with(Notes(Mutex::new(notes))).build()?;
-    Ok(Server::from_tools(tools)?.name("notes", "1.0.0").serve_stdio().await?)
+    let notes = [
+        ("milk", "one bottle"),
+        ("shared/bread", "two loaves"),
+        ("private/diary", "Dear diary, .."),
+    ];
+    let notes = notes
+        .map(|(title, text)| (title.to_owned(), text.to_owned()))
+        .into();
+    let tools = ToolContext::builder()
+        .with(Notes(Mutex::new(notes)))
+        .build()?;
+    Ok(Server::from_tools(tools)?
+        .name("notes", "1.0.0")
+        .serve_stdio()
+        .await?)
 }

@@ -31,31 +31,50 @@ pub(crate) async fn run() -> Outcome<()> {
 
 async fn show(folder: &Path) -> Outcome<()> {
     let mut servers = Map::new();
-    servers.insert("notes".to_owned(), json!({"command": std::env::current_exe()?, "args": [notes::SERVE]}));
+    servers.insert(
+        "notes".to_owned(),
+        json!({"command": std::env::current_exe()?, "args": [notes::SERVE]}),
+    );
     let has_npm = has_npm_server();
     if has_npm {
-        servers.insert("everything".to_owned(), json!({"command": "npx", "args": ["-y", EVERYTHING]}));
-        servers.insert("budget".to_owned(), json!({"command": "npx", "args": ["-y", APPS, "--stdio"]}));
+        servers.insert(
+            "everything".to_owned(),
+            json!({"command": "npx", "args": ["-y", EVERYTHING]}),
+        );
+        servers.insert(
+            "budget".to_owned(),
+            json!({"command": "npx", "args": ["-y", APPS, "--stdio"]}),
+        );
     } else {
         println!("skipped: the servers of npm, as Node or its registry is not there");
     }
-    let files = GatewayFiles { config: folder.join("mcp.json"), policy: Some(folder.join("policy.toml")) };
+    let files = GatewayFiles {
+        config: folder.join("mcp.json"),
+        policy: Some(folder.join("policy.toml")),
+    };
     std::fs::write(&files.config, json!({"mcpServers": servers}).to_string())?;
     std::fs::write(folder.join("policy.toml"), include_str!("policy.toml"))?;
 
     let gateway = Gateway::open(files).await?;
     for server in gateway.servers() {
-        let state = server.error.map_or_else(|| "connected".to_owned(), |error| format!("not connected: {error}"));
+        let state = server.error.map_or_else(
+            || "connected".to_owned(),
+            |error| format!("not connected: {error}"),
+        );
         println!("server {}: {state}", server.name);
     }
     let mut client = Client::connect(&gateway).await?;
     println!("offered: {}", client.tools().await?.join(", "));
 
     println!("\nallowed:");
-    client.call("notes_read_note", json!({"title": "milk"})).await?;
+    client
+        .call("notes_read_note", json!({"title": "milk"}))
+        .await?;
     client.read("notes://shared/bread").await?;
     if has_npm {
-        client.call("everything_echo", json!({"message": "hello"})).await?;
+        client
+            .call("everything_echo", json!({"message": "hello"}))
+            .await?;
 
         println!("\nshown on a page, as its server has sent it:");
         client.show_page("budget_get-budget-data").await?;
@@ -63,9 +82,16 @@ async fn show(folder: &Path) -> Outcome<()> {
 
     println!("\napproved, and denied:");
     client.accepts = true;
-    client.call("notes_write_note", json!({"title": "milk", "text": "two bottles"})).await?;
+    client
+        .call(
+            "notes_write_note",
+            json!({"title": "milk", "text": "two bottles"}),
+        )
+        .await?;
     client.accepts = false;
-    client.call("notes_write_note", json!({"title": "milk", "text": "none"})).await?;
+    client
+        .call("notes_write_note", json!({"title": "milk", "text": "none"}))
+        .await?;
 
     println!("\nrefused:");
     client.call("notes_delete_notes", json!({})).await?;
@@ -74,7 +100,12 @@ async fn show(folder: &Path) -> Outcome<()> {
     client.read("notes://shared/%2e%2e/private/diary").await?;
     client.accepts = true;
     for bottles in 3..6 {
-        client.call("notes_write_note", json!({"title": "milk", "text": format!("{bottles} bottles")})).await?;
+        client
+            .call(
+                "notes_write_note",
+                json!({"title": "milk", "text": format!("{bottles} bottles")}),
+            )
+            .await?;
     }
     for _ in 0..3 {
         client.call("notes_list_notes", json!({})).await?;
@@ -85,13 +116,21 @@ async fn show(folder: &Path) -> Outcome<()> {
     for line in std::fs::read_to_string(folder.join("audit.jsonl"))?.lines() {
         let record = serde_json::from_str::<Value>(line)?;
         let text = |name: &str| record[name].as_str().unwrap_or_default().to_owned();
-        println!("  {} {} {}", text("name"), text("arguments"), text("outcome"));
+        println!(
+            "  {} {} {}",
+            text("name"),
+            text("arguments"),
+            text("outcome")
+        );
     }
     Ok(())
 }
 
 /// Returns true if the server of npm can be started. The first time, npx downloads it.
 fn has_npm_server() -> bool {
-    let found = Command::new("npm").args(["view", EVERYTHING, "version"]).stdin(Stdio::null()).output();
+    let found = Command::new("npm")
+        .args(["view", EVERYTHING, "version"])
+        .stdin(Stdio::null())
+        .output();
     found.is_ok_and(|output| output.status.success() && !output.stdout.is_empty())
 }

@@ -16,7 +16,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (_runtime, session) = orders::session().await?;
     let declared = declare(Provider::OpenAiChat, session.tools());
 
-    let mut request = ChatRequest::from_user("Where are my orders 7 and 8?").with_tools(tools(&declared)?);
+    let mut request =
+        ChatRequest::from_user("Where are my orders 7 and 8?").with_tools(tools(&declared)?);
     loop {
         let response = client.exec_chat("any", request.clone(), None).await?;
         let said = response.first_text().map(str::to_owned);
@@ -42,5 +43,7 @@ fn client(endpoint: String) -> Result<Client, genai::Error> {
             model: ModelIden::new(AdapterKind::OpenAI, target.model.model_name),
         })
     });
-    Client::builder().with_service_target_resolver(resolver).build()
+    Client::builder()
+        .with_service_target_resolver(resolver)
+        .build()
 }

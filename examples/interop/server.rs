@@ -17,12 +17,24 @@ pub(crate) async fn start() -> std::io::Result<String> {
 }
 
 async fn answer(Json(request): Json<Value>) -> Json<Value> {
-    let messages = request["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let told = messages.iter().filter(|message| message["role"] == "tool").map(|message| text(&message["content"]));
+    let messages = request["messages"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let told = messages
+        .iter()
+        .filter(|message| message["role"] == "tool")
+        .map(|message| text(&message["content"]));
     let told = told.collect::<Vec<_>>();
     let (message, finish) = match told.as_slice() {
-        [] => (json!({"role": "assistant", "content": null, "tool_calls": [call("a", 7), call("b", 8)]}), "tool_calls"),
-        told => (json!({"role": "assistant", "content": format!("I was told: {}", told.join(" / "))}), "stop"),
+        [] => (
+            json!({"role": "assistant", "content": null, "tool_calls": [call("a", 7), call("b", 8)]}),
+            "tool_calls",
+        ),
+        told => (
+            json!({"role": "assistant", "content": format!("I was told: {}", told.join(" / "))}),
+            "stop",
+        ),
     };
     Json(json!({
         "id": "chatcmpl-1", "object": "chat.completion", "created": 1_700_000_000, "model": request["model"],
@@ -38,6 +50,11 @@ fn call(id: &str, number: u32) -> Value {
 
 /// Returns the text of a tool message, which is a text or a list of parts.
 fn text(content: &Value) -> String {
-    let parts = content.as_array().map(|parts| parts.iter().filter_map(|part| part["text"].as_str()).collect());
+    let parts = content.as_array().map(|parts| {
+        parts
+            .iter()
+            .filter_map(|part| part["text"].as_str())
+            .collect()
+    });
     parts.unwrap_or_else(|| content.as_str().unwrap_or_default().to_owned())
 }

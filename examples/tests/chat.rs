@@ -27,8 +27,11 @@ fn conversation_is_printed_with_its_calls_in_order() {
         r#"  < {"day":"monday","time":"12:30","title":"Lunch with Ada"}"#,
         "Lunch with Ada is in your diary.",
     ];
-    let at =
-        lines.map(|line| text.lines().position(|printed| printed == line).unwrap_or_else(|| panic!("{line}\n{text}")));
+    let at = lines.map(|line| {
+        text.lines()
+            .position(|printed| printed == line)
+            .unwrap_or_else(|| panic!("{line}\n{text}"))
+    });
     assert!(at.is_sorted(), "{text}");
 }
 
@@ -37,21 +40,33 @@ fn call_waits_for_approval() {
     let text = printed();
     let (before, _) = text.split_once("you agree").unwrap();
     assert!(
-        before.contains("  < CONFIRMATION_REQUIRED: ") && !before.contains(r#""title":"Lunch with Ada""#),
+        before.contains("  < CONFIRMATION_REQUIRED: ")
+            && !before.contains(r#""title":"Lunch with Ada""#),
         "{text}"
     );
 }
 
 #[test]
 fn missing_key_of_a_real_model_is_reported() {
-    let output = run("chat", &[], &[("CHAT_MODEL", "m"), ("CHAT_PROVIDER", "nobody")], "Hello\n");
+    let output = run(
+        "chat",
+        &[],
+        &[("CHAT_MODEL", "m"), ("CHAT_PROVIDER", "nobody")],
+        "Hello\n",
+    );
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("unknown provider `nobody`"), "{output:?}");
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("unknown provider `nobody`"),
+        "{output:?}"
+    );
 }
 
 #[test]
 fn arguments_are_refused_with_the_usage() {
     let output = run("chat", &["now"], &[], "");
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stdout).starts_with("usage: "), "{output:?}");
+    assert!(
+        String::from_utf8_lossy(&output.stdout).starts_with("usage: "),
+        "{output:?}"
+    );
 }

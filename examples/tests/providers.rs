@@ -15,7 +15,11 @@ fn declared(arguments: &[&str]) -> Value {
 fn names(declarations: &Value) -> Vec<&str> {
     let items = declarations.as_array().unwrap();
     let name = |item: &'_ Value| item.get("name").or_else(|| item.get("type")).is_some();
-    items.iter().filter(|item| name(item)).filter_map(|item| item["name"].as_str().or(item["type"].as_str())).collect()
+    items
+        .iter()
+        .filter(|item| name(item))
+        .filter_map(|item| item["name"].as_str().or(item["type"].as_str()))
+        .collect()
 }
 
 #[test]
@@ -26,7 +30,11 @@ fn every_function_is_declared_or_reported() {
             let tools = &declared[provider.name()]["report"]["tools"];
             assert_eq!(tools.as_array().map(Vec::len), Some(3), "{provider}");
             for tool in tools.as_array().unwrap() {
-                assert_ne!(tool["declaredAs"].is_null(), tool["refused"].is_null(), "{provider}: {tool}");
+                assert_ne!(
+                    tool["declaredAs"].is_null(),
+                    tool["refused"].is_null(),
+                    "{provider}: {tool}"
+                );
             }
         }
     }
@@ -36,14 +44,24 @@ fn every_function_is_declared_or_reported() {
 #[test]
 fn provider_tools_are_declared_to_their_provider_only() {
     let declared = declared(&["--json"]);
-    assert_eq!(names(&declared["anthropic"]["declarations"]), ["find_trains", "layout_tree", "bash", "web_search"]);
+    assert_eq!(
+        names(&declared["anthropic"]["declarations"]),
+        ["find_trains", "layout_tree", "bash", "web_search"]
+    );
     let openai = names(&declared["openai-responses"]["declarations"]);
     assert_eq!(openai, ["find_trains", "bash", "layout_tree", "web_search"]);
     let skipped = declared["mistral"]["report"]["skipped"].as_array().unwrap();
     assert_eq!(skipped.len(), 4);
     // L31
-    assert!(declared["gemini"]["declarations"][1]["googleSearch"].is_object(), "{}", declared["gemini"]);
-    assert_eq!(declared["gemini"]["settings"]["toolConfig"]["includeServerSideToolInvocations"], true);
+    assert!(
+        declared["gemini"]["declarations"][1]["googleSearch"].is_object(),
+        "{}",
+        declared["gemini"]
+    );
+    assert_eq!(
+        declared["gemini"]["settings"]["toolConfig"]["includeServerSideToolInvocations"],
+        true
+    );
     // L32
     assert!(declared["gemini-live"]["declarations"][0]["googleSearch"].is_object());
     assert!(declared["gemini-live"]["declarations"][0]["functionDeclarations"].is_array());
@@ -54,12 +72,18 @@ fn table_shows_losses_and_cost() {
     let output = run("providers", &[], &[], "");
     let text = String::from_utf8(output.stdout).unwrap();
     for provider in Provider::ALL {
-        assert!(text.contains(&format!("\n{}", provider.name())) || text.starts_with(provider.name()), "{text}");
+        assert!(
+            text.contains(&format!("\n{}", provider.name())) || text.starts_with(provider.name()),
+            "{text}"
+        );
     }
     assert!(text.contains("warning: layout.tree: "), "{text}");
 }
 
 #[test]
 fn unknown_argument_exits_with_2() {
-    assert_eq!(run("providers", &["--yaml"], &[], "").status.code(), Some(2));
+    assert_eq!(
+        run("providers", &["--yaml"], &[], "").status.code(),
+        Some(2)
+    );
 }

@@ -14,7 +14,10 @@ use tokio_tungstenite::tungstenite::Message;
 #[test]
 fn conversation_crosses_to_voice_and_back() {
     let output = run("voice_agent", &[], &[], "");
-    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    assert!(
+        output.status.success() && output.stderr.is_empty(),
+        "{output:?}"
+    );
     let text = String::from_utf8(output.stdout).unwrap();
     let lines = [
         "guest: I am Ann, room 12. When does the pool open?",
@@ -48,37 +51,68 @@ fn conversation_crosses_to_voice_and_back() {
 
 #[test]
 fn script_steps_send_or_wait() {
-    let script: Vec<Vec<Value>> = serde_json::from_str(include_str!("../voice_agent/script.json")).unwrap();
-    for step in script.iter().flatten().map(|step| step.as_object().unwrap()) {
+    let script: Vec<Vec<Value>> =
+        serde_json::from_str(include_str!("../voice_agent/script.json")).unwrap();
+    for step in script
+        .iter()
+        .flatten()
+        .map(|step| step.as_object().unwrap())
+    {
         assert_eq!(step.len(), 1);
-        assert!(["send", "await"].iter().any(|kind| step.contains_key(*kind)), "{step:?}");
+        assert!(
+            ["send", "await"]
+                .iter()
+                .any(|kind| step.contains_key(*kind)),
+            "{step:?}"
+        );
     }
 }
 
 /// Sends 100 ms of audio to a provider that answers it, and returns the program's output.
-async fn talk(provider: &str, base_url: &str, key: &str, samples_per_second: usize, answer: Vec<Value>) -> Output {
+async fn talk(
+    provider: &str,
+    base_url: &str,
+    key: &str,
+    samples_per_second: usize,
+    answer: Vec<Value>,
+) -> Output {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("ws://{}", listener.local_addr().unwrap());
     let bytes = samples_per_second / 5;
     let serve = async {
-        let mut socket = accept_async(listener.accept().await.unwrap().0).await.unwrap();
+        let mut socket = accept_async(listener.accept().await.unwrap().0)
+            .await
+            .unwrap();
         socket.next().await.unwrap().unwrap();
-        socket.send(Message::text(r#"{"setupComplete": {}}"#)).await.unwrap();
+        socket
+            .send(Message::text(r#"{"setupComplete": {}}"#))
+            .await
+            .unwrap();
         let mut heard = 0;
         while heard < bytes {
-            let message: Value = serde_json::from_slice(&socket.next().await.unwrap().unwrap().into_data()).unwrap();
-            let audio = message["audio"].as_str().or(message["realtimeInput"]["audio"]["data"].as_str());
+            let message: Value =
+                serde_json::from_slice(&socket.next().await.unwrap().unwrap().into_data()).unwrap();
+            let audio = message["audio"]
+                .as_str()
+                .or(message["realtimeInput"]["audio"]["data"].as_str());
             heard += audio.map_or(0, |audio| audio.len() / 4 * 3);
         }
         for message in answer {
-            socket.send(Message::text(message.to_string())).await.unwrap();
+            socket
+                .send(Message::text(message.to_string()))
+                .await
+                .unwrap();
         }
         while let Some(Ok(_)) = socket.next().await {}
     };
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(&vec![1; bytes]).unwrap();
-    let (path, provider, name, key) =
-        (file.path().to_owned(), provider.to_owned(), base_url.to_owned(), key.to_owned());
+    let (path, provider, name, key) = (
+        file.path().to_owned(),
+        provider.to_owned(),
+        base_url.to_owned(),
+        key.to_owned(),
+    );
     let program = tokio::task::spawn_blocking(move || {
         let settings = [
             ("VOICE_MODEL", "a-model"),
@@ -98,7 +132,14 @@ async fn pcm_goes_to_gemini_and_comes_back() {
         json!({"serverContent": {"modelTurn": {"role": "model", "parts": [audio]}}}),
         json!({"serverContent": {"turnComplete": true}}),
     ];
-    let output = talk("gemini-live", "GOOGLE_GEMINI_BASE_URL", "GEMINI_API_KEY", 16_000, answer).await;
+    let output = talk(
+        "gemini-live",
+        "GOOGLE_GEMINI_BASE_URL",
+        "GEMINI_API_KEY",
+        16_000,
+        answer,
+    )
+    .await;
     assert!(output.status.success(), "{output:?}");
     assert_eq!(output.stdout, [0, 1, 2, 3, 4, 5]);
 }
@@ -110,7 +151,14 @@ async fn pcm_goes_to_openai_and_comes_back() {
         json!({"type": "response.output_audio.delta", "item_id": "i", "delta": "AAECAwQF"}),
         json!({"type": "response.done", "response": {"id": "r", "status": "completed", "output": []}}),
     ];
-    let output = talk("openai-realtime", "OPENAI_BASE_URL", "OPENAI_API_KEY", 24_000, answer).await;
+    let output = talk(
+        "openai-realtime",
+        "OPENAI_BASE_URL",
+        "OPENAI_API_KEY",
+        24_000,
+        answer,
+    )
+    .await;
     assert!(output.status.success(), "{output:?}");
     assert_eq!(output.stdout, [0, 1, 2, 3, 4, 5]);
 }
@@ -119,8 +167,20 @@ async fn pcm_goes_to_openai_and_comes_back() {
 fn wrong_settings_are_explained() {
     let output = run("voice_agent", &["x.pcm"], &[], "");
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8(output.stdout).unwrap().starts_with("usage:"));
-    let output = run("voice_agent", &["no-such.pcm"], &[("VOICE_MODEL", "m"), ("GEMINI_API_KEY", "k")], "");
+    assert!(
+        String::from_utf8(output.stdout)
+            .unwrap()
+            .starts_with("usage:")
+    );
+    let output = run(
+        "voice_agent",
+        &["no-such.pcm"],
+        &[("VOICE_MODEL", "m"), ("GEMINI_API_KEY", "k")],
+        "",
+    );
     let told = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.code() == Some(1) && told.contains("cannot read `no-such.pcm`"), "{told}");
+    assert!(
+        output.status.code() == Some(1) && told.contains("cannot read `no-such.pcm`"),
+        "{told}"
+    );
 }

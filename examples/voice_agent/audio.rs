@@ -24,12 +24,24 @@ pub(crate) fn decoded(base64: &str) -> Result<Vec<u8>, Box<dyn Error>> {
 }
 
 /// Sends the audio of a file in a task, and then a second of silence, by which the provider hears the end of the sentence.
-pub(crate) async fn send(file: &str, provider: Provider, input: LiveInput) -> Result<JoinHandle<()>, Box<dyn Error>> {
+pub(crate) async fn send(
+    file: &str,
+    provider: Provider,
+    input: LiveInput,
+) -> Result<JoinHandle<()>, Box<dyn Error>> {
     let mut source: Box<dyn AsyncRead + Send + Unpin> = match file {
         "-" => Box::new(tokio::io::stdin()),
-        path => Box::new(tokio::fs::File::open(path).await.map_err(|error| format!("cannot read `{path}`: {error}"))?),
+        path => Box::new(
+            tokio::fs::File::open(path)
+                .await
+                .map_err(|error| format!("cannot read `{path}`: {error}"))?,
+        ),
     };
-    let samples_per_second = if provider == Provider::OpenAiRealtime { 24_000 } else { 16_000 };
+    let samples_per_second = if provider == Provider::OpenAiRealtime {
+        24_000
+    } else {
+        16_000
+    };
     let bytes = samples_per_second * 2 / 50;
     Ok(tokio::spawn(async move {
         let mut clock = interval(PIECE);
@@ -54,7 +66,10 @@ pub(crate) async fn send(file: &str, provider: Provider, input: LiveInput) -> Re
 }
 
 /// Fills a piece as far as the source has bytes. Returns their number.
-async fn read_piece(source: &mut (impl AsyncRead + Unpin), piece: &mut [u8]) -> std::io::Result<usize> {
+async fn read_piece(
+    source: &mut (impl AsyncRead + Unpin),
+    piece: &mut [u8],
+) -> std::io::Result<usize> {
     let mut filled = 0;
     while filled < piece.len() {
         match source.read(&mut piece[filled..]).await? {

@@ -4,7 +4,10 @@ use serde_json::json;
 use tool_core::ToolCall;
 use tool_core::testing::ScriptedModel;
 
-pub(crate) const WRITES_FIRST: [&str; 2] = ["I am Ann, room 12. When does the pool open?", "Please call me."];
+pub(crate) const WRITES_FIRST: [&str; 2] = [
+    "I am Ann, room 12. When does the pool open?",
+    "Please call me.",
+];
 
 pub(crate) const WRITES_LAST: &str = "Was my taxi ordered?";
 

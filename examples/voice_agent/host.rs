@@ -42,13 +42,29 @@ impl Screen {
     pub(crate) fn report<M: Model>(self, agent: &AgentLoop<M>) {
         let metrics = agent.session().metrics();
         let (calls, errors, speech) = (metrics.total_calls, metrics.total_errors, metrics.speech);
-        self.line(format!("calls: {calls}, of which {errors} waited or failed; turns: {}", metrics.turns));
+        self.line(format!(
+            "calls: {calls}, of which {errors} waited or failed; turns: {}",
+            metrics.turns
+        ));
         let (heard, spoken) = (speech.heard.as_secs_f64(), speech.spoken.as_secs_f64());
-        self.line(format!("heard {heard} s, spoke {spoken} s, interrupted {} times", speech.interruptions));
-        self.line(format!("largest context: {} tokens", metrics.context.peak_tokens));
+        self.line(format!(
+            "heard {heard} s, spoke {spoken} s, interrupted {} times",
+            speech.interruptions
+        ));
+        self.line(format!(
+            "largest context: {} tokens",
+            metrics.context.peak_tokens
+        ));
         let intents = agent.session().intents();
-        let intents = intents.iter().map(Intent::name).collect::<Vec<_>>().join(", ");
-        self.line(format!("intents: {intents}; messages: {}", agent.history().messages().len()));
+        let intents = intents
+            .iter()
+            .map(Intent::name)
+            .collect::<Vec<_>>()
+            .join(", ");
+        self.line(format!(
+            "intents: {intents}; messages: {}",
+            agent.history().messages().len()
+        ));
     }
 }
 
@@ -68,7 +84,15 @@ pub(crate) struct Host {
 
 impl Host {
     pub(crate) fn new(screen: Screen, session: Session, input: LiveInput) -> Self {
-        Self { screen, session, input, question: None, silent: false, leaves: false, answered: false }
+        Self {
+            screen,
+            session,
+            input,
+            question: None,
+            silent: false,
+            leaves: false,
+            answered: false,
+        }
     }
 
     /// Attends the conversation until it ends.
@@ -77,7 +101,10 @@ impl Host {
             self.handle(event).await?;
         }
         let suppressed = live.suppressed();
-        self.screen.line(format!("[{} bytes of audio were not spoken]", suppressed.audio_bytes / 4 * 3));
+        self.screen.line(format!(
+            "[{} bytes of audio were not spoken]",
+            suppressed.audio_bytes / 4 * 3
+        ));
         Ok(())
     }
 
@@ -106,8 +133,12 @@ impl Host {
         let screen = self.screen;
         match event {
             LiveEvent::Connected { resumed: false } => screen.line("[connected]"),
-            LiveEvent::Connected { resumed: true } => screen.line("[connected again: the conversation goes on]"),
-            LiveEvent::Disconnected { error, .. } => screen.line(format!("[disconnected: {}]", error.message())),
+            LiveEvent::Connected { resumed: true } => {
+                screen.line("[connected again: the conversation goes on]")
+            }
+            LiveEvent::Disconnected { error, .. } => {
+                screen.line(format!("[disconnected: {}]", error.message()))
+            }
             LiveEvent::Model(event) => {
                 self.answered &= matches!(event, Event::Unknown(_) | Event::Usage(_));
                 self.model(&event)?;
@@ -118,9 +149,14 @@ impl Host {
             }
             LiveEvent::Answered(response) => {
                 screen.line(format!("  < {}", outcome(&response)));
-                self.question = response.meta().confirmation().map(|asked| asked.token.clone());
+                self.question = response
+                    .meta()
+                    .confirmation()
+                    .map(|asked| asked.token.clone());
             }
-            LiveEvent::Updated(response) => screen.line(format!("  < later: {}", outcome(&response))),
+            LiveEvent::Updated(response) => {
+                screen.line(format!("  < later: {}", outcome(&response)))
+            }
             LiveEvent::Intent { intent, .. } => {
                 screen.line(format!("  ! {}", intent.name()));
                 self.silent |= intent == Intent::SuppressAudio;
@@ -141,9 +177,15 @@ impl Host {
                 std::io::stdout().write_all(&audio::decoded(data)?)?;
             }
             Event::Audio { data, .. } => {
-                self.screen.line(format!("agent: [{} bytes of audio]", audio::decoded(data)?.len()));
+                self.screen.line(format!(
+                    "agent: [{} bytes of audio]",
+                    audio::decoded(data)?.len()
+                ));
             }
-            Event::Call(call) => self.screen.line(format!("  > {} {}", call.name(), call.arguments())),
+            Event::Call(call) => {
+                self.screen
+                    .line(format!("  > {} {}", call.name(), call.arguments()))
+            }
             Event::Interrupted => self.screen.line("[the loudspeaker falls silent]"),
             _ => {}
         }
@@ -165,7 +207,9 @@ impl Host {
     async fn end_turn(&mut self) -> Result<(), Box<dyn Error>> {
         self.answered = true;
         if std::mem::take(&mut self.silent) {
-            self.session.change(&[StateChange::AudioSuppressed(false)]).await?;
+            self.session
+                .change(&[StateChange::AudioSuppressed(false)])
+                .await?;
         }
         if self.leaves {
             self.input.close();

@@ -60,15 +60,25 @@ async fn main() -> ExitCode {
 }
 
 fn tools() -> Result<ToolContext, Box<dyn Error>> {
-    let tools = ToolContext::builder().with(desk::opening_hours).with(desk::call_back).with(desk::call_taxi);
-    let tools = tools.with(desk::show_door_code).with(desk::cancel_booking).with(desk::continue_in_writing);
+    let tools = ToolContext::builder()
+        .with(desk::opening_hours)
+        .with(desk::call_back)
+        .with(desk::call_taxi);
+    let tools = tools
+        .with(desk::show_door_code)
+        .with(desk::cancel_booking)
+        .with(desk::continue_in_writing);
     Ok(tools.build()?)
 }
 
 /// Plays the whole conversation.
 async fn play() -> Result<(), Box<dyn Error>> {
     let screen = Screen::Output;
-    let session = Runtime::builder(tools()?).build()?.session("guest-12", Mode::Text).background_answers().await?;
+    let session = Runtime::builder(tools()?)
+        .build()?
+        .session("guest-12", Mode::Text)
+        .background_answers()
+        .await?;
 
     let mut agent = AgentLoop::new(session.clone(), guest::before()).instructions(INSTRUCTIONS);
     for line in guest::WRITES_FIRST {
@@ -77,16 +87,24 @@ async fn play() -> Result<(), Box<dyn Error>> {
 
     session.switch_mode(Mode::Voice).await?;
     screen.line("-- voice");
-    let retry = RetryPolicy { max: Duration::from_millis(200), ..RetryPolicy::default() };
-    let model = LiveModel::new(Provider::GeminiLive, "local").base_url(server::start().await?).retry(retry);
+    let retry = RetryPolicy {
+        max: Duration::from_millis(200),
+        ..RetryPolicy::default()
+    };
+    let model = LiveModel::new(Provider::GeminiLive, "local")
+        .base_url(server::start().await?)
+        .retry(retry);
     let model = model.instructions(INSTRUCTIONS).enter();
     let mut live = LiveLoop::with_history(session.clone(), model, agent.history().clone());
     live.input().audio([0; 640]).await?;
-    Host::new(screen, session.clone(), live.input()).attend(&mut live).await?;
+    Host::new(screen, session.clone(), live.input())
+        .attend(&mut live)
+        .await?;
 
     session.switch_mode(Mode::Text).await?;
     screen.line("-- text");
-    let mut agent = AgentLoop::with_history(session, guest::after(), live.history()).instructions(INSTRUCTIONS);
+    let mut agent =
+        AgentLoop::with_history(session, guest::after(), live.history()).instructions(INSTRUCTIONS);
     screen.says(&mut agent, guest::WRITES_LAST).await;
     screen.report(&agent);
     Ok(())
@@ -97,9 +115,17 @@ async fn talk(model: String, file: &str) -> Result<(), Box<dyn Error>> {
     let provider = match env::var("VOICE_PROVIDER").as_deref() {
         Ok("openai-realtime") => Provider::OpenAiRealtime,
         Ok("gemini-live") | Err(_) => Provider::GeminiLive,
-        Ok(other) => return Err(format!("expected `gemini-live` or `openai-realtime`, got `{other}`").into()),
+        Ok(other) => {
+            return Err(
+                format!("expected `gemini-live` or `openai-realtime`, got `{other}`").into(),
+            );
+        }
     };
-    let session = Runtime::builder(tools()?).build()?.session("guest-12", Mode::Voice).background_answers().await?;
+    let session = Runtime::builder(tools()?)
+        .build()?
+        .session("guest-12", Mode::Voice)
+        .background_answers()
+        .await?;
     let model = LiveModel::new(provider, model).instructions(INSTRUCTIONS);
     let model = match provider {
         Provider::GeminiLive => model.setting("generationConfig", audio::spoken_answers()),

@@ -31,7 +31,10 @@ pub(crate) async fn start() -> Result<String, Box<dyn Error>> {
     Ok(base_url)
 }
 
-async fn play(listener: &TcpListener, script: Vec<Vec<Step>>) -> Result<(), Box<dyn Error + Send + Sync>> {
+async fn play(
+    listener: &TcpListener,
+    script: Vec<Vec<Step>>,
+) -> Result<(), Box<dyn Error + Send + Sync>> {
     let mut parts = script.into_iter().peekable();
     while let Some(part) = parts.next() {
         let (stream, _) = listener.accept().await?;
@@ -50,9 +53,14 @@ async fn play(listener: &TcpListener, script: Vec<Vec<Step>>) -> Result<(), Box<
     Ok(())
 }
 
-async fn wait_for(socket: &mut WebSocketStream<TcpStream>, member: &str) -> Result<(), Box<dyn Error + Send + Sync>> {
+async fn wait_for(
+    socket: &mut WebSocketStream<TcpStream>,
+    member: &str,
+) -> Result<(), Box<dyn Error + Send + Sync>> {
     while let Some(message) = socket.next().await {
-        if serde_json::from_slice::<Value>(&message?.into_data()).is_ok_and(|message| message.get(member).is_some()) {
+        if serde_json::from_slice::<Value>(&message?.into_data())
+            .is_ok_and(|message| message.get(member).is_some())
+        {
             return Ok(());
         }
     }

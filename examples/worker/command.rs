@@ -46,10 +46,24 @@ pub(crate) enum Command {
     List,
     Drafts,
     Rotate,
-    Form { tool: String },
-    Set { agent: String, tool: String, change: Change },
-    Switch { agent: String, tool: String, action: Option<String>, on: bool },
-    Connect { agent: String, tool: String },
+    Form {
+        tool: String,
+    },
+    Set {
+        agent: String,
+        tool: String,
+        change: Change,
+    },
+    Switch {
+        agent: String,
+        tool: String,
+        action: Option<String>,
+        on: bool,
+    },
+    Connect {
+        agent: String,
+        tool: String,
+    },
 }
 
 /// The options of `set`.
@@ -89,12 +103,29 @@ pub(crate) fn read(arguments: &[String]) -> Result<(Option<PathBuf>, Command), S
         ["drafts"] => Command::Drafts,
         ["rotate"] => Command::Rotate,
         ["form", tool] => Command::Form { tool: owned(tool) },
-        ["set", agent, tool, json] => Command::Set { agent: owned(agent), tool: owned(tool), change: change(json)? },
-        [switch @ ("enable" | "disable"), agent, tool, ref action @ ..] if action.len() < 2 => {
+        ["set", agent, tool, json] => Command::Set {
+            agent: owned(agent),
+            tool: owned(tool),
+            change: change(json)?,
+        },
+        [
+            switch @ ("enable" | "disable"),
+            agent,
+            tool,
+            ref action @ ..,
+        ] if action.len() < 2 => {
             let action = action.first().map(|action| owned(action));
-            Command::Switch { agent: owned(agent), tool: owned(tool), action, on: switch == "enable" }
+            Command::Switch {
+                agent: owned(agent),
+                tool: owned(tool),
+                action,
+                on: switch == "enable",
+            }
         }
-        ["connect", agent, tool] => Command::Connect { agent: owned(agent), tool: owned(tool) },
+        ["connect", agent, tool] => Command::Connect {
+            agent: owned(agent),
+            tool: owned(tool),
+        },
         _ => return Err(format!("unknown arguments: {}", rest.join(" "))),
     };
     Ok((db, command))
@@ -102,13 +133,19 @@ pub(crate) fn read(arguments: &[String]) -> Result<(Option<PathBuf>, Command), S
 
 fn change(json: &str) -> Result<Change, String> {
     let text = match json {
-        "-" => io::read_to_string(io::stdin()).map_err(|error| format!("standard input: {error}"))?,
+        "-" => {
+            io::read_to_string(io::stdin()).map_err(|error| format!("standard input: {error}"))?
+        }
         json => json.to_owned(),
     };
     // Only the place is shown, as the text may contain secrets.
     let told = |error: serde_json::Error| match error.classify() {
         serde_json::error::Category::Data => format!("set: {error}"),
-        _ => format!("set: not JSON at line {}, column {}", error.line(), error.column()),
+        _ => format!(
+            "set: not JSON at line {}, column {}",
+            error.line(),
+            error.column()
+        ),
     };
     serde_json::from_str(&text).map_err(told)
 }

@@ -12,11 +12,16 @@ macro_rules! say {
 pub(crate) use say;
 
 /// Makes calls one after the other, and approves those that need approval.
-pub(crate) async fn play(session: &Session, calls: &[(&str, Value)]) -> Result<Vec<ToolResponse>, Failure> {
+pub(crate) async fn play(
+    session: &Session,
+    calls: &[(&str, Value)],
+) -> Result<Vec<ToolResponse>, Failure> {
     let mut responses = Vec::new();
     for (number, (name, arguments)) in (1..).zip(calls) {
         say!("{name} {arguments}");
-        let mut response = session.call(ToolCall::new(format!("call_{number}"), *name, arguments)).await;
+        let mut response = session
+            .call(ToolCall::new(format!("call_{number}"), *name, arguments))
+            .await;
         if let Some(asked) = response.meta().confirmation() {
             say!("  a person is asked, and agrees: {}", asked.summary);
             response = session.approve(&asked.token).await;
@@ -37,5 +42,9 @@ pub(crate) fn answer(response: &ToolResponse) -> String {
 
 /// Returns the names of the offered tools.
 pub(crate) fn names(tools: &tool_core::ToolContext) -> String {
-    tools.definitions().map(tool_core::ToolDefinition::name).collect::<Vec<_>>().join(", ")
+    tools
+        .definitions()
+        .map(tool_core::ToolDefinition::name)
+        .collect::<Vec<_>>()
+        .join(", ")
 }

@@ -12,7 +12,11 @@ pub(crate) fn database(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
     if let Some(file) = named {
         return Ok(file);
     }
-    let set = |name| env::var_os(name).filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    let set = |name| {
+        env::var_os(name)
+            .filter(|folder| !folder.is_empty())
+            .map(PathBuf::from)
+    };
     let data = set("XDG_DATA_HOME").or_else(|| set("HOME").map(|home| home.join(".local/share")));
     let folder = data.unwrap_or_else(env::temp_dir).join("tool-core-worker");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -28,7 +32,10 @@ pub(crate) fn keys(db: &Path) -> Result<Keyring, Failure> {
     file.push(".keys");
     let file = PathBuf::from(file);
     if make(&file).map_err(|error| format!("{}: {error}", file.display()))? {
-        eprintln!("made the key file {}: without it the secrets in the database cannot be opened", file.display());
+        eprintln!(
+            "made the key file {}: without it the secrets in the database cannot be opened",
+            file.display()
+        );
     }
     Ok(Keyring::from_file(&file)?)
 }

@@ -40,8 +40,14 @@ use worker::{Failure, Worker};
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let arguments: Vec<String> = env::args_os().skip(1).map(|text| text.to_string_lossy().into_owned()).collect();
-    if arguments.iter().any(|argument| argument == "-h" || argument == "--help") {
+    let arguments: Vec<String> = env::args_os()
+        .skip(1)
+        .map(|text| text.to_string_lossy().into_owned())
+        .collect();
+    if arguments
+        .iter()
+        .any(|argument| argument == "-h" || argument == "--help")
+    {
         println!("{USAGE}");
         return ExitCode::SUCCESS;
     }

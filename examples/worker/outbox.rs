@@ -33,12 +33,29 @@ pub(crate) struct Told(pub(crate) Kept, pub(crate) Outcome);
 impl Outbox {
     /// Opens the outbox, and returns the drafts that an earlier worker was sending when it was killed.
     pub(crate) async fn open(worker: &Worker) -> Result<(Self, Vec<Kept>), Failure> {
-        let claim = format!("{}-{}", std::process::id(), Timestamp::now().as_nanosecond());
-        let wait = env::var("WORKER_RETRY_SECONDS").ok().map_or(Ok(30), |seconds| seconds.parse());
-        let wait = SignedDuration::from_secs(wait.map_err(|_| "WORKER_RETRY_SECONDS: no number of seconds")?);
+        let claim = format!(
+            "{}-{}",
+            std::process::id(),
+            Timestamp::now().as_nanosecond()
+        );
+        let wait = env::var("WORKER_RETRY_SECONDS")
+            .ok()
+            .map_or(Ok(30), |seconds| seconds.parse());
+        let wait = SignedDuration::from_secs(
+            wait.map_err(|_| "WORKER_RETRY_SECONDS: no number of seconds")?,
+        );
         let lost = worker.drafts.recover(&claim).await?;
         let (agents, drafts) = (worker.agents.clone(), worker.drafts.clone());
-        Ok((Self { agents, drafts, claim, wait, unsettled: Mutex::default() }, lost))
+        Ok((
+            Self {
+                agents,
+                drafts,
+                claim,
+                wait,
+                unsettled: Mutex::default(),
+            },
+            lost,
+        ))
     }
 
     /// Sends due drafts until `stop`. A draft that has begun is completed.
@@ -56,7 +73,11 @@ impl Outbox {
     }
 
     /// Sends the drafts that are due now, until `stop`, and reports the outcome of each.
-    pub(crate) async fn send_due(&self, stop: &CancellationToken, mut tell: impl FnMut(&Told)) -> sqlx::Result<()> {
+    pub(crate) async fn send_due(
+        &self,
+        stop: &CancellationToken,
+        mut tell: impl FnMut(&Told),
+    ) -> sqlx::Result<()> {
         let mut unsettled = self.unsettled.lock().await;
         loop {
             while let Some(told) = unsettled.last() {
@@ -67,7 +88,9 @@ impl Outbox {
             if stop.is_cancelled() {
                 return Ok(());
             }
-            let Some(draft) = self.drafts.take(&self.claim, Timestamp::now()).await? else { return Ok(()) };
+            let Some(draft) = self.drafts.take(&self.claim, Timestamp::now()).await? else {
+                return Ok(());
+            };
             let outcome = self.outcome(&draft, self.send(&draft).await);
             unsettled.push(Told(draft, outcome));
         }
@@ -75,8 +98,11 @@ impl Outbox {
 
     async fn send(&self, draft: &Kept) -> Result<ToolResponse, AgentError> {
         let executor = self.agents.executor(&draft.agent);
-        let arguments = json!({"to": draft.recipient, "subject": draft.subject, "body": draft.body});
-        let response = executor.run_tool_action("email", "send_email", arguments).await?;
+        let arguments =
+            json!({"to": draft.recipient, "subject": draft.subject, "body": draft.body});
+        let response = executor
+            .run_tool_action("email", "send_email", arguments)
+            .await?;
         // A person approved the draft when it was scheduled.
         match response.meta().confirmation() {
             Some(asked) => Ok(executor.approve(&asked.token).await),
@@ -100,8 +126,12 @@ impl Outbox {
     }
 
     fn again(&self, draft: &Kept, why: String) -> Outcome {
-        let doubled = u32::try_from(draft.attempts - 1).ok().and_then(|times| 2_i32.checked_pow(times));
-        let wait = doubled.filter(|_| draft.attempts < ATTEMPTS).and_then(|times| self.wait.checked_mul(times));
+        let doubled = u32::try_from(draft.attempts - 1)
+            .ok()
+            .and_then(|times| 2_i32.checked_pow(times));
+        let wait = doubled
+            .filter(|_| draft.attempts < ATTEMPTS)
+            .and_then(|times| self.wait.checked_mul(times));
         match wait.and_then(|wait| Timestamp::now().checked_add(wait).ok()) {
             Some(due) => Outcome::Again { due, why },
             None => Outcome::Failed(format!("given up after {} attempts: {why}", draft.attempts)),
@@ -113,7 +143,9 @@ impl Outbox {
 fn passes(kind: &AgentErrorKind) -> bool {
     match kind {
         AgentErrorKind::Store(AgentStoreError::Down { .. }) | AgentErrorKind::NoSession(_) => true,
-        AgentErrorKind::Failed(error) => matches!(error.kind(), ErrorKind::Transient | ErrorKind::RateLimit),
+        AgentErrorKind::Failed(error) => {
+            matches!(error.kind(), ErrorKind::Transient | ErrorKind::RateLimit)
+        }
         _ => false,
     }
 }
@@ -121,7 +153,11 @@ fn passes(kind: &AgentErrorKind) -> bool {
 impl fmt::Display for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(draft, outcome) = self;
-        write!(f, "draft {} of {} to {}: ", draft.id, draft.agent, draft.recipient)?;
+        write!(
+            f,
+            "draft {} of {} to {}: ",
+            draft.id, draft.agent, draft.recipient
+        )?;
         match outcome {
             Outcome::Sent(_) => f.write_str("sent"),
             Outcome::Failed(why) => write!(f, "failed: {why}"),

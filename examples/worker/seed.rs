@@ -40,45 +40,88 @@ impl Addresses {
         // The local servers accept any token and any password.
         let token = set("GOOGLE_CALENDAR_TOKEN").unwrap_or_else(|| "local".to_owned());
         let (mut email, mailbox) = if let Some(host) = set("SMTP_SERVER") {
-            let port: u16 = set("SMTP_PORT").map_or(Ok(587), |port| port.parse()).map_err(|_| "SMTP_PORT: no port")?;
+            let port: u16 = set("SMTP_PORT")
+                .map_or(Ok(587), |port| port.parse())
+                .map_err(|_| "SMTP_PORT: no port")?;
             let security = set("SMTP_SECURITY").unwrap_or_else(|| "starttls".to_owned());
-            (json!({"smtp_server": host, "smtp_port": port, "security": security}), None)
+            (
+                json!({"smtp_server": host, "smtp_port": port, "security": security}),
+                None,
+            )
         } else {
             let (address, mailbox) = server::start().await?;
             let host = address.ip().to_string();
-            (json!({"smtp_server": host, "smtp_port": address.port(), "security": "none"}), Some(mailbox))
+            (
+                json!({"smtp_server": host, "smtp_port": address.port(), "security": "none"}),
+                Some(mailbox),
+            )
         };
         if let Some(host) = set("IMAP_SERVER") {
             email["imap_server"] = host.into();
         }
-        for host in ["smtp_server", "imap_server"].iter().filter_map(|name| email[*name].as_str()) {
+        for host in ["smtp_server", "imap_server"]
+            .iter()
+            .filter_map(|name| email[*name].as_str())
+        {
             egress = egress.allow_host(host);
         }
-        let mut email_secrets = json!({"password": set("SMTP_PASSWORD").unwrap_or_else(|| "local".to_owned())});
+        let mut email_secrets =
+            json!({"password": set("SMTP_PASSWORD").unwrap_or_else(|| "local".to_owned())});
         if let Some(user) = set("SMTP_USER") {
             email_secrets["user_name"] = user.into();
         }
-        let (calendar, calendar_secrets) = (json!({"base_url": base_url}), json!({"access_token": token}));
-        Ok((Self { calendar, calendar_secrets, email, email_secrets, egress }, mailbox))
+        let (calendar, calendar_secrets) = (
+            json!({"base_url": base_url}),
+            json!({"access_token": token}),
+        );
+        Ok((
+            Self {
+                calendar,
+                calendar_secrets,
+                email,
+                email_secrets,
+                egress,
+            },
+            mailbox,
+        ))
     }
 }
 
 /// Creates the agents of the first run, also after an earlier run was killed. Returns `false` if all were created
 /// before. Agents that were removed since then are not created again.
 pub(crate) async fn plant(worker: &Worker, db: &Path) -> Result<bool, Failure> {
-    let mut marks = SqliteConnectOptions::new().filename(db).busy_timeout(Duration::from_secs(10)).connect().await?;
-    sqlx::query("CREATE TABLE IF NOT EXISTS worker_seeded (done INTEGER PRIMARY KEY)").execute(&mut marks).await?;
-    if sqlx::query("SELECT done FROM worker_seeded").fetch_optional(&mut marks).await?.is_some() {
+    let mut marks = SqliteConnectOptions::new()
+        .filename(db)
+        .busy_timeout(Duration::from_secs(10))
+        .connect()
+        .await?;
+    sqlx::query("CREATE TABLE IF NOT EXISTS worker_seeded (done INTEGER PRIMARY KEY)")
+        .execute(&mut marks)
+        .await?;
+    if sqlx::query("SELECT done FROM worker_seeded")
+        .fetch_optional(&mut marks)
+        .await?
+        .is_some()
+    {
         return Ok(false);
     }
     let (agents, addresses) = (&worker.agents, &worker.addresses);
     let calendar = |agent| {
         let config = merged(&addresses.calendar, &json!({"calendar_id": "primary"}));
-        agents.add(agent, "google_calendar").config(config).secrets(addresses.calendar_secrets.clone())
+        agents
+            .add(agent, "google_calendar")
+            .config(config)
+            .secrets(addresses.calendar_secrets.clone())
     };
     let email = |agent| {
-        let config = merged(&addresses.email, &json!({"from_email": format!("{agent}@example.com")}));
-        agents.add(agent, "email").config(config).secrets(addresses.email_secrets.clone())
+        let config = merged(
+            &addresses.email,
+            &json!({"from_email": format!("{agent}@example.com")}),
+        );
+        agents
+            .add(agent, "email")
+            .config(config)
+            .secrets(addresses.email_secrets.clone())
     };
     absent(calendar("alice").save().await)?;
     absent(email("alice").save().await)?;
@@ -87,18 +130,32 @@ pub(crate) async fn plant(worker: &Worker, db: &Path) -> Result<bool, Failure> {
     absent(email("bob").enabled(false).save().await)?;
     // Carol has a toolset of another program, which this one does not link.
     absent(email("carol").save().await)?;
-    match worker.store.write(&RecordWrite::new("carol", "crm", json!({"region": "north"}))).await {
+    match worker
+        .store
+        .write(&RecordWrite::new(
+            "carol",
+            "crm",
+            json!({"region": "north"}),
+        ))
+        .await
+    {
         Ok(_) | Err(AgentStoreError::Conflict { .. }) => {}
         Err(error) => return Err(error.into()),
     }
-    sqlx::query("INSERT OR IGNORE INTO worker_seeded VALUES (1)").execute(&mut marks).await?;
+    sqlx::query("INSERT OR IGNORE INTO worker_seeded VALUES (1)")
+        .execute(&mut marks)
+        .await?;
     Ok(true)
 }
 
 /// Keeps an existing record, which a killed or a concurrent run created.
 fn absent(added: Result<AgentTools, AgentError>) -> Result<(), AgentError> {
     match added {
-        Ok(_) | Err(AgentError { kind: AgentErrorKind::Store(AgentStoreError::Conflict { .. }), .. }) => Ok(()),
+        Ok(_)
+        | Err(AgentError {
+            kind: AgentErrorKind::Store(AgentStoreError::Conflict { .. }),
+            ..
+        }) => Ok(()),
         Err(error) => Err(error),
     }
 }
@@ -108,15 +165,27 @@ fn absent(added: Result<AgentTools, AgentError>) -> Result<(), AgentError> {
 pub(crate) async fn point(worker: &Worker, addresses: &Addresses) -> Result<(), Failure> {
     for agent in ["alice", "bob", "carol"] {
         for record in worker.agents.list(agent).await?.tools {
-            let here = |member: &str| record.config[member].as_str().is_some_and(|host| host.contains("127.0.0.1"));
+            let here = |member: &str| {
+                record.config[member]
+                    .as_str()
+                    .is_some_and(|host| host.contains("127.0.0.1"))
+            };
             let (address, secrets) = match record.tool.as_str() {
-                "google_calendar" if here("base_url") => (&addresses.calendar, &addresses.calendar_secrets),
+                "google_calendar" if here("base_url") => {
+                    (&addresses.calendar, &addresses.calendar_secrets)
+                }
                 "email" if here("smtp_server") => (&addresses.email, &addresses.email_secrets),
                 _ => continue,
             };
             let config = merged(&record.config, address);
             if config != record.config {
-                worker.agents.edit(&record).config(config).secrets(secrets.clone()).save().await?;
+                worker
+                    .agents
+                    .edit(&record)
+                    .config(config)
+                    .secrets(secrets.clone())
+                    .save()
+                    .await?;
             }
         }
     }
@@ -125,6 +194,12 @@ pub(crate) async fn point(worker: &Worker, addresses: &Addresses) -> Result<(), 
 
 /// Merges two objects. The second one wins.
 pub(crate) fn merged(first: &Value, second: &Value) -> Value {
-    let members = [first, second].into_iter().filter_map(Value::as_object).flatten();
-    members.map(|(name, value)| (name.clone(), value.clone())).collect::<serde_json::Map<_, _>>().into()
+    let members = [first, second]
+        .into_iter()
+        .filter_map(Value::as_object)
+        .flatten();
+    members
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
 }

@@ -70,7 +70,10 @@ pub(crate) async fn run(worker: &Worker) -> Result<(), Failure> {
     served
 }
 
-async fn answer_lines(worker: &Worker, sessions: &mut HashMap<String, Session>) -> Result<(), Failure> {
+async fn answer_lines(
+    worker: &Worker,
+    sessions: &mut HashMap<String, Session>,
+) -> Result<(), Failure> {
     let mut lines = lines();
     while let Some(line) = lines.recv().await {
         let answer = match serde_json::from_str(&line) {
@@ -87,7 +90,8 @@ fn lines() -> mpsc::Receiver<String> {
     let (lines, receiver) = mpsc::channel(1);
     std::thread::spawn(move || {
         let read = io::stdin().lock().lines().map_while(Result::ok);
-        read.filter(|line| !line.trim().is_empty()).try_for_each(|line| lines.blocking_send(line))
+        read.filter(|line| !line.trim().is_empty())
+            .try_for_each(|line| lines.blocking_send(line))
     });
     receiver
 }
@@ -117,7 +121,10 @@ async fn respond(
         return Ok(None);
     }
     // A session that was idle for too long has expired.
-    if sessions.get(&line.agent).is_some_and(|session| session.state().ended) {
+    if sessions
+        .get(&line.agent)
+        .is_some_and(|session| session.state().ended)
+    {
         sessions.remove(&line.agent);
     }
     if !sessions.contains_key(&line.agent) {
@@ -126,18 +133,43 @@ async fn respond(
     }
     let session = sessions.get(&line.agent).ok_or("no session")?;
     match line {
-        Line { name: Some(name), arguments, id, approve: None, deny: None, next_turn: false, .. } => {
+        Line {
+            name: Some(name),
+            arguments,
+            id,
+            approve: None,
+            deny: None,
+            next_turn: false,
+            ..
+        } => {
             let arguments = arguments.unwrap_or_default();
             let id = id.unwrap_or_else(|| Timestamp::now().as_nanosecond().to_string());
             Ok(Some(session.call(ToolCall::new(id, name, arguments)).await))
         }
-        Line { name: None, arguments: None, approve: Some(token), deny: None, next_turn: false, .. } => {
-            Ok(Some(session.approve(&token).await))
-        }
-        Line { name: None, arguments: None, approve: None, deny: Some(token), next_turn: false, .. } => {
-            Ok(Some(session.deny(&token).await))
-        }
-        Line { name: None, arguments: None, approve: None, deny: None, next_turn: true, .. } => {
+        Line {
+            name: None,
+            arguments: None,
+            approve: Some(token),
+            deny: None,
+            next_turn: false,
+            ..
+        } => Ok(Some(session.approve(&token).await)),
+        Line {
+            name: None,
+            arguments: None,
+            approve: None,
+            deny: Some(token),
+            next_turn: false,
+            ..
+        } => Ok(Some(session.deny(&token).await)),
+        Line {
+            name: None,
+            arguments: None,
+            approve: None,
+            deny: None,
+            next_turn: true,
+            ..
+        } => {
             session.next_turn().await;
             Ok(None)
         }

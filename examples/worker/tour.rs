@@ -14,7 +14,11 @@ pub(crate) async fn run(worker: &Worker) -> Result<(), Failure> {
     worker.point_to_stand_ins().await?;
     let (outbox, lost) = Outbox::open(worker).await?;
     for draft in lost {
-        say!("draft {} of {} may have been sent when the worker ended; it is not sent again", draft.id, draft.agent);
+        say!(
+            "draft {} of {} may have been sent when the worker ended; it is not sent again",
+            draft.id,
+            draft.agent
+        );
     }
 
     say!("# What a settings form gets\n");
@@ -43,12 +47,23 @@ pub(crate) async fn run(worker: &Worker) -> Result<(), Failure> {
 }
 
 async fn converse(worker: &Worker) -> Result<(), Failure> {
-    let session = worker.session("alice", &format!("tour-{}", moment())).await?;
+    let session = worker
+        .session("alice", &format!("tour-{}", moment()))
+        .await?;
     let soon = Timestamp::now() + 1.second();
     let calls = [
-        ("check_availability", json!({"date": "2026-11-20T09:00:00+01:00", "duration_minutes": 60})),
-        ("create_event", json!({"title": "Review", "start_time": "2026-11-20T09:00:00+01:00"})),
-        ("check_availability", json!({"date": "2026-11-20T09:00:00+01:00", "duration_minutes": 60})),
+        (
+            "check_availability",
+            json!({"date": "2026-11-20T09:00:00+01:00", "duration_minutes": 60}),
+        ),
+        (
+            "create_event",
+            json!({"title": "Review", "start_time": "2026-11-20T09:00:00+01:00"}),
+        ),
+        (
+            "check_availability",
+            json!({"date": "2026-11-20T09:00:00+01:00", "duration_minutes": 60}),
+        ),
         (
             "send_email",
             json!({"to": "ada@example.org", "subject": "Review tomorrow", "body": "At nine, in the usual room."}),
@@ -65,7 +80,9 @@ async fn converse(worker: &Worker) -> Result<(), Failure> {
 
 /// Changes a record while a session runs. The change applies to the next session.
 async fn change(worker: &Worker) -> Result<(), Failure> {
-    let running = worker.session("alice", &format!("running-{}", moment())).await?;
+    let running = worker
+        .session("alice", &format!("running-{}", moment()))
+        .await?;
     say!("alice's session begins with: {}", names(running.tools()));
 
     let record = worker.agents.record("alice", "google_calendar").await?;
@@ -74,23 +91,42 @@ async fn change(worker: &Worker) -> Result<(), Failure> {
     worker.agents.disable("alice", "email").await?;
     say!("now her e-mail is switched off, and an event takes 45 minutes by default");
 
-    let next = worker.session("alice", &format!("next-{}", moment())).await?;
+    let next = worker
+        .session("alice", &format!("next-{}", moment()))
+        .await?;
     let start = "2026-11-21T09:00:00Z";
-    for (which, session) in [("the running session", &running), ("the next session", &next)] {
+    for (which, session) in [
+        ("the running session", &running),
+        ("the next session", &next),
+    ] {
         let minutes = |tools: &tool_core::ToolContext| {
             let tool = tools.function_tool("create_event")?;
-            Some(tool.definition().parameters()["properties"]["duration_minutes"]["default"].clone())
+            Some(
+                tool.definition().parameters()["properties"]["duration_minutes"]["default"].clone(),
+            )
         };
         say!("{which} has: {}", names(session.tools()));
-        say!("  create_event takes {} minutes", minutes(session.tools()).unwrap_or_default());
-        let call = ToolCall::new("call_1", "create_event", json!({"title": which, "start_time": start}));
+        say!(
+            "  create_event takes {} minutes",
+            minutes(session.tools()).unwrap_or_default()
+        );
+        let call = ToolCall::new(
+            "call_1",
+            "create_event",
+            json!({"title": which, "start_time": start}),
+        );
         say!("  {}", answer(&session.call(call).await));
         session.end().await;
     }
 
     // Restored for the next run.
     let changed = worker.agents.record("alice", "google_calendar").await?;
-    worker.agents.edit(&changed).config(record.config).save().await?;
+    worker
+        .agents
+        .edit(&changed)
+        .config(record.config)
+        .save()
+        .await?;
     worker.agents.enable("alice", "email").await?;
     Ok(())
 }
@@ -99,15 +135,31 @@ async fn deliver(worker: &Worker, outbox: &Outbox) -> Result<(), Failure> {
     let mut sent = Vec::new();
     // The draft is due one second after it was scheduled.
     while sent.is_empty() {
-        outbox.send_due(&CancellationToken::new(), |told| sent.push(told.to_string())).await?;
+        outbox
+            .send_due(&CancellationToken::new(), |told| {
+                sent.push(told.to_string())
+            })
+            .await?;
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     for told in sent {
         say!("{told}");
     }
-    for message in worker.mailbox.iter().flat_map(super::email::server::Mailbox::arrived) {
-        let subject = message.text.lines().find(|line| line.starts_with("Subject:")).unwrap_or_default();
-        say!("arrived at {}, from {}: {subject}", message.to, message.from);
+    for message in worker
+        .mailbox
+        .iter()
+        .flat_map(super::email::server::Mailbox::arrived)
+    {
+        let subject = message
+            .text
+            .lines()
+            .find(|line| line.starts_with("Subject:"))
+            .unwrap_or_default();
+        say!(
+            "arrived at {}, from {}: {subject}",
+            message.to,
+            message.from
+        );
     }
     Ok(())
 }

@@ -33,12 +33,25 @@ impl Worker {
         let clients = clients()?;
         let (addresses, mailbox) = Addresses::find().await?;
         let (shared, egress) = (drafts.clone(), EgressClient::new(addresses.egress.clone())?);
-        let agents = Agents::builder(store.clone()).keys(home::keys(db)?).oauth2(clients.clone());
-        let agents =
-            agents.each_session(move |open| open.user_data(shared.clone()).user_data(egress.clone())).build()?;
-        let worker = Self { agents, store, drafts, clients, mailbox, addresses };
+        let agents = Agents::builder(store.clone())
+            .keys(home::keys(db)?)
+            .oauth2(clients.clone());
+        let agents = agents
+            .each_session(move |open| open.user_data(shared.clone()).user_data(egress.clone()))
+            .build()?;
+        let worker = Self {
+            agents,
+            store,
+            drafts,
+            clients,
+            mailbox,
+            addresses,
+        };
         if seed::plant(&worker, db).await? {
-            eprintln!("made the database {}, with the agents alice, bob and carol", db.display());
+            eprintln!(
+                "made the database {}, with the agents alice, bob and carol",
+                db.display()
+            );
         } else {
             eprintln!("the database {} is there already", db.display());
         }
@@ -52,7 +65,13 @@ impl Worker {
 
     /// Opens a session of an agent, with the tools of its current records.
     pub(crate) async fn session(&self, agent: &str, id: &str) -> Result<Session, Failure> {
-        Ok(self.agents.executor(agent).session(id, Mode::Text).await?.principal(agent).await?)
+        Ok(self
+            .agents
+            .executor(agent)
+            .session(id, Mode::Text)
+            .await?
+            .principal(agent)
+            .await?)
     }
 
     pub(crate) fn executor(&self, agent: &str) -> AgentExecutor {

@@ -39,7 +39,10 @@ fn agent_span_covers_the_whole_body() {
         ("agent:planner/section:last", OK),
         ("agent:planner", OK),
     ];
-    assert_eq!(paths(&collector), expected.map(|(path, status)| (path.to_owned(), status)));
+    assert_eq!(
+        paths(&collector),
+        expected.map(|(path, status)| (path.to_owned(), status))
+    );
 }
 
 #[agent]
@@ -72,8 +75,21 @@ fn agent_name_defaults_to_the_function_name() {
         of_constant();
         of_parts();
     }));
-    let names = collector.report().spans().iter().map(|span| span.name().to_owned()).collect::<Vec<_>>();
-    assert_eq!(names, ["unnamed", "from the type", "from a constant", "made of parts"]);
+    let names = collector
+        .report()
+        .spans()
+        .iter()
+        .map(|span| span.name().to_owned())
+        .collect::<Vec<_>>();
+    assert_eq!(
+        names,
+        [
+            "unnamed",
+            "from the type",
+            "from a constant",
+            "made of parts"
+        ]
+    );
 }
 
 #[derive(Debug, PartialEq)]
@@ -81,7 +97,11 @@ struct Failed(u8);
 
 #[agent("fails")]
 async fn fails(code: u8) -> Result<u8, Failed> {
-    if code == 0 { Ok(code) } else { Err(Failed(code)) }
+    if code == 0 {
+        Ok(code)
+    } else {
+        Err(Failed(code))
+    }
 }
 
 type Outcome = Result<(), Failed>;
@@ -108,7 +128,10 @@ fn error_closes_the_span_and_is_returned_unchanged() {
     assert_eq!(block_on(collector.run(fails(0))), Ok(0));
     assert_eq!(collector.run_sync(fails_behind_an_alias), Err(Failed(3)));
     assert!(collector.run_sync(no_result).is_none());
-    let statuses = paths(&collector).into_iter().map(|(_, status)| status).collect::<Vec<_>>();
+    let statuses = paths(&collector)
+        .into_iter()
+        .map(|(_, status)| status)
+        .collect::<Vec<_>>();
     assert_eq!(statuses, [SpanStatus::Error, OK, SpanStatus::Error, OK]);
     let report = collector.report();
     let error = report.spans()[0].error().expect("an error");
@@ -134,7 +157,14 @@ fn brittle() -> u8 {
 #[test]
 fn panicking_or_dropped_agent_closes_its_span() {
     let statuses = statuses_of_broken(fragile(true), brittle, fragile(false));
-    assert_eq!(statuses, [SpanStatus::Panicked, SpanStatus::Panicked, SpanStatus::Cancelled]);
+    assert_eq!(
+        statuses,
+        [
+            SpanStatus::Panicked,
+            SpanStatus::Panicked,
+            SpanStatus::Cancelled
+        ]
+    );
 }
 
 macro_rules! agents {
@@ -152,9 +182,22 @@ agents! {
 #[test]
 fn agents_can_be_defined_by_macros() {
     let collector = Collector::new();
-    assert_eq!(block_on(collector.run(async { made().await + made_too().await })), 3);
-    let paths = paths(&collector).into_iter().map(|(path, _)| path).collect::<Vec<_>>();
-    assert_eq!(paths, ["agent:made", "agent:made too/section:work", "agent:made too"]);
+    assert_eq!(
+        block_on(collector.run(async { made().await + made_too().await })),
+        3
+    );
+    let paths = paths(&collector)
+        .into_iter()
+        .map(|(path, _)| path)
+        .collect::<Vec<_>>();
+    assert_eq!(
+        paths,
+        [
+            "agent:made",
+            "agent:made too/section:work",
+            "agent:made too"
+        ]
+    );
 }
 
 mod both_names {

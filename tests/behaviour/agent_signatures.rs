@@ -43,7 +43,10 @@ impl Desk {
     where
         T: PartialEq<String>,
     {
-        wanted.iter().filter(|wanted| self.notes.iter().any(|note| **wanted == *note)).count()
+        wanted
+            .iter()
+            .filter(|wanted| self.notes.iter().any(|note| **wanted == *note))
+            .count()
     }
 
     #[agent("lister")]
@@ -52,7 +55,10 @@ impl Desk {
     }
 
     #[agent("boxer")]
-    async fn boxed(&self, deep: bool) -> Result<Box<dyn Display + Send>, Box<dyn std::error::Error + Send + Sync>> {
+    async fn boxed(
+        &self,
+        deep: bool,
+    ) -> Result<Box<dyn Display + Send>, Box<dyn std::error::Error + Send + Sync>> {
         if deep {
             return Ok(Box::new(7));
         }
@@ -72,17 +78,32 @@ fn methods_keep_their_signatures() {
         assert_eq!(desk.count(["one!".to_owned()]), 1);
         assert_eq!(desk.all().count(), 1);
         assert_eq!(desk.boxed(true).await.expect("boxed").to_string(), "7");
-        assert!(desk.boxed(false).await.is_err_and(|error| error.to_string().contains("digit")));
+        assert!(
+            desk.boxed(false)
+                .await
+                .is_err_and(|error| error.to_string().contains("digit"))
+        );
         assert_eq!(desk.close().notes, ["one!"]);
     }));
-    let names = collector.report().spans().iter().map(|span| span.name().to_owned()).collect::<Vec<_>>();
-    assert_eq!(names, ["writer", "reader", "counter", "lister", "boxer", "reader", "boxer", "closer"]);
+    let names = collector
+        .report()
+        .spans()
+        .iter()
+        .map(|span| span.name().to_owned())
+        .collect::<Vec<_>>();
+    assert_eq!(
+        names,
+        [
+            "writer", "reader", "counter", "lister", "boxer", "reader", "boxer", "closer"
+        ]
+    );
 }
 
 trait Work {
     fn work(&self) -> impl Future<Output = Result<u8, Failed>> + Send;
 
-    fn work_in_a_box<'a>(&'a self) -> Pin<Box<dyn Future<Output = Result<u8, Failed>> + Send + 'a>>;
+    fn work_in_a_box<'a>(&'a self)
+    -> Pin<Box<dyn Future<Output = Result<u8, Failed>> + Send + 'a>>;
 }
 
 impl Work for Desk {
@@ -97,7 +118,9 @@ impl Work for Desk {
     }
 
     #[agent("in a box")]
-    fn work_in_a_box<'a>(&'a self) -> Pin<Box<dyn Future<Output = Result<u8, Failed>> + Send + 'a>> {
+    fn work_in_a_box<'a>(
+        &'a self,
+    ) -> Pin<Box<dyn Future<Output = Result<u8, Failed>> + Send + 'a>> {
         step("set-up");
         Box::pin(async move {
             tokio::task::yield_now().await;
@@ -112,8 +135,14 @@ impl Work for Desk {
 fn set_up_code_and_the_returned_future_share_a_span() {
     let collector = Collector::new();
     let desk = Desk { notes: Vec::new() };
-    assert_eq!(block_on(collector.run(async { desk.work().await })), Err(Failed(1)));
-    assert_eq!(block_on(collector.run(async { desk.work_in_a_box().await })), Ok(0));
+    assert_eq!(
+        block_on(collector.run(async { desk.work().await })),
+        Err(Failed(1))
+    );
+    assert_eq!(
+        block_on(collector.run(async { desk.work_in_a_box().await })),
+        Ok(0)
+    );
     let expected = [
         ("agent:by hand/section:set-up", OK),
         ("agent:by hand/section:work", OK),
@@ -122,7 +151,10 @@ fn set_up_code_and_the_returned_future_share_a_span() {
         ("agent:in a box/section:work", OK),
         ("agent:in a box", OK),
     ];
-    assert_eq!(paths(&collector), expected.map(|(path, status)| (path.to_owned(), status)));
+    assert_eq!(
+        paths(&collector),
+        expected.map(|(path, status)| (path.to_owned(), status))
+    );
     assert_eq!(collector.report().spans().len(), 6);
 }
 
@@ -170,7 +202,12 @@ impl Library {
 #[test]
 fn agent_span_is_inside_the_tool_span() {
     let collector = Collector::new();
-    let tools = ToolContext::builder().with(tool_above).with(tool_below).with(Library).build().expect("sound");
+    let tools = ToolContext::builder()
+        .with(tool_above)
+        .with(tool_below)
+        .with(Library)
+        .build()
+        .expect("sound");
     let ctx = RunContext::detached();
     let arguments = r#"{"what":"x"}"#;
     block_on(collector.run(async {
@@ -183,7 +220,11 @@ fn agent_span_is_inside_the_tool_span() {
     }));
     let of = |tool: &str, agent: &str| {
         let path = format!("tool:{tool}/agent:{agent}");
-        [(format!("{path}/section:work"), OK), (path, OK), (format!("tool:{tool}"), OK)]
+        [
+            (format!("{path}/section:work"), OK),
+            (path, OK),
+            (format!("tool:{tool}"), OK),
+        ]
     };
     let twice = [of("tool_above", "below"), of("tool_below", "above")].concat();
     let library = [
@@ -194,5 +235,8 @@ fn agent_span_is_inside_the_tool_span() {
         ("tool:get", SpanStatus::Error),
     ];
     let library = library.map(|(path, status)| (path.to_owned(), status));
-    assert_eq!(paths(&collector), [twice.clone(), twice, library.to_vec()].concat());
+    assert_eq!(
+        paths(&collector),
+        [twice.clone(), twice, library.to_vec()].concat()
+    );
 }

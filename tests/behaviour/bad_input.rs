@@ -32,18 +32,29 @@ fn refused<'a>(arguments: impl Into<Arguments<'a>>) -> ToolResponse {
 }
 
 fn pointers(response: &ToolResponse) -> Vec<String> {
-    response.meta().problems().iter().map(|problem| problem.pointer.clone()).collect()
+    response
+        .meta()
+        .problems()
+        .iter()
+        .map(|problem| problem.pointer.clone())
+        .collect()
 }
 
 // V2
 #[test]
 fn refusal_lists_all_problems_with_pointers_and_example() {
     let response = refused(r#"{"minutes":3,"tags":["a",7],"titel":"x","exact":"maybe"}"#);
-    assert_eq!(pointers(&response), ["/exact", "/minutes", "/tags/1", "/titel", "/title"]);
+    assert_eq!(
+        pointers(&response),
+        ["/exact", "/minutes", "/tags/1", "/titel", "/title"]
+    );
     let message = &response.error().expect("refused").message;
     assert!(message.contains("at least 5"), "{message}");
     assert!(message.contains("did you mean `title`?"), "{message}");
-    assert!(message.contains("example of valid arguments: {"), "{message}");
+    assert!(
+        message.contains("example of valid arguments: {"),
+        "{message}"
+    );
 }
 
 // V2
@@ -51,7 +62,10 @@ fn refusal_lists_all_problems_with_pointers_and_example() {
 fn example_in_a_refusal_is_accepted() {
     let response = refused("{}");
     let message = &response.error().expect("refused").message;
-    let example = message.rsplit_once("example of valid arguments: ").expect("an example").1;
+    let example = message
+        .rsplit_once("example of valid arguments: ")
+        .expect("an example")
+        .1;
     assert!(call(&tools(plan), "plan", example).is_ok(), "{example}");
 }
 
@@ -94,13 +108,25 @@ fn duplicate_keys_are_refused_beside_other_problems() {
 // V4
 #[test]
 fn text_over_the_cap_is_refused_without_parsing() {
-    let tools = ToolContext::builder().with(plan).max_argument_bytes(64).build().expect("sound");
+    let tools = ToolContext::builder()
+        .with(plan)
+        .max_argument_bytes(64)
+        .build()
+        .expect("sound");
     let fits = format!(r#"{{"title":"{}","minutes":30}}"#, "x".repeat(64 - 25));
     assert_eq!(fits.len(), 64);
     assert!(call(&tools, "plan", &fits).is_ok());
     let long = fits.replace("\"x", "\"xx");
     let response = call(&tools, "plan", long);
-    assert!(response.error().expect("too long").message.contains("at most 64 bytes"), "{}", response.to_json());
+    assert!(
+        response
+            .error()
+            .expect("too long")
+            .message
+            .contains("at most 64 bytes"),
+        "{}",
+        response.to_json()
+    );
 }
 
 // V3, L28, L29
@@ -110,12 +136,23 @@ fn documented_coercions_are_lossless_and_reported() {
     let cases = [
         (r#""{\"title\":\"x\",\"minutes\":30}""#, "x 30 None None"),
         (r#"{"title":"x","minutes":"30"}"#, "x 30 None None"),
-        (r#"{"title":"x","minutes":30.0,"tags":"[\"a\"]"}"#, "x 30 Some([\"a\"]) None"),
-        (r#"{"title":"x","minutes":30,"exact":"true"}"#, "x 30 None Some(true)"),
+        (
+            r#"{"title":"x","minutes":30.0,"tags":"[\"a\"]"}"#,
+            "x 30 Some([\"a\"]) None",
+        ),
+        (
+            r#"{"title":"x","minutes":30,"exact":"true"}"#,
+            "x 30 None Some(true)",
+        ),
     ];
     for (arguments, expected) in cases {
         let response = call(&tools, "plan", arguments);
-        assert_eq!(response.data::<String>().ok().as_deref(), Some(expected), "{}", response.to_json());
+        assert_eq!(
+            response.data::<String>().ok().as_deref(),
+            Some(expected),
+            "{}",
+            response.to_json()
+        );
         assert!(!response.meta().coerced().is_empty(), "{arguments}");
     }
 }
@@ -124,12 +161,21 @@ fn documented_coercions_are_lossless_and_reported() {
 #[test]
 fn null_that_the_schema_documents_is_not_reported() {
     // The second text takes the slow path, because of `exact`.
-    for arguments in
-        [r#"{"title":"x","minutes":30,"tags":null}"#, r#"{"title":"x","minutes":30,"tags":null,"exact":"true"}"#]
-    {
+    for arguments in [
+        r#"{"title":"x","minutes":30,"tags":null}"#,
+        r#"{"title":"x","minutes":30,"tags":null,"exact":"true"}"#,
+    ] {
         let response = call(&tools(plan), "plan", arguments);
         assert!(response.is_ok(), "{}", response.to_json());
-        assert!(response.meta().coerced().iter().all(|note| !note.contains("/tags")), "{}", response.to_json());
+        assert!(
+            response
+                .meta()
+                .coerced()
+                .iter()
+                .all(|note| !note.contains("/tags")),
+            "{}",
+            response.to_json()
+        );
     }
 }
 
@@ -137,7 +183,10 @@ fn null_that_the_schema_documents_is_not_reported() {
 #[test]
 fn integral_float_is_an_integer_without_coercion() {
     let response = call(&tools(plan), "plan", r#"{"title":"x","minutes":3.0e1}"#);
-    assert_eq!(response.data::<String>().ok().as_deref(), Some("x 30 None None"));
+    assert_eq!(
+        response.data::<String>().ok().as_deref(),
+        Some("x 30 None None")
+    );
     assert!(response.meta().coerced().is_empty());
 }
 
@@ -150,7 +199,11 @@ fn disabled_coercion_is_reported_as_a_problem() {
     none.null_as_absent = false;
     none.text_as_scalar = false;
     none.text_as_json = false;
-    let tools = ToolContext::builder().with(plan).coercions(none).build().expect("sound");
+    let tools = ToolContext::builder()
+        .with(plan)
+        .coercions(none)
+        .build()
+        .expect("sound");
     let cases = [
         "",
         "null",
@@ -160,7 +213,11 @@ fn disabled_coercion_is_reported_as_a_problem() {
         r#"{"title":"x","minutes":30,"tags":null}"#,
     ];
     for arguments in cases {
-        assert_eq!(call(&tools, "plan", arguments).error().map(|e| e.kind), Some(ErrorKind::Validation), "{arguments}");
+        assert_eq!(
+            call(&tools, "plan", arguments).error().map(|e| e.kind),
+            Some(ErrorKind::Validation),
+            "{arguments}"
+        );
     }
     assert!(call(&tools, "plan", SOUND).is_ok());
 }
@@ -176,9 +233,15 @@ fn idle() -> u8 {
 fn disabled_coercion_of_empty_arguments_is_a_problem() {
     let mut switches = Coercions::ALL;
     switches.empty = false;
-    let tools = ToolContext::builder().with(idle).coercions(switches).build().expect("sound");
+    let tools = ToolContext::builder()
+        .with(idle)
+        .coercions(switches)
+        .build()
+        .expect("sound");
     for arguments in ["", "null"] {
-        let kind = call(&tools, "idle", arguments).error().map(|error| error.kind);
+        let kind = call(&tools, "idle", arguments)
+            .error()
+            .map(|error| error.kind);
         assert_eq!(kind, Some(ErrorKind::Validation), "{arguments:?}");
     }
     assert!(call(&tools, "idle", "\"{}\"").is_ok());
@@ -189,8 +252,14 @@ fn disabled_coercion_of_empty_arguments_is_a_problem() {
 fn disabled_coercion_of_texts_is_a_problem() {
     let mut switches = Coercions::ALL;
     switches.double_encoded = false;
-    let tools = ToolContext::builder().with(idle).coercions(switches).build().expect("sound");
-    let kind = call(&tools, "idle", "\"{}\"").error().map(|error| error.kind);
+    let tools = ToolContext::builder()
+        .with(idle)
+        .coercions(switches)
+        .build()
+        .expect("sound");
+    let kind = call(&tools, "idle", "\"{}\"")
+        .error()
+        .map(|error| error.kind);
     assert_eq!(kind, Some(ErrorKind::Validation));
     assert!(call(&tools, "idle", "null").is_ok());
 }
@@ -210,19 +279,35 @@ fn a_tool_without_parameters_ignores_members() {
     let response = call(&tools(idle), "idle", r#"{"x":1,"y":{}}"#);
     assert!(response.is_ok(), "{}", response.to_json());
     let ignored = "ignored, as the tool has no parameters";
-    assert_eq!(response.meta().coerced(), [format!("/x: {ignored}"), format!("/y: {ignored}")]);
-    let strict = ToolContext::builder().with(idle).coercions(Coercions::NONE).build().expect("sound");
-    let kind = call(&strict, "idle", r#"{"x":1}"#).error().map(|error| error.kind);
+    assert_eq!(
+        response.meta().coerced(),
+        [format!("/x: {ignored}"), format!("/y: {ignored}")]
+    );
+    let strict = ToolContext::builder()
+        .with(idle)
+        .coercions(Coercions::NONE)
+        .build()
+        .expect("sound");
+    let kind = call(&strict, "idle", r#"{"x":1}"#)
+        .error()
+        .map(|error| error.kind);
     assert_eq!(kind, Some(ErrorKind::Validation));
 }
 
 // L19
 #[test]
 fn unknown_tool_error_lists_nearest_and_all_names() {
-    let tools = ToolContext::builder().with(plan).with(idle).build().expect("sound");
+    let tools = ToolContext::builder()
+        .with(plan)
+        .with(idle)
+        .build()
+        .expect("sound");
     let (kind, message) = crate::support::failure(&tools, "Plan", "{}");
     assert_eq!(kind, ErrorKind::NotFound);
-    assert_eq!(message, "unknown tool `Plan`, did you mean `plan`?; available tools: plan, idle");
+    assert_eq!(
+        message,
+        "unknown tool `Plan`, did you mean `plan`?; available tools: plan, idle"
+    );
     let hostile = format!("\u{1b}[31m{}", "x".repeat(10_000));
     let response = call(&tools, &hostile, "{}");
     assert!(!response.to_json().contains('\u{1b}') && response.to_json().len() < 1000);
@@ -231,9 +316,11 @@ fn unknown_tool_error_lists_nearest_and_all_names() {
 // T4: parsers differ
 #[test]
 fn parameter_names_are_compared_exactly() {
-    for arguments in
-        [r#"{"Title":"x","minutes":30}"#, r#"{"titlе":"x","minutes":30}"#, r#"{"title ":"x","minutes":30}"#]
-    {
+    for arguments in [
+        r#"{"Title":"x","minutes":30}"#,
+        r#"{"titlе":"x","minutes":30}"#,
+        r#"{"title ":"x","minutes":30}"#,
+    ] {
         refused(arguments);
     }
 }
@@ -258,7 +345,10 @@ fn arguments_are_text_bytes_value_or_raw_value() {
 
 /// Connect.
 #[tool]
-fn connect(to: std::net::SocketAddr, ports: Option<std::collections::HashMap<u16, std::net::IpAddr>>) -> String {
+fn connect(
+    to: std::net::SocketAddr,
+    ports: Option<std::collections::HashMap<u16, std::net::IpAddr>>,
+) -> String {
     format!("{to} {ports:?}")
 }
 
@@ -296,15 +386,30 @@ fn count(large: u128, small: i128, step: u8) -> String {
 // T10, V1
 #[test]
 fn the_largest_integers_survive_a_correction() {
-    let arguments = format!(r#"{{"large":{},"small":{},"step":"5"}}"#, u128::MAX, i128::MIN);
-    assert_eq!(data(&tools(count), "count", arguments), json!(format!("{} {} 5", u128::MAX, i128::MIN)));
+    let arguments = format!(
+        r#"{{"large":{},"small":{},"step":"5"}}"#,
+        u128::MAX,
+        i128::MIN
+    );
+    assert_eq!(
+        data(&tools(count), "count", arguments),
+        json!(format!("{} {} 5", u128::MAX, i128::MIN))
+    );
 }
 
 // T10, V2
 #[test]
 fn an_integer_beyond_its_type_is_told_with_all_digits() {
     let beyond = "340282366920938463463374607431768211456";
-    let (_, message) =
-        crate::support::failure(&tools(count), "count", format!(r#"{{"large":{beyond},"small":0,"step":5}}"#));
-    assert!(message.contains(&format!("/large: expected a number below {beyond}, got {beyond}\n")), "{message}");
+    let (_, message) = crate::support::failure(
+        &tools(count),
+        "count",
+        format!(r#"{{"large":{beyond},"small":0,"step":5}}"#),
+    );
+    assert!(
+        message.contains(&format!(
+            "/large: expected a number below {beyond}, got {beyond}\n"
+        )),
+        "{message}"
+    );
 }

@@ -38,12 +38,28 @@ impl Prefixed {
 // A6
 #[test]
 fn prefix_resolves_a_collision_of_two_toolsets() {
-    let errors = ToolContext::builder().with(Mail).with(Chat).build().expect_err("both have `send`");
+    let errors = ToolContext::builder()
+        .with(Mail)
+        .with(Chat)
+        .build()
+        .expect_err("both have `send`");
     let text = errors.to_string();
     assert!(text.contains("send") && text.contains("prefix"), "{text}");
-    assert_eq!(errors.iter().next().map(|error| error.locations.len()), Some(2));
-    let tools = ToolContext::builder().with(Mail).with(Chat.prefixed("chat")).with(Prefixed).build().expect("resolved");
-    assert!(["send", "chat_send", "google_chat_send"].iter().all(|name| tools.has_tool(name)));
+    assert_eq!(
+        errors.iter().next().map(|error| error.locations.len()),
+        Some(2)
+    );
+    let tools = ToolContext::builder()
+        .with(Mail)
+        .with(Chat.prefixed("chat"))
+        .with(Prefixed)
+        .build()
+        .expect("resolved");
+    assert!(
+        ["send", "chat_send", "google_chat_send"]
+            .iter()
+            .all(|name| tools.has_tool(name))
+    );
 }
 
 async fn nothing(_: Value, _: &RunContext) -> Result<Value, ToolError> {
@@ -75,8 +91,17 @@ impl Confused {
 // L5, L13, T16
 #[test]
 fn names_that_a_reader_would_confuse_collide() {
-    let errors = ToolContext::builder().with(Confusable).with(Confused).build().expect_err("a collision");
-    assert!(errors.to_string().contains("`a_b` and `A-b` are the same to a provider"), "{errors}");
+    let errors = ToolContext::builder()
+        .with(Confusable)
+        .with(Confused)
+        .build()
+        .expect_err("a collision");
+    assert!(
+        errors
+            .to_string()
+            .contains("`a_b` and `A-b` are the same to a provider"),
+        "{errors}"
+    );
 }
 
 // L5, L13: the names of another server are as they are
@@ -84,18 +109,42 @@ fn names_that_a_reader_would_confuse_collide() {
 fn raw_names_collide_only_if_they_are_equal() {
     let raw = |name: &str| {
         let parameters = json!({"type": "object"});
-        FunctionTool::raw(RawTool { name: name.into(), description: "x".into(), parameters }, nothing)
+        FunctionTool::raw(
+            RawTool {
+                name: name.into(),
+                description: "x".into(),
+                parameters,
+            },
+            nothing,
+        )
     };
     let names = ["a_b", "A_B", "a-b", "a.b", "a:b", "a/b", "A-b"];
-    let tools = ToolContext::builder().with_all(names.map(raw)).build().expect("distinct names");
-    assert!(names.iter().all(|name| tools.function_tool(name).is_some_and(|tool| tool.name() == *name)));
-    let errors = ToolContext::builder().with(raw("a.b")).with(raw("a.b")).build().expect_err("a collision");
-    assert!(errors.to_string().contains("duplicate function name: a.b"), "{errors}");
+    let tools = ToolContext::builder()
+        .with_all(names.map(raw))
+        .build()
+        .expect("distinct names");
+    assert!(names.iter().all(|name| {
+        tools
+            .function_tool(name)
+            .is_some_and(|tool| tool.name() == *name)
+    }));
+    let errors = ToolContext::builder()
+        .with(raw("a.b"))
+        .with(raw("a.b"))
+        .build()
+        .expect_err("a collision");
+    assert!(
+        errors.to_string().contains("duplicate function name: a.b"),
+        "{errors}"
+    );
 }
 
 // L5
 #[test]
 fn name_made_invalid_by_a_prefix_is_an_error() {
-    let errors = ToolContext::builder().with(Mail.prefixed(&"x".repeat(64))).build().expect_err("too long");
+    let errors = ToolContext::builder()
+        .with(Mail.prefixed(&"x".repeat(64)))
+        .build()
+        .expect_err("too long");
     assert!(errors.to_string().contains("invalid tool name"), "{errors}");
 }

@@ -26,7 +26,13 @@ impl GoogleCalendar {
         /// Text shown in the event
         description: Option<&str>,
     ) -> Result<Value, ToolError> {
-        Ok(json!([title, start_time, duration_minutes, attendees, description]))
+        Ok(json!([
+            title,
+            start_time,
+            duration_minutes,
+            attendees,
+            description
+        ]))
     }
 }
 
@@ -38,31 +44,59 @@ fn calendar() -> ToolContext {
 #[test]
 fn schema_publishes_required_fields_default_and_bounds() {
     let calendar = calendar();
-    let schema = calendar.function_tool("create_event").expect("declared").definition().parameters();
+    let schema = calendar
+        .function_tool("create_event")
+        .expect("declared")
+        .definition()
+        .parameters();
     assert_eq!(schema["required"], json!(["title", "start_time"]));
-    assert_eq!(schema["properties"]["duration_minutes"]["default"], json!(30));
-    assert_eq!(schema["properties"]["duration_minutes"]["minimum"], json!(5));
-    assert_eq!(schema["properties"]["duration_minutes"]["maximum"], json!(480));
+    assert_eq!(
+        schema["properties"]["duration_minutes"]["default"],
+        json!(30)
+    );
+    assert_eq!(
+        schema["properties"]["duration_minutes"]["minimum"],
+        json!(5)
+    );
+    assert_eq!(
+        schema["properties"]["duration_minutes"]["maximum"],
+        json!(480)
+    );
     assert_eq!(schema["properties"]["description"]["default"], json!(null));
-    assert_eq!(schema["properties"].as_object().map(serde_json::Map::len), Some(5), "no context, no self: L25");
+    assert_eq!(
+        schema["properties"].as_object().map(serde_json::Map::len),
+        Some(5),
+        "no context, no self: L25"
+    );
 }
 
 // L34
 #[test]
 fn omitted_optionals_use_their_defaults() {
-    let answer = data(&calendar(), "create_event", json!({"title": "t", "start_time": "2026-11-20T10:00:00Z"}));
+    let answer = data(
+        &calendar(),
+        "create_event",
+        json!({"title": "t", "start_time": "2026-11-20T10:00:00Z"}),
+    );
     assert_eq!(answer, json!(["t", "2026-11-20T10:00:00Z", 30, null, null]));
 }
 
 // L34
 #[test]
 fn null_optionals_use_defaults_and_report_the_undocumented() {
-    for (name, pointer) in [("duration_minutes", 2), ("attendees", 3), ("description", 4)] {
+    for (name, pointer) in [
+        ("duration_minutes", 2),
+        ("attendees", 3),
+        ("description", 4),
+    ] {
         let mut arguments = json!({"title": "t", "start_time": "2026-11-20T10:00:00Z"});
         arguments[name] = Value::Null;
         let response = call(&calendar(), "create_event", arguments);
         let answer = response.data::<Value>().expect("ran");
-        assert_eq!(answer[pointer], if pointer == 2 { json!(30) } else { Value::Null });
+        assert_eq!(
+            answer[pointer],
+            if pointer == 2 { json!(30) } else { Value::Null }
+        );
         // `null` is the published default of the other two.
         let reported = (name == "duration_minutes").then_some("/duration_minutes: null to absent");
         assert_eq!(response.meta().coerced(), reported.as_slice());
@@ -72,8 +106,11 @@ fn null_optionals_use_defaults_and_report_the_undocumented() {
 // L34
 #[test]
 fn a_null_for_a_required_parameter_is_refused() {
-    let (kind, message) =
-        crate::support::failure(&calendar(), "create_event", r#"{"title":null,"start_time":"2026-11-20T10:00:00Z"}"#);
+    let (kind, message) = crate::support::failure(
+        &calendar(),
+        "create_event",
+        r#"{"title":null,"start_time":"2026-11-20T10:00:00Z"}"#,
+    );
     assert_eq!(kind, tool_core::ErrorKind::Validation);
     assert!(message.contains("/title"), "{message}");
 }

@@ -82,7 +82,9 @@ impl Configure for Mailer {
         if secrets.password.is_empty() {
             return Err(ToolError::auth("the password is empty"));
         }
-        Ok(Self { from: config.from_email })
+        Ok(Self {
+            from: config.from_email,
+        })
     }
 }
 
@@ -115,19 +117,35 @@ fn discovers_functions_and_default_toolsets_with_parts() {
 fn discovery_order_is_stable() {
     let names = || {
         let tools = ToolContext::discover().expect("sound");
-        tools.definitions().map(|tool| tool.name().to_owned()).collect::<Vec<_>>()
+        tools
+            .definitions()
+            .map(|tool| tool.name().to_owned())
+            .collect::<Vec<_>>()
     };
     assert_eq!(names(), names());
     let tools = Registry::discover().expect("sound").context();
-    assert_eq!(tools.definitions().map(|tool| tool.name().to_owned()).collect::<Vec<_>>(), names());
+    assert_eq!(
+        tools
+            .definitions()
+            .map(|tool| tool.name().to_owned())
+            .collect::<Vec<_>>(),
+        names()
+    );
 }
 
 // L35, A8, C1
 #[test]
 fn configurable_toolset_is_listed_with_its_form() {
     let tools = ToolContext::discover().expect("sound");
-    let mailer = tools.unconfigured().iter().find(|toolset| toolset.name == "mailer").expect("listed");
-    assert_eq!((mailer.title.as_str(), mailer.description.as_str()), ("E-mail", "Send mail."));
+    let mailer = tools
+        .unconfigured()
+        .iter()
+        .find(|toolset| toolset.name == "mailer")
+        .expect("listed");
+    assert_eq!(
+        (mailer.title.as_str(), mailer.description.as_str()),
+        ("E-mail", "Send mail.")
+    );
     assert!(mailer.requires_auth);
     let auth = serde_json::to_value(&mailer.auth).expect("JSON");
     assert_eq!(
@@ -136,18 +154,38 @@ fn configurable_toolset_is_listed_with_its_form() {
     );
     let config = mailer.config_schema.as_ref().expect("a form");
     assert_eq!(config["title"], json!("MailerConfig"));
-    assert_eq!(config["properties"]["from_email"]["description"], json!("The sender's address"));
-    assert!(mailer.secrets_schema.as_ref().is_some_and(|schema| schema["properties"]["password"].is_object()));
+    assert_eq!(
+        config["properties"]["from_email"]["description"],
+        json!("The sender's address")
+    );
+    assert!(
+        mailer
+            .secrets_schema
+            .as_ref()
+            .is_some_and(|schema| schema["properties"]["password"].is_object())
+    );
 }
 
 // A8
 #[test]
 fn settings_reach_a_method_through_self() {
-    let config = || MailerConfig { from_email: "me@example.com".into() };
-    let made = crate::support::block_on(Mailer::configure(config(), MailerSecrets { password: "x".into() }));
+    let config = || MailerConfig {
+        from_email: "me@example.com".into(),
+    };
+    let made = crate::support::block_on(Mailer::configure(
+        config(),
+        MailerSecrets {
+            password: "x".into(),
+        },
+    ));
     let tools = crate::support::tools(made.expect("configured"));
     assert_eq!(data(&tools, "sender", "{}"), json!("me@example.com"));
-    let failed = crate::support::block_on(Mailer::configure(config(), MailerSecrets { password: String::new() }));
+    let failed = crate::support::block_on(Mailer::configure(
+        config(),
+        MailerSecrets {
+            password: String::new(),
+        },
+    ));
     assert!(failed.is_err());
 }
 
@@ -155,8 +193,17 @@ fn settings_reach_a_method_through_self() {
 #[test]
 fn registry_lists_every_linked_toolset() {
     let registry = Registry::discover().expect("sound");
-    let names = registry.toolsets().iter().map(|toolset| toolset.name.as_str()).collect::<Vec<_>>();
-    assert!(["found", "mailer", "opted_out", "needs_hand"].iter().all(|name| names.contains(name)), "{names:?}");
+    let names = registry
+        .toolsets()
+        .iter()
+        .map(|toolset| toolset.name.as_str())
+        .collect::<Vec<_>>();
+    assert!(
+        ["found", "mailer", "opted_out", "needs_hand"]
+            .iter()
+            .all(|name| names.contains(name)),
+        "{names:?}"
+    );
     assert!(names.is_sorted());
 }
 
@@ -165,9 +212,23 @@ fn registry_lists_every_linked_toolset() {
 fn definition_gives_source_location_and_path() {
     let tools = crate::support::tools(discovered);
     let definition = tools.definitions().next().expect("one");
-    assert!(definition.source().to_string().contains("behaviour/discovery.rs:"), "{}", definition.source());
-    assert!(definition.path().ends_with("discovery::discovered"), "{}", definition.path());
-    let line = include_str!("discovery.rs").lines().position(|line| line.starts_with("fn discovered()")).expect("here");
+    assert!(
+        definition
+            .source()
+            .to_string()
+            .contains("behaviour/discovery.rs:"),
+        "{}",
+        definition.source()
+    );
+    assert!(
+        definition.path().ends_with("discovery::discovered"),
+        "{}",
+        definition.path()
+    );
+    let line = include_str!("discovery.rs")
+        .lines()
+        .position(|line| line.starts_with("fn discovered()"))
+        .expect("here");
     assert_eq!(definition.source().line as usize, line + 1);
 }
 
@@ -178,6 +239,14 @@ fn plain() -> u8 {
 // L7
 #[test]
 fn function_without_attribute_is_an_error_at_build() {
-    let errors = ToolContext::builder().with(plain).build().expect_err("no tool");
-    assert!(errors.to_string().contains("is not a tool; add `#[tool]` to it"), "{errors}");
+    let errors = ToolContext::builder()
+        .with(plain)
+        .build()
+        .expect_err("no tool");
+    assert!(
+        errors
+            .to_string()
+            .contains("is not a tool; add `#[tool]` to it"),
+        "{errors}"
+    );
 }

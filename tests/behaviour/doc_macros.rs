@@ -15,7 +15,10 @@ macro_rules! largest {
 
 fn description<M>(tool: impl IntoTool<M>) -> String {
     let tools = tools(tool);
-    tools.function_tools()[0].definition().description().to_owned()
+    tools.function_tools()[0]
+        .definition()
+        .description()
+        .to_owned()
 }
 
 fn properties<M>(tool: impl IntoTool<M>) -> Value {
@@ -34,8 +37,7 @@ fn search_notes() {}
 // L2
 #[test]
 fn lines_and_macros_are_kept_in_order() {
-    let expected =
-        "Search the notes.\nA `*` stands for any letters.\n\nCase does not matter.\nVersion 2.\nAt most ten.";
+    let expected = "Search the notes.\nA `*` stands for any letters.\n\nCase does not matter.\nVersion 2.\nAt most ten.";
     assert_eq!(description(search_notes), expected);
 }
 
@@ -61,7 +63,10 @@ fn conditional() {}
 // L2
 #[test]
 fn docs_in_a_cfg_attr_count_where_it_applies() {
-    assert_eq!(description(conditional), "Search the notes.\nOn this system.\nAt most ten.\n\nNested.\nMore.");
+    assert_eq!(
+        description(conditional),
+        "Search the notes.\nOn this system.\nAt most ten.\n\nNested.\nMore."
+    );
 }
 
 /// Search the notes.
@@ -93,11 +98,20 @@ fn with_sections(query: &str, limit: u8) {
 #[test]
 fn a_macro_in_the_list_of_parameters_is_of_the_tool() {
     let tools = tools(with_sections);
-    let definition = tools.function_tool("with_sections").expect("there").definition();
-    assert_eq!(definition.description(), "Search the notes.\n\nAt most ten.\n\n# Syntax\nWildcards.");
+    let definition = tools
+        .function_tool("with_sections")
+        .expect("there")
+        .definition();
+    assert_eq!(
+        definition.description(),
+        "Search the notes.\n\nAt most ten.\n\n# Syntax\nWildcards."
+    );
     assert_eq!(definition.returns(), Some("The notes.\nAt most ten."));
     let properties = &definition.parameters()["properties"];
-    assert_eq!(properties["query"]["description"], json!("What to look for, in any language"));
+    assert_eq!(
+        properties["query"]["description"],
+        json!("What to look for, in any language")
+    );
     assert_eq!(properties["limit"]["description"], json!("How many"));
 }
 
@@ -128,8 +142,14 @@ fn a_parameter_keeps_lines_and_macros() {
     let query = "What to look for.\nA `*` stands for any letters.\n\nCase does not matter.";
     assert_eq!(properties["query"]["description"], json!(query));
     assert_eq!(properties["limit"]["description"], json!("At most ten."));
-    assert_eq!(properties["most"]["description"], json!("At most ten.\nNot twice."));
-    assert_eq!(properties["offset"]["description"], json!("From here.\nAt most ten."));
+    assert_eq!(
+        properties["most"]["description"],
+        json!("At most ten.\nNot twice.")
+    );
+    assert_eq!(
+        properties["offset"]["description"],
+        json!("From here.\nAt most ten.")
+    );
 }
 
 /// Search the notes.
@@ -147,9 +167,15 @@ fn named(
 #[test]
 fn a_public_struct_of_arguments_takes_any_description() {
     let properties = properties(named);
-    assert_eq!(properties["query"]["description"], json!("What to look for.\nAt most ten."));
+    assert_eq!(
+        properties["query"]["description"],
+        json!("What to look for.\nAt most ten.")
+    );
     assert_eq!(properties["limit"]["description"], json!("At most ten."));
-    let _ = NamedArgs { query: "tea".into(), limit: 3 };
+    let _ = NamedArgs {
+        query: "tea".into(),
+        limit: 3,
+    };
 }
 
 #[tool_type(input)]
@@ -171,7 +197,10 @@ fn filtered(#[arg(flatten)] filter: Filter) {
 #[test]
 fn a_field_keeps_lines_and_macros() {
     let properties = properties(filtered);
-    assert_eq!(properties["author"]["description"], json!("The author.\nAt most ten.\nIn full.\nHere."));
+    assert_eq!(
+        properties["author"]["description"],
+        json!("The author.\nAt most ten.\nIn full.\nHere.")
+    );
 }
 
 struct Notes;
@@ -210,9 +239,15 @@ impl Notes {
 #[test]
 fn toolsets_prompts_and_resources_keep_lines_and_macros() {
     let tools = ToolContext::builder().with(Notes).build().expect("sound");
-    assert_eq!(tools.toolsets()[0].description(), "The notes.\nA `*` stands for any letters.\n\nIn a folder.");
+    assert_eq!(
+        tools.toolsets()[0].description(),
+        "The notes.\nA `*` stands for any letters.\n\nIn a folder."
+    );
     let tool = tools.function_tool("search").expect("there");
-    assert_eq!(tool.definition().description(), "Search them.\nAt most ten.");
+    assert_eq!(
+        tool.definition().description(),
+        "Search them.\nAt most ten."
+    );
     let prompt = tools.prompts()[0].definition();
     assert_eq!(prompt.description, "Summarise them.\nAt most ten.");
     assert_eq!(prompt.arguments[0].description, "Of what\nAt most ten.");

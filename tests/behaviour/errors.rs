@@ -99,18 +99,38 @@ async fn panic_later() -> u8 {
 fn derived_error_has_display_kind_and_flags_of_its_variant() {
     let tools = tools(fail);
     let of = |how: &str| {
-        let error = call(&tools, "fail", json!({"how": how})).error().expect("fails").clone();
-        (error.kind, error.message, error.retryable, error.partial_side_effects)
+        let error = call(&tools, "fail", json!({"how": how}))
+            .error()
+            .expect("fails")
+            .clone();
+        (
+            error.kind,
+            error.message,
+            error.retryable,
+            error.partial_side_effects,
+        )
     };
-    assert_eq!(of("busy"), (ErrorKind::RateLimit, "wait 3 s".into(), false, false));
-    assert_eq!(of("down"), (ErrorKind::Transient, "try again".into(), true, false));
-    assert_eq!(of("x"), (ErrorKind::Conflict, "half done: x".into(), false, true));
+    assert_eq!(
+        of("busy"),
+        (ErrorKind::RateLimit, "wait 3 s".into(), false, false)
+    );
+    assert_eq!(
+        of("down"),
+        (ErrorKind::Transient, "try again".into(), true, false)
+    );
+    assert_eq!(
+        of("x"),
+        (ErrorKind::Conflict, "half done: x".into(), false, true)
+    );
 }
 
 // D11
 #[test]
 fn string_error_is_shown_to_the_model() {
-    assert_eq!(failure(&tools(fail_text), "fail_text", "{}"), (ErrorKind::Permanent, "no such city".into()));
+    assert_eq!(
+        failure(&tools(fail_text), "fail_text", "{}"),
+        (ErrorKind::Permanent, "no such city".into())
+    );
 }
 
 // D11, T1
@@ -123,11 +143,23 @@ fn foreign_error_goes_to_the_log_only() {
         .with(fail_internally)
         .build()
         .expect("sound");
-    for name in ["fail_library", "fail_anyhow", "fail_boxed", "fail_internally"] {
+    for name in [
+        "fail_library",
+        "fail_anyhow",
+        "fail_boxed",
+        "fail_internally",
+    ] {
         let (response, log) = logged(|| call(&tools, name, "{}"));
         let envelope = response.to_json();
-        assert_eq!(response.error().map(|error| error.kind), Some(ErrorKind::Internal), "{envelope}");
-        assert!(!envelope.contains("canary") && envelope.contains("An internal error occurred"), "{envelope}");
+        assert_eq!(
+            response.error().map(|error| error.kind),
+            Some(ErrorKind::Internal),
+            "{envelope}"
+        );
+        assert!(
+            !envelope.contains("canary") && envelope.contains("An internal error occurred"),
+            "{envelope}"
+        );
         assert!(log.contains("canary"), "{name}: {log}");
     }
 }
@@ -135,14 +167,28 @@ fn foreign_error_goes_to_the_log_only() {
 // L18, R-E3, T6
 #[test]
 fn panic_is_answered_and_the_next_call_works() {
-    let tools = ToolContext::builder().with(panic_now).with(panic_later).with(fail_text).build().expect("sound");
+    let tools = ToolContext::builder()
+        .with(panic_now)
+        .with(panic_later)
+        .with(fail_text)
+        .build()
+        .expect("sound");
     let (response, log) = logged(|| call(&tools, "panic_now", json!({"why": "\u{1b}[31mred"})));
     let error = response.error().expect("panicked");
-    assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Internal, "An internal error occurred"));
+    assert_eq!(
+        (error.kind, error.message.as_str()),
+        (ErrorKind::Internal, "An internal error occurred")
+    );
     assert!(error.partial_side_effects, "its progress is unknown");
-    assert!(log.contains("canary") && !log.contains('\u{1b}'), "the log is escaped: {log}");
+    assert!(
+        log.contains("canary") && !log.contains('\u{1b}'),
+        "the log is escaped: {log}"
+    );
     let later = call(&tools, "panic_later", "{}");
-    assert!(!later.error().expect("panicked").partial_side_effects, "a retrieval leaves nothing behind");
+    assert!(
+        !later.error().expect("panicked").partial_side_effects,
+        "a retrieval leaves nothing behind"
+    );
     assert_eq!(failure(&tools, "fail_text", "{}").0, ErrorKind::Permanent);
 }
 
@@ -156,7 +202,13 @@ fn every_one_of_10_000_panics_is_answered() {
     let answered = crate::support::block_on(async {
         let mut answered = 0;
         for _ in 0..10_000 {
-            answered += usize::from(tools.call("panic_later", "{}", &ctx).await.error().is_some());
+            answered += usize::from(
+                tools
+                    .call("panic_later", "{}", &ctx)
+                    .await
+                    .error()
+                    .is_some(),
+            );
         }
         answered
     });
@@ -197,11 +249,17 @@ impl std::io::Write for ThreadLog {
 fn logged<T>(work: impl FnOnce() -> T) -> (T, String) {
     static SUBSCRIBED: Once = Once::new();
     SUBSCRIBED.call_once(|| {
-        tracing_subscriber::fmt().with_ansi(false).with_writer(|| ThreadLog).init();
+        tracing_subscriber::fmt()
+            .with_ansi(false)
+            .with_writer(|| ThreadLog)
+            .init();
     });
     LOG.with_borrow_mut(Vec::clear);
     let result = work();
-    (result, LOG.with_borrow(|log| String::from_utf8(log.clone()).expect("UTF-8")))
+    (
+        result,
+        LOG.with_borrow(|log| String::from_utf8(log.clone()).expect("UTF-8")),
+    )
 }
 
 /// Read a number; the model sees why it is refused.
@@ -254,20 +312,51 @@ fn tool_shows_the_text_of_any_error_on_request() {
         .build()
         .expect("sound");
     let said = |name: &str| failure(&tools, name, r#"{"text":"x"}"#);
-    assert_eq!(said("read_shown"), (ErrorKind::Permanent, "invalid digit found in string".to_owned()));
-    assert_eq!(said("read_shown_later"), (ErrorKind::Permanent, "no number: invalid digit found in string".to_owned()));
-    assert_eq!(said("show_one"), (ErrorKind::Permanent, "invalid digit found in string".to_owned()));
-    assert_eq!(failure(&tools, "keep_kind", "{}"), (ErrorKind::Conflict, "7 is taken".to_owned()));
+    assert_eq!(
+        said("read_shown"),
+        (
+            ErrorKind::Permanent,
+            "invalid digit found in string".to_owned()
+        )
+    );
+    assert_eq!(
+        said("read_shown_later"),
+        (
+            ErrorKind::Permanent,
+            "no number: invalid digit found in string".to_owned()
+        )
+    );
+    assert_eq!(
+        said("show_one"),
+        (
+            ErrorKind::Permanent,
+            "invalid digit found in string".to_owned()
+        )
+    );
+    assert_eq!(
+        failure(&tools, "keep_kind", "{}"),
+        (ErrorKind::Conflict, "7 is taken".to_owned())
+    );
 }
 
 #[test]
 fn question_mark_converts_any_error_and_masks_it() {
     let tools = ToolContext::builder().with(convert).build().expect("sound");
     let said = |which: &str| failure(&tools, "convert", format!(r#"{{"which":"{which}"}}"#));
-    assert_eq!(said("text"), (ErrorKind::Permanent, "the text is missing".to_owned()));
-    assert_eq!(said("string"), (ErrorKind::Permanent, "string is missing".to_owned()));
+    assert_eq!(
+        said("text"),
+        (ErrorKind::Permanent, "the text is missing".to_owned())
+    );
+    assert_eq!(
+        said("string"),
+        (ErrorKind::Permanent, "string is missing".to_owned())
+    );
     assert_eq!(said("tool"), (ErrorKind::Auth, "log in".to_owned()));
     for which in ["anyhow", "boxed", "x"] {
-        assert_eq!(said(which), (ErrorKind::Internal, "An internal error occurred".to_owned()), "{which}");
+        assert_eq!(
+            said(which),
+            (ErrorKind::Internal, "An internal error occurred".to_owned()),
+            "{which}"
+        );
     }
 }

@@ -29,7 +29,12 @@ where
     /// Get one.
     #[tool]
     async fn get(&self, index: usize) -> Result<T, String> {
-        self.0.lock().expect("no panic").get(index).cloned().ok_or_else(|| format!("there is no item {index}"))
+        self.0
+            .lock()
+            .expect("no panic")
+            .get(index)
+            .cloned()
+            .ok_or_else(|| format!("there is no item {index}"))
     }
 }
 
@@ -57,11 +62,17 @@ impl<T: Send + Sync + 'static> Store<T> {
 #[test]
 fn generic_toolset_is_registered_with_all_its_parts() {
     let numbers = tools(Store::<u8>(Mutex::default()));
-    let names = numbers.definitions().map(tool_core::ToolDefinition::name).collect::<Vec<_>>();
+    let names = numbers
+        .definitions()
+        .map(tool_core::ToolDefinition::name)
+        .collect::<Vec<_>>();
     assert_eq!(names, ["put", "get", "clear", "count"]);
     assert_eq!(data(&numbers, "put", json!({"item": 7})), json!(1));
     assert_eq!(data(&numbers, "get", json!({"index": 0})), json!(7));
-    assert_eq!(failure(&numbers, "put", json!({"item": 300})).0, ErrorKind::Validation);
+    assert_eq!(
+        failure(&numbers, "put", json!({"item": 300})).0,
+        ErrorKind::Validation
+    );
     assert_eq!(data(&numbers, "clear", "{}"), json!(1));
     assert_eq!(data(&numbers, "count", "{}"), json!(0));
 }
@@ -70,7 +81,11 @@ fn generic_toolset_is_registered_with_all_its_parts() {
 #[test]
 fn each_instantiation_publishes_its_own_schema() {
     let texts = tools(Store::<Option<String>>(Mutex::default()));
-    let schema = texts.function_tool("put").expect("there").definition().parameters();
+    let schema = texts
+        .function_tool("put")
+        .expect("there")
+        .definition()
+        .parameters();
     assert_eq!(schema["properties"]["item"]["type"], json!("string"));
 }
 

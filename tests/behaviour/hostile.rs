@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use tool_core::{
-    Content, ErrorKind, FunctionTool, Intent, RawTool, RunContext, ToolContext, ToolError, ToolOutput, ToolsetExt,
-    tool, toolset,
+    Content, ErrorKind, FunctionTool, Intent, RawTool, RunContext, ToolContext, ToolError,
+    ToolOutput, ToolsetExt, tool, toolset,
 };
 
 /// Takes no context.
@@ -27,7 +27,10 @@ async fn caller(ctx: &RunContext) -> u8 {
 #[test]
 fn nested_call_leaves_intents_of_its_caller() {
     let response = call(&tools(caller), "caller", "{}");
-    assert_eq!((response.data_json(), response.intents()), (Some("0"), &[Intent::SuppressAudio][..]));
+    assert_eq!(
+        (response.data_json(), response.intents()),
+        (Some("0"), &[Intent::SuppressAudio][..])
+    );
 }
 
 struct Drifting(AtomicU32);
@@ -36,7 +39,10 @@ struct Drifting(AtomicU32);
 impl Drifting {
     /// Wait.
     #[tool]
-    fn wait(&self, #[arg(default = self.0.fetch_add(1, Ordering::Relaxed), range(5..=10))] minutes: u32) -> u32 {
+    fn wait(
+        &self,
+        #[arg(default = self.0.fetch_add(1, Ordering::Relaxed), range(5..=10))] minutes: u32,
+    ) -> u32 {
         minutes
     }
 }
@@ -47,8 +53,17 @@ fn default_from_self_equals_the_published_one() {
     let drifting = Arc::new(Drifting(AtomicU32::new(7)));
     let tools = tools(Arc::clone(&drifting));
     drifting.0.store(999, Ordering::Relaxed);
-    let published = tools.definitions().next().expect("one").parameters()["properties"]["minutes"]["default"].clone();
-    assert_eq!((published, data(&tools, "wait", "{}"), data(&tools, "wait", "{}")), (json!(7), json!(7), json!(7)));
+    let published = tools.definitions().next().expect("one").parameters()["properties"]["minutes"]
+        ["default"]
+        .clone();
+    assert_eq!(
+        (
+            published,
+            data(&tools, "wait", "{}"),
+            data(&tools, "wait", "{}")
+        ),
+        (json!(7), json!(7), json!(7))
+    );
 }
 
 struct Exploding;
@@ -69,7 +84,10 @@ impl Exploding {
 // T6
 #[test]
 fn panicking_default_is_reported_for_its_parameter() {
-    let errors = ToolContext::builder().with(Exploding).build().expect_err("no default");
+    let errors = ToolContext::builder()
+        .with(Exploding)
+        .build()
+        .expect_err("no default");
     assert!(errors.to_string().contains("`minutes`"), "{errors}");
 }
 
@@ -94,15 +112,31 @@ fn complaint() -> Result<(), String> {
 // T9
 #[test]
 fn size_cap_applies_to_every_form_of_result() {
-    let small = ToolContext::builder().with(parts).max_output_bytes(100).build().expect("sound");
+    let small = ToolContext::builder()
+        .with(parts)
+        .max_output_bytes(100)
+        .build()
+        .expect("sound");
     let response = call(&small, "parts", "{}");
     assert!(
-        response.meta().truncated().is_some() && response.kind() == tool_core::call::OutputKind::Data,
+        response.meta().truncated().is_some()
+            && response.kind() == tool_core::call::OutputKind::Data,
         "{response}"
     );
-    let tools = ToolContext::builder().with(output).with(complaint).build().expect("sound");
+    let tools = ToolContext::builder()
+        .with(output)
+        .with(complaint)
+        .build()
+        .expect("sound");
     let response = call(&tools, "output", "{}");
-    assert!(response.meta().truncated().is_some_and(|cut| cut.limit == 1 << 20), "{:?}", response.meta().truncated());
+    assert!(
+        response
+            .meta()
+            .truncated()
+            .is_some_and(|cut| cut.limit == 1 << 20),
+        "{:?}",
+        response.meta().truncated()
+    );
     assert!(failure(&tools, "complaint", "{}").1.len() < 11_000);
 }
 
@@ -124,9 +158,16 @@ fn invalid_raw_schema_is_an_error_at_freeze() {
         json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/nowhere"}}}),
         json!({"type": "object", "properties": {"x": {"type": "string", "pattern": "(a"}}}),
     ] {
-        let declared = RawTool { name: "x".into(), description: "x".into(), parameters };
+        let declared = RawTool {
+            name: "x".into(),
+            description: "x".into(),
+            parameters,
+        };
         let tool = FunctionTool::raw(declared, echo).validate(true);
-        let errors = ToolContext::builder().with(tool).build().expect_err("does not compile");
+        let errors = ToolContext::builder()
+            .with(tool)
+            .build()
+            .expect_err("does not compile");
         assert_eq!(errors.len(), 1, "{errors}");
     }
 }
@@ -134,15 +175,22 @@ fn invalid_raw_schema_is_an_error_at_freeze() {
 /// Forge the envelope.
 #[tool]
 fn forge() -> ToolOutput {
-    ToolOutput::new(1).meta("callId", 7).meta("confirmation", "x").meta("mine", true)
+    ToolOutput::new(1)
+        .meta("callId", 7)
+        .meta("confirmation", "x")
+        .meta("mine", true)
 }
 
 // R-E1
 #[test]
 fn tool_cannot_forge_members_of_the_envelope() {
     let response = call(&tools(forge), "forge", "{}");
-    let back: tool_core::ToolResponse = serde_json::from_str(&response.to_json()).expect("reads its own JSON");
-    assert_eq!((back.meta().call_id(), back.meta().extra("mine")), (None, Some(&json!(true))));
+    let back: tool_core::ToolResponse =
+        serde_json::from_str(&response.to_json()).expect("reads its own JSON");
+    assert_eq!(
+        (back.meta().call_id(), back.meta().extra("mine")),
+        (None, Some(&json!(true)))
+    );
     assert_eq!(back.meta().warnings().len(), 2);
 }
 
@@ -155,7 +203,10 @@ fn boxed() -> Result<u8, Box<ToolError>> {
 // R-E2
 #[test]
 fn boxed_tool_error_keeps_its_message() {
-    assert_eq!(failure(&tools(boxed), "boxed", "{}"), (ErrorKind::RateLimit, "wait".into()));
+    assert_eq!(
+        failure(&tools(boxed), "boxed", "{}"),
+        (ErrorKind::RateLimit, "wait".into())
+    );
 }
 
 struct Bomb;
@@ -184,7 +235,9 @@ fn abandoned_call_does_not_panic_into_its_caller() {
     let ctx = RunContext::detached();
     let given_up = block_on(async {
         let mut call = Box::pin(tools.call("holds", "{}", &ctx));
-        let pending = std::future::poll_fn(|cx| std::task::Poll::Ready(call.as_mut().poll(cx).is_pending())).await;
+        let pending =
+            std::future::poll_fn(|cx| std::task::Poll::Ready(call.as_mut().poll(cx).is_pending()))
+                .await;
         drop(call);
         pending
     });
@@ -212,9 +265,16 @@ impl Lender {
 // D2
 #[test]
 fn async_tools_return_what_they_borrow() {
-    let tools = ToolContext::builder().with(lends).with(Lender("own".to_owned())).build().expect("sound");
+    let tools = ToolContext::builder()
+        .with(lends)
+        .with(Lender("own".to_owned()))
+        .build()
+        .expect("sound");
     assert_eq!(data(&tools, "lends", json!({"word": "hi"})), json!("hi"));
-    assert_eq!(data(&tools, "lends_own", json!({"word": "hi"})), json!("own"));
+    assert_eq!(
+        data(&tools, "lends_own", json!({"word": "hi"})),
+        json!("own")
+    );
 }
 
 mod hygiene {
@@ -223,7 +283,8 @@ mod hygiene {
     pub struct NoteArgs;
 
     impl NoteArgs {
-        pub const TEXT: &'static str = "From a type that is named like the struct of the arguments.";
+        pub const TEXT: &'static str =
+            "From a type that is named like the struct of the arguments.";
     }
 
     /// A blanket trait whose methods have common names.
@@ -282,9 +343,10 @@ mod hygiene {
     #[allow(unused_imports)]
     pub mod beside_constants {
         use super::named_like_locals::{
-            __args, __call, __ctx0, __decide, __decoded, __f, __f0, __f1, __f2, __index, __message, __request, __rest,
-            __text, __this, __tool_callable, __tool_each, __tool_ending, __tool_error, __tool_generator, __tool_item,
-            __tool_kind, __tool_probe, __tool_signature, __tool_span, __tool_value, __tool_wraps, __tools, __value,
+            __args, __call, __ctx0, __decide, __decoded, __f, __f0, __f1, __f2, __index, __message,
+            __request, __rest, __text, __this, __tool_callable, __tool_each, __tool_ending,
+            __tool_error, __tool_generator, __tool_item, __tool_kind, __tool_probe,
+            __tool_signature, __tool_span, __tool_value, __tool_wraps, __tools, __value,
         };
         use std::fmt;
         use tool_core::{RunContext, ToolError, agent, tool, toolset};
@@ -313,7 +375,11 @@ mod hygiene {
                 names: Vec<&str>,
             ) -> Result<usize, Broken> {
                 let _ = ctx;
-                if first == 0 { Err(Broken) } else { Ok(usize::from(first + second + third) + names.len()) }
+                if first == 0 {
+                    Err(Broken)
+                } else {
+                    Ok(usize::from(first + second + third) + names.len())
+                }
             }
         }
 
@@ -330,7 +396,15 @@ mod hygiene {
     }
 
     #[tool(description = NoteArgs::TEXT)]
-    pub fn note(call: u8, this: u8, args: u8, fields: u8, index: u8, f0: u8, __tool: u8) -> Result<u8, String> {
+    pub fn note(
+        call: u8,
+        this: u8,
+        args: u8,
+        fields: u8,
+        index: u8,
+        f0: u8,
+        __tool: u8,
+    ) -> Result<u8, String> {
         ().split();
         ().value();
         ().error();
@@ -360,8 +434,13 @@ mod hygiene {
 // D9
 #[test]
 fn user_names_do_not_collide_with_generated_names() {
-    let tools = ToolContext::builder().with(hygiene::note).with(hygiene::Shelf(1_u8)).build().expect("sound");
-    let arguments = json!({"call": 1, "this": 1, "args": 1, "fields": 1, "index": 1, "f0": 1, "__tool": 1});
+    let tools = ToolContext::builder()
+        .with(hygiene::note)
+        .with(hygiene::Shelf(1_u8))
+        .build()
+        .expect("sound");
+    let arguments =
+        json!({"call": 1, "this": 1, "args": 1, "fields": 1, "index": 1, "f0": 1, "__tool": 1});
     assert_eq!(data(&tools, "note", arguments), json!(10));
     assert_eq!(data(&tools, "put", json!({"what": "x"})), json!("x"));
 }
@@ -372,6 +451,9 @@ fn user_constants_do_not_collide_with_generated_locals() {
     use hygiene::beside_constants::{Desk, answers, wrapped};
 
     let tools = ToolContext::builder().with(Desk(2)).build().expect("sound");
-    assert_eq!(data(&tools, "add", json!({"first": 1, "names": ["x"]})), json!(7));
+    assert_eq!(
+        data(&tools, "add", json!({"first": 1, "names": ["x"]})),
+        json!(7)
+    );
     assert_eq!((answers(), wrapped()), (3, 3));
 }

@@ -84,10 +84,23 @@ impl Toolset for Outer {
 fn toolset_that_fails_to_open_is_reported_and_not_offered() {
     let counts = Arc::new(Counts::default());
     let outer = Outer(Arc::new(Sound(Arc::clone(&counts))), Arc::new(Failing));
-    let tools = ToolContext::builder().with(outer).with(Panicking).build().expect("sound");
+    let tools = ToolContext::builder()
+        .with(outer)
+        .with(Panicking)
+        .build()
+        .expect("sound");
     let (open, failures) = block_on(tools.setup());
-    let failed = failures.iter().map(|failure| (failure.toolset.as_str(), failure.error.kind())).collect::<Vec<_>>();
-    assert_eq!(failed, [("failing", ErrorKind::Permanent), ("panicking", ErrorKind::Internal)]);
+    let failed = failures
+        .iter()
+        .map(|failure| (failure.toolset.as_str(), failure.error.kind()))
+        .collect::<Vec<_>>();
+    assert_eq!(
+        failed,
+        [
+            ("failing", ErrorKind::Permanent),
+            ("panicking", ErrorKind::Internal)
+        ]
+    );
     assert!(open.has_tool("works") && !open.has_tool("fails") && !open.has_tool("panics"));
     assert!(tools.has_tool("fails"), "the context itself is immutable");
     assert_eq!(data(&open, "works", "{}"), json!(true));

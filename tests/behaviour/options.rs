@@ -40,10 +40,22 @@ fn bare() -> u8 {
 #[test]
 fn every_option_is_stored_in_the_definition() {
     let tools = tools(everything);
-    let tool = tools.function_tool("everything").expect("there").definition();
-    assert_eq!((tool.title(), tool.category()), (Some("Every option"), Category::Action));
-    assert_eq!((tool.modes(), tool.timeout()), (Modes::VOICE, Some(Duration::from_millis(800))));
-    assert_eq!((tool.on_duplicate(), tool.duplicate_scope()), (OnDuplicate::Replace, DuplicateScope::NameAndArgs));
+    let tool = tools
+        .function_tool("everything")
+        .expect("there")
+        .definition();
+    assert_eq!(
+        (tool.title(), tool.category()),
+        (Some("Every option"), Category::Action)
+    );
+    assert_eq!(
+        (tool.modes(), tool.timeout()),
+        (Modes::VOICE, Some(Duration::from_millis(800)))
+    );
+    assert_eq!(
+        (tool.on_duplicate(), tool.duplicate_scope()),
+        (OnDuplicate::Replace, DuplicateScope::NameAndArgs)
+    );
     assert_eq!((tool.max_output(), tool.max_calls()), (Some(1500), Some(3)));
     assert!(matches!(tool.confirm(), Confirm::Always));
     let all = ToolAnnotations {
@@ -67,10 +79,19 @@ fn tool_without_options_has_the_documented_defaults() {
         (tool.category(), tool.modes(), tool.flags()),
         (Category::Utility, Modes::BOTH, ToolAnnotations::default())
     );
-    assert_eq!((tool.on_duplicate(), tool.duplicate_scope()), (OnDuplicate::Allow, DuplicateScope::Name));
+    assert_eq!(
+        (tool.on_duplicate(), tool.duplicate_scope()),
+        (OnDuplicate::Allow, DuplicateScope::Name)
+    );
     assert!(matches!(tool.confirm(), Confirm::Never));
-    assert_eq!((tool.timeout(), tool.max_output(), tool.max_calls()), (None, None, None));
-    assert_eq!(tool.modes().iter().collect::<Vec<_>>(), [Mode::Voice, Mode::Text]);
+    assert_eq!(
+        (tool.timeout(), tool.max_output(), tool.max_calls()),
+        (None, None, None)
+    );
+    assert_eq!(
+        tool.modes().iter().collect::<Vec<_>>(),
+        [Mode::Voice, Mode::Text]
+    );
 }
 
 struct Bank;
@@ -94,20 +115,34 @@ impl Bank {
 #[test]
 fn confirm_function_receives_the_arguments() {
     let tools = tools(Bank);
-    let Confirm::When(asks) = tools.function_tool("transfer").expect("there").definition().confirm() else {
+    let Confirm::When(asks) = tools
+        .function_tool("transfer")
+        .expect("there")
+        .definition()
+        .confirm()
+    else {
         panic!("not decided by a fn");
     };
     assert!(asks(r#"{"to":"me","amount":101}"#) && !asks(r#"{"to":"me","amount":100}"#));
-    assert!(asks("not even JSON"), "what cannot be read has to be asked about");
+    assert!(
+        asks("not even JSON"),
+        "what cannot be read has to be asked about"
+    );
 }
 
 // D4
 #[test]
 fn named_argument_struct_can_be_decoded_alone() {
-    let args: TransferArgs<'_> = serde_json::from_str(r#"{"to":"me","amount":3}"#).expect("decodes");
+    let args: TransferArgs<'_> =
+        serde_json::from_str(r#"{"to":"me","amount":3}"#).expect("decodes");
     assert_eq!((&*args.to, args.amount), ("me", 3));
-    let error = serde_json::from_str::<TransferArgs<'_>>(r#"{"to":"me","amount":3,"x":1}"#).err().expect("unknown");
-    assert!(error.to_string().contains("unknown parameter `x`"), "{error}");
+    let error = serde_json::from_str::<TransferArgs<'_>>(r#"{"to":"me","amount":3,"x":1}"#)
+        .err()
+        .expect("unknown");
+    assert!(
+        error.to_string().contains("unknown parameter `x`"),
+        "{error}"
+    );
 }
 
 // D3
@@ -116,7 +151,10 @@ fn retrieval_tool_is_idempotent() {
     let tools = tools(Bank);
     let tool = tools.function_tool("balance").expect("there").definition();
     assert!(tool.flags().idempotent);
-    assert_eq!((tool.modes(), tool.timeout()), (Modes::TEXT, Some(Duration::from_secs(5))));
+    assert_eq!(
+        (tool.modes(), tool.timeout()),
+        (Modes::TEXT, Some(Duration::from_secs(5)))
+    );
 }
 
 struct Named;

@@ -22,7 +22,11 @@ fn text() -> &'static str {
 /// Through an alias.
 #[tool]
 fn alias(fail: bool) -> Fallible<Vec<u8>> {
-    if fail { Err(ToolError::conflict("taken")) } else { Ok(vec![1]) }
+    if fail {
+        Err(ToolError::conflict("taken"))
+    } else {
+        Ok(vec![1])
+    }
 }
 
 /// Through `impl Trait`.
@@ -34,13 +38,19 @@ fn opaque() -> impl serde::Serialize + Send {
 /// More than data.
 #[tool]
 fn rich() -> ToolOutput {
-    ToolOutput::new([1, 2]).intent(Intent::SuppressAudio).meta("source", "cache").warning("stale")
+    ToolOutput::new([1, 2])
+        .intent(Intent::SuppressAudio)
+        .meta("source", "cache")
+        .warning("stale")
 }
 
 /// An image.
 #[tool]
 async fn image() -> Result<Vec<Content>, String> {
-    Ok(vec![Content::text("look"), Content::image("AAAA", "image/png")])
+    Ok(vec![
+        Content::text("look"),
+        Content::image("AAAA", "image/png"),
+    ])
 }
 
 /// No reply.
@@ -101,7 +111,10 @@ fn long(items: usize) -> Vec<usize> {
 /// Data, and an image of it.
 #[tool(max_output = 100)]
 fn drawn(size: usize) -> ToolOutput {
-    ToolOutput::new(size).with_content([Content::text("a drawing"), Content::image("x".repeat(size), "image/png")])
+    ToolOutput::new(size).with_content([
+        Content::text("a drawing"),
+        Content::image("x".repeat(size), "image/png"),
+    ])
 }
 
 fn all() -> ToolContext {
@@ -134,14 +147,20 @@ fn plain_data_is_serialised() {
 #[test]
 fn unit_is_null_and_marked_as_unit() {
     let response = call(&all(), "nothing", "{}");
-    assert_eq!((response.data_json(), response.kind()), (Some("null"), OutputKind::Unit));
+    assert_eq!(
+        (response.data_json(), response.kind()),
+        (Some("null"), OutputKind::Unit)
+    );
 }
 
 // D10
 #[test]
 fn result_is_recognised_through_an_alias() {
     assert_eq!(data(&all(), "alias", json!({"fail": false})), json!([1]));
-    assert_eq!(failure(&all(), "alias", json!({"fail": true})), (ErrorKind::Conflict, "taken".into()));
+    assert_eq!(
+        failure(&all(), "alias", json!({"fail": true})),
+        (ErrorKind::Conflict, "taken".into())
+    );
 }
 
 // D10, R-E1
@@ -172,7 +191,12 @@ fn stream_is_collected_and_reported_as_progress() {
     let tools = all();
     let response = crate::support::block_on(tools.call("stream", "{}", &ctx));
     assert_eq!(response.data_json(), Some("[1,2,3]"));
-    let told = ctx.progress().take().into_iter().map(|update| update.message).collect::<Vec<_>>();
+    let told = ctx
+        .progress()
+        .take()
+        .into_iter()
+        .map(|update| update.message)
+        .collect::<Vec<_>>();
     assert_eq!(told, ["1", "2", "3"]);
 }
 
@@ -186,15 +210,24 @@ fn number_outside_json_becomes_null() {
 #[test]
 fn unserialisable_result_is_internal_and_masked() {
     let (kind, message) = failure(&all(), "broken", "{}");
-    assert_eq!((kind, message.as_str()), (ErrorKind::Internal, "An internal error occurred"));
+    assert_eq!(
+        (kind, message.as_str()),
+        (ErrorKind::Internal, "An internal error occurred")
+    );
 }
 
 // T9
 #[test]
 fn too_deeply_nested_result_is_internal() {
     assert!(call(&all(), "deep", json!({"depth": 128})).is_ok());
-    assert_eq!(failure(&all(), "deep", json!({"depth": 129})).0, ErrorKind::Internal);
-    assert_eq!(failure(&all(), "deep", json!({"depth": 100_000})).0, ErrorKind::Internal);
+    assert_eq!(
+        failure(&all(), "deep", json!({"depth": 129})).0,
+        ErrorKind::Internal
+    );
+    assert_eq!(
+        failure(&all(), "deep", json!({"depth": 100_000})).0,
+        ErrorKind::Internal
+    );
 }
 
 // T9
@@ -208,17 +241,30 @@ fn result_over_its_limit_is_cut_to_valid_json() {
     let value = cut.data::<serde_json::Value>().expect("still JSON");
     assert_eq!(value["partial"], json!([0, 1, 2, 3, 4, 5, 6, 7, 8]));
     let huge = call(&all(), "long", json!({"items": 100_000}));
-    assert!(huge.data_json().is_some_and(|data| data.len() < 300), "cut while it was serialised");
+    assert!(
+        huge.data_json().is_some_and(|data| data.len() < 300),
+        "cut while it was serialised"
+    );
 }
 
 // D10
 #[test]
 fn result_schema_is_published_if_the_type_has_one() {
     let tools = all();
-    let output = |name: &str| tools.function_tool(name).and_then(|tool| tool.definition().output().cloned());
-    assert_eq!(output("alias").map(|schema| schema["type"].clone()), Some(json!("array")));
+    let output = |name: &str| {
+        tools
+            .function_tool(name)
+            .and_then(|tool| tool.definition().output().cloned())
+    };
+    assert_eq!(
+        output("alias").map(|schema| schema["type"].clone()),
+        Some(json!("array"))
+    );
     assert_eq!(output("text"), Some(json!({"type": "string"})));
-    assert_eq!([output("nothing"), output("opaque"), output("rich")], [None, None, None]);
+    assert_eq!(
+        [output("nothing"), output("opaque"), output("rich")],
+        [None, None, None]
+    );
 }
 
 #[test]

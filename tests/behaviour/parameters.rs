@@ -36,7 +36,10 @@ fn book(
 fn description_is_the_doc_comment_without_its_lists() {
     let tools = tools(book);
     let definition = tools.function_tool("book").expect("there").definition();
-    assert_eq!(definition.description(), "Book a table.\n\nOnly for parties.");
+    assert_eq!(
+        definition.description(),
+        "Book a table.\n\nOnly for parties."
+    );
     assert_eq!(definition.returns(), Some("The booking's number."));
     let properties = &definition.parameters()["properties"];
     assert_eq!(properties["people"]["description"], json!("How many come"));
@@ -60,8 +63,14 @@ fn described(
 fn explicit_description_overrides_the_docs() {
     let tools = tools(described);
     let definition = tools.function_tool("explicit").expect("there").definition();
-    assert_eq!((definition.description(), definition.title()), (LONG, Some("An explicit one")));
-    assert_eq!(definition.parameters()["properties"]["given"]["description"], json!("Wins"));
+    assert_eq!(
+        (definition.description(), definition.title()),
+        (LONG, Some("An explicit one"))
+    );
+    assert_eq!(
+        definition.parameters()["properties"]["given"]["description"],
+        json!("Wins")
+    );
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -94,13 +103,32 @@ fn defaults(
 #[test]
 fn defaults_are_published_and_used() {
     let tools = tools(defaults);
-    assert_eq!(data(&tools, "defaults", json!({})), json!("0 7 Green text lent -1.5 [1, 2] true"));
-    let schema = tools.function_tool("defaults").expect("there").definition().parameters();
+    assert_eq!(
+        data(&tools, "defaults", json!({})),
+        json!("0 7 Green text lent -1.5 [1, 2] true")
+    );
+    let schema = tools
+        .function_tool("defaults")
+        .expect("there")
+        .definition()
+        .parameters();
     let published = schema["properties"].as_object().expect("an object");
     let value = |name: &str| published[name]["default"].clone();
     assert_eq!(
-        ["zero", "seven", "color", "owned", "lent", "float", "list", "flag"].map(value),
-        [json!(0), json!(7), json!("green"), json!("text"), json!("lent"), json!(-1.5), json!([1, 2]), json!(true)]
+        [
+            "zero", "seven", "color", "owned", "lent", "float", "list", "flag"
+        ]
+        .map(value),
+        [
+            json!(0),
+            json!(7),
+            json!("green"),
+            json!("text"),
+            json!("lent"),
+            json!(-1.5),
+            json!([1, 2]),
+            json!(true)
+        ]
     );
     assert!(schema.get("required").is_none());
 }
@@ -118,12 +146,28 @@ fn fixed(
 #[test]
 fn arrays_and_tuples_are_parameters() {
     let tools = tools(fixed);
-    let parameters = tools.function_tool("fixed").expect("there").definition().parameters();
-    assert_eq!(parameters["properties"]["at"]["default"], json!([0.5, 1.0, 1.5]));
-    assert_eq!(parameters["properties"]["pair"]["default"], json!([7, "seven"]));
-    assert_eq!(data(&tools, "fixed", json!({})), json!(r#"[0.5, 1.0, 1.5] (7, "seven") None"#));
+    let parameters = tools
+        .function_tool("fixed")
+        .expect("there")
+        .definition()
+        .parameters();
+    assert_eq!(
+        parameters["properties"]["at"]["default"],
+        json!([0.5, 1.0, 1.5])
+    );
+    assert_eq!(
+        parameters["properties"]["pair"]["default"],
+        json!([7, "seven"])
+    );
+    assert_eq!(
+        data(&tools, "fixed", json!({})),
+        json!(r#"[0.5, 1.0, 1.5] (7, "seven") None"#)
+    );
     let given = json!({"at": [1, 2, 3], "pair": [1, "one"], "keys": [[1, 2]]});
-    assert_eq!(data(&tools, "fixed", given), json!(r#"[1.0, 2.0, 3.0] (1, "one") Some([[1, 2]])"#));
+    assert_eq!(
+        data(&tools, "fixed", given),
+        json!(r#"[1.0, 2.0, 3.0] (1, "one") Some([[1, 2]])"#)
+    );
 }
 
 struct Configured {
@@ -145,7 +189,12 @@ fn default_from_self_is_published_for_each_instance() {
     for minutes in [15, 45] {
         let tools = tools(Configured { minutes });
         assert_eq!(data(&tools, "wait", json!({})), json!(minutes));
-        let schema = tools.function_tool("wait").expect("there").definition().parameters().clone();
+        let schema = tools
+            .function_tool("wait")
+            .expect("there")
+            .definition()
+            .parameters()
+            .clone();
         assert_eq!(schema["properties"]["minutes"]["default"], json!(minutes));
     }
 }
@@ -153,9 +202,15 @@ fn default_from_self_is_published_for_each_instance() {
 // D5
 #[test]
 fn default_from_self_outside_its_limits_fails_at_freeze() {
-    let errors = ToolContext::builder().with(Configured { minutes: 3 }).build().expect_err("out of range");
+    let errors = ToolContext::builder()
+        .with(Configured { minutes: 3 })
+        .build()
+        .expect_err("out of range");
     let text = errors.to_string();
-    assert!(text.contains("`wait`") && text.contains("`minutes`") && text.contains("parameters.rs:"), "{text}");
+    assert!(
+        text.contains("`wait`") && text.contains("`minutes`") && text.contains("parameters.rs:"),
+        "{text}"
+    );
 }
 
 /// Limits.
@@ -202,7 +257,10 @@ fn published_limits_are_enforced() {
         (json!({"word": "A"}), "/word"),
         (json!({"choice": "c"}), "/choice"),
         (json!({"number": 3}), "/number"),
-        (json!({"addresses": ["a@example.com", "nobody"]}), "/addresses/1"),
+        (
+            json!({"addresses": ["a@example.com", "nobody"]}),
+            "/addresses/1",
+        ),
     ];
     for (arguments, pointer) in refused {
         let (kind, message) = failure(&tools, "limits", &arguments);
@@ -221,7 +279,11 @@ struct Page {
 
 /// Search.
 #[tool]
-fn search(query: String, #[arg(flatten)] page: Page, #[serde(alias = "sort")] order: Option<String>) -> String {
+fn search(
+    query: String,
+    #[arg(flatten)] page: Page,
+    #[serde(alias = "sort")] order: Option<String>,
+) -> String {
     format!("{query} {} {} {order:?}", page.limit, page.offset)
 }
 
@@ -229,10 +291,22 @@ fn search(query: String, #[arg(flatten)] page: Page, #[serde(alias = "sort")] or
 #[test]
 fn flattened_parameter_adds_its_properties_to_the_tool() {
     let tools = tools(search);
-    let schema = tools.function_tool("search").expect("there").definition().parameters().clone();
+    let schema = tools
+        .function_tool("search")
+        .expect("there")
+        .definition()
+        .parameters()
+        .clone();
     assert_eq!(schema["required"], json!(["query", "limit"]));
-    assert_eq!(data(&tools, "search", json!({"limit": 5, "query": "x"})), json!("x 5 0 None"));
-    let (_, message) = failure(&tools, "search", json!({"limit": 5, "query": "x", "lmit": 1}));
+    assert_eq!(
+        data(&tools, "search", json!({"limit": 5, "query": "x"})),
+        json!("x 5 0 None")
+    );
+    let (_, message) = failure(
+        &tools,
+        "search",
+        json!({"limit": 5, "query": "x", "lmit": 1}),
+    );
     assert!(message.contains("/lmit"), "{message}");
 }
 
@@ -240,9 +314,21 @@ fn flattened_parameter_adds_its_properties_to_the_tool() {
 #[test]
 fn alias_is_published_and_refused_beside_the_name() {
     let tools = tools(search);
-    assert_eq!(data(&tools, "search", json!({"limit": 5, "query": "x", "sort": "up"})), json!("x 5 0 Some(\"up\")"));
+    assert_eq!(
+        data(
+            &tools,
+            "search",
+            json!({"limit": 5, "query": "x", "sort": "up"})
+        ),
+        json!("x 5 0 Some(\"up\")")
+    );
     let both = json!({"limit": 5, "query": "x", "sort": "up", "order": "down"});
     assert_eq!(failure(&tools, "search", both).0, ErrorKind::Validation);
-    let schema = tools.function_tool("search").expect("there").definition().parameters().clone();
+    let schema = tools
+        .function_tool("search")
+        .expect("there")
+        .definition()
+        .parameters()
+        .clone();
     assert!(schema["properties"]["sort"].is_object());
 }

@@ -5,8 +5,8 @@ use serde_json::json;
 use std::sync::Arc;
 use tool_core::call::SessionStateHandle;
 use tool_core::{
-    CancellationToken, ErrorKind, FromRunContext, Intent, Mode, Progress, RunContext, ToolContext, ToolError, UserData,
-    tool,
+    CancellationToken, ErrorKind, FromRunContext, Intent, Mode, Progress, RunContext, ToolContext,
+    ToolError, UserData, tool,
 };
 
 struct Caller(String);
@@ -14,7 +14,8 @@ struct Caller(String);
 impl FromRunContext<'_> for Caller {
     fn from_run_context(ctx: &RunContext) -> Result<Self, ToolError> {
         let name = ctx.user_data::<String>().cloned();
-        name.map(Caller).ok_or_else(|| ToolError::auth("no user is signed in"))
+        name.map(Caller)
+            .ok_or_else(|| ToolError::auth("no user is signed in"))
     }
 }
 
@@ -66,7 +67,9 @@ fn context_parameters_work_in_any_position() {
     let tools = tools(take);
     let properties = tools.definitions().next().expect("one").parameters()["properties"].clone();
     assert_eq!(
-        properties.as_object().map(|all| all.keys().cloned().collect()),
+        properties
+            .as_object()
+            .map(|all| all.keys().cloned().collect()),
         Some(vec!["before".to_owned(), "after".into()])
     );
     let ctx = context();
@@ -75,7 +78,13 @@ fn context_parameters_work_in_any_position() {
     assert_eq!(response.data::<String>().ok().as_deref(), Some(expected));
     assert_eq!(response.meta().call_id(), Some("c"));
     let updates = ctx.progress().take();
-    assert_eq!(updates.iter().map(|update| update.fraction).collect::<Vec<_>>(), [Some(1.0)]);
+    assert_eq!(
+        updates
+            .iter()
+            .map(|update| update.fraction)
+            .collect::<Vec<_>>(),
+        [Some(1.0)]
+    );
 }
 
 // D7
@@ -83,7 +92,10 @@ fn context_parameters_work_in_any_position() {
 fn missing_context_value_is_an_error_response() {
     let response = call(&tools(take), "take", r#"{"before":1,"after":2}"#);
     let error = response.error().expect("nobody");
-    assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Auth, "no user is signed in"));
+    assert_eq!(
+        (error.kind, error.message.as_str()),
+        (ErrorKind::Auth, "no user is signed in")
+    );
 }
 
 /// Emit.
@@ -101,7 +113,11 @@ fn response_has_the_intents_of_its_call_in_order() {
     let ctx = RunContext::detached();
     for _ in 0..2 {
         let response = block_on(tools.call("emit", "{}", &ctx));
-        let names = response.intents().iter().map(Intent::name).collect::<Vec<_>>();
+        let names = response
+            .intents()
+            .iter()
+            .map(Intent::name)
+            .collect::<Vec<_>>();
         assert_eq!(names, ["SUPPRESS_AUDIO", "acme.ping", "END_VOICE_SESSION"]);
     }
 }
@@ -112,7 +128,10 @@ fn a_custom_intent_needs_a_namespace() {
     assert!(Intent::custom("ping", json!(null)).is_err_and(|error| error.contains("acme.ping")));
     let intent = Intent::custom("acme.ping", json!({"a": 1})).expect("namespaced");
     let text = serde_json::to_string(&intent).expect("JSON");
-    assert_eq!(serde_json::from_str::<Intent>(&text).expect("parses"), intent);
+    assert_eq!(
+        serde_json::from_str::<Intent>(&text).expect("parses"),
+        intent
+    );
 }
 
 /// Wait.
@@ -165,10 +184,16 @@ async fn join<A: Future, B: Future>(a: A, b: B) -> (A::Output, B::Output) {
 // T1
 #[test]
 fn debug_of_a_context_hides_its_values() {
-    let shown = format!("{:?}", RunContext::builder().config(json!({"key": "ann"})).build());
+    let shown = format!(
+        "{:?}",
+        RunContext::builder().config(json!({"key": "ann"})).build()
+    );
     assert!(!shown.contains("ann"), "{shown}");
     let shown = format!("{:?}", context());
-    assert!(shown.contains("session") && !shown.contains("ann") && !shown.contains("step"), "{shown}");
+    assert!(
+        shown.contains("session") && !shown.contains("ann") && !shown.contains("step"),
+        "{shown}"
+    );
 }
 
 /// Slow.
@@ -182,14 +207,21 @@ async fn slow(n: u32) -> u32 {
 #[test]
 fn one_context_serves_many_tasks_at_once() {
     let tools: Arc<ToolContext> = Arc::new(tools(slow));
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .build()
+        .expect("a runtime");
     let sum: u64 = runtime.block_on(async {
         let tasks = (0..500_u32).map(|n| {
             let tools = Arc::clone(&tools);
             tokio::spawn(async move {
                 let ctx = RunContext::detached();
                 let arguments = json!({"n": n});
-                tools.call("slow", &arguments, &ctx).await.data::<u64>().expect("a number")
+                tools
+                    .call("slow", &arguments, &ctx)
+                    .await
+                    .data::<u64>()
+                    .expect("a number")
             })
         });
         let mut sum = 0;

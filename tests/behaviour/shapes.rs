@@ -49,7 +49,11 @@ impl Counter {
 // D1
 #[test]
 fn sync_and_async_fns_are_tools() {
-    let tools = ToolContext::builder().with(add).with(add_async).build().expect("sound");
+    let tools = ToolContext::builder()
+        .with(add)
+        .with(add_async)
+        .build()
+        .expect("sound");
     assert_eq!(data(&tools, "add", json!({"a": 1, "b": 2})), json!(3));
     assert_eq!(data(&tools, "add_later", json!({"a": 1, "b": 2})), json!(3));
 }
@@ -149,7 +153,13 @@ shop!(Shop, sell, Option<u32>, Some(7), "Sell something.");
 fn block_defined_by_a_macro_works() {
     let tools = tools(Shop);
     assert_eq!(data(&tools, "sell", json!({})), json!(7));
-    assert_eq!(tools.definitions().next().map(tool_core::ToolDefinition::description), Some("Sell something."));
+    assert_eq!(
+        tools
+            .definitions()
+            .next()
+            .map(tool_core::ToolDefinition::description),
+        Some("Sell something.")
+    );
 }
 
 mod renamed {
@@ -177,7 +187,11 @@ mod renamed {
 // D9
 #[test]
 fn crate_option_supports_a_renamed_dependency() {
-    let tools = ToolContext::builder().with(renamed::Far).with(renamed::near).build().expect("sound");
+    let tools = ToolContext::builder()
+        .with(renamed::Far)
+        .with(renamed::near)
+        .build()
+        .expect("sound");
     assert_eq!(data(&tools, "far", json!({"x": 3})), json!(3));
     assert_eq!(data(&tools, "near", json!({})), json!(1));
 }
@@ -187,20 +201,49 @@ fn crate_option_supports_a_renamed_dependency() {
 fn a_tool_without_parameters_has_an_empty_object_schema() {
     let tools = tools(renamed::near);
     let definition = tools.function_tool("near").expect("there").definition();
-    assert_eq!(definition.parameters(), &json!({"type": "object", "properties": {}}));
-    assert_eq!(definition.parameters_json(), r#"{"type":"object","properties":{}}"#);
+    assert_eq!(
+        definition.parameters(),
+        &json!({"type": "object", "properties": {}})
+    );
+    assert_eq!(
+        definition.parameters_json(),
+        r#"{"type":"object","properties":{}}"#
+    );
 }
 
 /// Take many.
 #[tool]
 #[allow(clippy::too_many_arguments)]
-fn many(a: u8, b: u8, c: u8, d: u8, e: u8, f: u8, g: u8, h: u8, i: u8, j: u8, k: u8, l: u8, m: u8, n: u8) -> u32 {
-    [a, b, c, d, e, f, g, h, i, j, k, l, m, n].iter().map(|x| u32::from(*x)).sum()
+fn many(
+    a: u8,
+    b: u8,
+    c: u8,
+    d: u8,
+    e: u8,
+    f: u8,
+    g: u8,
+    h: u8,
+    i: u8,
+    j: u8,
+    k: u8,
+    l: u8,
+    m: u8,
+    n: u8,
+) -> u32 {
+    [a, b, c, d, e, f, g, h, i, j, k, l, m, n]
+        .iter()
+        .map(|x| u32::from(*x))
+        .sum()
 }
 
 // D9
 #[test]
 fn function_with_14_parameters_is_a_tool() {
-    let arguments: serde_json::Map<_, _> = ('a'..='n').map(|name| (name.to_string(), json!(1))).collect();
-    assert_eq!(data(&tools(many), "many", serde_json::Value::Object(arguments)), json!(14));
+    let arguments: serde_json::Map<_, _> = ('a'..='n')
+        .map(|name| (name.to_string(), json!(1)))
+        .collect();
+    assert_eq!(
+        data(&tools(many), "many", serde_json::Value::Object(arguments)),
+        json!(14)
+    );
 }

@@ -10,13 +10,19 @@ use tool_core::{ErrorKind, RunContext, ToolContext, ToolResponse};
 
 /// Runs a future to completion.
 pub fn block_on<F: Future>(future: F) -> F::Output {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
     runtime.block_on(future)
 }
 
 /// Builds a context with one tool.
 pub fn tools<M>(tool: impl IntoTool<M>) -> ToolContext {
-    ToolContext::builder().with(tool).build().expect("a sound tool")
+    ToolContext::builder()
+        .with(tool)
+        .build()
+        .expect("a sound tool")
 }
 
 /// Calls a tool outside of a session.
@@ -35,7 +41,9 @@ pub fn data(tools: &ToolContext, name: &str, arguments: impl ToString) -> Value 
 /// Calls a tool that must fail, and returns the kind and the message of its error.
 pub fn failure(tools: &ToolContext, name: &str, arguments: impl ToString) -> (ErrorKind, String) {
     let response = call(tools, name, arguments);
-    let error = response.error().unwrap_or_else(|| panic!("succeeded: {}", response.to_json()));
+    let error = response
+        .error()
+        .unwrap_or_else(|| panic!("succeeded: {}", response.to_json()));
     (error.kind, error.message.clone())
 }
 
@@ -45,7 +53,11 @@ pub fn paths(collector: &Collector) -> Vec<(String, SpanStatus)> {
     let path = |span: &SpanRecord| {
         let mut labels = vec![span.label()];
         let mut parent = span.parent();
-        while let Some(above) = report.spans().iter().find(|above| Some(above.span_id()) == parent) {
+        while let Some(above) = report
+            .spans()
+            .iter()
+            .find(|above| Some(above.span_id()) == parent)
+        {
             labels.push(above.label());
             parent = above.parent();
         }
@@ -65,7 +77,14 @@ pub fn statuses_of_broken<T, U>(
     assert!(catch_unwind(AssertUnwindSafe(|| block_on(collector.run(panics)))).is_err());
     assert!(catch_unwind(AssertUnwindSafe(|| collector.run_sync(panics_at_once))).is_err());
     block_on(async {
-        assert!(tokio::time::timeout(Duration::from_millis(1), collector.run(hangs)).await.is_err());
+        assert!(
+            tokio::time::timeout(Duration::from_millis(1), collector.run(hangs))
+                .await
+                .is_err()
+        );
     });
-    paths(&collector).into_iter().map(|(_, status)| status).collect()
+    paths(&collector)
+        .into_iter()
+        .map(|(_, status)| status)
+        .collect()
 }

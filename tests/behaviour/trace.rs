@@ -5,7 +5,8 @@ use serde_json::json;
 use std::sync::Arc;
 use tool_core::trace::{self, Collector};
 use tool_core::{
-    FunctionTool, Policy, RunContext, Runtime, Tool, ToolCall, ToolContext, ToolError, ToolsetExt, agent, tool, toolset,
+    FunctionTool, Policy, RunContext, Runtime, Tool, ToolCall, ToolContext, ToolError, ToolsetExt,
+    agent, tool, toolset,
 };
 
 /// Returns the paths of the spans.
@@ -57,15 +58,35 @@ fn direct_calls_between_tools_form_a_span_tree() {
 // S2
 #[test]
 fn dispatched_call_has_one_span() {
-    let tools = ToolContext::builder().with(tool_a).with(tool_c).build().expect("sound");
+    let tools = ToolContext::builder()
+        .with(tool_a)
+        .with(tool_c)
+        .build()
+        .expect("sound");
     let found = traced(async {
         let ctx = RunContext::detached();
-        assert!(tools.call("tool_a", json!({"text": "x"}), &ctx).await.is_ok());
+        assert!(
+            tools
+                .call("tool_a", json!({"text": "x"}), &ctx)
+                .await
+                .is_ok()
+        );
         // The slow path decodes the arguments again.
-        assert!(tools.call("tool_c", json!({"number": "7"}), &ctx).await.is_ok());
+        assert!(
+            tools
+                .call("tool_c", json!({"number": "7"}), &ctx)
+                .await
+                .is_ok()
+        );
         assert!(!tools.call("tool_c", json!({}), &ctx).await.is_ok());
     });
-    let expected = ["tool:tool_a/tool:tool_b", "tool:tool_a/tool:tool_c", "tool:tool_a", "tool:tool_c", "tool:tool_c"];
+    let expected = [
+        "tool:tool_a/tool:tool_b",
+        "tool:tool_a/tool:tool_c",
+        "tool:tool_a",
+        "tool:tool_c",
+        "tool:tool_c",
+    ];
     assert_eq!(found, expected);
 }
 
@@ -78,36 +99,65 @@ fn blocks(text: String) -> String {
 // S2
 #[test]
 fn session_call_has_one_span_on_the_blocking_pool() {
-    let tools = ToolContext::builder().with(tool_a).with(blocks).build().expect("sound");
+    let tools = ToolContext::builder()
+        .with(tool_a)
+        .with(blocks)
+        .build()
+        .expect("sound");
     let found = traced(async {
-        let runtime = Runtime::builder(tools).policy(Policy::text()).build().expect("sound");
-        let session = runtime.session("s", tool_core::Mode::Text).await.expect("a session");
+        let runtime = Runtime::builder(tools)
+            .policy(Policy::text())
+            .build()
+            .expect("sound");
+        let session = runtime
+            .session("s", tool_core::Mode::Text)
+            .await
+            .expect("a session");
         for (id, name) in [("1", "tool_a"), ("2", "blocks")] {
-            let response = session.call(ToolCall::new(id, name, json!({"text": "x"}))).await;
+            let response = session
+                .call(ToolCall::new(id, name, json!({"text": "x"})))
+                .await;
             assert!(response.is_ok(), "{}", response.to_json());
         }
     });
-    let expected =
-        ["tool:tool_a/tool:tool_b", "tool:tool_a/tool:tool_c", "tool:tool_a", "tool:blocks/tool:tool_c", "tool:blocks"];
+    let expected = [
+        "tool:tool_a/tool:tool_b",
+        "tool:tool_a/tool:tool_c",
+        "tool:tool_a",
+        "tool:blocks/tool:tool_c",
+        "tool:blocks",
+    ];
     assert_eq!(found, expected);
 }
 
 /// Calls itself.
 #[tool]
 async fn count_down(from: u8) -> u8 {
-    if from == 0 { 0 } else { Box::pin(count_down(from - 1)).await }
+    if from == 0 {
+        0
+    } else {
+        Box::pin(count_down(from - 1)).await
+    }
 }
 
 /// Calls itself, without waiting.
 #[tool]
 fn count_down_now(from: u8) -> u8 {
-    if from == 0 { 0 } else { count_down_now(from - 1) }
+    if from == 0 {
+        0
+    } else {
+        count_down_now(from - 1)
+    }
 }
 
 // S2
 #[test]
 fn recursive_tool_has_a_span_for_each_call() {
-    let tools = ToolContext::builder().with(count_down).with(count_down_now).build().expect("sound");
+    let tools = ToolContext::builder()
+        .with(count_down)
+        .with(count_down_now)
+        .build()
+        .expect("sound");
     for name in ["count_down", "count_down_now"] {
         let found = traced(tools.call(name, json!({"from": 2}), &RunContext::detached()));
         let label = format!("tool:{name}");
@@ -142,29 +192,55 @@ impl Shelf {
     /// Make one.
     #[tool]
     fn made(label: String) -> usize {
-        Self { label: "made", below: None }.name().len() + label.len()
+        Self {
+            label: "made",
+            below: None,
+        }
+        .name()
+        .len()
+            + label.len()
     }
 }
 
 fn shelves() -> Shelf {
-    Shelf { label: "upper", below: Some(Arc::new(Shelf { label: "lower", below: None })) }
+    Shelf {
+        label: "upper",
+        below: Some(Arc::new(Shelf {
+            label: "lower",
+            below: None,
+        })),
+    }
 }
 
 // S2
 #[test]
 fn calls_on_two_instances_have_separate_spans() {
-    let tools = ToolContext::builder().with(shelves()).build().expect("sound");
+    let tools = ToolContext::builder()
+        .with(shelves())
+        .build()
+        .expect("sound");
     let ctx = RunContext::detached();
     let found = traced(async {
         let answer = tools.call("shelf_look", json!({"what": "tea"}), &ctx).await;
         assert_eq!(answer.data_json(), Some("\"tea on lower\""));
-        assert!(tools.call("shelf_made", json!({"label": "x"}), &ctx).await.is_ok());
+        assert!(
+            tools
+                .call("shelf_made", json!({"label": "x"}), &ctx)
+                .await
+                .is_ok()
+        );
         assert_eq!(shelves().name(), "upper");
     });
     // Dispatch uses the tool's name in the context, and the method its own name.
     assert_eq!(
         found,
-        ["tool:shelf_look/tool:look", "tool:shelf_look", "tool:shelf_made/tool:name", "tool:shelf_made", "tool:name"]
+        [
+            "tool:shelf_look/tool:look",
+            "tool:shelf_look",
+            "tool:shelf_made/tool:name",
+            "tool:shelf_made",
+            "tool:name"
+        ]
     );
 }
 
@@ -175,11 +251,21 @@ fn renamed_tool_has_one_span() {
         Tool::Function(tool) => tool,
         _ => panic!("no function"),
     };
-    let renamed: FunctionTool = tool(tool::IntoTool::into_tool(tool_c).expect("a tool")).renamed("other");
-    let tools = ToolContext::builder().with(renamed).with(shelves().prefixed("own")).build().expect("sound");
+    let renamed: FunctionTool =
+        tool(tool::IntoTool::into_tool(tool_c).expect("a tool")).renamed("other");
+    let tools = ToolContext::builder()
+        .with(renamed)
+        .with(shelves().prefixed("own"))
+        .build()
+        .expect("sound");
     let ctx = RunContext::detached();
     let found = traced(async {
-        assert!(tools.call("other", json!({"number": 1}), &ctx).await.is_ok());
+        assert!(
+            tools
+                .call("other", json!({"number": 1}), &ctx)
+                .await
+                .is_ok()
+        );
         assert!(tools.call("own_shelf_name", json!({}), &ctx).await.is_ok());
     });
     assert_eq!(found, ["tool:other", "tool:own_shelf_name"]);
@@ -236,8 +322,16 @@ fn section_of_a_hook_does_not_cause_a_second_tool_span() {
     let tools = ToolContext::builder().with(tool_c).build().expect("sound");
     let found = traced(async {
         let runtime = Runtime::builder(tools).hook(Around).build().expect("sound");
-        let session = runtime.session("s", tool_core::Mode::Text).await.expect("a session");
-        assert!(session.call(ToolCall::new("1", "tool_c", json!({"number": 1}))).await.is_ok());
+        let session = runtime
+            .session("s", tool_core::Mode::Text)
+            .await
+            .expect("a session");
+        assert!(
+            session
+                .call(ToolCall::new("1", "tool_c", json!({"number": 1})))
+                .await
+                .is_ok()
+        );
     });
     assert_eq!(found, ["tool:tool_c/section:watched", "tool:tool_c"]);
 }

@@ -10,7 +10,10 @@ const OK: SpanStatus = SpanStatus::Ok;
 fn traced<F: Future>(work: F) -> Vec<String> {
     let collector = Collector::new();
     block_on(collector.run(work));
-    paths(&collector).into_iter().map(|(path, _)| path).collect()
+    paths(&collector)
+        .into_iter()
+        .map(|(path, _)| path)
+        .collect()
 }
 
 struct Attic;
@@ -20,7 +23,11 @@ impl Attic {
     /// Look something up.
     #[tool(name = "look")]
     async fn look_up(&self, what: &str) -> Result<String, ToolError> {
-        if what.is_empty() { Err(ToolError::permanent("nothing to look up")) } else { Ok(what.to_owned()) }
+        if what.is_empty() {
+            Err(ToolError::permanent("nothing to look up"))
+        } else {
+            Ok(what.to_owned())
+        }
     }
 }
 
@@ -29,9 +36,18 @@ impl Attic {
 fn error_of_a_direct_call_closes_its_span_as_error() {
     let collector = Collector::new();
     let failed = block_on(collector.run(Attic.look_up("")));
-    assert_eq!(failed.map_err(|error| error.message().to_owned()), Err("nothing to look up".to_owned()));
+    assert_eq!(
+        failed.map_err(|error| error.message().to_owned()),
+        Err("nothing to look up".to_owned())
+    );
     assert!(block_on(collector.run(Attic.look_up("tea"))).is_ok());
-    assert_eq!(paths(&collector), [("tool:look".to_owned(), SpanStatus::Error), ("tool:look".to_owned(), OK)]);
+    assert_eq!(
+        paths(&collector),
+        [
+            ("tool:look".to_owned(), SpanStatus::Error),
+            ("tool:look".to_owned(), OK)
+        ]
+    );
     let report = collector.report();
     let error = report.spans()[0].error().expect("an error");
     assert!(error.kind.ends_with("ToolError"), "{error:?}");
@@ -57,7 +73,14 @@ fn brittle() -> u8 {
 #[test]
 fn panicking_or_dropped_direct_call_closes_its_span() {
     let statuses = statuses_of_broken(fragile(true), brittle, fragile(false));
-    assert_eq!(statuses, [SpanStatus::Panicked, SpanStatus::Panicked, SpanStatus::Cancelled]);
+    assert_eq!(
+        statuses,
+        [
+            SpanStatus::Panicked,
+            SpanStatus::Panicked,
+            SpanStatus::Cancelled
+        ]
+    );
 }
 
 struct Held;
@@ -114,7 +137,10 @@ struct Grid<T, const N: usize>([T; N]);
 impl<T: Clone + serde::Serialize + Send + Sync + 'static, const N: usize> Grid<T, N> {
     /// All cells.
     #[tool]
-    async fn cells(&self, mut most: usize) -> Result<Vec<T>, Box<dyn std::error::Error + Send + Sync>> {
+    async fn cells(
+        &self,
+        mut most: usize,
+    ) -> Result<Vec<T>, Box<dyn std::error::Error + Send + Sync>> {
         most = most.min(Self::size());
         let wanted: usize = "2".parse()?;
         if most < wanted {
@@ -134,7 +160,14 @@ fn bodies_keep_their_meaning_inside_a_span() {
     let found = traced(async {
         assert_eq!(inner_attribute("four"), 4);
         assert_eq!(Grid([1, 2, 3]).cells(9).await.expect("cells"), [1, 2, 3]);
-        assert_eq!(Grid([1, 2, 3]).cells(1).await.expect_err("too few").to_string(), "too few");
+        assert_eq!(
+            Grid([1, 2, 3])
+                .cells(1)
+                .await
+                .expect_err("too few")
+                .to_string(),
+            "too few"
+        );
     });
     assert_eq!(found, ["tool:inner_attribute", "tool:cells", "tool:cells"]);
 }

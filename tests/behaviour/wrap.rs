@@ -47,21 +47,35 @@ fn by_hand(n: u8) -> impl Future<Output = Result<u8, Refused>> {
 }
 
 fn names(collector: &Collector) -> Vec<String> {
-    collector.report().spans().iter().map(|span| span.name().to_owned()).collect()
+    collector
+        .report()
+        .spans()
+        .iter()
+        .map(|span| span.name().to_owned())
+        .collect()
 }
 
 // S3
 #[test]
 fn wrapper_is_called_like_the_original() {
     let collector = Collector::new();
-    let (none, one, two, many) = (wrap_tool!(none), wrap_tool!(one), wrap_tool!(two), wrap_tool!(many));
+    let (none, one, two, many) = (
+        wrap_tool!(none),
+        wrap_tool!(one),
+        wrap_tool!(two),
+        wrap_tool!(many),
+    );
     let (later, by_hand) = (wrap_tool!(later), wrap_tool!(by_hand));
     block_on(collector.run(async {
-        assert_eq!((none(), one(1), two(1, "ab"), many(1, 1, 1, 1, 1, 1, 1, 1)), (0, 1, 3, 8));
+        assert_eq!(
+            (none(), one(1), two(1, "ab"), many(1, 1, 1, 1, 1, 1, 1, 1)),
+            (0, 1, 3, 8)
+        );
         assert_eq!(later("ab", 2).await, "abab");
         assert_eq!(by_hand(3).await, Ok(3));
     }));
-    let expected = ["none", "one", "two", "many", "later", "by_hand"].map(|name| (format!("tool:{name}"), OK));
+    let expected =
+        ["none", "one", "two", "many", "later", "by_hand"].map(|name| (format!("tool:{name}"), OK));
     assert_eq!(paths(&collector), expected);
 }
 
@@ -80,7 +94,12 @@ fn closures_are_wrapped_like_functions() {
         assert_eq!(anonymous(7), 7);
         assert_eq!(boxed(7), Some(7));
     }));
-    let expected = ["add", "wait", "closures_are_wrapped_like_functions::closure", "Box<dyn Fn(u8) -> Option<u8>>"];
+    let expected = [
+        "add",
+        "wait",
+        "closures_are_wrapped_like_functions::closure",
+        "Box<dyn Fn(u8) -> Option<u8>>",
+    ];
     assert_eq!(names(&collector), expected);
 }
 
@@ -94,7 +113,10 @@ fn nested_calls_and_tasks_are_inside_the_wrapper_span() {
         assert_eq!((one, other), (Ok(1), Ok(1)));
     })));
     let path = "agent:planner/tool:later_may_fail";
-    let mut found = paths(&collector).into_iter().map(|(path, _)| path).collect::<Vec<_>>();
+    let mut found = paths(&collector)
+        .into_iter()
+        .map(|(path, _)| path)
+        .collect::<Vec<_>>();
     found.sort();
     let inner = format!("{path}/section:work");
     assert_eq!(found, ["agent:planner", path, path, &inner, &inner]);
@@ -105,8 +127,13 @@ fn nested_calls_and_tasks_are_inside_the_wrapper_span() {
 fn wrapped_call_in_a_section_is_inside_it() {
     let collector = Collector::new();
     let wrapped = wrap_tool!(later);
-    block_on(collector.run(trace::agent("planner", async { trace::section("part", wrapped("x", 1)).await })));
-    assert_eq!(paths(&collector)[0].0, "agent:planner/section:part/tool:later");
+    block_on(collector.run(trace::agent("planner", async {
+        trace::section("part", wrapped("x", 1)).await
+    })));
+    assert_eq!(
+        paths(&collector)[0].0,
+        "agent:planner/section:part/tool:later"
+    );
 }
 
 // S5
@@ -116,12 +143,27 @@ fn an_error_is_recorded_and_returned_unchanged() {
     let (now, later) = (wrap_tool!(may_fail), wrap_tool!(later_may_fail));
     assert_eq!(collector.run_sync(|| now(true)), Err(Refused));
     assert_eq!(collector.run_sync(|| now(false)), Ok(1));
-    assert_eq!(block_on(collector.run(async { later(true).await })), Err(Refused));
+    assert_eq!(
+        block_on(collector.run(async { later(true).await })),
+        Err(Refused)
+    );
     let report = collector.report();
-    let tools = report.spans().iter().filter(|span| span.label().starts_with("tool:"));
-    let kinds = tools.map(|span| (span.status(), span.error().map(|error| error.kind))).collect::<Vec<_>>();
+    let tools = report
+        .spans()
+        .iter()
+        .filter(|span| span.label().starts_with("tool:"));
+    let kinds = tools
+        .map(|span| (span.status(), span.error().map(|error| error.kind)))
+        .collect::<Vec<_>>();
     let error = Some(std::any::type_name::<Refused>());
-    assert_eq!(kinds, [(SpanStatus::Error, error), (OK, None), (SpanStatus::Error, error)]);
+    assert_eq!(
+        kinds,
+        [
+            (SpanStatus::Error, error),
+            (OK, None),
+            (SpanStatus::Error, error)
+        ]
+    );
 }
 
 // S3
@@ -131,7 +173,10 @@ fn wrapping_twice_gives_the_first_wrapper_back() {
     let first = wrap_tool!(one, "first");
     let clone = first.clone();
     let again = wrap_tool!(wrap_tool!(first, "second"));
-    assert_eq!((again.name(), wrap_tool!(&again, "third").name()), ("first", "first"));
+    assert_eq!(
+        (again.name(), wrap_tool!(&again, "third").name()),
+        ("first", "first")
+    );
     assert!(std::ptr::eq(clone.original(), again.original()));
     assert_eq!(collector.run_sync(|| again(1) + clone(1)), 2);
     assert_eq!(names(&collector), ["first", "first"]);
@@ -162,7 +207,10 @@ async fn look_up_later(text: String) -> String {
 #[test]
 fn wrapper_name_falls_back_to_tool_function_then_type() {
     assert_eq!(wrap_tool!(look_up, "given").name(), "given");
-    assert_eq!(wrap_tool!(look_up, format!("given {}", 1)).name(), "given 1");
+    assert_eq!(
+        wrap_tool!(look_up, format!("given {}", 1)).name(),
+        "given 1"
+    );
     assert_eq!(wrap_tool!(look_up).name(), "wrapped_search");
     assert_eq!(wrap_tool!(one).name(), "one");
     assert_eq!(wrap_tool!(str::len).name(), "len");
@@ -179,8 +227,18 @@ fn wrapped_tool_has_one_span_per_call() {
         now("x".into());
         later("x".into()).await;
     }));
-    let found = paths(&collector).into_iter().map(|(path, _)| path).collect::<Vec<_>>();
-    assert_eq!(found, ["tool:wrapped_search", "tool:later/tool:wrapped_search", "tool:later"]);
+    let found = paths(&collector)
+        .into_iter()
+        .map(|(path, _)| path)
+        .collect::<Vec<_>>();
+    assert_eq!(
+        found,
+        [
+            "tool:wrapped_search",
+            "tool:later/tool:wrapped_search",
+            "tool:later"
+        ]
+    );
 }
 
 fn function_tool() -> FunctionTool {
@@ -198,7 +256,11 @@ fn tools_have_spans_without_a_wrapper() {
     assert!(after.same(&before) && after.name() == "wrapped_search");
     let tool: Tool = wrap_tool!(Tool::Function(after));
     let tools = ToolContext::builder().with(tool).build().expect("sound");
-    block_on(collector.run(tools.call("wrapped_search", json!({"text": "x"}), &RunContext::detached())));
+    block_on(collector.run(tools.call(
+        "wrapped_search",
+        json!({"text": "x"}),
+        &RunContext::detached(),
+    )));
     assert_eq!(names(&collector), ["wrapped_search"]);
 }
 
@@ -228,7 +290,9 @@ fn wrapper_is_send_and_sync_like_its_callable() {
     }
     let collector = Collector::new();
     let wrapped = needs_both(wrap_tool!(later_may_fail));
-    let work = async move { tokio::spawn(trace::in_current_span(async move { wrapped(false).await })).await };
+    let work = async move {
+        tokio::spawn(trace::in_current_span(async move { wrapped(false).await })).await
+    };
     assert_eq!(block_on(collector.run(work)).expect("joined"), Ok(1));
     // Passed to a function that takes a callable.
     let one = wrap_tool!(one);
@@ -242,7 +306,14 @@ fn dropped_wrapped_future_closes_its_span_as_cancelled() {
     let collector = Collector::new();
     let endless = wrap_tool!(std::future::pending::<()>, "endless");
     block_on(collector.run(async {
-        assert!(tokio::time::timeout(std::time::Duration::from_millis(1), endless()).await.is_err());
+        assert!(
+            tokio::time::timeout(std::time::Duration::from_millis(1), endless())
+                .await
+                .is_err()
+        );
     }));
-    assert_eq!(paths(&collector), [("tool:endless".to_owned(), SpanStatus::Cancelled)]);
+    assert_eq!(
+        paths(&collector),
+        [("tool:endless".to_owned(), SpanStatus::Cancelled)]
+    );
 }

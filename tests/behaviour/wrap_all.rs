@@ -29,7 +29,12 @@ fn function_tool() -> FunctionTool {
 }
 
 fn names(collector: &Collector) -> Vec<String> {
-    collector.report().spans().iter().map(|span| span.name().to_owned()).collect()
+    collector
+        .report()
+        .spans()
+        .iter()
+        .map(|span| span.name().to_owned())
+        .collect()
 }
 
 // S4
@@ -40,19 +45,35 @@ fn a_container_keeps_its_shape() {
         let alone = wrap_all!(one);
         assert_eq!(alone(1), 1);
 
-        let list: Vec<_> = wrap_all!(vec![one, one as fn(u8) -> u8].into_iter().collect::<Vec<_>>());
+        let list: Vec<_> = wrap_all!(
+            vec![one, one as fn(u8) -> u8]
+                .into_iter()
+                .collect::<Vec<_>>()
+        );
         assert_eq!((list.len(), list[1](2)), (2, 2));
 
         let array: [_; 2] = wrap_all!([|n: u8| n + 1, |n: u8| n + 2] as [fn(u8) -> u8; 2]);
         assert_eq!((array[0](1), array[1](1)), (2, 3));
 
-        let map: HashMap<&str, _> = wrap_all!(HashMap::from([("double", (|n: u8| n * 2) as fn(u8) -> u8)]));
+        let map: HashMap<&str, _> =
+            wrap_all!(HashMap::from([("double", (|n: u8| n * 2) as fn(u8) -> u8)]));
         assert_eq!(map["double"](4), 8);
 
-        let sorted: BTreeMap<String, _> = wrap_all!(BTreeMap::from([("triple".to_owned(), |n: u8| n * 3)]));
+        let sorted: BTreeMap<String, _> =
+            wrap_all!(BTreeMap::from([("triple".to_owned(), |n: u8| n * 3)]));
         assert_eq!(sorted["triple"](4), 12);
     });
-    assert_eq!(names(&collector), ["one", "fn(u8) -> u8", "fn(u8) -> u8", "fn(u8) -> u8", "double", "triple"]);
+    assert_eq!(
+        names(&collector),
+        [
+            "one",
+            "fn(u8) -> u8",
+            "fn(u8) -> u8",
+            "fn(u8) -> u8",
+            "double",
+            "triple"
+        ]
+    );
 }
 
 // S4
@@ -64,12 +85,23 @@ fn wrapped_array_keeps_the_names() {
     let array = wrap_all!([one, other]);
     let list = wrap_all!(vec![other, self::one,]);
     let tools = wrap_all!([look_up, listed_too]);
-    let names = array.iter().chain(&list).map(|wrapped| wrapped.name()).collect::<Vec<_>>();
+    let names = array
+        .iter()
+        .chain(&list)
+        .map(|wrapped| wrapped.name())
+        .collect::<Vec<_>>();
     assert_eq!(names, ["one", "other", "other", "one"]);
 
     let collector = Collector::new();
-    collector.run_sync(|| tools.iter().for_each(|tool| assert_eq!(tool("x".into()), "x")));
-    let found = paths(&collector).into_iter().map(|(path, _)| path).collect::<Vec<_>>();
+    collector.run_sync(|| {
+        tools
+            .iter()
+            .for_each(|tool| assert_eq!(tool("x".into()), "x"))
+    });
+    let found = paths(&collector)
+        .into_iter()
+        .map(|(path, _)| path)
+        .collect::<Vec<_>>();
     assert_eq!(found, ["tool:listed_search", "tool:listed_too"]);
 }
 
@@ -95,7 +127,13 @@ fn mixed_callables_are_wrapped_as_a_tuple() {
     }));
     assert_eq!(
         names(&collector),
-        ["one", "mixed_callables_are_wrapped_as_a_tuple::closure", "first", "later", "listed_search"]
+        [
+            "one",
+            "mixed_callables_are_wrapped_as_a_tuple::closure",
+            "first",
+            "later",
+            "listed_search"
+        ]
     );
 }
 

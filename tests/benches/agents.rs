@@ -24,8 +24,14 @@ fn main() -> ExitCode {
     if !std::env::args().any(|argument| argument == "--bench") {
         return ExitCode::SUCCESS;
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    match runtime.map_err(Failure::from).and_then(|runtime| runtime.block_on(all())) {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
+    match runtime
+        .map_err(Failure::from)
+        .and_then(|runtime| runtime.block_on(all()))
+    {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -39,24 +45,42 @@ async fn all() -> Result<bool, Failure> {
     let folder = std::env::temp_dir().join(format!("agents-bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let memory = of_store("memory", MemoryAgentToolStore::new(), None).await?;
-    let sqlite = of_store("SQLite", SqliteStore::open(folder.join("agents.db")).await?, Some(COLD)).await?;
+    let sqlite = of_store(
+        "SQLite",
+        SqliteStore::open(folder.join("agents.db")).await?,
+        Some(COLD),
+    )
+    .await?;
     std::fs::remove_dir_all(&folder)?;
     Ok(memory && sqlite)
 }
 
 /// True if the bars apply to this store.
-async fn of_store(name: &str, store: impl DynAgentToolStore, bar: Option<Duration>) -> Result<bool, Failure> {
+async fn of_store(
+    name: &str,
+    store: impl DynAgentToolStore,
+    bar: Option<Duration>,
+) -> Result<bool, Failure> {
     let keys = Keyring::parse(&Keyring::generate("bench")?)?;
     let agents = Agents::builder(store).keys(keys).build()?;
     for agent in 0..AGENTS {
         for tool in NAMES {
-            agents.add(format!("agent-{agent}"), tool).config(settings(tool)).secrets(secrets(tool)).save().await?;
+            agents
+                .add(format!("agent-{agent}"), tool)
+                .config(settings(tool))
+                .secrets(secrets(tool))
+                .save()
+                .await?;
         }
     }
     let cold = each(AGENTS, async |agent| {
         let loaded = agents.executor(format!("agent-{agent}")).load().await?;
         let whole = loaded.failures().is_empty() && loaded.tools().function_tools().len() == 30;
-        if whole { Ok(()) } else { Err(format!("{loaded:?}").into()) }
+        if whole {
+            Ok(())
+        } else {
+            Err(format!("{loaded:?}").into())
+        }
     });
     let cold = cold.await?;
     let alice = agents.executor("agent-0");
@@ -66,7 +90,10 @@ async fn of_store(name: &str, store: impl DynAgentToolStore, bar: Option<Duratio
     });
     let warm = warm.await?;
     let sessions = each(AGENTS, async |number| {
-        let session = alice.session(format!("session-{number}"), Mode::Text).await?.await?;
+        let session = alice
+            .session(format!("session-{number}"), Mode::Text)
+            .await?
+            .await?;
         session.end().await;
         Ok(())
     });
@@ -74,7 +101,11 @@ async fn of_store(name: &str, store: impl DynAgentToolStore, bar: Option<Duratio
     let changed = each(AGENTS, async |number| {
         let agent = format!("agent-{number}");
         let record = agents.record(&agent, "mail").await?;
-        agents.edit(&record).disable_action("mail_send").save().await?;
+        agents
+            .edit(&record)
+            .disable_action("mail_send")
+            .save()
+            .await?;
         agents.executor(agent).load().await?;
         Ok(())
     });
@@ -84,7 +115,11 @@ async fn of_store(name: &str, store: impl DynAgentToolStore, bar: Option<Duratio
     show("  loaded again, nothing changed", warm, Some(WARM));
     show("  loaded for the first time", cold, bar);
     show("  one record written, then loaded", changed, None);
-    show("  loaded again, and a session opened and ended", sessions, None);
+    show(
+        "  loaded again, and a session opened and ended",
+        sessions,
+        None,
+    );
     println!("  the first of them: {:?}", cold.first);
     Ok(warm.median <= WARM && bar.is_none_or(|bar| cold.median <= bar))
 }
@@ -98,7 +133,10 @@ struct Times {
 }
 
 /// Times each of so many runs.
-async fn each(count: usize, work: impl AsyncFn(usize) -> Result<(), Failure>) -> Result<Times, Failure> {
+async fn each(
+    count: usize,
+    work: impl AsyncFn(usize) -> Result<(), Failure>,
+) -> Result<Times, Failure> {
     let mut times = Vec::with_capacity(count);
     for number in 0..count {
         let began = Instant::now();
@@ -107,12 +145,28 @@ async fn each(count: usize, work: impl AsyncFn(usize) -> Result<(), Failure>) ->
     }
     let first = times.first().copied().unwrap_or_default();
     times.sort_unstable();
-    let at = |percent: usize| times.get(count * percent / 100).copied().unwrap_or_default();
-    Ok(Times { first, median: at(50), p99: at(99) })
+    let at = |percent: usize| {
+        times
+            .get(count * percent / 100)
+            .copied()
+            .unwrap_or_default()
+    };
+    Ok(Times {
+        first,
+        median: at(50),
+        p99: at(99),
+    })
 }
 
 fn show(what: &str, times: Times, bar: Option<Duration>) {
     let Times { median, p99, .. } = times;
-    let bar = bar.map(|bar| format!(", bar {bar:?}{}", if median <= bar { "" } else { " MISSED" })).unwrap_or_default();
+    let bar = bar
+        .map(|bar| {
+            format!(
+                ", bar {bar:?}{}",
+                if median <= bar { "" } else { " MISSED" }
+            )
+        })
+        .unwrap_or_default();
     println!("{what}: median {median:?}, p99 {p99:?}{bar}");
 }

@@ -12,12 +12,20 @@ const MILLISECONDS: f64 = 50.0;
 const BYTES: i64 = 64 << 20;
 
 fn main() -> ExitCode {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .expect("a runtime");
     // `cargo bench --bench bounds -- chain` runs the shapes with that word in their names.
-    let word = std::env::args().skip(1).find(|argument| !argument.starts_with("--")).unwrap_or_default();
+    let word = std::env::args()
+        .skip(1)
+        .find(|argument| !argument.starts_with("--"))
+        .unwrap_or_default();
     let mut missed = 0;
     println!("{:48}{:>10}{:>10}  answer", "arguments", "ms", "MB");
-    for shape in shapes::all().into_iter().filter(|shape| shape.name.contains(&word)) {
+    for shape in shapes::all()
+        .into_iter()
+        .filter(|shape| shape.name.contains(&word))
+    {
         let tools = match &shape.tools {
             Ok(tools) => tools,
             Err(problems) => {
@@ -44,10 +52,22 @@ fn main() -> ExitCode {
         }
         let is_missed = best > MILLISECONDS || most > BYTES;
         missed += usize::from(is_missed);
-        let shown: String = answer.chars().filter(|letter| *letter != '\n').take(90).collect();
+        let shown: String = answer
+            .chars()
+            .filter(|letter| *letter != '\n')
+            .take(90)
+            .collect();
         #[expect(clippy::cast_precision_loss)] // shown with one digit
         let megabytes = most as f64 / 1e6;
-        println!("{:48}{best:10.1}{megabytes:10.1}  {}{shown}", shape.name, if is_missed { "MISSED " } else { "" });
+        println!(
+            "{:48}{best:10.1}{megabytes:10.1}  {}{shown}",
+            shape.name,
+            if is_missed { "MISSED " } else { "" }
+        );
     }
-    if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if missed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }

@@ -98,5 +98,8 @@ pub(crate) fn sizes<T>(work: impl FnOnce() -> T) -> (T, Vec<usize>) {
     let value = work();
     KEEPS_SIZES.set(false);
     let sizes = SIZES.get();
-    (value, sizes.into_iter().take_while(|size| *size != 0).collect())
+    (
+        value,
+        sizes.into_iter().take_while(|size| *size != 0).collect(),
+    )
 }

@@ -36,7 +36,12 @@ fn read(protocol: &mut dyn Protocol, answer: &str) -> Option<ToolCall> {
 }
 
 fn dispatch(tools: &ToolContext, ctx: &RunContext) {
-    drop(black_box(works::call(tools, black_box("create_event"), black_box(works::inputs::EVENT), ctx)));
+    drop(black_box(works::call(
+        tools,
+        black_box("create_event"),
+        black_box(works::inputs::EVENT),
+        ctx,
+    )));
 }
 
 /// Each work in the order in which `report` reads the counts. A protocol serves a conversation, so each round has a new
@@ -44,11 +49,22 @@ fn dispatch(tools: &ToolContext, ctx: &RunContext) {
 fn run_all() {
     let (tools, ctx) = (many::calendar(), RunContext::detached());
     callgrind::run(&mut || dispatch(&tools, &ctx));
-    for Answers { provider, whole, stream, .. } in answers::all() {
+    for Answers {
+        provider,
+        whole,
+        stream,
+        ..
+    } in answers::all()
+    {
         for answer in [whole, stream] {
             let fresh = RefCell::new(protocol(provider));
             let next = &mut || *fresh.borrow_mut() = protocol(provider);
-            callgrind::run_between(next, &mut || drop(black_box(read(&mut **fresh.borrow_mut(), black_box(&answer)))));
+            callgrind::run_between(next, &mut || {
+                drop(black_box(read(
+                    &mut **fresh.borrow_mut(),
+                    black_box(&answer),
+                )))
+            });
         }
     }
 }
@@ -56,7 +72,9 @@ fn run_all() {
 /// The median time of one round of a work, in nanoseconds.
 fn median(mut work: impl FnMut(&mut dyn Protocol)) -> f64 {
     let sample = |_| {
-        let mut fresh = (0..BATCH).map(|_| protocol(Provider::OpenAiChat)).collect::<Vec<_>>();
+        let mut fresh = (0..BATCH)
+            .map(|_| protocol(Provider::OpenAiChat))
+            .collect::<Vec<_>>();
         let began = Instant::now();
         for protocol in &mut fresh {
             work(&mut **protocol);
@@ -71,18 +89,33 @@ fn median(mut work: impl FnMut(&mut dyn Protocol)) -> f64 {
 /// Prints the tables; fails where a bar is missed.
 fn report(counts: &[f64]) -> ExitCode {
     let answers = answers::all();
-    let [dispatched, read @ ..] = counts else { return ExitCode::FAILURE };
+    let [dispatched, read @ ..] = counts else {
+        return ExitCode::FAILURE;
+    };
     let (read, rest) = read.as_chunks::<2>();
     if read.len() != answers.len() || !rest.is_empty() {
         eprintln!("NO INSTRUCTION COUNTS: {} works were counted", counts.len());
         return ExitCode::FAILURE;
     }
     let added = report_time(&answers[0]);
-    println!("\nReading a call of `create_event`, with its dispatch ({dispatched:.0} instructions)\n");
-    println!("| provider | whole, bytes | instructions | stream, bytes | events | instructions | an event | bar |");
+    println!(
+        "\nReading a call of `create_event`, with its dispatch ({dispatched:.0} instructions)\n"
+    );
+    println!(
+        "| provider | whole, bytes | instructions | stream, bytes | events | instructions | an event | bar |"
+    );
     println!("|---|--:|--:|--:|--:|--:|--:|--:|");
     let mut most = 0_f64;
-    for (Answers { name, whole, stream, .. }, [of_whole, of_stream]) in answers.iter().zip(read) {
+    for (
+        Answers {
+            name,
+            whole,
+            stream,
+            ..
+        },
+        [of_whole, of_stream],
+    ) in answers.iter().zip(read)
+    {
         let events = u32::try_from(stream.matches("data: ").count()).unwrap_or(u32::MAX);
         let each = (of_stream + dispatched) / f64::from(events);
         most = most.max(each);
@@ -95,7 +128,11 @@ fn report(counts: &[f64]) -> ExitCode {
             shown(Some(EVENT_BAR), each)
         );
     }
-    if added <= BAR && most <= EVENT_BAR { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if added <= BAR && most <= EVENT_BAR {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 /// Prints the times of Chat Completions, and returns what a whole answer adds to dispatch, in nanoseconds.
@@ -108,13 +145,22 @@ fn report_time(answers: &Answers) -> f64 {
             let Some(call) = call.filter(|call| call.arguments() == works::inputs::EVENT) else {
                 panic!("the answer holds the call");
             };
-            drop(black_box(works::call(&tools, call.name(), call.arguments(), &ctx)));
+            drop(black_box(works::call(
+                &tools,
+                call.name(),
+                call.arguments(),
+                &ctx,
+            )));
         })
     });
     println!(
         "dispatch alone: {alone:.0} ns; with a whole answer of {}: {whole:.0} ns; with a stream: {stream:.0} ns",
         answers.name
     );
-    println!("a whole answer adds {:.0} ns, bar {}", whole - alone, shown(Some(BAR), whole - alone));
+    println!(
+        "a whole answer adds {:.0} ns, bar {}",
+        whole - alone,
+        shown(Some(BAR), whole - alone)
+    );
     whole - alone
 }

@@ -17,7 +17,11 @@ const FUTURE_BYTES: usize = 2048;
 fn main() -> ExitCode {
     let tools = many::calendar();
     let missed = [future(&tools), idle(&tools)];
-    if missed.contains(&true) { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    if missed.contains(&true) {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    }
 }
 
 fn verdict(missed: bool) -> &'static str {
@@ -29,9 +33,17 @@ fn future(tools: &ToolContext) -> bool {
     let runtime = governed::runtime(tools.clone());
     let session = governed::session(&runtime, 0);
     let ctx = RunContext::detached();
-    let call = session.call(ToolCall::new("call_123", "create_event", works::inputs::EVENT));
+    let call = session.call(ToolCall::new(
+        "call_123",
+        "create_event",
+        works::inputs::EVENT,
+    ));
     let bare = tools.call("create_event", works::inputs::EVENT, &ctx);
-    let all = session.call_all([ToolCall::new("call_123", "create_event", works::inputs::EVENT)]);
+    let all = session.call_all([ToolCall::new(
+        "call_123",
+        "create_event",
+        works::inputs::EVENT,
+    )]);
     let (size, bare, all) = (size_of_val(&call), size_of_val(&bare), size_of_val(&all));
     let missed = size > FUTURE_BYTES;
     println!(
@@ -46,7 +58,9 @@ fn idle(tools: &ToolContext) -> bool {
     let runtime = governed::runtime(tools.clone());
     let (first, opening) = sizes(|| governed::session(&runtime, SESSIONS));
     drop(first);
-    println!("Bytes of each allocation of opening a session, its core and its record among them: {opening:?}");
+    println!(
+        "Bytes of each allocation of opening a session, its core and its record among them: {opening:?}"
+    );
     let before = bytes();
     let each = || (bytes() - before) / SESSIONS.cast_signed() as i64;
     let sessions = governed::sessions(&runtime, SESSIONS);
@@ -72,9 +86,17 @@ fn idle(tools: &ToolContext) -> bool {
     let ended = each();
     let known = works::now(runtime.sessions()).unwrap_or_default();
     let missed = idle.max(later) > IDLE_BYTES;
-    println!("Bytes a session, {SESSIONS} of them: opened {opened}, in a turn of five calls {in_turn},");
-    println!("    after it {idle}, after eleven such turns {later}, bar {IDLE_BYTES}{},", verdict(missed));
-    println!("    ended {ended}, and once the store has counted those that are open ({known}) {}", each());
+    println!(
+        "Bytes a session, {SESSIONS} of them: opened {opened}, in a turn of five calls {in_turn},"
+    );
+    println!(
+        "    after it {idle}, after eleven such turns {later}, bar {IDLE_BYTES}{},",
+        verdict(missed)
+    );
+    println!(
+        "    ended {ended}, and once the store has counted those that are open ({known}) {}",
+        each()
+    );
     println!("    (resident set of the process with all of them: {resident})");
     missed
 }

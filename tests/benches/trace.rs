@@ -51,14 +51,32 @@ fn main() -> ExitCode {
     let plain = repeated(&mut || _ = black_box(direct(black_box(1))));
     let rows = collector.run_sync(|| {
         [
-            ("agent span, a future", 2_000.0, repeated(&mut || now(trace::agent("a", async {})))),
-            ("agent span, a fn", 2_000.0, repeated(&mut || trace::in_scope(SpanKind::Agent, "a", || ()))),
-            ("tool span, dispatched", 1_000.0, repeated(&mut || drop(works::call(&tools, &name, "{}", &ctx))) - bare),
-            ("tool span, called directly", 1_000.0, repeated(&mut || _ = black_box(direct(black_box(1)))) - plain),
+            (
+                "agent span, a future",
+                2_000.0,
+                repeated(&mut || now(trace::agent("a", async {}))),
+            ),
+            (
+                "agent span, a fn",
+                2_000.0,
+                repeated(&mut || trace::in_scope(SpanKind::Agent, "a", || ())),
+            ),
+            (
+                "tool span, dispatched",
+                1_000.0,
+                repeated(&mut || drop(works::call(&tools, &name, "{}", &ctx))) - bare,
+            ),
+            (
+                "tool span, called directly",
+                1_000.0,
+                repeated(&mut || _ = black_box(direct(black_box(1)))) - plain,
+            ),
             (
                 "push and pop",
                 200.0,
-                trace::in_scope(SpanKind::Agent, "a", || repeated(&mut || now(trace::in_current_span(async {})))),
+                trace::in_scope(SpanKind::Agent, "a", || {
+                    repeated(&mut || now(trace::in_current_span(async {})))
+                }),
             ),
         ]
     });
@@ -66,7 +84,14 @@ fn main() -> ExitCode {
     let mut missed = false;
     for (what, bar, nanos) in rows {
         missed |= nanos > bar;
-        println!("{what:30} {nanos:8.0} {bar:8.0}{}", if nanos > bar { " MISSED" } else { "" });
+        println!(
+            "{what:30} {nanos:8.0} {bar:8.0}{}",
+            if nanos > bar { " MISSED" } else { "" }
+        );
     }
-    if missed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    if missed {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    }
 }

@@ -9,7 +9,12 @@ use std::process::ExitCode;
 use tool_core::RunContext;
 use works::{callgrind, governed, many};
 
-const TOOLS: [&str; 4] = ["create_event", "create_event_async", "create_event_context_async", "noop"];
+const TOOLS: [&str; 4] = [
+    "create_event",
+    "create_event_async",
+    "create_event_context_async",
+    "noop",
+];
 
 fn main() -> ExitCode {
     callgrind::main(run_all, report)
@@ -24,13 +29,26 @@ fn run_all() {
         let texts = governed::texts(tool);
         let at = Cell::new(0);
         let text = || texts.get(at.get() % texts.len()).map_or("", String::as_str);
-        callgrind::run(&mut || drop(black_box(works::call(&tools, black_box(tool), black_box(text()), &ctx))));
+        callgrind::run(&mut || {
+            drop(black_box(works::call(
+                &tools,
+                black_box(tool),
+                black_box(text()),
+                &ctx,
+            )))
+        });
         callgrind::run_between(
             &mut || {
                 at.set(at.get() + 1);
                 governed::next_turn(&session);
             },
-            &mut || drop(black_box(governed::call(&session, black_box(tool), black_box(text())))),
+            &mut || {
+                drop(black_box(governed::call(
+                    &session,
+                    black_box(tool),
+                    black_box(text()),
+                )))
+            },
         );
     }
 }

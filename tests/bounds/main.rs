@@ -16,8 +16,11 @@ const BYTES: i64 = 64 << 20;
 const ANSWER: usize = 64 << 10;
 
 /// The shapes whose schema cannot be checked in bounds.
-const REFUSED: [&str; 3] =
-    ["untagged, one field in three variants", "a chain of 3,000 references", "a chain that ends where it began"];
+const REFUSED: [&str; 3] = [
+    "untagged, one field in three variants",
+    "a chain of 3,000 references",
+    "a chain that ends where it began",
+];
 
 /// A call of a shape, with the bytes that it held above its arguments.
 struct Call {
@@ -30,13 +33,19 @@ struct Call {
 fn calls() -> &'static [Call] {
     static CALLS: OnceLock<Vec<Call>> = OnceLock::new();
     CALLS.get_or_init(|| {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .expect("a runtime");
         let call = |shape: Shape| {
             let tools = shape.tools.ok()?;
             let ctx = RunContext::detached();
             let work = || runtime.block_on(tools.call(shape.tool, shape.arguments.as_str(), &ctx));
             let (response, bytes) = counting::peak(work);
-            Some(Call { name: shape.name, response, bytes })
+            Some(Call {
+                name: shape.name,
+                response,
+                bytes,
+            })
         };
         shapes::all().into_iter().filter_map(call).collect()
     })
@@ -56,30 +65,56 @@ fn answers_to_expensive_arguments_are_short() {
     for Call { name, response, .. } in calls() {
         let (size, meta) = (response.to_json().len(), response.meta());
         assert!(size <= ANSWER, "{name}: {size} bytes");
-        assert!(meta.problems().len() <= 20 && meta.coerced().len() <= 20, "{name}: {response}");
-        assert!(meta.problems().iter().all(|problem| problem.pointer.len() <= 256), "{name}: {response}");
+        assert!(
+            meta.problems().len() <= 20 && meta.coerced().len() <= 20,
+            "{name}: {response}"
+        );
+        assert!(
+            meta.problems()
+                .iter()
+                .all(|problem| problem.pointer.len() <= 256),
+            "{name}: {response}"
+        );
     }
 }
 
 #[test]
 fn wrong_arguments_are_refused_in_bounds() {
-    let wrong: Vec<_> = calls().iter().filter(|call| call.name.ends_with(", wrong")).collect();
+    let wrong: Vec<_> = calls()
+        .iter()
+        .filter(|call| call.name.ends_with(", wrong"))
+        .collect();
     assert!(wrong.len() >= 10, "{}", wrong.len());
     for Call { name, response, .. } in wrong {
-        assert_eq!(response.error().map(|error| error.kind), Some(ErrorKind::Validation), "{name}: {response}");
+        assert_eq!(
+            response.error().map(|error| error.kind),
+            Some(ErrorKind::Validation),
+            "{name}: {response}"
+        );
     }
 }
 
 #[test]
 fn valid_arguments_are_accepted_in_bounds() {
-    assert!(calls().iter().filter(|call| call.name.ends_with(", valid")).count() > 3);
-    for Call { name, response, .. } in calls().iter().filter(|call| call.name.ends_with(", valid")) {
+    assert!(
+        calls()
+            .iter()
+            .filter(|call| call.name.ends_with(", valid"))
+            .count()
+            > 3
+    );
+    for Call { name, response, .. } in calls().iter().filter(|call| call.name.ends_with(", valid"))
+    {
         assert!(response.is_ok(), "{name}: {response}");
     }
 }
 
 #[test]
 fn schemas_without_bounds_are_refused_when_frozen() {
-    let refused: Vec<_> = shapes::all().iter().filter(|shape| shape.tools.is_err()).map(|shape| shape.name).collect();
+    let refused: Vec<_> = shapes::all()
+        .iter()
+        .filter(|shape| shape.tools.is_err())
+        .map(|shape| shape.name)
+        .collect();
     assert_eq!(refused, REFUSED);
 }

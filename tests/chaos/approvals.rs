@@ -38,18 +38,31 @@ impl Bank {
 const KEY: [u8; 32] = [7; 32];
 
 fn bank_runtime(bank: &Bank, store: Arc<LaterStore>) -> Runtime {
-    let builder = Runtime::builder(tools(bank.clone())).policy(open_policy()).store(store);
+    let builder = Runtime::builder(tools(bank.clone()))
+        .policy(open_policy())
+        .store(store);
     builder.signing_key(KEY).build().expect("sound")
 }
 
 async fn opened(runtime: &Runtime, id: &str, principal: &str) -> Session {
-    runtime.session(id, Mode::Text).principal(principal).await.expect("opens")
+    runtime
+        .session(id, Mode::Text)
+        .principal(principal)
+        .await
+        .expect("opens")
 }
 
 async fn asked(session: &Session, amount: u32) -> String {
-    let response = session.call(call(amount, "pay", json!({"to": "me", "amount": amount}))).await;
+    let response = session
+        .call(call(amount, "pay", json!({"to": "me", "amount": amount})))
+        .await;
     assert_eq!(kind(&response), ErrorKind::ConfirmationRequired);
-    response.meta().confirmation().expect("a token").token.clone()
+    response
+        .meta()
+        .confirmation()
+        .expect("a token")
+        .token
+        .clone()
 }
 
 async fn runs_nothing(session: &Session, token: &str, bank: &Bank) {
@@ -69,12 +82,26 @@ fn mutants(token: &str, other: &str) -> HashSet<String> {
             mutants.insert(String::from_utf8(changed).expect("ASCII"));
         }
         let (head, tail) = token.split_at(at);
-        mutants.extend([head.to_owned(), tail.to_owned(), format!("{head}{}", &tail[1..]), format!("{tail}{head}")]);
-        mutants.extend([format!("{head}0{tail}"), format!("{head}\u{0}{tail}"), format!("{head}ü{}", &tail[1..])]);
+        mutants.extend([
+            head.to_owned(),
+            tail.to_owned(),
+            format!("{head}{}", &tail[1..]),
+            format!("{tail}{head}"),
+        ]);
+        mutants.extend([
+            format!("{head}0{tail}"),
+            format!("{head}\u{0}{tail}"),
+            format!("{head}ü{}", &tail[1..]),
+        ]);
         mutants.insert(format!("{head}{}", &other[at..]));
         mutants.insert(format!("{}{tail}", &other[..at]));
     }
-    mutants.extend([token.to_uppercase(), format!(" {token}"), format!("{token}\n"), token.repeat(2)]);
+    mutants.extend([
+        token.to_uppercase(),
+        format!(" {token}"),
+        format!("{token}\n"),
+        token.repeat(2),
+    ]);
     mutants.remove(token);
     mutants.remove(other);
     mutants
@@ -94,7 +121,10 @@ fn none_of_10_000_mutated_tokens_runs_a_call() {
             runs_nothing(&session, mutant, &bank).await;
             assert_eq!(kind(&session.deny(mutant).await), ErrorKind::NotFound);
         }
-        assert!(session.approve(&token).await.is_ok(), "the right one was left alone");
+        assert!(
+            session.approve(&token).await.is_ok(),
+            "the right one was left alone"
+        );
         assert!(session.approve(&other).await.is_ok());
         assert_eq!(bank.paid(), 2);
     });
@@ -149,18 +179,30 @@ fn token_is_refused_for_another_session_or_principal() {
         let token = asked(&opened(&first, "s", "user:1").await, 1).await;
         let elsewhere = bank_runtime(&bank, Arc::clone(&store));
         let stranger = elsewhere.session("s", Mode::Text).principal("user:2").await;
-        assert_eq!(stranger.err(), Some(OpenError::OtherPrincipal { id: "s".into() }));
-        let builder = Runtime::builder(tools(bank.clone())).policy(open_policy()).store(Arc::clone(&store));
+        assert_eq!(
+            stranger.err(),
+            Some(OpenError::OtherPrincipal { id: "s".into() })
+        );
+        let builder = Runtime::builder(tools(bank.clone()))
+            .policy(open_policy())
+            .store(Arc::clone(&store));
         let other_key = builder.signing_key([8; 32]).build().expect("sound");
         runs_nothing(&opened(&other_key, "s", "user:1").await, &token, &bank).await;
-        let fewer =
-            ToolContext::builder().with(tool_core::ToolsetExt::filtered(bank.clone(), |tool| tool.name() == "pay"));
-        let builder = Runtime::builder(fewer.build().expect("sound")).policy(open_policy()).store(Arc::clone(&store));
+        let fewer = ToolContext::builder()
+            .with(tool_core::ToolsetExt::filtered(bank.clone(), |tool| {
+                tool.name() == "pay"
+            }));
+        let builder = Runtime::builder(fewer.build().expect("sound"))
+            .policy(open_policy())
+            .store(Arc::clone(&store));
         let other_tools = builder.signing_key(KEY).build().expect("sound");
         runs_nothing(&opened(&other_tools, "s", "user:1").await, &token, &bank).await;
 
         let twin = opened(&bank_runtime(&bank, store), "s", "user:1").await;
-        assert!(twin.approve(&token).await.is_ok(), "R-C3: resumed in another process");
+        assert!(
+            twin.approve(&token).await.is_ok(),
+            "R-C3: resumed in another process"
+        );
     });
 }
 
@@ -180,7 +222,12 @@ fn one_of_64_concurrent_redemptions_runs() {
             }
             let answers = racers.join_all().await;
             assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1);
-            assert!(answers.iter().filter(|answer| !answer.is_ok()).all(|no| kind(no) == ErrorKind::NotFound));
+            assert!(
+                answers
+                    .iter()
+                    .filter(|answer| !answer.is_ok())
+                    .all(|no| kind(no) == ErrorKind::NotFound)
+            );
             assert_eq!(bank.paid(), 1);
         });
     }
@@ -200,7 +247,11 @@ fn one_of_concurrent_approvals_and_denials_counts() {
             let approved = tokio::spawn(async move { yes.approve(&approved).await });
             let denied = tokio::spawn(async move { no.deny(&denied).await });
             let (approved, denied) = (approved.await.expect("runs"), denied.await.expect("runs"));
-            assert_eq!(approved.is_ok(), kind(&denied) == ErrorKind::NotFound, "{approved} {denied}");
+            assert_eq!(
+                approved.is_ok(),
+                kind(&denied) == ErrorKind::NotFound,
+                "{approved} {denied}"
+            );
             assert_eq!(bank.paid(), usize::from(approved.is_ok()));
         });
     }

@@ -4,10 +4,12 @@ use crate::logs::captured;
 use crate::support::{block_on, call, kind, open_policy, quiet};
 use serde_json::{Value, json};
 use tool_core::call::ResultForm;
-use tool_core::session::{Hook, HookFuture, HookedCall, Journal, JournalEntry, JournalError, RecoveredCall};
+use tool_core::session::{
+    Hook, HookFuture, HookedCall, Journal, JournalEntry, JournalError, RecoveredCall,
+};
 use tool_core::{
-    Category, ErrorKind, FunctionTool, Mode, RawTool, RunContext, Runtime, Session, ToolCall, ToolContext, ToolError,
-    ToolResponse, tool, toolset,
+    Category, ErrorKind, FunctionTool, Mode, RawTool, RunContext, Runtime, Session, ToolCall,
+    ToolContext, ToolError, ToolResponse, tool, toolset,
 };
 
 const CANARY: &str = "canary";
@@ -110,14 +112,28 @@ impl Leaky {
 }
 
 fn leaky() -> ToolContext {
-    let declared = RawTool { name: "raw".into(), description: String::new(), parameters: json!({"type": "object"}) };
-    let raw = FunctionTool::raw(declared, async |_: Value, _: &RunContext| Ok(json!("canary of a wrong result")));
+    let declared = RawTool {
+        name: "raw".into(),
+        description: String::new(),
+        parameters: json!({"type": "object"}),
+    };
+    let raw = FunctionTool::raw(declared, async |_: Value, _: &RunContext| {
+        Ok(json!("canary of a wrong result"))
+    });
     let raw = raw.output_schema(json!({"type": "integer"}));
-    ToolContext::builder().with(Leaky).with(raw).build().expect("sound")
+    ToolContext::builder()
+        .with(Leaky)
+        .with(raw)
+        .build()
+        .expect("sound")
 }
 
 async fn opened(runtime: &Runtime) -> Session {
-    runtime.session("s", Mode::Text).user_data(Secret("canary of user data")).await.expect("opens")
+    runtime
+        .session("s", Mode::Text)
+        .user_data(Secret("canary of user data"))
+        .await
+        .expect("opens")
 }
 
 /// Checks that neither the model's text nor the host's log contains a canary.
@@ -138,13 +154,28 @@ fn shows_nothing(runtime: &Runtime, session: &Session) {
 fn failures_inside_a_tool_are_masked() {
     quiet();
     block_on(async {
-        let runtime = Runtime::builder(leaky()).policy(open_policy()).build().expect("sound");
+        let runtime = Runtime::builder(leaky())
+            .policy(open_policy())
+            .build()
+            .expect("sound");
         let session = opened(&runtime).await;
-        for name in ["foreign", "anyhow", "internal", "panics", "panics_later", "panics_aside", "raw", "needs"] {
+        for name in [
+            "foreign",
+            "anyhow",
+            "internal",
+            "panics",
+            "panics_later",
+            "panics_aside",
+            "raw",
+            "needs",
+        ] {
             let response = session.call(call(name, name, json!({}))).await;
             assert_eq!(kind(&response), ErrorKind::Internal, "{response}");
             is_clean(&response);
-            assert!(!response.to_json().contains(CANARY) && !format!("{response:?}").contains(CANARY), "{response}");
+            assert!(
+                !response.to_json().contains(CANARY) && !format!("{response:?}").contains(CANARY),
+                "{response}"
+            );
         }
         shows_nothing(&runtime, &session);
     });
@@ -155,15 +186,23 @@ fn failures_inside_a_tool_are_masked() {
 fn only_validation_errors_repeat_argument_values() {
     let logged = captured(|| {
         block_on(async {
-            let policy = open_policy().max_empty_results(Some(2)).category_budget(Category::Action, Some(0));
-            let runtime = Runtime::builder(leaky()).policy(policy.max_calls(Some(8))).build().expect("sound");
+            let policy = open_policy()
+                .max_empty_results(Some(2))
+                .category_budget(Category::Action, Some(0));
+            let runtime = Runtime::builder(leaky())
+                .policy(policy.max_calls(Some(8)))
+                .build()
+                .expect("sound");
             let session = opened(&runtime).await;
             let mut kinds = Vec::new();
             for (tool, arguments) in [
                 ("takes", json!({"password": "canary", "n": 10})),
                 ("takes", json!({"password": "canary", "n": "canary"})),
                 ("takes", json!({"password": "canary", "which": "canary"})),
-                ("takes", json!({"password": "a canary that is far too long for what it is meant to be"})),
+                (
+                    "takes",
+                    json!({"password": "a canary that is far too long for what it is meant to be"}),
+                ),
                 ("takes", json!({"password": "CANARY canary"})),
                 ("takes", json!({"password": ["canary"]})),
                 ("takes", json!({"password": {"secret": "canary"}})),
@@ -186,9 +225,16 @@ fn only_validation_errors_repeat_argument_values() {
                     is_clean(&response);
                 }
             }
-            let broken = session.call(ToolCall::new("c", "takes", r#"{"password": "canary"#)).await;
+            let broken = session
+                .call(ToolCall::new("c", "takes", r#"{"password": "canary"#))
+                .await;
             is_clean(&broken);
-            for kind in [ErrorKind::Validation, ErrorKind::LoopDetected, ErrorKind::Timeout, ErrorKind::NotFound] {
+            for kind in [
+                ErrorKind::Validation,
+                ErrorKind::LoopDetected,
+                ErrorKind::Timeout,
+                ErrorKind::NotFound,
+            ] {
                 assert!(kinds.contains(&kind), "{kind}: {kinds:?}");
             }
             for kind in [ErrorKind::ConfirmationRequired, ErrorKind::BudgetExceeded] {
@@ -198,11 +244,19 @@ fn only_validation_errors_repeat_argument_values() {
         });
     });
     // R-M2: the debug log shows arguments, but not those with the name of a secret.
-    let (arguments, others): (Vec<_>, Vec<_>) = logged.lines().partition(|line| line.contains("tool call arguments"));
+    let (arguments, others): (Vec<_>, Vec<_>) = logged
+        .lines()
+        .partition(|line| line.contains("tool call arguments"));
     assert!(others.iter().all(|line| !line.contains(CANARY)), "{logged}");
-    let passwords = arguments.iter().filter(|line| line.contains("password")).collect::<Vec<_>>();
+    let passwords = arguments
+        .iter()
+        .filter(|line| line.contains("password"))
+        .collect::<Vec<_>>();
     assert!(
-        passwords.len() >= 12 && passwords.iter().all(|line| line.contains(r#"password\":\"[redacted]\""#)),
+        passwords.len() >= 12
+            && passwords
+                .iter()
+                .all(|line| line.contains(r#"password\":\"[redacted]\""#)),
         "{passwords:?}"
     );
 }
@@ -213,9 +267,14 @@ fn approval_token_is_in_no_model_text_and_no_log() {
     let mut token = String::new();
     let logged = captured(|| {
         block_on(async {
-            let runtime = Runtime::builder(leaky()).policy(open_policy()).build().expect("sound");
+            let runtime = Runtime::builder(leaky())
+                .policy(open_policy())
+                .build()
+                .expect("sound");
             let session = opened(&runtime).await;
-            let response = session.call(call("c", "asks", json!({"password": "canary"}))).await;
+            let response = session
+                .call(call("c", "asks", json!({"password": "canary"})))
+                .await;
             token.clone_from(&response.meta().confirmation().expect("asked").token);
             let (id, proof) = token.split_once('.').expect("a token");
             for form in [ResultForm::Plain, ResultForm::Envelope] {
@@ -227,7 +286,10 @@ fn approval_token_is_in_no_model_text_and_no_log() {
             is_clean(&session.approve(&token).await);
         });
     });
-    assert!(!logged.contains(&token[..32]) && !logged.contains(&token[33..]), "{logged}");
+    assert!(
+        !logged.contains(&token[..32]) && !logged.contains(&token[33..]),
+        "{logged}"
+    );
 }
 
 /// A hook and a journal that fail or panic with a secret in their message.
@@ -244,10 +306,20 @@ impl Hook for Fault {
     fn before<'a>(&'a self, _: &'a HookedCall<'a>) -> HookFuture<'a, Result<(), ToolError>> {
         assert!(*self != Self::PanicBefore, "provoked canary");
         let fails = *self == Self::Before;
-        Box::pin(async move { if fails { Err(ToolError::internal("canary of a hook")) } else { Ok(()) } })
+        Box::pin(async move {
+            if fails {
+                Err(ToolError::internal("canary of a hook"))
+            } else {
+                Ok(())
+            }
+        })
     }
 
-    fn around<'a>(&'a self, _: &'a HookedCall<'a>, next: tool_core::session::Next<'a>) -> HookFuture<'a, ToolResponse> {
+    fn around<'a>(
+        &'a self,
+        _: &'a HookedCall<'a>,
+        next: tool_core::session::Next<'a>,
+    ) -> HookFuture<'a, ToolResponse> {
         assert!(*self != Self::PanicAround, "provoked canary");
         next.run()
     }
@@ -260,7 +332,11 @@ impl Hook for Fault {
 
 impl Journal for Fault {
     async fn started(&self, _: &JournalEntry) -> Result<(), JournalError> {
-        if *self == Self::Journal { Err(JournalError::new("canary of a journal")) } else { Ok(()) }
+        if *self == Self::Journal {
+            Err(JournalError::new("canary of a journal"))
+        } else {
+            Ok(())
+        }
     }
 
     async fn finished(&self, _: &str, _: &str, _: &str) -> Result<(), JournalError> {
@@ -298,7 +374,11 @@ fn failures_in_host_code_are_masked() {
             let runtime = builder.hook(fault).journal(fault).build().expect("sound");
             let session = opened(&runtime).await;
             let response = session.call(call("c", "answers", json!({}))).await;
-            assert_eq!(response.error().map(|error| error.kind), expected, "{response}");
+            assert_eq!(
+                response.error().map(|error| error.kind),
+                expected,
+                "{response}"
+            );
             is_clean(&response);
             assert!(!response.to_json().contains(CANARY), "{response}");
             session.end().await;

@@ -12,7 +12,9 @@ use tool_core::{Intent, RunContext, tool};
 async fn spread(ctx: RunContext) -> Vec<bool> {
     let inside = |ctx: RunContext| async move {
         ctx.emit(Intent::SuppressAudio);
-        let known = ctx.session() == Some("s") && ctx.call_id() == Some("c") && ctx.tool() == Some("spread");
+        let known = ctx.session() == Some("s")
+            && ctx.call_id() == Some("c")
+            && ctx.tool() == Some("spread");
         let answer = ctx.call("leaf", json!({})).await;
         known && answer.is_ok()
     };
@@ -20,7 +22,11 @@ async fn spread(ctx: RunContext) -> Vec<bool> {
     seen.push(ctx.spawn(inside(ctx.clone())).await.expect("runs"));
     seen.push(tokio::spawn(inside(ctx.clone())).await.expect("runs"));
     let (handle, given) = (tokio::runtime::Handle::current(), inside(ctx.clone()));
-    seen.push(tokio::task::spawn_blocking(move || handle.block_on(given)).await.expect("runs"));
+    seen.push(
+        tokio::task::spawn_blocking(move || handle.block_on(given))
+            .await
+            .expect("runs"),
+    );
     let mut set = JoinSet::new();
     set.spawn(inside(ctx.clone()));
     seen.extend(set.join_next().await.expect("one").ok());
@@ -42,13 +48,24 @@ async fn leaf() -> u8 {
 #[test]
 fn context_works_from_every_kind_of_task() {
     on_threads(async {
-        let tools = tool_core::ToolContext::builder().with(spread).with(leaf).build().expect("sound");
+        let tools = tool_core::ToolContext::builder()
+            .with(spread)
+            .with(leaf)
+            .build()
+            .expect("sound");
         let session = session(tools, open_policy().max_calls(Some(6)).repeated_calls(None)).await;
         let response = session.call(call("c", "spread", json!({}))).await;
-        assert_eq!(response.data_json(), Some("[true,true,true,true,true]"), "{response}");
+        assert_eq!(
+            response.data_json(),
+            Some("[true,true,true,true,true]"),
+            "{response}"
+        );
         assert_eq!(response.intents().len(), 5);
         let spent = session.call(call("d", "leaf", json!({}))).await;
-        assert_eq!(crate::support::kind(&spent), tool_core::ErrorKind::BudgetExceeded);
+        assert_eq!(
+            crate::support::kind(&spent),
+            tool_core::ErrorKind::BudgetExceeded
+        );
     });
 }
 
@@ -69,10 +86,15 @@ fn spawned_task_is_cancelled_when_the_call_ends() {
     on_threads(async {
         let seen = Arc::new(Mutex::new(None));
         let runtime = crate::support::runtime(tools(outlive), open_policy()).expect("sound");
-        let open = runtime.session("s", tool_core::Mode::Text).user_data_shared(Arc::clone(&seen));
+        let open = runtime
+            .session("s", tool_core::Mode::Text)
+            .user_data_shared(Arc::clone(&seen));
         let session = open.await.expect("opens");
         let response = session.call(call("c", "outlive", json!({}))).await;
-        assert_eq!(crate::support::kind(&response), tool_core::ErrorKind::Timeout);
+        assert_eq!(
+            crate::support::kind(&response),
+            tool_core::ErrorKind::Timeout
+        );
         let patience = std::time::Instant::now();
         while seen.lock().expect("sound").is_none() && patience.elapsed().as_secs() < 10 {
             tokio::task::yield_now().await;

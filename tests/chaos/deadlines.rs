@@ -43,7 +43,12 @@ impl Hangs {
     #[tool(timeout = "60ms", category = "action", blocking)]
     fn block(&self, n: u32) -> u32 {
         let open = self.released.0.lock().expect("sound");
-        drop(self.released.1.wait_while(open, |open| !*open).expect("sound"));
+        drop(
+            self.released
+                .1
+                .wait_while(open, |open| !*open)
+                .expect("sound"),
+        );
         n
     }
 
@@ -56,8 +61,14 @@ impl Hangs {
 
 fn hangs(threads: usize) -> (Arc<Hangs>, Runtime) {
     let hangs = Arc::<Hangs>::default();
-    let tools = ToolContext::builder().with(Arc::clone(&hangs)).build().expect("sound");
-    (hangs, runtime(tools, open_policy().blocking_threads(threads)).expect("sound"))
+    let tools = ToolContext::builder()
+        .with(Arc::clone(&hangs))
+        .build()
+        .expect("sound");
+    (
+        hangs,
+        runtime(tools, open_policy().blocking_threads(threads)).expect("sound"),
+    )
 }
 
 const LIMIT: Duration = Duration::from_millis(60);
@@ -73,7 +84,10 @@ fn async_hang_is_dropped_at_its_deadline() {
             let response = session.call(call(n, "hang", json!({"n": n}))).await;
             assert!(began.elapsed() >= LIMIT, "{:?}", began.elapsed());
             let error = response.error().expect("given up");
-            assert_eq!((error.kind, error.partial_side_effects), (ErrorKind::Timeout, true));
+            assert_eq!(
+                (error.kind, error.partial_side_effects),
+                (ErrorKind::Timeout, true)
+            );
             assert_eq!(hangs.dropped.load(Ordering::SeqCst), n + 1);
         }
     });
@@ -85,16 +99,27 @@ fn blocking_hang_delays_no_other_call_and_is_counted() {
     on_threads(async {
         let (hangs, runtime) = hangs(2);
         let session = runtime.session("s", Mode::Text).await.expect("opens");
-        let stuck = session.call_all([1, 2].map(|n| call(n, "block", json!({"n": n})))).await;
-        assert!(stuck.iter().all(|response| kind(response) == ErrorKind::Timeout));
+        let stuck = session
+            .call_all([1, 2].map(|n| call(n, "block", json!({"n": n}))))
+            .await;
+        assert!(
+            stuck
+                .iter()
+                .all(|response| kind(response) == ErrorKind::Timeout)
+        );
         assert_eq!(runtime.detached(), 2);
 
-        let quick = session.call_all((0..100).map(|n| call(n, "quick", json!({"n": n})))).await;
+        let quick = session
+            .call_all((0..100).map(|n| call(n, "quick", json!({"n": n}))))
+            .await;
         assert!(quick.iter().all(tool_core::ToolResponse::is_ok));
 
         let none_free = session.call(call(3, "block", json!({"n": 3}))).await;
         let error = none_free.error().expect("no thread is free");
-        assert_eq!((error.kind, error.partial_side_effects), (ErrorKind::Timeout, false));
+        assert_eq!(
+            (error.kind, error.partial_side_effects),
+            (ErrorKind::Timeout, false)
+        );
         assert_eq!(runtime.detached(), 2);
 
         hangs.release();
@@ -103,7 +128,13 @@ fn blocking_hang_delays_no_other_call_and_is_counted() {
             tokio::task::yield_now().await;
         }
         assert_eq!(runtime.detached(), 0);
-        assert_eq!(session.call(call(4, "block", json!({"n": 4}))).await.data_json(), Some("4"));
+        assert_eq!(
+            session
+                .call(call(4, "block", json!({"n": 4})))
+                .await
+                .data_json(),
+            Some("4")
+        );
     });
 }
 
@@ -112,12 +143,21 @@ fn blocking_hang_delays_no_other_call_and_is_counted() {
 fn call_without_a_free_thread_spends_no_budget() {
     on_threads(async {
         let hangs = Arc::<Hangs>::default();
-        let tools = ToolContext::builder().with(Arc::clone(&hangs)).build().expect("sound");
+        let tools = ToolContext::builder()
+            .with(Arc::clone(&hangs))
+            .build()
+            .expect("sound");
         let policy = open_policy().blocking_threads(1).max_calls(Some(2));
         let runtime = runtime(tools, policy).expect("sound");
         let session = runtime.session("s", Mode::Text).await.expect("opens");
-        assert_eq!(kind(&session.call(call(1, "block", json!({"n": 1}))).await), ErrorKind::Timeout);
-        assert_eq!(kind(&session.call(call(2, "block", json!({"n": 2}))).await), ErrorKind::Timeout);
+        assert_eq!(
+            kind(&session.call(call(1, "block", json!({"n": 1}))).await),
+            ErrorKind::Timeout
+        );
+        assert_eq!(
+            kind(&session.call(call(2, "block", json!({"n": 2}))).await),
+            ErrorKind::Timeout
+        );
         let left = session.call(call(3, "quick", json!({"n": 3}))).await;
         hangs.release();
         assert!(left.is_ok(), "{left}");

@@ -3,7 +3,9 @@
 use crate::support::{block_on, call, kind, open_policy, session};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use tool_core::{ErrorKind, FunctionTool, RawTool, Session, ToolCall, ToolContext, ToolResponse, tool};
+use tool_core::{
+    ErrorKind, FunctionTool, RawTool, Session, ToolCall, ToolContext, ToolResponse, tool,
+};
 
 #[derive(Deserialize, Serialize, schemars::JsonSchema)]
 struct One {
@@ -41,23 +43,47 @@ fn one(one: One) -> i64 {
 }
 
 async fn hostile_session() -> Session {
-    let raw = RawTool { name: "raw".into(), description: String::new(), parameters: json!({"type": "object"}) };
-    let raw = FunctionTool::raw(raw, async |v: serde_json::Value, _: &tool_core::RunContext| Ok(v));
-    let tools = ToolContext::builder().with(int).with(float).with(text).with(any).with(one).with(raw);
+    let raw = RawTool {
+        name: "raw".into(),
+        description: String::new(),
+        parameters: json!({"type": "object"}),
+    };
+    let raw = FunctionTool::raw(
+        raw,
+        async |v: serde_json::Value, _: &tool_core::RunContext| Ok(v),
+    );
+    let tools = ToolContext::builder()
+        .with(int)
+        .with(float)
+        .with(text)
+        .with(any)
+        .with(one)
+        .with(raw);
     let tools = tools.build().expect("sound");
     session(tools, open_policy().repeated_calls(None)).await
 }
 
 /// Makes the call, and checks that the session goes on.
-async fn made(session: &Session, tool: &str, arguments: impl Into<tool_core::call::Arguments<'_>>) -> ToolResponse {
+async fn made(
+    session: &Session,
+    tool: &str,
+    arguments: impl Into<tool_core::call::Arguments<'_>>,
+) -> ToolResponse {
     let response = session.call(ToolCall::new("c", tool, arguments)).await;
-    assert!(serde_json::from_str::<serde_json::Value>(&response.to_json()).is_ok(), "an envelope that can be read");
+    assert!(
+        serde_json::from_str::<serde_json::Value>(&response.to_json()).is_ok(),
+        "an envelope that can be read"
+    );
     let next = session.call(call("next", "int", json!({"n": 1}))).await;
     assert_eq!(next.data_json(), Some("1"), "the next call works");
     response
 }
 
-async fn refused(session: &Session, tool: &str, arguments: impl Into<tool_core::call::Arguments<'_>>) {
+async fn refused(
+    session: &Session,
+    tool: &str,
+    arguments: impl Into<tool_core::call::Arguments<'_>>,
+) {
     let response = made(session, tool, arguments).await;
     assert_eq!(kind(&response), ErrorKind::Validation, "{response}");
     let error = response.error().expect("refused");
@@ -98,7 +124,10 @@ fn arguments_are_read_up_to_the_cap() {
         assert!(made(&session, "text", of(1 << 20)).await.is_ok());
         refused(&session, "text", of((1 << 20) + 1)).await;
         refused(&session, "text", of(50 << 20)).await;
-        let many = (0..100_000).map(|n| format!(r#""k{n}":1"#)).collect::<Vec<_>>().join(",");
+        let many = (0..100_000)
+            .map(|n| format!(r#""k{n}":1"#))
+            .collect::<Vec<_>>()
+            .join(",");
         refused(&session, "int", format!("{{{many}}}")).await;
     });
 }
@@ -109,7 +138,13 @@ fn bytes_that_are_not_utf_8_are_refused() {
     block_on(async {
         let session = hostile_session().await;
         let sound = br#"{"s":"abc"}"#;
-        for bad in [&[0xff][..], &[0xc0, 0x80], &[0xed, 0xa0, 0x80], &[0xf4, 0x90, 0x80, 0x80], &[0xe2, 0x82]] {
+        for bad in [
+            &[0xff][..],
+            &[0xc0, 0x80],
+            &[0xed, 0xa0, 0x80],
+            &[0xf4, 0x90, 0x80, 0x80],
+            &[0xe2, 0x82],
+        ] {
             for at in 0..=sound.len() {
                 let bytes = [&sound[..at], bad, &sound[at..]].concat();
                 refused(&session, "text", bytes).await;
@@ -162,7 +197,11 @@ fn numbers_at_the_edge_have_a_defined_value() {
             ("int", r#"{"n":-0}"#, "0"),
             ("int", r#"{"n":-0.0}"#, "0"),
             ("int", r#"{"n":1e2}"#, "100"),
-            ("int", r#"{"n":-9223372036854775808}"#, "-9223372036854775808"),
+            (
+                "int",
+                r#"{"n":-9223372036854775808}"#,
+                "-9223372036854775808",
+            ),
             ("float", r#"{"n":-0}"#, r#""-0.0""#),
             ("float", r#"{"n":1e-400}"#, r#""0.0""#),
             ("text", r#"{"s":"\ud83d\ude00"}"#, "\"\u{1F600}\""),
@@ -183,8 +222,19 @@ fn the_third_attempt_with_hostile_arguments_is_a_loop() {
         let text = "[".repeat(100_000);
         let mut kinds = Vec::new();
         for n in 0..3 {
-            kinds.push(kind(&session.call(ToolCall::new(n.to_string(), "int", text.as_str())).await));
+            kinds.push(kind(
+                &session
+                    .call(ToolCall::new(n.to_string(), "int", text.as_str()))
+                    .await,
+            ));
         }
-        assert_eq!(kinds, [ErrorKind::Validation, ErrorKind::Validation, ErrorKind::LoopDetected]);
+        assert_eq!(
+            kinds,
+            [
+                ErrorKind::Validation,
+                ErrorKind::Validation,
+                ErrorKind::LoopDetected
+            ]
+        );
     });
 }

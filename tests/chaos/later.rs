@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use tool_core::session::SessionState;
 use tool_core::session::{
-    Admission, AnsweredCallRecord, ApprovalRequest, ApprovalVerdict, AuditEntry, Journal, JournalEntry, JournalError,
-    MemoryRecord, MemoryStore, OpenError, OpenRequest, PendingCall, RecoveredCall, SessionCall, SessionRecord,
-    SessionStore, Settlement, StateChange, StoreError, Turn, Verdict,
+    Admission, AnsweredCallRecord, ApprovalRequest, ApprovalVerdict, AuditEntry, Journal,
+    JournalEntry, JournalError, MemoryRecord, MemoryStore, OpenError, OpenRequest, PendingCall,
+    RecoveredCall, SessionCall, SessionRecord, SessionStore, Settlement, StateChange, StoreError,
+    Turn, Verdict,
 };
 use tool_core::{Mode, SessionId};
 
@@ -50,7 +51,10 @@ impl LaterStore {
     }
 
     pub fn waiting(before: usize, after: usize) -> Self {
-        Self { waits: Waits { before, after }, ..Self::default() }
+        Self {
+            waits: Waits { before, after },
+            ..Self::default()
+        }
     }
 }
 
@@ -62,7 +66,10 @@ pub struct LaterRecord {
 }
 
 impl LaterRecord {
-    async fn does<T>(&self, work: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+    async fn does<T>(
+        &self,
+        work: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
         if let Some(why) = self.fault.says.get() {
             return Err(StoreError::new(*why));
         }
@@ -92,7 +99,12 @@ impl SessionStore for LaterStore {
     async fn open(&self, request: &OpenRequest) -> Result<Arc<LaterRecord>, OpenError> {
         let inner = self.waits.around(self.inner.open(request)).await?;
         let (tamper, fault) = (Arc::clone(&self.tamper), Arc::clone(&self.fault));
-        Ok(Arc::new(LaterRecord { inner, waits: self.waits, tamper, fault }))
+        Ok(Arc::new(LaterRecord {
+            inner,
+            waits: self.waits,
+            tamper,
+            fault,
+        }))
     }
 
     async fn sessions(&self) -> Result<u64, StoreError> {
@@ -131,7 +143,9 @@ impl SessionRecord for LaterRecord {
 
     async fn pending(&self, id: &str) -> Result<Option<PendingCall>, StoreError> {
         let mut found = self.does(self.inner.pending(id)).await?;
-        if let (Some(pending), Some((change, n))) = (&mut found, *self.tamper.lock().expect("sound")) {
+        if let (Some(pending), Some((change, n))) =
+            (&mut found, *self.tamper.lock().expect("sound"))
+        {
             change(pending, n);
         }
         Ok(found)
@@ -181,7 +195,10 @@ impl SessionRecord for LaterRecord {
 /// A journal that waits and keeps no entry.
 pub struct LaterJournal;
 
-const BOTH: Waits = Waits { before: 1, after: 1 };
+const BOTH: Waits = Waits {
+    before: 1,
+    after: 1,
+};
 
 impl Journal for LaterJournal {
     async fn started(&self, _: &JournalEntry) -> Result<(), JournalError> {

@@ -44,14 +44,28 @@ fn race(tool: &'static str, policy: Policy) {
         for task in 0..16_u32 {
             let session = session.clone();
             racers.spawn(async move {
-                let calls = (0..1000).map(|n| call(format!("{task} {n}"), tool, json!({"n": task * 1000 + n})));
+                let calls = (0..1000)
+                    .map(|n| call(format!("{task} {n}"), tool, json!({"n": task * 1000 + n})));
                 session.call_all(calls).await
             });
         }
-        let answers = racers.join_all().await.into_iter().flatten().collect::<Vec<_>>();
-        let refused = answers.iter().filter(|answer| !answer.is_ok()).map(kind).collect::<Vec<_>>();
+        let answers = racers
+            .join_all()
+            .await
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>();
+        let refused = answers
+            .iter()
+            .filter(|answer| !answer.is_ok())
+            .map(kind)
+            .collect::<Vec<_>>();
         assert_eq!((answers.len(), refused.len()), (16_000, 15_900));
-        assert!(refused.iter().all(|kind| *kind == ErrorKind::BudgetExceeded));
+        assert!(
+            refused
+                .iter()
+                .all(|kind| *kind == ErrorKind::BudgetExceeded)
+        );
         assert_eq!(counted.0.load(Ordering::SeqCst), 100);
     });
 }
@@ -65,7 +79,10 @@ fn racing_calls_run_exactly_up_to_the_turn_limit() {
 // R-B2
 #[test]
 fn racing_retrievals_run_exactly_up_to_the_budget() {
-    race("search", open_policy().category_budget(Category::Retrieval, Some(100)));
+    race(
+        "search",
+        open_policy().category_budget(Category::Retrieval, Some(100)),
+    );
 }
 
 // R-B2
@@ -78,20 +95,34 @@ fn racing_calls_run_exactly_up_to_max_calls() {
 #[test]
 fn at_the_cap_new_sessions_are_refused_and_live_ones_stay() {
     block_on(async {
-        let tools = ToolContext::builder().with(Counted::default()).build().expect("sound");
+        let tools = ToolContext::builder()
+            .with(Counted::default())
+            .build()
+            .expect("sound");
         let runtime = runtime(tools, open_policy().max_sessions(100)).expect("sound");
         let mut live = Vec::new();
         for n in 0..100 {
-            live.push(runtime.session(format!("live {n}"), Mode::Text).await.expect("opens"));
+            live.push(
+                runtime
+                    .session(format!("live {n}"), Mode::Text)
+                    .await
+                    .expect("opens"),
+            );
         }
         for n in 0..1000 {
-            let refused = runtime.session(format!("late {n}"), Mode::Text).await.expect_err("full");
+            let refused = runtime
+                .session(format!("late {n}"), Mode::Text)
+                .await
+                .expect_err("full");
             assert_eq!(refused, OpenError::Full { limit: 100 });
         }
         for (n, session) in live.iter().enumerate() {
             assert!(session.call(call(n, "act", json!({"n": n}))).await.is_ok());
         }
-        assert!(runtime.session("live 7", Mode::Text).await.is_ok(), "who is in may come again");
+        assert!(
+            runtime.session("live 7", Mode::Text).await.is_ok(),
+            "who is in may come again"
+        );
         live[0].end().await;
         assert!(runtime.session("late", Mode::Text).await.is_ok());
         assert!(runtime.session("later", Mode::Text).await.is_err());
@@ -102,14 +133,22 @@ fn at_the_cap_new_sessions_are_refused_and_live_ones_stay() {
 #[test]
 fn racing_sessions_open_exactly_up_to_the_cap() {
     on_threads(async {
-        let runtime =
-            runtime(crate::support::tools(Counted::default()), open_policy().max_sessions(100)).expect("sound");
+        let runtime = runtime(
+            crate::support::tools(Counted::default()),
+            open_policy().max_sessions(100),
+        )
+        .expect("sound");
         let mut racers = JoinSet::new();
         for n in 0..2000 {
             let runtime = runtime.clone();
             racers.spawn(async move { runtime.session(format!("{n}"), Mode::Text).await.ok() });
         }
-        let open = racers.join_all().await.into_iter().flatten().collect::<Vec<_>>();
+        let open = racers
+            .join_all()
+            .await
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>();
         assert_eq!(open.len(), 100);
     });
 }
@@ -125,7 +164,10 @@ fn ended_session_refuses_every_call() {
                 let late = session.call(call(n, tool, json!({"n": n}))).await;
                 assert_eq!(kind(&late), ErrorKind::SessionInactive, "{late}");
             }
-            assert_eq!(kind(&session.approve("token").await), ErrorKind::SessionInactive);
+            assert_eq!(
+                kind(&session.approve("token").await),
+                ErrorKind::SessionInactive
+            );
         }
     });
 }

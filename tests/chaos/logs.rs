@@ -5,8 +5,12 @@ use crate::support::{block_on, call, open_policy, pause, quiet};
 use serde_json::json;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
-use tool_core::session::{Hook, HookFuture, HookedCall, Journal, JournalEntry, JournalError, RecoveredCall};
-use tool_core::{ErrorKind, Intent, Mode, RunContext, Runtime, Session, ToolCall, ToolError, toolset};
+use tool_core::session::{
+    Hook, HookFuture, HookedCall, Journal, JournalEntry, JournalError, RecoveredCall,
+};
+use tool_core::{
+    ErrorKind, Intent, Mode, RunContext, Runtime, Session, ToolCall, ToolError, toolset,
+};
 use tracing_subscriber::fmt::MakeWriter;
 
 #[derive(Clone, Default)]
@@ -14,7 +18,10 @@ struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl io::Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -42,7 +49,10 @@ pub fn captured(mut work: impl FnMut()) -> String {
 
 fn captured_once(work: &mut impl FnMut()) -> String {
     let log = Log::default();
-    let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_ansi(false).without_time();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::TRACE)
+        .with_ansi(false)
+        .without_time();
     tracing::subscriber::with_default(subscriber.with_writer(log.clone()).finish(), work);
     let bytes = log.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
     String::from_utf8(bytes).expect("text")
@@ -88,10 +98,20 @@ struct ForgingHook;
 impl Hook for ForgingHook {
     fn before<'a>(&'a self, call: &'a HookedCall<'a>) -> HookFuture<'a, Result<(), ToolError>> {
         let fails = call.tool.name() == "confirms";
-        Box::pin(async move { if fails { Err(ToolError::internal(FORGED)) } else { Ok(()) } })
+        Box::pin(async move {
+            if fails {
+                Err(ToolError::internal(FORGED))
+            } else {
+                Ok(())
+            }
+        })
     }
 
-    fn after<'a>(&'a self, _: &'a HookedCall<'a>, _: &'a mut tool_core::ToolResponse) -> HookFuture<'a, ()> {
+    fn after<'a>(
+        &'a self,
+        _: &'a HookedCall<'a>,
+        _: &'a mut tool_core::ToolResponse,
+    ) -> HookFuture<'a, ()> {
         Box::pin(async { panic!("provoked {FORGED}") })
     }
 }
@@ -134,10 +154,15 @@ async fn exercise(session: &Session) {
 fn is_sound(log: &str) {
     for line in log.lines() {
         assert!(
-            ["ERROR ", " WARN ", " INFO ", "DEBUG ", "TRACE "].iter().any(|level| line.starts_with(level)),
+            ["ERROR ", " WARN ", " INFO ", "DEBUG ", "TRACE "]
+                .iter()
+                .any(|level| line.starts_with(level)),
             "{log}"
         );
-        assert!(!line.starts_with(" ERROR forged") && !line.contains(char::is_control), "{line:?}");
+        assert!(
+            !line.starts_with(" ERROR forged") && !line.contains(char::is_control),
+            "{line:?}"
+        );
     }
 }
 
@@ -147,12 +172,17 @@ fn forged_tool_texts_add_no_log_line() {
     quiet();
     let log = captured(|| {
         block_on(async {
-            let runtime = Runtime::builder(crate::support::tools(Forger)).policy(open_policy()).hook(ForgingHook);
+            let runtime = Runtime::builder(crate::support::tools(Forger))
+                .policy(open_policy())
+                .hook(ForgingHook);
             let runtime = runtime.build().expect("sound");
             exercise(&runtime.session(FORGED, Mode::Text).await.expect("opens")).await;
         });
     });
-    assert!(log.contains("tool failed internally") && log.contains("tool panicked"), "{log}");
+    assert!(
+        log.contains("tool failed internally") && log.contains("tool panicked"),
+        "{log}"
+    );
     is_sound(&log);
 }
 
@@ -162,7 +192,9 @@ fn forged_store_errors_add_no_log_line() {
     quiet();
     let log = captured(|| {
         block_on(async {
-            let runtime = Runtime::builder(crate::support::tools(Forger)).policy(open_policy()).journal(ForgingJournal);
+            let runtime = Runtime::builder(crate::support::tools(Forger))
+                .policy(open_policy())
+                .journal(ForgingJournal);
             let runtime = runtime.build().expect("sound");
             exercise(&runtime.session(FORGED, Mode::Text).await.expect("opens")).await;
 
@@ -176,7 +208,10 @@ fn forged_store_errors_add_no_log_line() {
             exercise(&session).await;
         });
     });
-    assert!(log.contains("journal failed") && log.contains("session store failed"), "{log}");
+    assert!(
+        log.contains("journal failed") && log.contains("session store failed"),
+        "{log}"
+    );
     is_sound(&log);
 }
 
@@ -184,12 +219,29 @@ fn forged_store_errors_add_no_log_line() {
 #[test]
 fn error_about_a_session_id_has_no_control_characters() {
     block_on(async {
-        let runtime = Runtime::builder(crate::support::tools(Forger)).build().expect("sound");
-        let _open = runtime.session(FORGED, Mode::Text).principal("user:1").await.expect("opens");
-        let stranger = runtime.session(FORGED, Mode::Text).principal("user:2").await.expect_err("another's");
-        let other_mode = runtime.session(FORGED, Mode::Voice).await.expect_err("in text");
+        let runtime = Runtime::builder(crate::support::tools(Forger))
+            .build()
+            .expect("sound");
+        let _open = runtime
+            .session(FORGED, Mode::Text)
+            .principal("user:1")
+            .await
+            .expect("opens");
+        let stranger = runtime
+            .session(FORGED, Mode::Text)
+            .principal("user:2")
+            .await
+            .expect_err("another's");
+        let other_mode = runtime
+            .session(FORGED, Mode::Voice)
+            .await
+            .expect_err("in text");
         for error in [stranger, other_mode] {
-            assert!(!error.to_string().contains(char::is_control), "{:?}", error.to_string());
+            assert!(
+                !error.to_string().contains(char::is_control),
+                "{:?}",
+                error.to_string()
+            );
         }
     });
 }

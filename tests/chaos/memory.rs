@@ -17,25 +17,43 @@ const MEASURE: &str = "CHAOS_MEASURE";
 /// Returns the memory of this process, in bytes.
 fn resident() -> usize {
     let pages = std::fs::read_to_string("/proc/self/statm").expect("Linux");
-    let pages = pages.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok());
+    let pages = pages
+        .split(' ')
+        .nth(1)
+        .and_then(|pages| pages.parse::<usize>().ok());
     pages.expect("a number") * 4096
 }
 
 async fn work(what: &str, runtime: &Runtime, n: u32) {
     match what {
         "sessions" => {
-            let session = runtime.session(format!("session {n}"), Mode::Text).await.expect("opens");
-            assert!(session.call(call(n, "answer", json!({"n": n}))).await.is_ok());
+            let session = runtime
+                .session(format!("session {n}"), Mode::Text)
+                .await
+                .expect("opens");
+            assert!(
+                session
+                    .call(call(n, "answer", json!({"n": n})))
+                    .await
+                    .is_ok()
+            );
             session.end().await;
         }
         "names" => {
             let session = runtime.session("s", Mode::Text).await.expect("opens");
-            let response = session.call(ToolCall::new(n.to_string(), format!("invented_{n}"), "{}")).await;
+            let response = session
+                .call(ToolCall::new(n.to_string(), format!("invented_{n}"), "{}"))
+                .await;
             assert_eq!(kind(&response), ErrorKind::NotFound);
         }
         _ => {
             let session = runtime.session("s", Mode::Text).await.expect("opens");
-            assert!(session.call(call(n, "answer", json!({"n": n}))).await.is_ok());
+            assert!(
+                session
+                    .call(call(n, "answer", json!({"n": n})))
+                    .await
+                    .is_ok()
+            );
         }
     }
 }
@@ -57,7 +75,10 @@ fn measured() {
         }
         let late = resident();
         println!("{what} {count}: {early} bytes after a fifth, {late} at the end");
-        assert!(late <= early / 100 * 105, "{what}: {early} bytes after a fifth, {late} at the end");
+        assert!(
+            late <= early / 100 * 105,
+            "{what}: {early} bytes after a fifth, {late} at the end"
+        );
     });
 }
 
@@ -79,10 +100,18 @@ fn measured_streams() {
         let session = runtime.session("s", Mode::Text).await.expect("opens");
         let early = resident();
         for n in 0..400 {
-            assert!(session.call(call(n, "megabyte", json!({"n": n}))).await.is_ok());
+            assert!(
+                session
+                    .call(call(n, "megabyte", json!({"n": n})))
+                    .await
+                    .is_ok()
+            );
         }
         let late = resident();
-        assert!(late <= early + 16_000_000, "{early} bytes before 400 calls of a megabyte, {late} after");
+        assert!(
+            late <= early + 16_000_000,
+            "{early} bytes before 400 calls of a megabyte, {late} after"
+        );
         assert!(session.updates().len() < 3);
     });
 }

@@ -17,7 +17,9 @@ impl Ring {
     async fn step(&self, ctx: &RunContext, next: &str, n: u32) -> Value {
         self.ran.fetch_add(1, Ordering::SeqCst);
         let response = ctx.call(next, json!({"n": n + 1})).await;
-        response.data().unwrap_or_else(|_| json!(response.error().map(|error| error.kind)))
+        response
+            .data()
+            .unwrap_or_else(|_| json!(response.error().map(|error| error.kind)))
     }
 
     fn session(&self) -> &Session {
@@ -116,7 +118,9 @@ async fn started(policy: Policy, tool: &str, arguments: Value) -> (ToolResponse,
     let session = session(tools(ring.clone()), policy).await;
     ring.session.set(session.clone()).ok();
     let made = session.call(call("c", tool, arguments));
-    let answer = tokio::time::timeout(Duration::from_secs(20), made).await.expect("no deadlock");
+    let answer = tokio::time::timeout(Duration::from_secs(20), made)
+        .await
+        .expect("no deadlock");
     (answer, ring.ran.load(Ordering::SeqCst))
 }
 
@@ -126,7 +130,8 @@ fn cycles_of_two_and_three_tools_end_at_the_depth_cap() {
     block_on(async {
         for depth in [0, 1, 2, 8, 20] {
             for tool in ["ping", "one"] {
-                let (answer, ran) = started(open_policy().max_depth(depth), tool, json!({"n": 0})).await;
+                let (answer, ran) =
+                    started(open_policy().max_depth(depth), tool, json!({"n": 0})).await;
                 assert_eq!(answer.data_json(), Some(r#""BUDGET_EXCEEDED""#), "{answer}");
                 assert_eq!(ran, depth as usize + 1, "{tool}");
             }
@@ -161,7 +166,8 @@ fn tool_calling_itself_with_equal_arguments_is_a_loop() {
 fn nested_call_needs_no_second_concurrency_permit() {
     block_on(async {
         for tool in ["ping", "one"] {
-            let (answer, ran) = started(open_policy().concurrent_calls(1), tool, json!({"n": 0})).await;
+            let (answer, ran) =
+                started(open_policy().concurrent_calls(1), tool, json!({"n": 0})).await;
             assert_eq!((answer.data_json(), ran), (Some(r#""BUDGET_EXCEEDED""#), 9));
         }
     });
@@ -172,8 +178,13 @@ fn nested_call_needs_no_second_concurrency_permit() {
 fn tool_calling_its_own_session_ends_at_its_deadline() {
     block_on(async {
         let (answer, _) = started(open_policy(), "around", json!({"n": 1})).await;
-        assert_eq!(answer.data_json(), Some("null"), "with a second place it runs");
-        let (answer, _) = started(open_policy().concurrent_calls(1), "around", json!({"n": 1})).await;
+        assert_eq!(
+            answer.data_json(),
+            Some("null"),
+            "with a second place it runs"
+        );
+        let (answer, _) =
+            started(open_policy().concurrent_calls(1), "around", json!({"n": 1})).await;
         assert_eq!(answer.data_json(), Some(r#""TIMEOUT""#), "{answer}");
     });
 }
@@ -192,7 +203,10 @@ fn tool_that_ends_its_session_is_cancelled() {
 fn uninterruptible_tool_that_ends_its_session_is_dropped() {
     block_on(async {
         let (answer, _) = started(open_policy(), "cling", json!({})).await;
-        assert!(matches!(kind(&answer), ErrorKind::Timeout | ErrorKind::Cancelled), "{answer}");
+        assert!(
+            matches!(kind(&answer), ErrorKind::Timeout | ErrorKind::Cancelled),
+            "{answer}"
+        );
     });
 }
 

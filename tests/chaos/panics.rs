@@ -88,11 +88,27 @@ fn sound(n: u32) -> u32 {
     n + 1
 }
 
-const KINDS: [&str; 6] = ["sync_panic", "before_await", "after_await", "in_drop", "while_serialising", "on_the_pool"];
+const KINDS: [&str; 6] = [
+    "sync_panic",
+    "before_await",
+    "after_await",
+    "in_drop",
+    "while_serialising",
+    "on_the_pool",
+];
 
 fn every_kind() -> ToolContext {
-    let tools = ToolContext::builder().with(sync_panic).with(before_await).with(after_await).with(in_drop);
-    tools.with(while_serialising).with(on_the_pool).with(sound).build().expect("sound")
+    let tools = ToolContext::builder()
+        .with(sync_panic)
+        .with(before_await)
+        .with(after_await)
+        .with(in_drop);
+    tools
+        .with(while_serialising)
+        .with(on_the_pool)
+        .with(sound)
+        .build()
+        .expect("sound")
 }
 
 async fn still_works(session: &Session) {
@@ -110,7 +126,11 @@ fn every_one_of_10_000_panicking_calls_is_answered() {
         for step in 0..100_u32 {
             let calls = (0..100).map(|n| {
                 let number = step * 100 + n;
-                call(number, KINDS[number as usize % KINDS.len()], json!({"n": number}))
+                call(
+                    number,
+                    KINDS[number as usize % KINDS.len()],
+                    json!({"n": number}),
+                )
             });
             for response in session.call_all(calls).await {
                 let error = response.error().expect("it panicked");
@@ -133,7 +153,8 @@ fn panic_while_a_call_is_dropped_is_contained() {
         let session = session(every_kind(), open_policy()).await;
         for n in 0..100 {
             let mut given_up = Box::pin(session.call(call(n, "in_drop", json!({"n": n}))));
-            let first = std::future::poll_fn(|cx| std::task::Poll::Ready(given_up.as_mut().poll(cx))).await;
+            let first =
+                std::future::poll_fn(|cx| std::task::Poll::Ready(given_up.as_mut().poll(cx))).await;
             assert!(first.is_pending());
             drop(given_up);
         }
@@ -157,7 +178,10 @@ impl Shelf {
     /// Use the lock.
     #[tool]
     fn put(&self) -> Result<u32, String> {
-        let mut held = self.0.lock().map_err(|_| "the shelf is broken".to_owned())?;
+        let mut held = self
+            .0
+            .lock()
+            .map_err(|_| "the shelf is broken".to_owned())?;
         *held += 1;
         Ok(*held)
     }
@@ -175,9 +199,18 @@ fn poisoned_lock_affects_its_own_tool_only() {
     quiet();
     block_on(async {
         let session = session(crate::support::tools(Shelf::default()), open_policy()).await;
-        assert_eq!(kind(&session.call(call(1, "poison", json!({}))).await), ErrorKind::Internal);
+        assert_eq!(
+            kind(&session.call(call(1, "poison", json!({}))).await),
+            ErrorKind::Internal
+        );
         let put = session.call(call(2, "put", json!({}))).await;
-        assert_eq!(put.error().map(|error| &*error.message), Some("the shelf is broken"));
-        assert_eq!(session.call(call(3, "look", json!({}))).await.data_json(), Some("7"));
+        assert_eq!(
+            put.error().map(|error| &*error.message),
+            Some("the shelf is broken")
+        );
+        assert_eq!(
+            session.call(call(3, "look", json!({}))).await.data_json(),
+            Some("7")
+        );
     });
 }

@@ -30,13 +30,19 @@ impl Service {
     /// Fail internally.
     #[tool]
     fn internal(&self) -> Result<u8, ToolError> {
-        Err(ToolError::internal(format!("GET https://user:{0}@host/?api_key={0}: {FORGED}", self.api_key)))
+        Err(ToolError::internal(format!(
+            "GET https://user:{0}@host/?api_key={0}: {FORGED}",
+            self.api_key
+        )))
     }
 
     /// Fail for the model.
     #[tool]
     fn permanent(&self) -> Result<u8, ToolError> {
-        Err(ToolError::permanent(format!("the key {} is not known {FORGED}", self.api_key)))
+        Err(ToolError::permanent(format!(
+            "the key {} is not known {FORGED}",
+            self.api_key
+        )))
     }
 
     /// Panic.
@@ -63,9 +69,19 @@ async fn exercise(session: &Session) {
         CANARY.to_owned(),
         "{}".to_owned(),
     ];
-    for name in ["echo", "internal", "permanent", "panics", "number", FORGED, "unheard_of"] {
+    for name in [
+        "echo",
+        "internal",
+        "permanent",
+        "panics",
+        "number",
+        FORGED,
+        "unheard_of",
+    ] {
         for arguments in &arguments {
-            session.call(ToolCall::new(FORGED, name, arguments.clone())).await;
+            session
+                .call(ToolCall::new(FORGED, name, arguments.clone()))
+                .await;
         }
     }
 }
@@ -74,7 +90,10 @@ fn clean(sink: &str, shown: &str) {
     assert!(!shown.contains("canary"), "{sink}: {shown}");
     let invisible = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
     assert!(!shown.contains(invisible), "{sink}: {shown:?}");
-    assert!(!shown.lines().any(|line| line.starts_with(" ERROR forged")), "{sink}: {shown}");
+    assert!(
+        !shown.lines().any(|line| line.starts_with(" ERROR forged")),
+        "{sink}: {shown}"
+    );
 }
 
 // T1, T2
@@ -84,12 +103,19 @@ fn no_sink_shows_a_secret_or_an_invisible_character() {
     let log = captured(|| {
         block_on(async {
             let collector = Collector::builder().content(true).build();
-            let service = Service { api_key: CANARY.to_owned() };
+            let service = Service {
+                api_key: CANARY.to_owned(),
+            };
             let tools = ToolContext::builder().with(service).build().expect("sound");
             let policy = open_policy().repeated_calls(None).call_history(1 << 20);
-            let runtime = Runtime::builder(tools.clone()).policy(policy).build().expect("sound");
+            let runtime = Runtime::builder(tools.clone())
+                .policy(policy)
+                .build()
+                .expect("sound");
             let session = runtime.session(FORGED, Mode::Text).await.expect("opens");
-            collector.run(trace::agent("planner", exercise(&session))).await;
+            collector
+                .run(trace::agent("planner", exercise(&session)))
+                .await;
             let bare = async {
                 let ctx = tool_core::RunContext::detached();
                 tools.call("echo", json!({"password": CANARY}), &ctx).await;
@@ -102,28 +128,55 @@ fn no_sink_shows_a_secret_or_an_invisible_character() {
 
             let measured = session.metrics();
             assert_eq!((measured.calls.len(), measured.total_calls), (7 * 8, 7 * 8));
-            clean("the session's metrics", &serde_json::to_string(&measured).expect("JSON"));
+            clean(
+                "the session's metrics",
+                &serde_json::to_string(&measured).expect("JSON"),
+            );
             clean("their debug form", &format!("{measured:?}"));
             let metrics = runtime.metrics();
-            clean("the metrics as JSON", &serde_json::to_string(&metrics).expect("JSON"));
+            clean(
+                "the metrics as JSON",
+                &serde_json::to_string(&metrics).expect("JSON"),
+            );
             clean("the metrics as text", &metrics.prometheus());
-            clean("debug forms", &format!("{metrics:?} {runtime:?} {collector:?} {:?}", session.tools()));
+            clean(
+                "debug forms",
+                &format!(
+                    "{metrics:?} {runtime:?} {collector:?} {:?}",
+                    session.tools()
+                ),
+            );
             spans(&collector);
         });
     });
-    assert!(log.contains("tool call arguments") && log.contains("tool failed internally") && log.contains("panicked"));
+    assert!(
+        log.contains("tool call arguments")
+            && log.contains("tool failed internally")
+            && log.contains("panicked")
+    );
     clean("the log", &log);
 }
 
 fn spans(collector: &Collector) {
     let report = collector.report();
-    let calls = report.spans().iter().filter(|span| span.attributes().count() > 0).count();
+    let calls = report
+        .spans()
+        .iter()
+        .filter(|span| span.attributes().count() > 0)
+        .count();
     // Five tools with eight texts each, and five calls outside the session.
     assert_eq!(calls, 5 * 8 + 5);
     for span in report.spans() {
-        let own = span.attributes().map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default()));
+        let own = span
+            .attributes()
+            .map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default()));
         clean("a span's content", &own.collect::<String>());
-        clean("a span's error", span.error().and_then(|error| error.message.as_deref()).unwrap_or_default());
+        clean(
+            "a span's error",
+            span.error()
+                .and_then(|error| error.message.as_deref())
+                .unwrap_or_default(),
+        );
         clean("a span", &format!("{span:?} {}", span.label()));
     }
 }
@@ -133,12 +186,19 @@ fn spans(collector: &Collector) {
 fn invented_names_share_one_metric_series() {
     let count = count();
     block_on(async {
-        let service = Service { api_key: CANARY.to_owned() };
+        let service = Service {
+            api_key: CANARY.to_owned(),
+        };
         let tools = ToolContext::builder().with(service).build().expect("sound");
-        let runtime = Runtime::builder(tools).policy(open_policy()).build().expect("sound");
+        let runtime = Runtime::builder(tools)
+            .policy(open_policy())
+            .build()
+            .expect("sound");
         let session = runtime.session("s", Mode::Text).await.expect("opens");
         for n in 0..count {
-            session.call(ToolCall::new(n.to_string(), format!("invented_{n}"), "{}")).await;
+            session
+                .call(ToolCall::new(n.to_string(), format!("invented_{n}"), "{}"))
+                .await;
         }
         for name in ["echo", "internal", "permanent", "panics", "number"] {
             session.call(ToolCall::new("c", name, "[]")).await;
@@ -147,7 +207,12 @@ fn invented_names_share_one_metric_series() {
         assert_eq!(metrics.tools.len(), 5 + 1);
         assert_eq!(metrics.tools["unknown"].calls, u64::from(count));
         let text = metrics.prometheus();
-        assert_eq!(text.lines().filter(|line| line.starts_with("tool_calls_total{")).count(), 5 + 1);
+        assert_eq!(
+            text.lines()
+                .filter(|line| line.starts_with("tool_calls_total{"))
+                .count(),
+            5 + 1
+        );
         assert!(!text.contains("invented"));
     });
 }

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use tool_adapters::Provider;
 use tool_adapters::providers::{Event, protocol};
 use tool_core::{
-    ErrorKind, FunctionTool, Intent, RawTool, RunContext, ToolCall, ToolContext, ToolError, ToolOutput, ToolResponse,
-    tool,
+    ErrorKind, FunctionTool, Intent, RawTool, RunContext, ToolCall, ToolContext, ToolError,
+    ToolOutput, ToolResponse, tool,
 };
 
 const LIMIT: usize = 50;
@@ -30,7 +30,10 @@ fn list(times: usize) -> Vec<String> {
 }
 
 async fn made(tools: &ToolContext, tool: &str, arguments: Value) -> ToolResponse {
-    session(tools.clone(), open_policy()).await.call(call("c", tool, arguments)).await
+    session(tools.clone(), open_policy())
+        .await
+        .call(call("c", tool, arguments))
+        .await
 }
 
 /// Checks that the data is whole, or valid JSON with a marker.
@@ -40,7 +43,12 @@ fn is_sound(response: &ToolResponse, whole: &str) {
     match response.meta().truncated() {
         None => assert_eq!(data, whole),
         Some(_) => {
-            assert!(value["truncated"].as_str().is_some_and(|text| text.starts_with("cut at")), "{data}");
+            assert!(
+                value["truncated"]
+                    .as_str()
+                    .is_some_and(|text| text.starts_with("cut at")),
+                "{data}"
+            );
             assert_ne!(data, whole);
         }
     }
@@ -52,13 +60,21 @@ fn is_sound(response: &ToolResponse, whole: &str) {
 #[test]
 fn result_is_cut_one_character_over_the_limit() {
     block_on(async {
-        let tools = ToolContext::builder().with(text).with(list).build().expect("sound");
+        let tools = ToolContext::builder()
+            .with(text)
+            .with(list)
+            .build()
+            .expect("sound");
         for unit in ["a", "ü", "\u{1F600}", "\u{0301}"] {
             for scalars in LIMIT - 2..=LIMIT + 2 {
                 let times = scalars - 2;
                 let response = made(&tools, "text", json!({"unit": unit, "times": times})).await;
                 is_sound(&response, &format!("\"{}\"", unit.repeat(times)));
-                assert_eq!(response.meta().truncated().is_some(), scalars > LIMIT, "{unit} {scalars}: {response}");
+                assert_eq!(
+                    response.meta().truncated().is_some(),
+                    scalars > LIMIT,
+                    "{unit} {scalars}: {response}"
+                );
             }
         }
         for times in 0..40 {
@@ -74,10 +90,14 @@ fn a_result_far_over_its_limit_is_cut_to_that_limit() {
     block_on(async {
         for unit in ["a", "ü", "\u{1F600}"] {
             for times in [LIMIT, 2 * LIMIT, 10 * LIMIT, 100 * LIMIT] {
-                let response = made(&tools(text), "text", json!({"unit": unit, "times": times})).await;
+                let response =
+                    made(&tools(text), "text", json!({"unit": unit, "times": times})).await;
                 let value = response.data::<Value>().expect("JSON");
                 let kept = value["partial"].as_str().expect("a text").chars().count();
-                assert!((LIMIT - 4..=LIMIT).contains(&kept), "{kept} characters of {unit} kept: {response}");
+                assert!(
+                    (LIMIT - 4..=LIMIT).contains(&kept),
+                    "{kept} characters of {unit} kept: {response}"
+                );
                 assert!(response.meta().truncated().is_some(), "{response}");
             }
         }
@@ -90,13 +110,20 @@ fn limit_inside_a_character_cuts_before_it() {
     block_on(async {
         for unit in ["a", "ü", "€", "\u{1F600}"] {
             for limit in 95..=105 {
-                let builder = ToolContext::builder().with(unbounded).max_output_bytes(limit);
+                let builder = ToolContext::builder()
+                    .with(unbounded)
+                    .max_output_bytes(limit);
                 let tools = builder.build().expect("sound");
                 let times = 98 / unit.len();
                 let bytes = times * unit.len() + 2;
-                let response = made(&tools, "unbounded", json!({"unit": unit, "times": times})).await;
+                let response =
+                    made(&tools, "unbounded", json!({"unit": unit, "times": times})).await;
                 is_sound(&response, &format!("\"{}\"", unit.repeat(times)));
-                assert_eq!(response.meta().truncated().is_some(), bytes > limit, "{unit} {limit}: {response}");
+                assert_eq!(
+                    response.meta().truncated().is_some(),
+                    bytes > limit,
+                    "{unit} {limit}: {response}"
+                );
             }
         }
     });
@@ -106,7 +133,12 @@ fn limit_inside_a_character_cuts_before_it() {
 #[test]
 fn result_of_100_megabytes_is_cut_to_one() {
     block_on(async {
-        let response = made(&tools(unbounded), "unbounded", json!({"unit": "ü", "times": 50_000_000})).await;
+        let response = made(
+            &tools(unbounded),
+            "unbounded",
+            json!({"unit": "ü", "times": 50_000_000}),
+        )
+        .await;
         let data = response.data_json().expect("a success");
         assert!(data.len() <= (1 << 20) + 200, "{}", data.len());
         assert!(serde_json::from_str::<Value>(data).is_ok());
@@ -132,25 +164,44 @@ async fn cut_before_deep(_: Value, _: &RunContext) -> Result<Value, ToolError> {
 }
 
 fn raw(name: &str, parameters: Value) -> RawTool {
-    RawTool { name: name.into(), description: String::new(), parameters }
+    RawTool {
+        name: name.into(),
+        description: String::new(),
+        parameters,
+    }
 }
 
 // T9
 #[test]
 fn result_nested_100_000_deep_is_answered() {
     block_on(async {
-        let declared =
-            RawTool { name: "deep".into(), description: String::new(), parameters: json!({"type": "object"}) };
-        let tools = ToolContext::builder().with(FunctionTool::raw(declared, deep)).with(text).build().expect("sound");
+        let declared = RawTool {
+            name: "deep".into(),
+            description: String::new(),
+            parameters: json!({"type": "object"}),
+        };
+        let tools = ToolContext::builder()
+            .with(FunctionTool::raw(declared, deep))
+            .with(text)
+            .build()
+            .expect("sound");
         let session = session(tools, open_policy()).await;
         let response = session.call(call(1, "deep", json!({}))).await;
-        assert!(serde_json::from_str::<Value>(&response.to_json()).is_ok(), "an envelope that can be read");
+        assert!(
+            serde_json::from_str::<Value>(&response.to_json()).is_ok(),
+            "an envelope that can be read"
+        );
         assert_eq!(
             response.error().map(|error| error.kind),
             Some(ErrorKind::Internal),
             "it nests too deep to be written"
         );
-        assert!(session.call(call(2, "text", json!({"unit": "a", "times": 1}))).await.is_ok());
+        assert!(
+            session
+                .call(call(2, "text", json!({"unit": "a", "times": 1})))
+                .await
+                .is_ok()
+        );
     });
 }
 
@@ -158,9 +209,17 @@ fn result_nested_100_000_deep_is_answered() {
 fn a_cut_result_may_be_deep_where_it_is_cut() {
     block_on(async {
         let tool = FunctionTool::raw(raw("cut", json!({"type": "object"})), cut_before_deep);
-        let session = session(ToolContext::builder().with(tool).build().expect("sound"), open_policy()).await;
+        let session = session(
+            ToolContext::builder().with(tool).build().expect("sound"),
+            open_policy(),
+        )
+        .await;
         let response = session.call(call(1, "cut", json!({}))).await;
-        assert!(response.is_ok() && response.to_json().contains("cut at"), "{:.200}", response.to_json());
+        assert!(
+            response.is_ok() && response.to_json().contains("cut at"),
+            "{:.200}",
+            response.to_json()
+        );
     });
 }
 
@@ -168,22 +227,40 @@ fn a_cut_result_may_be_deep_where_it_is_cut() {
 fn a_deep_result_does_not_reach_the_output_schema() {
     block_on(async {
         let nested = json!({"$ref": "#/$defs/n", "$defs": {"n": {"type": "array", "items": {"$ref": "#/$defs/n"}}}});
-        let tool = FunctionTool::raw(raw("deep", json!({"type": "object"})), deep).output_schema(nested);
-        let session = session(ToolContext::builder().with(tool).build().expect("sound"), open_policy()).await;
+        let tool =
+            FunctionTool::raw(raw("deep", json!({"type": "object"})), deep).output_schema(nested);
+        let session = session(
+            ToolContext::builder().with(tool).build().expect("sound"),
+            open_policy(),
+        )
+        .await;
         let response = session.call(call(1, "deep", json!({}))).await;
-        assert_eq!(response.error().map(|error| error.kind), Some(ErrorKind::Internal));
+        assert_eq!(
+            response.error().map(|error| error.kind),
+            Some(ErrorKind::Internal)
+        );
     });
 }
 
 #[test]
 fn deep_arguments_as_a_value_are_refused() {
     block_on(async {
-        let session = session(ToolContext::builder().with(text).build().expect("sound"), open_policy()).await;
+        let session = session(
+            ToolContext::builder().with(text).build().expect("sound"),
+            open_policy(),
+        )
+        .await;
         let borrowed = deep_value();
-        for call in [ToolCall::new("a", "text", deep_value()), ToolCall::new("b", "text", &borrowed)] {
+        for call in [
+            ToolCall::new("a", "text", deep_value()),
+            ToolCall::new("b", "text", &borrowed),
+        ] {
             let response = session.call(call).await;
             let error = response.error().expect("refused");
-            assert!(error.kind == ErrorKind::Validation && error.message.contains("128"), "{error:?}");
+            assert!(
+                error.kind == ErrorKind::Validation && error.message.contains("128"),
+                "{error:?}"
+            );
         }
         std::mem::forget(borrowed);
     });
@@ -200,8 +277,13 @@ fn deep_members_of_meta_and_deep_payloads_are_refused() {
 #[test]
 fn deep_schemas_are_reported_by_the_builder() {
     let deep_parameters = FunctionTool::raw(raw("a", deep_value()), deep);
-    let deep_output = FunctionTool::raw(raw("b", json!({"type": "object"})), deep).output_schema(deep_value());
-    let errors = ToolContext::builder().with(deep_parameters).with(deep_output).build().expect_err("two problems");
+    let deep_output =
+        FunctionTool::raw(raw("b", json!({"type": "object"})), deep).output_schema(deep_value());
+    let errors = ToolContext::builder()
+        .with(deep_parameters)
+        .with(deep_output)
+        .build()
+        .expect_err("two problems");
     let text = errors.to_string();
     assert_eq!(text.matches("nests deeper than 128").count(), 2, "{text}");
 }

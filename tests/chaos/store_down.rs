@@ -37,8 +37,15 @@ impl Counted {
 
 async fn over(store: &Arc<LaterStore>, policy: Policy) -> (Counted, Session) {
     let counted = Counted::default();
-    let builder = Runtime::builder(crate::support::tools(counted.clone())).policy(policy).store(Arc::clone(store));
-    let session = builder.build().expect("sound").session("s", Mode::Text).await.expect("opens");
+    let builder = Runtime::builder(crate::support::tools(counted.clone()))
+        .policy(policy)
+        .store(Arc::clone(store));
+    let session = builder
+        .build()
+        .expect("sound")
+        .session("s", Mode::Text)
+        .await
+        .expect("opens");
     (counted, session)
 }
 
@@ -46,7 +53,10 @@ async fn over(store: &Arc<LaterStore>, policy: Policy) -> (Counted, Session) {
 async fn is_refused(session: &Session, tool: &str) {
     let response = session.call(call("c", tool, json!({}))).await;
     let error = response.error().expect("refused");
-    assert_eq!((error.kind, error.retryable, error.partial_side_effects), (ErrorKind::Transient, true, false));
+    assert_eq!(
+        (error.kind, error.retryable, error.partial_side_effects),
+        (ErrorKind::Transient, true, false)
+    );
     assert!(!error.message.contains("secret"), "{response}");
 }
 
@@ -67,7 +77,10 @@ fn failing_store_lets_nothing_run() {
             assert_eq!((error.kind, error.retryable), (ErrorKind::Transient, true));
         }
         assert_eq!(counted.0.load(Ordering::SeqCst), 0);
-        assert!(!session.next_turn().await.ended, "the turn goes on with the counters that it has");
+        assert!(
+            !session.next_turn().await.ended,
+            "the turn goes on with the counters that it has"
+        );
         session.end().await;
     });
 }
@@ -81,7 +94,10 @@ fn reads_run_without_a_store_if_the_policy_allows() {
         store.breaks("down");
         is_refused(&session, "act").await;
         is_refused(&session, "pay").await;
-        assert_eq!(session.call(call("c", "read", json!({}))).await.data_json(), Some("2"));
+        assert_eq!(
+            session.call(call("c", "read", json!({}))).await.data_json(),
+            Some("2")
+        );
         assert_eq!(counted.0.load(Ordering::SeqCst), 1);
     });
 }
@@ -91,13 +107,17 @@ fn reads_run_without_a_store_if_the_policy_allows() {
 fn hanging_store_lets_nothing_run_and_calls_are_answered() {
     block_on(async {
         let store = Arc::<LaterStore>::default();
-        let policy =
-            open_policy().store_deadline(Duration::from_millis(500)).category_budget(Category::Action, Some(1));
+        let policy = open_policy()
+            .store_deadline(Duration::from_millis(500))
+            .category_budget(Category::Action, Some(1));
         let (counted, session) = over(&store, policy).await;
         store.hangs(true);
         is_refused(&session, "act").await;
         assert_eq!(counted.0.load(Ordering::SeqCst), 0);
         store.hangs(false);
-        assert!(session.call(call("c", "act", json!({}))).await.is_ok(), "nothing was charged meanwhile");
+        assert!(
+            session.call(call("c", "act", json!({}))).await.is_ok(),
+            "nothing was charged meanwhile"
+        );
     });
 }

@@ -7,27 +7,40 @@ use std::process::Command;
 use std::sync::Once;
 use std::task::{Context, Poll};
 use tool_core::tool::IntoTool;
-use tool_core::{ErrorKind, Mode, Policy, RegistryErrors, Runtime, Session, ToolCall, ToolContext, ToolResponse};
+use tool_core::{
+    ErrorKind, Mode, Policy, RegistryErrors, Runtime, Session, ToolCall, ToolContext, ToolResponse,
+};
 
 /// Runs a future to completion on one thread.
 pub fn block_on<F: Future>(future: F) -> F::Output {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
     runtime.block_on(future)
 }
 
 /// Runs a future to completion on four threads.
 pub fn on_threads<F: Future>(future: F) -> F::Output {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(4)
+        .enable_all()
+        .build();
     runtime.expect("a runtime").block_on(future)
 }
 
 pub fn tools<M>(tool: impl IntoTool<M>) -> ToolContext {
-    ToolContext::builder().with(tool).build().expect("a sound tool")
+    ToolContext::builder()
+        .with(tool)
+        .build()
+        .expect("a sound tool")
 }
 
 /// A policy that refuses repeated calls only.
 pub fn open_policy() -> Policy {
-    Policy::text().category_budget(tool_core::Category::Retrieval, None).max_empty_results(None)
+    Policy::text()
+        .category_budget(tool_core::Category::Retrieval, None)
+        .max_empty_results(None)
 }
 
 pub fn runtime(tools: ToolContext, policy: Policy) -> Result<Runtime, RegistryErrors> {
@@ -46,7 +59,10 @@ pub fn call(id: impl ToString, name: &str, arguments: Value) -> ToolCall {
 
 /// Returns the kind of the error of a call that must fail.
 pub fn kind(response: &ToolResponse) -> ErrorKind {
-    response.error().unwrap_or_else(|| panic!("succeeded: {response}")).kind
+    response
+        .error()
+        .unwrap_or_else(|| panic!("succeeded: {response}"))
+        .kind
 }
 
 /// A future that is pending twice. A call that waits for the first time is polled once more at once.
@@ -79,7 +95,9 @@ pub fn quiet() {
     ONCE.call_once(|| {
         let usual = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            let provoked = info.payload_as_str().is_some_and(|text| text.starts_with("provoked"));
+            let provoked = info
+                .payload_as_str()
+                .is_some_and(|text| text.starts_with("provoked"));
             if !provoked {
                 usual(info);
             }
@@ -98,10 +116,16 @@ pub(crate) fn run_alone(test: &str, settings: &[(&str, &str)]) {
     println!("{said}");
     // A name that no test has would pass as well.
     let passed = output.status.success() && said.contains("1 passed");
-    assert!(passed, "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        passed,
+        "{said}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 /// Returns the number of rounds of a memory test: 100,000, or `CHAOS_COUNT`.
 pub(crate) fn count() -> u32 {
-    std::env::var("CHAOS_COUNT").map_or(100_000, |count| count.parse().expect("CHAOS_COUNT is a number"))
+    std::env::var("CHAOS_COUNT").map_or(100_000, |count| {
+        count.parse().expect("CHAOS_COUNT is a number")
+    })
 }

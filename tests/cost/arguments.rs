@@ -72,7 +72,11 @@ fn nested(
 ) -> Shape {
     Shape::new(format!("arguments: {what}"), move |parts| {
         let (tools, depth) = (tools(), depth(parts));
-        let value = format!("{{\"value\":{}{inner}{}}}", open.repeat(depth), close.repeat(depth));
+        let value = format!(
+            "{{\"value\":{}{inner}{}}}",
+            open.repeat(depth),
+            close.repeat(depth)
+        );
         call(tools, value)
     })
 }
@@ -80,30 +84,80 @@ fn nested(
 /// Calls the only tool of a context.
 fn call(tools: ToolContext, arguments: String) -> Box<dyn FnOnce()> {
     Box::new(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-        let name = tools.definitions().next().expect("a tool").name().to_owned();
-        drop(black_box(runtime.block_on(tools.call(&name, &*arguments, &RunContext::detached()))));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .expect("a runtime");
+        let name = tools
+            .definitions()
+            .next()
+            .expect("a tool")
+            .name()
+            .to_owned();
+        drop(black_box(runtime.block_on(tools.call(
+            &name,
+            &*arguments,
+            &RunContext::detached(),
+        ))));
     })
 }
 
 pub(crate) fn shapes() -> Vec<Shape> {
-    let untagged_tools = || ToolContext::builder().with(untagged).build().expect("sound tools");
-    let condition_tools = || ToolContext::builder().with(condition).build().expect("sound tools");
-    let tree_tools = || ToolContext::builder().with(tree).build().expect("sound tools");
+    let untagged_tools = || {
+        ToolContext::builder()
+            .with(untagged)
+            .build()
+            .expect("sound tools")
+    };
+    let condition_tools = || {
+        ToolContext::builder()
+            .with(condition)
+            .build()
+            .expect("sound tools")
+    };
+    let tree_tools = || {
+        ToolContext::builder()
+            .with(tree)
+            .build()
+            .expect("sound tools")
+    };
     // Twice the parts are at most 128 levels deep.
     let half = |parts| parts / 2;
     let quarter = |parts| parts / 4;
     vec![
         Shape::new("arguments: a flattened map", |parts| {
-            let tools = ToolContext::builder().with(labels).build().expect("sound tools");
-            call(tools, format!("{{{}}}", repeat(parts * 16, r#""label_~":~"#, ",")))
+            let tools = ToolContext::builder()
+                .with(labels)
+                .build()
+                .expect("sound tools");
+            call(
+                tools,
+                format!("{{{}}}", repeat(parts * 16, r#""label_~":~"#, ",")),
+            )
         }),
         Shape::new("arguments: wrong items of an untagged list", move |parts| {
-            call(untagged_tools(), format!("{{\"value\":[{}]}}", repeat(parts * 4, "\"x\"", ",")))
+            call(
+                untagged_tools(),
+                format!("{{\"value\":[{}]}}", repeat(parts * 4, "\"x\"", ",")),
+            )
         }),
-        nested("arrays for an untagged type", untagged_tools, half, ["[", "", "]"]),
-        nested("lists of conditions", condition_tools, quarter, ["{\"All\":[", "", "]}"]),
-        nested("a wrong condition inside others", condition_tools, half, ["{\"Not\":", "\"5\"", "}"]),
+        nested(
+            "arrays for an untagged type",
+            untagged_tools,
+            half,
+            ["[", "", "]"],
+        ),
+        nested(
+            "lists of conditions",
+            condition_tools,
+            quarter,
+            ["{\"All\":[", "", "]}"],
+        ),
+        nested(
+            "a wrong condition inside others",
+            condition_tools,
+            half,
+            ["{\"Not\":", "\"5\"", "}"],
+        ),
         nested(
             "trees with texts for numbers",
             tree_tools,
@@ -113,14 +167,22 @@ pub(crate) fn shapes() -> Vec<Shape> {
         // Twice the depth of eight has more choices than steps.
         nested(
             "choices within choices",
-            || ToolContext::builder().with(raw(OPERATION).validate(true)).build().expect("sound tools"),
+            || {
+                ToolContext::builder()
+                    .with(raw(OPERATION).validate(true))
+                    .build()
+                    .expect("sound tools")
+            },
             |parts| parts / 12,
             [r#"{"op":"+","r":"1","l":"#, "\"x\"", "}"],
         ),
         Shape::new("approvals: tokens, as many as they are long", |parts| {
             let token = "0".repeat(parts * 100);
             Box::new(move || {
-                let executor = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+                let executor = tokio::runtime::Builder::new_current_thread()
+                    .enable_time()
+                    .build()
+                    .expect("a runtime");
                 let _inside = executor.enter();
                 let tools = ToolContext::builder().build().expect("no tools");
                 let runtime = Runtime::builder(tools).build().expect("a runtime");

@@ -28,14 +28,27 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    pub(crate) fn new(name: impl Into<String>, prepare: impl Fn(usize) -> Box<dyn FnOnce()> + 'static) -> Self {
-        Self { name: name.into(), prepare: Box::new(prepare) }
+    pub(crate) fn new(
+        name: impl Into<String>,
+        prepare: impl Fn(usize) -> Box<dyn FnOnce()> + 'static,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            prepare: Box::new(prepare),
+        }
     }
 }
 
 fn shapes() -> Vec<Shape> {
-    let only = std::env::args().nth(1).filter(|name| !name.starts_with('-')).unwrap_or_default();
-    let all = arguments::shapes().into_iter().chain(texts::shapes()).chain(streams::shapes()).chain(schemas::shapes());
+    let only = std::env::args()
+        .nth(1)
+        .filter(|name| !name.starts_with('-'))
+        .unwrap_or_default();
+    let all = arguments::shapes()
+        .into_iter()
+        .chain(texts::shapes())
+        .chain(streams::shapes())
+        .chain(schemas::shapes());
     all.filter(|shape| shape.name.contains(&only)).collect()
 }
 
@@ -62,18 +75,34 @@ fn run_all() {
 fn report(counts: &[f64]) -> ExitCode {
     let shapes = shapes();
     if counts.len() != shapes.len() * 2 {
-        eprintln!("NO INSTRUCTION COUNTS: {} of {} works were counted", counts.len(), shapes.len() * 2);
+        eprintln!(
+            "NO INSTRUCTION COUNTS: {} of {} works were counted",
+            counts.len(),
+            shapes.len() * 2
+        );
         return ExitCode::FAILURE;
     }
     let mut missed = memory::check();
     for (shape, counts) in shapes.iter().zip(counts.chunks_exact(2)) {
         let &[once, twice] = counts else { continue };
         let growth = twice / once;
-        let most = if shape.name.starts_with("schemas") { MOST_OF_SCHEMAS } else { MOST };
+        let most = if shape.name.starts_with("schemas") {
+            MOST_OF_SCHEMAS
+        } else {
+            MOST
+        };
         let verdict = if growth > most { "MISSED" } else { "ok" };
         missed += usize::from(growth > most);
-        println!("{:60} {:8.0}k {growth:5.2} {verdict}", shape.name, once / 10.0);
+        println!(
+            "{:60} {:8.0}k {growth:5.2} {verdict}",
+            shape.name,
+            once / 10.0
+        );
     }
     println!("{missed} missed of {} shapes", shapes.len());
-    if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if missed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }

@@ -12,22 +12,57 @@ const MOST: i64 = 64 << 20;
 pub(crate) fn check() -> usize {
     let size = 14 << 20;
     let many = |begin: &str, part: &str, end: &str| {
-        format!("data: {begin}{}{end}\n\n", part.repeat(size / part.len()).trim_end_matches(','))
+        format!(
+            "data: {begin}{}{end}\n\n",
+            part.repeat(size / part.len()).trim_end_matches(',')
+        )
     };
     let cases = [
-        (Anthropic, "unknown arrays", many(r#"{"type":"unknown","a":["#, "[],", "]}")),
-        (OpenAiResponses, "unknown objects", many(r#"{"type":"unknown","a":["#, "{\"\":0},", "]}")),
-        (OpenAiResponses, "unknown numbers", many(r#"{"type":"unknown","a":["#, "0,", "]}")),
-        (Anthropic, "an unknown text", many(r#"{"type":"unknown","a":""#, "[{,", "\"}")),
+        (
+            Anthropic,
+            "unknown arrays",
+            many(r#"{"type":"unknown","a":["#, "[],", "]}"),
+        ),
+        (
+            OpenAiResponses,
+            "unknown objects",
+            many(r#"{"type":"unknown","a":["#, "{\"\":0},", "]}"),
+        ),
+        (
+            OpenAiResponses,
+            "unknown numbers",
+            many(r#"{"type":"unknown","a":["#, "0,", "]}"),
+        ),
+        (
+            Anthropic,
+            "an unknown text",
+            many(r#"{"type":"unknown","a":""#, "[{,", "\"}"),
+        ),
         (OpenAiChat, "choices", many(r#"{"choices":["#, "{},", "]}")),
-        (OpenAiChat, "calls", many(r#"{"choices":[{"delta":{"tool_calls":["#, "{},", "]}}]}")),
+        (
+            OpenAiChat,
+            "calls",
+            many(r#"{"choices":[{"delta":{"tool_calls":["#, "{},", "]}}]}"),
+        ),
         (
             OpenAiResponses,
             "items",
-            many(r#"{"type":"response.output_item.done","item":{"id":"a","content":["#, "[],", "]}}"),
+            many(
+                r#"{"type":"response.output_item.done","item":{"id":"a","content":["#,
+                "[],",
+                "]}}",
+            ),
         ),
-        (Anthropic, "content", many(r#"{"type":"message","content":["#, "{},", "]}")),
-        (Gemini, "parts", many(r#"{"candidates":[{"content":{"parts":["#, "{},", "]}}]}")),
+        (
+            Anthropic,
+            "content",
+            many(r#"{"type":"message","content":["#, "{},", "]}"),
+        ),
+        (
+            Gemini,
+            "parts",
+            many(r#"{"candidates":[{"content":{"parts":["#, "{},", "]}}]}"),
+        ),
     ];
     let mut missed = 0;
     for (provider, what, event) in cases {
@@ -39,7 +74,11 @@ pub(crate) fn check() -> usize {
         let bound = MOST + 2 * i64::try_from(event.len()).unwrap_or(i64::MAX);
         let verdict = if taken > bound { "MISSED" } else { "ok" };
         missed += usize::from(taken > bound);
-        println!("{:60} {:8} MiB       {verdict}", format!("memory: {provider}, {what}"), taken >> 20);
+        println!(
+            "{:60} {:8} MiB       {verdict}",
+            format!("memory: {provider}, {what}"),
+            taken >> 20
+        );
     }
     missed
 }

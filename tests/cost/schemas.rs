@@ -14,12 +14,23 @@ async fn handle(_arguments: Value, _ctx: &RunContext) -> Result<Value, ToolError
 }
 
 pub(crate) fn raw(schema: &str) -> FunctionTool {
-    let parameters = serde_json::from_str(schema).unwrap_or_else(|error| panic!("{error}: {schema}"));
-    FunctionTool::raw(RawTool { name: "raw".into(), description: "A raw tool".into(), parameters }, handle)
+    let parameters =
+        serde_json::from_str(schema).unwrap_or_else(|error| panic!("{error}: {schema}"));
+    FunctionTool::raw(
+        RawTool {
+            name: "raw".into(),
+            description: "A raw tool".into(),
+            parameters,
+        },
+        handle,
+    )
 }
 
 fn context(schema: &str) -> ToolContext {
-    ToolContext::builder().with(raw(schema)).build().expect("sound tools")
+    ToolContext::builder()
+        .with(raw(schema))
+        .build()
+        .expect("sound tools")
 }
 
 /// Schemas with `@` for the many parts, each with its part.
@@ -44,7 +55,11 @@ const SCHEMAS: [(&str, &str, &str); 20] = [
         r#"{"type":"object","properties":{"a":{"anyOf":[@]}}}"#,
         r#"{"type":"object","properties":{"k":{"type":"string"}}}"#,
     ),
-    ("constants", r#"{"type":"object","properties":{"a":{"anyOf":[@]}}}"#, r#"{"const":~}"#),
+    (
+        "constants",
+        r#"{"type":"object","properties":{"a":{"anyOf":[@]}}}"#,
+        r#"{"const":~}"#,
+    ),
     (
         "described branches",
         r#"{"type":"object","properties":{"a":{"description":"A long description of the many branches","anyOf":[@]}}}"#,
@@ -55,16 +70,36 @@ const SCHEMAS: [(&str, &str, &str); 20] = [
         r#"{"type":"object","properties":{"a":{"type":"object","properties":{"q":{},"r":{}},"minProperties":1,"anyOf":[@]}}}"#,
         r#"{"required":["p~"]}"#,
     ),
-    ("values", r#"{"type":"object","properties":{"a":{"allOf":[{"enum":[@]},{"enum":[@]}]}}}"#, "~"),
-    ("properties", r#"{"type":"object","properties":{@},"additionalProperties":false}"#, r#""p~":{"type":"string"}"#),
-    ("parts", r#"{"type":"object","allOf":[@]}"#, r#"{"properties":{"p~":{"type":"string"}},"required":["p~"]}"#),
-    ("empty parts", r#"{"type":"object","properties":{"a":{"type":"string","allOf":[@]}}}"#, "{}"),
+    (
+        "values",
+        r#"{"type":"object","properties":{"a":{"allOf":[{"enum":[@]},{"enum":[@]}]}}}"#,
+        "~",
+    ),
+    (
+        "properties",
+        r#"{"type":"object","properties":{@},"additionalProperties":false}"#,
+        r#""p~":{"type":"string"}"#,
+    ),
+    (
+        "parts",
+        r#"{"type":"object","allOf":[@]}"#,
+        r#"{"properties":{"p~":{"type":"string"}},"required":["p~"]}"#,
+    ),
+    (
+        "empty parts",
+        r#"{"type":"object","properties":{"a":{"type":"string","allOf":[@]}}}"#,
+        "{}",
+    ),
     (
         "patterns",
         r#"{"type":"object","properties":{"a":{"type":"string","allOf":[@]}}}"#,
         r#"{"pattern":"^a~","minLength":~}"#,
     ),
-    ("unions", r#"{"type":"object","allOf":[@]}"#, r#"{"anyOf":[{"required":["p~"]},{"required":["q~"]}]}"#),
+    (
+        "unions",
+        r#"{"type":"object","allOf":[@]}"#,
+        r#"{"anyOf":[{"required":["p~"]},{"required":["q~"]}]}"#,
+    ),
     (
         "items",
         r#"{"type":"object","properties":{"a":{"type":"array","prefixItems":[@],"items":false}}}"#,
@@ -104,25 +139,39 @@ const SCHEMAS: [(&str, &str, &str); 20] = [
 
 /// Replaces `@` by many parts. `%` is `#` in the schema.
 fn schema(template: &str, part: &str, parts: usize) -> String {
-    template.replace('@', &repeat(parts, part, ",")).replace('%', "#")
+    template
+        .replace('@', &repeat(parts, part, ","))
+        .replace('%', "#")
 }
 
 pub(crate) fn shapes() -> Vec<Shape> {
-    let forms = [(Provider::Gemini, false), (Provider::OpenAiChat, false), (Provider::OpenAiChat, true)];
+    let forms = [
+        (Provider::Gemini, false),
+        (Provider::OpenAiChat, false),
+        (Provider::OpenAiChat, true),
+    ];
     let mut shapes = Vec::new();
     for (what, template, part) in SCHEMAS {
         for (provider, strict) in forms {
             let how = if strict { ", strict" } else { "" };
-            shapes.push(Shape::new(format!("schemas: {provider}{how}, {what}"), move |parts| {
-                let tools = context(&schema(template, part, parts));
-                let options = DeclareOptions { strict, ..DeclareOptions::default() };
-                Box::new(move || drop(black_box(declare_with(provider, &tools, options))))
-            }));
+            shapes.push(Shape::new(
+                format!("schemas: {provider}{how}, {what}"),
+                move |parts| {
+                    let tools = context(&schema(template, part, parts));
+                    let options = DeclareOptions {
+                        strict,
+                        ..DeclareOptions::default()
+                    };
+                    Box::new(move || drop(black_box(declare_with(provider, &tools, options))))
+                },
+            ));
         }
     }
-    for (what, branches, values) in
-        [("branches", true, false), ("values", false, true), ("branches and values", true, true)]
-    {
+    for (what, branches, values) in [
+        ("branches", true, false),
+        ("values", false, true),
+        ("branches and values", true, true),
+    ] {
         shapes.push(Shape::new(format!("arguments: strict nulls, {what}"), move |parts| {
             // Both grow together: a value for each branch would be quadratic, so the product grows with the parts.
             let (most, items) = match (branches, values) {

@@ -8,14 +8,22 @@ use tool_adapters::{Provider, protocol};
 /// The stream of server-sent events with a beginning and many parts.
 fn stream(begin: &str, parts: usize, part: &str) -> Vec<u8> {
     let events = [begin.to_owned(), repeat(parts, part, "\n")];
-    let lines = events.iter().flat_map(|events| events.lines()).filter(|line| !line.is_empty());
-    lines.flat_map(|line| ["data: ", line, "\n\n"]).collect::<String>().into_bytes()
+    let lines = events
+        .iter()
+        .flat_map(|events| events.lines())
+        .filter(|line| !line.is_empty());
+    lines
+        .flat_map(|line| ["data: ", line, "\n\n"])
+        .collect::<String>()
+        .into_bytes()
 }
 
 #[allow(clippy::too_many_lines)] // It is a table.
 pub(crate) fn shapes() -> Vec<Shape> {
-    let chat = |call: &str| format!(r#"{{"choices":[{{"index":0,"delta":{{"tool_calls":[{call}]}}}}]}}"#);
-    let chat_begin = chat(r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{\"a\":\""}}"#);
+    let chat =
+        |call: &str| format!(r#"{{"choices":[{{"index":0,"delta":{{"tool_calls":[{call}]}}}}]}}"#);
+    let chat_begin =
+        chat(r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{\"a\":\""}}"#);
     let cases = [
         (
             Provider::Anthropic,
@@ -205,17 +213,24 @@ pub(crate) fn shapes() -> Vec<Shape> {
         ("carriage returns", "", "\r", "\n"),
     ] {
         for bytes in [usize::MAX, 1] {
-            let how = if bytes == 1 { "byte by byte" } else { "at once" };
-            all.push(Shape::new(format!("framing: {what}, {how}"), move |parts| {
-                let text = format!("{begin}{}{end}", repeat(parts * 8, part, ""));
-                Box::new(move || {
-                    let mut protocol = protocol(Provider::OpenAiChat);
-                    for piece in text.as_bytes().chunks(bytes) {
-                        black_box(protocol.push(piece));
-                    }
-                    black_box(protocol.finish());
-                })
-            }));
+            let how = if bytes == 1 {
+                "byte by byte"
+            } else {
+                "at once"
+            };
+            all.push(Shape::new(
+                format!("framing: {what}, {how}"),
+                move |parts| {
+                    let text = format!("{begin}{}{end}", repeat(parts * 8, part, ""));
+                    Box::new(move || {
+                        let mut protocol = protocol(Provider::OpenAiChat);
+                        for piece in text.as_bytes().chunks(bytes) {
+                            black_box(protocol.push(piece));
+                        }
+                        black_box(protocol.finish());
+                    })
+                },
+            ));
         }
     }
     all

@@ -6,7 +6,10 @@ use tool_core::trace::Redaction;
 
 /// Repeats a text, with the number in place of `~`.
 pub(crate) fn repeat(parts: usize, text: &str, between: &str) -> String {
-    (0..parts).map(|part| text.replace('~', &part.to_string())).collect::<Vec<_>>().join(between)
+    (0..parts)
+        .map(|part| text.replace('~', &part.to_string()))
+        .collect::<Vec<_>>()
+        .join(between)
 }
 
 pub(crate) fn shapes() -> Vec<Shape> {
@@ -19,12 +22,19 @@ pub(crate) fn shapes() -> Vec<Shape> {
         ("texts with JSON", r#""t~":"{\"password\":\"x\"}""#, ","),
         ("open brackets in texts", r#""t~":"[[[[[[[[""#, ","),
         ("bidirectional marks", "\"t~\":\"\u{202e}\u{202e}\"", ","),
-        ("pairs of surrogates", r#""t~":"\ud83d\ude00\ud83d\ude00""#, ","),
+        (
+            "pairs of surrogates",
+            r#""t~":"\ud83d\ude00\ud83d\ude00""#,
+            ",",
+        ),
     ] {
-        shapes.push(Shape::new(format!("redaction: JSON, {what}"), move |parts| {
-            let json = format!("{{{}}}", repeat(parts, part, between));
-            Box::new(move || drop(black_box(Redaction::new().key("diagnosis").json(&json))))
-        }));
+        shapes.push(Shape::new(
+            format!("redaction: JSON, {what}"),
+            move |parts| {
+                let json = format!("{{{}}}", repeat(parts, part, between));
+                Box::new(move || drop(black_box(Redaction::new().key("diagnosis").json(&json))))
+            },
+        ));
     }
     for (what, part) in [
         ("assignments", "password=secret~, "),
@@ -59,10 +69,13 @@ pub(crate) fn shapes() -> Vec<Shape> {
         ("escaped braces", "\\\"{\\\""),
         ("values", "{\"value\":1,"),
     ] {
-        shapes.push(Shape::new(format!("redaction: text, {what}"), move |parts| {
-            let text = repeat(parts, part, "");
-            Box::new(move || drop(black_box(Redaction::new().key("diagnosis").text(&text))))
-        }));
+        shapes.push(Shape::new(
+            format!("redaction: text, {what}"),
+            move |parts| {
+                let text = repeat(parts, part, "");
+                Box::new(move || drop(black_box(Redaction::new().key("diagnosis").text(&text))))
+            },
+        ));
     }
     shapes
 }

@@ -10,14 +10,26 @@ const OURS: [&str; 3] = ["tool-core-macros", "tool-core", "tool-adapters"];
 /// Returns the workspace crates that a crate depends on, without development dependencies.
 fn ours(of: &str) -> Vec<String> {
     let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .args([
+            "metadata",
+            "--format-version",
+            "1",
+            "--no-deps",
+            "--offline",
+        ])
         .current_dir(super::root())
         .output()
         .expect("cargo runs");
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("metadata");
     let packages = metadata["packages"].as_array().expect("packages");
-    let package = packages.iter().find(|package| package["name"] == of).expect("the package");
-    let dependencies = package["dependencies"].as_array().expect("dependencies").iter();
+    let package = packages
+        .iter()
+        .find(|package| package["name"] == of)
+        .expect("the package");
+    let dependencies = package["dependencies"]
+        .as_array()
+        .expect("dependencies")
+        .iter();
     dependencies
         .filter(|dependency| dependency["kind"].is_null())
         .filter_map(|dependency| dependency["name"].as_str())
@@ -35,12 +47,28 @@ fn each_crate_depends_only_on_the_one_below() {
 
 /// Returns the number of crates that `tool-core` brings into a program.
 fn crates(features: &[&str]) -> usize {
-    let tree =
-        ["tree", "--package", "tool-core", "--edges", "normal,build", "--prefix", "none", "--no-dedupe", "--offline"];
-    let output =
-        Command::new(env!("CARGO")).args(tree).args(features).current_dir(super::root()).output().expect("cargo runs");
+    let tree = [
+        "tree",
+        "--package",
+        "tool-core",
+        "--edges",
+        "normal,build",
+        "--prefix",
+        "none",
+        "--no-dedupe",
+        "--offline",
+    ];
+    let output = Command::new(env!("CARGO"))
+        .args(tree)
+        .args(features)
+        .current_dir(super::root())
+        .output()
+        .expect("cargo runs");
     let text = String::from_utf8(output.stdout).expect("text");
-    let crates = text.lines().filter(|line| !line.is_empty()).collect::<HashSet<_>>();
+    let crates = text
+        .lines()
+        .filter(|line| !line.is_empty())
+        .collect::<HashSet<_>>();
     // `tool-core` itself is not counted.
     crates.len().saturating_sub(1)
 }
@@ -76,10 +104,12 @@ fn outside_tests(folder: &Path) -> String {
 
 /// Returns the lines before the tests of a file.
 fn before_tests(text: &str) -> &str {
-    let tests = text.match_indices("#[cfg(test)]\nmod ").find(|(at, start)| {
-        let name = text[at + start.len()..].lines().next().unwrap_or_default();
-        name.ends_with("tests {")
-    });
+    let tests = text
+        .match_indices("#[cfg(test)]\nmod ")
+        .find(|(at, start)| {
+            let name = text[at + start.len()..].lines().next().unwrap_or_default();
+            name.ends_with("tests {")
+        });
     tests.map_or(text, |(at, _)| &text[..at])
 }
 
@@ -88,10 +118,24 @@ fn before_tests(text: &str) -> &str {
 fn providers_do_no_io() {
     let text = outside_tests(&super::root().join("tool-adapters/src/providers"));
     // Comments may mention it, and examples in the docs use it.
-    let text = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+    let text = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .collect::<Vec<_>>()
+        .join("\n");
     assert!(!text.is_empty());
-    for io in ["tokio", "reqwest", "tungstenite", "rmcp", "std::net", "std::fs"] {
-        assert!(!text.contains(&format!("use {io}")) && !text.contains(&format!("{io}::")), "{io}");
+    for io in [
+        "tokio",
+        "reqwest",
+        "tungstenite",
+        "rmcp",
+        "std::net",
+        "std::fs",
+    ] {
+        assert!(
+            !text.contains(&format!("use {io}")) && !text.contains(&format!("{io}::")),
+            "{io}"
+        );
     }
 }
 
@@ -100,10 +144,23 @@ fn providers_do_no_io() {
 fn no_provider_is_named_outside_of_providers() {
     let adapters = super::root().join("tool-adapters/src");
     // `interop` converts types of other crates, which are named after providers.
-    for folder in ["agent.rs", "cli", "oauth2", "stores", "telemetry", "transport"] {
+    for folder in [
+        "agent.rs",
+        "cli",
+        "oauth2",
+        "stores",
+        "telemetry",
+        "transport",
+    ] {
         let text = outside_tests(&adapters.join(folder));
-        let code = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>();
-        for named in code.iter().flat_map(|line| line.split("Provider::").skip(1)) {
+        let code = text
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"))
+            .collect::<Vec<_>>();
+        for named in code
+            .iter()
+            .flat_map(|line| line.split("Provider::").skip(1))
+        {
             let is_variant = named.starts_with(char::is_uppercase) && !named.starts_with("ALL");
             assert!(!is_variant, "{folder}: Provider::{named}");
         }
@@ -112,7 +169,8 @@ fn no_provider_is_named_outside_of_providers() {
 
 #[test]
 fn pinned_toolchain_is_the_rust_version() {
-    let pinned = fs::read_to_string(super::root().join("rust-toolchain.toml")).expect("the toolchain");
+    let pinned =
+        fs::read_to_string(super::root().join("rust-toolchain.toml")).expect("the toolchain");
     let version = concat!("channel = \"", env!("CARGO_PKG_RUST_VERSION"), ".");
     assert!(pinned.contains(version), "{version} is not in {pinned}");
 }

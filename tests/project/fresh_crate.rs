@@ -39,8 +39,14 @@ fn create(edition: &str, name: &str, dependency: &str, sources: &[(&str, &str)])
 
 /// Two libraries with a tool of one name, and a program that links both.
 const TWO: [(&str, &str); 2] = [
-    ("fresh-one", "/// One.\n#[tool_core::tool]\npub fn same_name() -> u8 { 1 }\n"),
-    ("fresh-two", "\n/// Two.\n#[tool_core::tool]\npub fn same_name() -> u8 { 2 }\n"),
+    (
+        "fresh-one",
+        "/// One.\n#[tool_core::tool]\npub fn same_name() -> u8 { 1 }\n",
+    ),
+    (
+        "fresh-two",
+        "\n/// Two.\n#[tool_core::tool]\npub fn same_name() -> u8 { 2 }\n",
+    ),
 ];
 
 // L8, L13
@@ -63,8 +69,14 @@ fn collision_of_two_crates_gives_both_places() {
                 fn main() { println!(\"{}\", tool_core::ToolContext::discover().expect_err(\"a collision\")); }\n";
     let text = printed(&run("fresh-collision", dependency, main));
     assert_eq!(text.lines().count(), 1, "{text}");
-    assert!(text.starts_with("duplicate function name: same_name"), "{text}");
-    assert!(text.contains("fresh-one/src/lib.rs:3") && text.contains("fresh-two/src/lib.rs:4"), "{text}");
+    assert!(
+        text.starts_with("duplicate function name: same_name"),
+        "{text}"
+    );
+    assert!(
+        text.contains("fresh-one/src/lib.rs:3") && text.contains("fresh-two/src/lib.rs:4"),
+        "{text}"
+    );
 }
 
 fn cargo(command: &[&str], folder: &Path) -> Output {
@@ -87,43 +99,81 @@ fn printed(output: &Output) -> String {
 /// Returns each program of a page that is followed by its output. A program that needs other crates or features is a doc
 /// test only.
 fn programs(page: &str) -> Vec<(String, &str)> {
-    let blocks = page.split("\n```").skip(1).step_by(2).filter_map(|block| block.split_once('\n'));
+    let blocks = page
+        .split("\n```")
+        .skip(1)
+        .step_by(2)
+        .filter_map(|block| block.split_once('\n'));
     let blocks = blocks.collect::<Vec<_>>();
-    let with_output = blocks.windows(2).filter(|pair| pair[0].0.starts_with("rust") && pair[1].0 == "text");
+    let with_output = blocks
+        .windows(2)
+        .filter(|pair| pair[0].0.starts_with("rust") && pair[1].0 == "text");
     // Lines that a page hides begin with `# `.
-    let whole =
-        |text: &str| text.lines().map(|line| line.strip_prefix("# ").unwrap_or(line)).collect::<Vec<_>>().join("\n");
+    let whole = |text: &str| {
+        text.lines()
+            .map(|line| line.strip_prefix("# ").unwrap_or(line))
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
     let found = with_output.map(|pair| (whole(pair[0].1), pair[1].1));
-    found.filter(|(program, _)| program.contains("\nasync fn main()") && needs_no_more(program)).collect()
+    found
+        .filter(|(program, _)| program.contains("\nasync fn main()") && needs_no_more(program))
+        .collect()
 }
 
 /// Returns true for a program that needs the standard library, `tool-core` with its default features, `serde_json` and tokio.
 fn needs_no_more(program: &str) -> bool {
-    let is_there = |path: &str| ["std::", "tool_core::", "serde_json::"].iter().any(|root| path.starts_with(root));
+    let is_there = |path: &str| {
+        ["std::", "tool_core::", "serde_json::"]
+            .iter()
+            .any(|root| path.starts_with(root))
+    };
     let uses = program.lines().filter_map(|line| line.strip_prefix("use "));
     uses.clone().all(is_there)
-        && !["testing::", "agents::", "tool_adapters::"].iter().any(|path| program.contains(path))
+        && !["testing::", "agents::", "tool_adapters::"]
+            .iter()
+            .any(|path| program.contains(path))
 }
 
 #[test]
 fn programs_of_the_pages_print_what_the_pages_show() {
     let book = fs::read_dir(super::root().join("docs/book")).expect("the book");
-    let mut pages = book.map(|entry| entry.expect("an entry").path()).collect::<Vec<_>>();
+    let mut pages = book
+        .map(|entry| entry.expect("an entry").path())
+        .collect::<Vec<_>>();
     pages.retain(|page| page.extension().is_some_and(|extension| extension == "md"));
     pages.push(super::root().join("README.md"));
-    let texts = pages.iter().map(|page| fs::read_to_string(page).expect("a page")).collect::<Vec<_>>();
+    let texts = pages
+        .iter()
+        .map(|page| fs::read_to_string(page).expect("a page"))
+        .collect::<Vec<_>>();
     let (mut sources, mut promised) = (Vec::new(), Vec::new());
     for (page, text) in pages.iter().zip(&texts) {
         for (number, (program, output)) in programs(text).into_iter().enumerate() {
-            let page = page.file_stem().expect("a name").to_string_lossy().to_lowercase();
+            let page = page
+                .file_stem()
+                .expect("a name")
+                .to_string_lossy()
+                .to_lowercase();
             let name = format!("page-{page}-{number}");
             sources.push((format!("src/bin/{name}.rs"), program));
             promised.push((name, output));
         }
     }
-    assert!(promised.iter().any(|(name, _)| name == "page-readme-0") && promised.len() > 6, "{promised:?}");
-    let sources = sources.iter().map(|(file, text)| (file.as_str(), text.as_str())).collect::<Vec<_>>();
-    let folder = create("2024", "fresh-pages", "serde_json = \"1\"\ntool-core = {", &sources);
+    assert!(
+        promised.iter().any(|(name, _)| name == "page-readme-0") && promised.len() > 6,
+        "{promised:?}"
+    );
+    let sources = sources
+        .iter()
+        .map(|(file, text)| (file.as_str(), text.as_str()))
+        .collect::<Vec<_>>();
+    let folder = create(
+        "2024",
+        "fresh-pages",
+        "serde_json = \"1\"\ntool-core = {",
+        &sources,
+    );
     printed(&cargo(&["build", "--bins"], &folder));
     let different = promised.iter().filter_map(|(name, output)| {
         let program = super::root().join("target/debug").join(name);
@@ -167,7 +217,11 @@ async fn main() {
 // D9
 #[test]
 fn a_renamed_dependency_works() {
-    let text = printed(&run("fresh-renamed", "far = { package = \"tool-core\",", RENAMED));
+    let text = printed(&run(
+        "fresh-renamed",
+        "far = { package = \"tool-core\",",
+        RENAMED,
+    ));
     assert_eq!(text, "Some(\"\\\"1 tea\\\"\")\nSome(\"2\")\n");
 }
 
@@ -219,8 +273,16 @@ async fn main() {
 
 #[test]
 fn edition_2021_may_use_its_names_and_never_return() {
-    let text = printed(&run_in_edition("2021", "fresh-2021", "tool-core = {", EDITION_2021));
-    assert_eq!(text, "Some(\"7\")\nSome(\"5\")\nSome(Internal)\nSome(Internal)\n");
+    let text = printed(&run_in_edition(
+        "2021",
+        "fresh-2021",
+        "tool-core = {",
+        EDITION_2021,
+    ));
+    assert_eq!(
+        text,
+        "Some(\"7\")\nSome(\"5\")\nSome(Internal)\nSome(Internal)\n"
+    );
 }
 
 const MASKED: &str = r#"
@@ -244,7 +306,10 @@ fn masked_error_is_printed_where_no_subscriber_logs_it() {
     let output = run("fresh-masked", "tool-core = {", MASKED);
     let printed_errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(printed(&output).contains("An internal error occurred"));
-    assert_eq!(printed_errors, "tool `fail` failed: invalid digit found in string\n");
+    assert_eq!(
+        printed_errors,
+        "tool `fail` failed: invalid digit found in string\n"
+    );
 }
 
 const OWN_TYPE: &str = r##"
@@ -289,7 +354,11 @@ fn derive_without_the_crate_option_says_which_is_missing() {
     let output = run("fresh-plain-derive", "tool-core = {", &plain);
     let errors = String::from_utf8_lossy(&output.stderr);
     let message = "can't find crate for `serde`";
-    assert!(errors.contains(message) && !output.status.success(), "{errors}");
-    let docs = fs::read_to_string(super::root().join("tool-core/src/docs/tool.md")).expect("the docs of the macro");
+    assert!(
+        errors.contains(message) && !output.status.success(),
+        "{errors}"
+    );
+    let docs = fs::read_to_string(super::root().join("tool-core/src/docs/tool.md"))
+        .expect("the docs of the macro");
     assert!(docs.contains(message), "{docs}");
 }

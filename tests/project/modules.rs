@@ -56,7 +56,12 @@ fn modules(krate: &str) -> BTreeMap<String, String> {
     let mut found = Vec::new();
     sources(&src, &mut found);
     let module = |path: &PathBuf| {
-        let name = path.strip_prefix(&src).expect("inside").with_extension("").to_string_lossy().replace('/', "::");
+        let name = path
+            .strip_prefix(&src)
+            .expect("inside")
+            .with_extension("")
+            .to_string_lossy()
+            .replace('/', "::");
         let name = name.strip_suffix("::mod").unwrap_or(&name).to_owned();
         let in_tests = name.split("::").any(|part| part == "tests");
         (!in_tests).then(|| (name, code(&fs::read_to_string(path).expect("text"))))
@@ -66,9 +71,12 @@ fn modules(krate: &str) -> BTreeMap<String, String> {
 
 /// Returns the lines before the tests of a file, without comments.
 fn code(text: &str) -> String {
-    let lines =
-        text.lines().take_while(|line| !line.starts_with("#[cfg(test)]\nmod tests {") && *line != "mod tests {");
-    lines.filter(|line| !line.trim_start().starts_with("//")).fold(String::new(), |all, line| all + line + "\n")
+    let lines = text.lines().take_while(|line| {
+        !line.starts_with("#[cfg(test)]\nmod tests {") && *line != "mod tests {"
+    });
+    lines
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .fold(String::new(), |all, line| all + line + "\n")
 }
 
 /// Returns all module paths after `crate::`, with nested imports expanded.
@@ -103,8 +111,15 @@ fn paths(before: &str, rest: &str) -> Vec<String> {
         }
         return all;
     }
-    let name = rest.split(|letter: char| !(letter.is_alphanumeric() || letter == '_')).next().unwrap_or_default();
-    let path = if before.is_empty() { name.to_owned() } else { format!("{before}::{name}") };
+    let name = rest
+        .split(|letter: char| !(letter.is_alphanumeric() || letter == '_'))
+        .next()
+        .unwrap_or_default();
+    let path = if before.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{before}::{name}")
+    };
     match rest[name.len()..].strip_prefix("::") {
         Some(more) if !name.is_empty() => paths(&path, more),
         _ => vec![path],
@@ -146,8 +161,16 @@ fn adapter_modules_import_from_lower_layers_only() {
 #[test]
 fn every_top_level_module_is_a_layer() {
     for (krate, layers) in [("tool-core", CORE), ("tool-adapters", ADAPTERS)] {
-        let found = modules(krate).into_keys().map(|module| top(&module).to_owned()).collect::<BTreeSet<_>>();
-        let known = layers.iter().copied().chain(["lib", "bin", "__private"]).map(str::to_owned).collect();
+        let found = modules(krate)
+            .into_keys()
+            .map(|module| top(&module).to_owned())
+            .collect::<BTreeSet<_>>();
+        let known = layers
+            .iter()
+            .copied()
+            .chain(["lib", "bin", "__private"])
+            .map(str::to_owned)
+            .collect();
         let unknown = found.difference(&known).collect::<Vec<_>>();
         assert!(unknown.is_empty(), "{krate}: {unknown:?}");
     }
@@ -170,7 +193,10 @@ fn cycles(krate: &str) -> Vec<Vec<String>> {
         .iter()
         .map(|(module, code)| {
             let imports = imports(code);
-            let targets = imports.iter().filter_map(|path| file(path)).filter(|target| target != module);
+            let targets = imports
+                .iter()
+                .filter_map(|path| file(path))
+                .filter(|target| target != module);
             (module.clone(), targets.collect::<BTreeSet<_>>())
         })
         .collect::<BTreeMap<_, _>>();
@@ -185,10 +211,17 @@ fn cycles(krate: &str) -> Vec<Vec<String>> {
         }
         seen
     };
-    let reached = modules.keys().map(|module| (module.clone(), reach(module))).collect::<BTreeMap<_, _>>();
+    let reached = modules
+        .keys()
+        .map(|module| (module.clone(), reach(module)))
+        .collect::<BTreeMap<_, _>>();
     let mut groups = BTreeSet::new();
     for (module, targets) in &reached {
-        let group = targets.iter().filter(|other| reached[*other].contains(module)).cloned().collect::<Vec<_>>();
+        let group = targets
+            .iter()
+            .filter(|other| reached[*other].contains(module))
+            .cloned()
+            .collect::<Vec<_>>();
         if group.len() > 1 {
             groups.insert(group);
         }
@@ -199,7 +232,12 @@ fn cycles(krate: &str) -> Vec<Vec<String>> {
 // P1
 #[test]
 fn at_most_three_groups_of_files_import_each_other() {
-    let found = [cycles("tool-core"), cycles("tool-adapters"), cycles("tool-macros")].concat();
+    let found = [
+        cycles("tool-core"),
+        cycles("tool-adapters"),
+        cycles("tool-macros"),
+    ]
+    .concat();
     assert!(found.len() <= 3, "{} groups: {found:#?}", found.len());
 }
 
@@ -207,13 +245,24 @@ fn at_most_three_groups_of_files_import_each_other() {
 #[test]
 fn every_module_begins_with_documentation() {
     let mut found = Vec::new();
-    for folder in ["tool-macros/src", "tool-core/src", "tool-adapters/src", "examples", "tests"] {
+    for folder in [
+        "tool-macros/src",
+        "tool-core/src",
+        "tool-adapters/src",
+        "examples",
+        "tests",
+    ] {
         sources(&super::root().join(folder), &mut found);
     }
     let silent = |path: &PathBuf| !fs::read_to_string(path).expect("text").starts_with("//!");
     // The cases of the ui tests are user code, and the snapshots are expansions.
-    let example =
-        |path: &PathBuf| path.components().any(|part| part.as_os_str() == "ui" || part.as_os_str() == "snapshots");
-    let silent = found.into_iter().filter(|path| !example(path) && silent(path)).collect::<Vec<_>>();
+    let example = |path: &PathBuf| {
+        path.components()
+            .any(|part| part.as_os_str() == "ui" || part.as_os_str() == "snapshots")
+    };
+    let silent = found
+        .into_iter()
+        .filter(|path| !example(path) && silent(path))
+        .collect::<Vec<_>>();
     assert_eq!(silent, Vec::<PathBuf>::new());
 }

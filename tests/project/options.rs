@@ -12,13 +12,24 @@ struct Attribute {
 fn attributes() -> Vec<Attribute> {
     let grammar = super::root().join("tool-macros/src/attr/grammar.rs");
     let text = fs::read_to_string(grammar).expect("the grammar");
-    let quoted = |text: &str| text.split('"').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+    let quoted = |text: &str| {
+        text.split('"')
+            .skip(1)
+            .step_by(2)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
     let read = |rest: &str| {
         let (shown, rest) = rest.split_once("known: &[")?;
-        Some(Attribute { shown: quoted(shown).pop()?, options: quoted(rest.split_once(']')?.0) })
+        Some(Attribute {
+            shown: quoted(shown).pop()?,
+            options: quoted(rest.split_once(']')?.0),
+        })
     };
     let found = text.split("AttributeGrammar {").filter_map(read);
-    found.filter(|attribute| attribute.shown.starts_with("#[")).collect()
+    found
+        .filter(|attribute| attribute.shown.starts_with("#["))
+        .collect()
 }
 
 /// Returns the section about an attribute. Its heading names the attribute, or what derives it.
@@ -28,7 +39,9 @@ fn section<'a>(page: &'a str, shown: &str) -> &'a str {
         "#[setting]" => "\n## `#[tool_type]`\n".to_owned(),
         _ => format!("\n## `{shown}`\n"),
     };
-    let (_, rest) = page.split_once(&heading).unwrap_or_else(|| panic!("no section about `{shown}`"));
+    let (_, rest) = page
+        .split_once(&heading)
+        .unwrap_or_else(|| panic!("no section about `{shown}`"));
     rest.split("\n## ").next().unwrap_or_default()
 }
 
@@ -41,8 +54,12 @@ fn option_tables_name_every_option_of_the_macros() {
         let section = section(&page, &shown);
         for option in options {
             let in_a_table = section.contains(&format!("| `{option}` |"));
-            let named = in_a_table || section.contains(&format!("{}({option})]", shown.trim_end_matches(']')));
-            assert!(named, "`{option}` of `{shown}` is missing in docs/book/options.md");
+            let named = in_a_table
+                || section.contains(&format!("{}({option})]", shown.trim_end_matches(']')));
+            assert!(
+                named,
+                "`{option}` of `{shown}` is missing in docs/book/options.md"
+            );
         }
     }
 }
@@ -55,10 +72,20 @@ fn docs_of_the_macros_name_every_option() {
         ("#[prompt]", "prompt.md"),
         ("#[resource]", "resource.md"),
     ] {
-        let page = fs::read_to_string(super::root().join("tool-core/src/docs").join(file)).expect("the docs");
-        let attribute = attributes().into_iter().find(|attribute| attribute.shown == shown).expect("there");
-        let named = |option: &str| page.contains(&format!("`{option}")) || page.contains(&format!("| `{option}"));
-        let missing = attribute.options.iter().filter(|option| !named(option)).collect::<Vec<_>>();
+        let page = fs::read_to_string(super::root().join("tool-core/src/docs").join(file))
+            .expect("the docs");
+        let attribute = attributes()
+            .into_iter()
+            .find(|attribute| attribute.shown == shown)
+            .expect("there");
+        let named = |option: &str| {
+            page.contains(&format!("`{option}")) || page.contains(&format!("| `{option}"))
+        };
+        let missing = attribute
+            .options
+            .iter()
+            .filter(|option| !named(option))
+            .collect::<Vec<_>>();
         assert_eq!(missing, Vec::<&String>::new(), "{file}");
     }
 }

@@ -19,7 +19,9 @@ fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
 fn is_id(word: &str) -> bool {
     let (letter, number) = match word.strip_prefix("R-") {
         Some(rest) => rest.split_at_checked(1),
-        None => word.split_at_checked(1).filter(|(letter, _)| "DLVACSTP".contains(*letter)),
+        None => word
+            .split_at_checked(1)
+            .filter(|(letter, _)| "DLVACSTP".contains(*letter)),
     }
     .unwrap_or_default();
     letter.chars().all(|letter| letter.is_ascii_uppercase())
@@ -37,18 +39,31 @@ fn cited(line: &str) -> impl Iterator<Item = &str> {
 #[test]
 fn every_cited_rule_is_in_the_rules() {
     let rules = fs::read_to_string(super::root().join("docs/rules.md")).expect("the rules");
-    let listed = rules.lines().filter_map(|line| line.strip_prefix("- ")?.split(' ').next()).filter(|id| is_id(id));
+    let listed = rules
+        .lines()
+        .filter_map(|line| line.strip_prefix("- ")?.split(' ').next())
+        .filter(|id| is_id(id));
     let listed = listed.collect::<BTreeSet<_>>();
     assert!(listed.len() > 100, "the list was not read: {listed:?}");
     let mut files = Vec::new();
-    for folder in ["tool-core", "tool-adapters", "tool-macros", "examples", "tests"] {
+    for folder in [
+        "tool-core",
+        "tool-adapters",
+        "tool-macros",
+        "examples",
+        "tests",
+    ] {
         rust_files(&super::root().join(folder), &mut files);
     }
     let mut citations = 0;
     let mut unknown = Vec::new();
     for path in files {
         let text = fs::read_to_string(&path).expect("text");
-        for (line, id) in text.lines().enumerate().flat_map(|(at, line)| cited(line).map(move |id| (at + 1, id))) {
+        for (line, id) in text
+            .lines()
+            .enumerate()
+            .flat_map(|(at, line)| cited(line).map(move |id| (at + 1, id)))
+        {
             citations += 1;
             if !listed.contains(id) {
                 unknown.push(format!("{}:{line}: {id}", path.display()));
@@ -56,12 +71,23 @@ fn every_cited_rule_is_in_the_rules() {
         }
     }
     assert!(citations > 500, "only {citations} citations were found");
-    assert!(unknown.is_empty(), "not in docs/rules.md:\n{}", unknown.join("\n"));
+    assert!(
+        unknown.is_empty(),
+        "not in docs/rules.md:\n{}",
+        unknown.join("\n")
+    );
 }
 
 #[test]
 fn ids_are_recognised() {
     assert!(["L8", "R-B2", "S12", "P1"].into_iter().all(is_id));
-    assert!(["R", "L", "R-2", "RFC", "L123", "Q1", "L8a", ""].into_iter().all(|word| !is_id(word)));
-    assert_eq!(cited("    // L8, R-B2: each of them").collect::<Vec<_>>(), ["L8", "R-B2"]);
+    assert!(
+        ["R", "L", "R-2", "RFC", "L123", "Q1", "L8a", ""]
+            .into_iter()
+            .all(|word| !is_id(word))
+    );
+    assert_eq!(
+        cited("    // L8, R-B2: each of them").collect::<Vec<_>>(),
+        ["L8", "R-B2"]
+    );
 }

@@ -4,7 +4,11 @@ use std::fs;
 
 /// Returns the parts in backquotes of the form `folder/file.rs::name`.
 fn named(text: &str) -> impl Iterator<Item = (&str, &str)> {
-    text.split('`').skip(1).step_by(2).filter(|code| code.contains(".rs::")).filter_map(|code| code.split_once("::"))
+    text.split('`')
+        .skip(1)
+        .step_by(2)
+        .filter(|code| code.contains(".rs::"))
+        .filter_map(|code| code.split_once("::"))
 }
 
 #[test]
@@ -17,6 +21,14 @@ fn every_test_of_the_table_of_attacks_exists() {
         let text = fs::read_to_string(root.join(path)).unwrap_or_default();
         !text.contains(&format!("fn {name}(")) && !text.contains(&format!("fn {name}<"))
     };
-    let missing = all.into_iter().filter(is_missing).map(|(path, name)| format!("{path}::{name}")).collect::<Vec<_>>();
-    assert!(missing.is_empty(), "docs/security.md names tests that do not exist:\n{}", missing.join("\n"));
+    let missing = all
+        .into_iter()
+        .filter(is_missing)
+        .map(|(path, name)| format!("{path}::{name}"))
+        .collect::<Vec<_>>();
+    assert!(
+        missing.is_empty(),
+        "docs/security.md names tests that do not exist:\n{}",
+        missing.join("\n")
+    );
 }

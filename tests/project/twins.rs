@@ -20,6 +20,15 @@ twin!(right);
 // L8, L13
 #[test]
 fn two_functions_of_one_macro_line_are_two_tools() {
-    let errors = ToolContext::builder().with(left::twin).with(right::twin).build().expect_err("a collision");
-    assert!(errors.to_string().starts_with("duplicate function name: twin"), "{errors}");
+    let errors = ToolContext::builder()
+        .with(left::twin)
+        .with(right::twin)
+        .build()
+        .expect_err("a collision");
+    assert!(
+        errors
+            .to_string()
+            .starts_with("duplicate function name: twin"),
+        "{errors}"
+    );
 }

@@ -21,7 +21,11 @@ pub(crate) fn arguments(sent: &Json) -> Option<Value> {
 
 /// Coerces the value. A value that the schema accepts is unchanged.
 pub(crate) fn coerced(value: &Value, schema: &Value) -> Value {
-    if accepts(schema, schema, value) { value.clone() } else { fix(value, &[schema], schema, 0) }
+    if accepts(schema, schema, value) {
+        value.clone()
+    } else {
+        fix(value, &[schema], schema, 0)
+    }
 }
 
 /// Coerces a value that must satisfy all of the schemas.
@@ -34,18 +38,33 @@ fn fix(value: &Value, schemas: &[&Value], root: &Value, depth: usize) -> Value {
     match &mut value {
         Value::Array(items) => {
             for (at, item) in items.iter_mut().enumerate() {
-                *item = fix(item, &each(&parts, |part| of_item(part, at)), root, depth + 1);
+                *item = fix(
+                    item,
+                    &each(&parts, |part| of_item(part, at)),
+                    root,
+                    depth + 1,
+                );
             }
         }
         Value::Object(map) => {
-            map.retain(|name, member| !(member.is_null() && stands_for_absence(name, &parts, root)));
+            map.retain(|name, member| {
+                !(member.is_null() && stands_for_absence(name, &parts, root))
+            });
             for (name, member) in map {
-                *member = fix(member, &each(&parts, |part| of_member(part, name)), root, depth + 1);
+                *member = fix(
+                    member,
+                    &each(&parts, |part| of_member(part, name)),
+                    root,
+                    depth + 1,
+                );
             }
         }
         _ => {}
     }
-    for branches in parts.iter().flat_map(|part| ["anyOf", "oneOf"].map(|keyword| part.get(keyword))) {
+    for branches in parts
+        .iter()
+        .flat_map(|part| ["anyOf", "oneOf"].map(|keyword| part.get(keyword)))
+    {
         value = chosen(value, branches.and_then(Value::as_array), root, depth);
     }
     value
@@ -53,13 +72,17 @@ fn fix(value: &Value, schemas: &[&Value], root: &Value, depth: usize) -> Value {
 
 /// Coerces the value to the only one of several shapes that it can take.
 fn chosen(value: Value, branches: Option<&Vec<Value>>, root: &Value, depth: usize) -> Value {
-    let Some(branches) = branches else { return value };
+    let Some(branches) = branches else {
+        return value;
+    };
     if branches.iter().any(|branch| accepts(branch, root, &value)) {
         return value;
     }
     let fixed = |branch: &Value| fix(&value, &[branch], root, depth + 1);
     let fitting = branches.iter().map(|branch| (branch, fixed(branch)));
-    let mut fitting = fitting.filter(|(branch, better)| accepts(branch, root, better)).map(|(_, better)| better);
+    let mut fitting = fitting
+        .filter(|(branch, better)| accepts(branch, root, better))
+        .map(|(_, better)| better);
     match (fitting.next(), fitting.next()) {
         (Some(only), None) => only,
         _ => value,
@@ -71,14 +94,24 @@ fn parts<'a>(schemas: &[&'a Value], root: &'a Value) -> Vec<&'a Map<String, Valu
     let mut all: Vec<&'a Map<String, Value>> = Vec::new();
     let mut left: Vec<&'a Value> = schemas.iter().rev().copied().collect();
     while let Some(schema) = left.pop() {
-        let Some(map) = schema.as_object() else { continue };
+        let Some(map) = schema.as_object() else {
+            continue;
+        };
         if all.iter().any(|there| std::ptr::eq(*there, map)) {
             continue;
         }
         all.push(map);
-        let target =
-            map.get("$ref").and_then(Value::as_str).and_then(|name| root.pointer(name.trim_start_matches('#')));
-        left.extend(map.get("allOf").and_then(Value::as_array).into_iter().flatten().rev());
+        let target = map
+            .get("$ref")
+            .and_then(Value::as_str)
+            .and_then(|name| root.pointer(name.trim_start_matches('#')));
+        left.extend(
+            map.get("allOf")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+                .rev(),
+        );
         left.extend(target);
     }
     all
@@ -92,20 +125,32 @@ fn each<'a>(
 }
 
 fn of_item(part: &Map<String, Value>, at: usize) -> Option<&Value> {
-    part.get("prefixItems").and_then(|first| first.get(at)).or_else(|| part.get("items"))
+    part.get("prefixItems")
+        .and_then(|first| first.get(at))
+        .or_else(|| part.get("items"))
 }
 
 fn of_member<'a>(part: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     let declared = part.get("properties").and_then(|all| all.get(name));
     let by_pattern = || part.get("patternProperties")?.as_object()?.values().next();
-    declared.or_else(by_pattern).or_else(|| part.get("additionalProperties"))
+    declared
+        .or_else(by_pattern)
+        .or_else(|| part.get("additionalProperties"))
 }
 
 fn stands_for_absence(name: &str, parts: &[&Map<String, Value>], root: &Value) -> bool {
-    let required =
-        parts.iter().filter_map(|part| part.get("required")?.as_array()).flatten().any(|there| there == name);
-    let declared = parts.iter().filter_map(|part| part.get("properties")?.get(name));
-    !required && declared.into_iter().any(|schema| !accepts(schema, root, &Value::Null))
+    let required = parts
+        .iter()
+        .filter_map(|part| part.get("required")?.as_array())
+        .flatten()
+        .any(|there| there == name);
+    let declared = parts
+        .iter()
+        .filter_map(|part| part.get("properties")?.get(name));
+    !required
+        && declared
+            .into_iter()
+            .any(|schema| !accepts(schema, root, &Value::Null))
 }
 
 /// Returns the value that a text spells.
@@ -133,15 +178,29 @@ fn text(value: &Value, parts: &[&Map<String, Value>]) -> Option<Value> {
 /// Returns the number that a text spells. Digits alone are exact or refused, and any other spelling is a float.
 fn number(text: &str, fraction: bool, integer: bool) -> Option<Value> {
     let value = Json::raw(text).value()?;
-    if value.as_f64()? == 0.0 && text.split(['e', 'E']).next()?.bytes().any(|byte| (b'1'..=b'9').contains(&byte)) {
+    if value.as_f64()? == 0.0
+        && text
+            .split(['e', 'E'])
+            .next()?
+            .bytes()
+            .any(|byte| (b'1'..=b'9').contains(&byte))
+    {
         return None; // too small for a float
     }
     match whole(text) {
         Some(digits) => {
             let exact = Json::raw(&digits).value()?;
-            let held = exact.is_i64() || exact.is_u64() || format!("{:.0}", exact.as_f64()?) == digits;
-            let digits_alone = text.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit());
-            if held && integer { Some(exact) } else { (fraction && !digits_alone).then_some(value) }
+            let held =
+                exact.is_i64() || exact.is_u64() || format!("{:.0}", exact.as_f64()?) == digits;
+            let digits_alone = text
+                .trim_start_matches('-')
+                .bytes()
+                .all(|byte| byte.is_ascii_digit());
+            if held && integer {
+                Some(exact)
+            } else {
+                (fraction && !digits_alone).then_some(value)
+            }
         }
         None => fraction.then_some(value),
     }
@@ -149,7 +208,9 @@ fn number(text: &str, fraction: bool, integer: bool) -> Option<Value> {
 
 /// Returns the digits of a whole number.
 pub(crate) fn whole(text: &str) -> Option<String> {
-    let (sign, text) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
+    let (sign, text) = text
+        .strip_prefix('-')
+        .map_or(("", text), |rest| ("-", rest));
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let (before, after) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let mut digits = format!("{before}{after}");
@@ -183,6 +244,9 @@ fn may_be(part: &Map<String, Value>, kind: &str) -> bool {
         Value::Array(_) => kind == "array",
         Value::Object(_) => kind == "object",
     };
-    let by_enum = part.get("enum").and_then(Value::as_array).is_none_or(|values| values.iter().any(of));
+    let by_enum = part
+        .get("enum")
+        .and_then(Value::as_array)
+        .is_none_or(|values| values.iter().any(of));
     by_type && by_enum && part.get("const").is_none_or(of)
 }

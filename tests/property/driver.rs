@@ -21,19 +21,29 @@ pub(crate) fn tools() -> &'static Tools {
     static TOOLS: OnceLock<Tools> = OnceLock::new();
     TOOLS.get_or_init(|| Tools {
         coercing: types::tools().build().expect("the tools are sound"),
-        strict: types::tools().coercions(Coercions::NONE).build().expect("the tools are sound"),
+        strict: types::tools()
+            .coercions(Coercions::NONE)
+            .build()
+            .expect("the tools are sound"),
         cases: types::cases(),
     })
 }
 
 /// Returns the published schema of the tool.
 pub(crate) fn schema(name: &str) -> &'static Value {
-    let definition = tools().coercing.definitions().find(|definition| definition.name() == name);
+    let definition = tools()
+        .coercing
+        .definitions()
+        .find(|definition| definition.name() == name);
     definition.expect("the tool is there").parameters()
 }
 
 /// Calls the tool. A panic of the runtime is a failure of the test.
-pub(crate) fn call<'a>(tools: &ToolContext, name: &str, arguments: impl Into<Arguments<'a>>) -> ToolResponse {
+pub(crate) fn call<'a>(
+    tools: &ToolContext,
+    name: &str,
+    arguments: impl Into<Arguments<'a>>,
+) -> ToolResponse {
     thread_local! {
         static RUNTIME: LazyCell<tokio::runtime::Runtime> = LazyCell::new(|| {
             tokio::runtime::Builder::new_current_thread().build().expect("a runtime")
@@ -41,7 +51,9 @@ pub(crate) fn call<'a>(tools: &ToolContext, name: &str, arguments: impl Into<Arg
     }
     let arguments = arguments.into();
     let ctx = RunContext::detached();
-    let called = AssertUnwindSafe(|| RUNTIME.with(|runtime| runtime.block_on(tools.call(name, arguments, &ctx))));
+    let called = AssertUnwindSafe(|| {
+        RUNTIME.with(|runtime| runtime.block_on(tools.call(name, arguments, &ctx)))
+    });
     catch_unwind(called).expect("a call never panics")
 }
 
@@ -56,6 +68,9 @@ pub(crate) fn accepted(response: &ToolResponse) -> Result<bool, String> {
             }
             Ok(false)
         }
-        Some(error) => Err(format!("neither taken nor refused: {:?} {}", error.kind, error.message)),
+        Some(error) => Err(format!(
+            "neither taken nor refused: {:?} {}",
+            error.kind, error.message
+        )),
     }
 }

@@ -12,7 +12,13 @@ use serde_json::Value;
 pub(crate) fn rounds(sent: &Json) -> bool {
     match sent {
         Json::Raw(text) => {
-            let Some(float) = sent.value().filter(Value::is_f64).and_then(|value| value.as_f64()) else { return false };
+            let Some(float) = sent
+                .value()
+                .filter(Value::is_f64)
+                .and_then(|value| value.as_f64())
+            else {
+                return false;
+            };
             match whole(text) {
                 Some(digits) => float != 0.0 && format!("{float:.0}") != digits,
                 None => float.fract() == 0.0,
@@ -64,21 +70,30 @@ pub(crate) fn may_refuse(tool: &str, value: &Value) -> bool {
         // after the nanoseconds are carried. The schema of schemars says neither.
         "duration" | "option_duration" => {
             let most = value.pointer("/value/secs").and_then(Value::as_f64);
-            keys(value).any(|key| key != "secs" && key != "nanos") || most.is_some_and(|most| most >= 1.8e19)
+            keys(value).any(|key| key != "secs" && key != "nanos")
+                || most.is_some_and(|most| most >= 1.8e19)
         }
         // schemars does not publish the aliases of nested fields. To the schema they are unknown members; to
         // serde they are the same field again.
         "aliased" | "flattened_aliased" => value.get("value").is_some_and(given_twice),
         "alias_beside_a_map" => value.pointer("/value/titled").is_some_and(given_twice),
-        "aliased_list" => value.get("value").and_then(Value::as_array).into_iter().flatten().any(given_twice),
+        "aliased_list" => value
+            .get("value")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .any(given_twice),
         // Serde takes the second for the first again.
-        "flattened_alias_of_another" => value.get("page").is_some() && value.get("offset").is_some(),
+        "flattened_alias_of_another" => {
+            value.get("page").is_some() && value.get("offset").is_some()
+        }
         // They read texts, which the published schema refuses.
         "converted_fields" | "converted_parameter" => true,
         // The float that stands for such an integer is another number.
-        "one_of_large_float" | "range_from_large_float" => {
-            value.get("value").and_then(Value::as_u64).is_some_and(|whole| whole > 1 << 53)
-        }
+        "one_of_large_float" | "range_from_large_float" => value
+            .get("value")
+            .and_then(Value::as_u64)
+            .is_some_and(|whole| whole > 1 << 53),
         _ => false,
     }
 }
@@ -86,16 +101,27 @@ pub(crate) fn may_refuse(tool: &str, value: &Value) -> bool {
 /// The crate reads some characters below `0` as digits of a date or a time.
 fn reads_marks_as_digits(text: &str) -> bool {
     let is_mark = |byte: u8| (b' '..b'0').contains(&byte);
-    let marks =
-        |part: &str, sound: &[usize]| part.bytes().enumerate().any(|(at, b)| is_mark(b) && !sound.contains(&at));
+    let marks = |part: &str, sound: &[usize]| {
+        part.bytes()
+            .enumerate()
+            .any(|(at, b)| is_mark(b) && !sound.contains(&at))
+    };
     let (date, time) = text.split_once(['T', 't']).unwrap_or((text, text));
-    let offset = time.get(8..).and_then(|rest| rest.split_once(['+', '-'])).map_or("", |(_, offset)| offset);
+    let offset = time
+        .get(8..)
+        .and_then(|rest| rest.split_once(['+', '-']))
+        .map_or("", |(_, offset)| offset);
     marks(date, &[4, 7]) || time.bytes().take(8).any(is_mark) || marks(offset, &[])
 }
 
 /// A field with two of its names.
 fn given_twice(value: &Value) -> bool {
-    let has = |names: &[&str]| names.iter().filter(|name| value.get(name).is_some()).count();
+    let has = |names: &[&str]| {
+        names
+            .iter()
+            .filter(|name| value.get(name).is_some())
+            .count()
+    };
     has(&["name", "nick", "handle"]) > 1 || has(&["place", "where"]) > 1 || has(&["n"]) > 0
 }
 
@@ -104,12 +130,19 @@ fn text_in<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
 }
 
 fn keys(value: &Value) -> impl Iterator<Item = &str> {
-    value.get("value").and_then(Value::as_object).into_iter().flatten().map(|(key, _)| key.as_str())
+    value
+        .get("value")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .map(|(key, _)| key.as_str())
 }
 
 fn negative_zero(value: &Value) -> bool {
     match value {
-        Value::Number(number) => number.as_f64().is_some_and(|float| float == 0.0 && float.is_sign_negative()),
+        Value::Number(number) => number
+            .as_f64()
+            .is_some_and(|float| float == 0.0 && float.is_sign_negative()),
         Value::Array(items) => items.iter().any(negative_zero),
         Value::Object(map) => map.values().any(negative_zero),
         _ => false,

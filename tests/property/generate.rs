@@ -20,7 +20,9 @@ impl Maker<'_> {
     }
 
     fn make(&self, schema: &Value, depth: usize) -> Json {
-        let Some(map) = schema.as_object() else { return self.anything(depth) };
+        let Some(map) = schema.as_object() else {
+            return self.anything(depth);
+        };
         if depth > 3 * DEPTH {
             return Json::raw("null");
         }
@@ -44,11 +46,21 @@ impl Maker<'_> {
     }
 
     /// Replaces one keyword of the schema by its meaning.
-    fn merged(&self, map: &Map<String, Value>, keyword: &str, inner: &Value, depth: usize) -> Value {
+    fn merged(
+        &self,
+        map: &Map<String, Value>,
+        keyword: &str,
+        inner: &Value,
+        depth: usize,
+    ) -> Value {
         let mut all = map.clone();
         all.remove(keyword);
         let parts: Vec<&Value> = match inner {
-            Value::String(name) => self.root.pointer(name.trim_start_matches('#')).into_iter().collect(),
+            Value::String(name) => self
+                .root
+                .pointer(name.trim_start_matches('#'))
+                .into_iter()
+                .collect(),
             Value::Array(list) if keyword == "allOf" => list.iter().collect(),
             // The last alternatives are `null` and those that are not recursive.
             Value::Array(list) if depth > DEPTH => list.iter().take(1).collect(),
@@ -59,7 +71,9 @@ impl Maker<'_> {
             for (key, value) in part {
                 match (all.get_mut(key), value) {
                     (Some(Value::Object(there)), Value::Object(more)) => there.extend(more.clone()),
-                    (Some(Value::Array(there)), Value::Array(more)) if key != "enum" => there.extend(more.clone()),
+                    (Some(Value::Array(there)), Value::Array(more)) if key != "enum" => {
+                        there.extend(more.clone())
+                    }
                     _ => {
                         all.insert(key.clone(), value.clone());
                     }
@@ -89,21 +103,53 @@ impl Maker<'_> {
     }
 
     fn object(&self, map: &Map<String, Value>, depth: usize) -> Json {
-        let required: Vec<&Value> = map.get("required").and_then(Value::as_array).into_iter().flatten().collect();
+        let required: Vec<&Value> = map
+            .get("required")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .collect();
         let is_required = |name: &str| required.iter().any(|there| **there == name);
         let mut entries = Vec::new();
-        for (name, schema) in map.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        for (name, schema) in map
+            .get("properties")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+        {
             if is_required(name) || (depth < DEPTH && self.tape.one_in(2)) {
                 entries.push((name.clone(), self.make(schema, depth + 1)));
             }
         }
         let more = if depth < DEPTH { self.tape.below(4) } else { 0 };
         for at in 0..more {
-            let key = self.tape.pick(&["extra", "b c", "", "é", "X", "longer name", "a~/b"]);
-            if let Some((_, by_pattern)) = map.get("patternProperties").and_then(|all| all.as_object()?.iter().next()) {
-                let key = self.tape.pick(&["0", "7", "-3", "4294967295", "4294967296", "007", "x", "٣", "1.0", "-0"]);
-                entries.push((format!("{key}{}", "0".repeat(at)), self.make(by_pattern, depth + 1)));
-            } else if let Some(schema) = map.get("additionalProperties").filter(|schema| **schema != json!(false)) {
+            let key = self
+                .tape
+                .pick(&["extra", "b c", "", "é", "X", "longer name", "a~/b"]);
+            if let Some((_, by_pattern)) = map
+                .get("patternProperties")
+                .and_then(|all| all.as_object()?.iter().next())
+            {
+                let key = self.tape.pick(&[
+                    "0",
+                    "7",
+                    "-3",
+                    "4294967295",
+                    "4294967296",
+                    "007",
+                    "x",
+                    "٣",
+                    "1.0",
+                    "-0",
+                ]);
+                entries.push((
+                    format!("{key}{}", "0".repeat(at)),
+                    self.make(by_pattern, depth + 1),
+                ));
+            } else if let Some(schema) = map
+                .get("additionalProperties")
+                .filter(|schema| **schema != json!(false))
+            {
                 entries.push((format!("{key}{at}"), self.make(schema, depth + 1)));
             } else if !map.contains_key("additionalProperties") && self.tape.one_in(3) {
                 entries.push((format!("unknown{at}"), self.anything(depth + 1)));
@@ -115,38 +161,74 @@ impl Maker<'_> {
     }
 
     fn array(&self, map: &Map<String, Value>, depth: usize) -> Json {
-        let bound =
-            |keyword: &str| map.get(keyword).and_then(Value::as_u64).and_then(|count| usize::try_from(count).ok());
+        let bound = |keyword: &str| {
+            map.get(keyword)
+                .and_then(Value::as_u64)
+                .and_then(|count| usize::try_from(count).ok())
+        };
         let least = bound("minItems").unwrap_or(0);
         let most = bound("maxItems").unwrap_or(least + 3).max(least);
-        let mut count = if depth < DEPTH { least + self.tape.below(most - least + 1) } else { least };
+        let mut count = if depth < DEPTH {
+            least + self.tape.below(most - least + 1)
+        } else {
+            least
+        };
         if self.tape.one_in(12) {
-            count = if self.tape.one_in(2) { most + 1 } else { least.saturating_sub(1) };
+            count = if self.tape.one_in(2) {
+                most + 1
+            } else {
+                least.saturating_sub(1)
+            };
         }
-        let first = map.get("prefixItems").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let first = map
+            .get("prefixItems")
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         let any = Value::Bool(true);
-        let item =
-            |at: usize| first.get(at).or_else(|| map.get("items")).filter(|item| item.is_object()).unwrap_or(&any);
-        Json::List((0..count).map(|at| self.make(item(at), depth + 1)).collect())
+        let item = |at: usize| {
+            first
+                .get(at)
+                .or_else(|| map.get("items"))
+                .filter(|item| item.is_object())
+                .unwrap_or(&any)
+        };
+        Json::List(
+            (0..count)
+                .map(|at| self.make(item(at), depth + 1))
+                .collect(),
+        )
     }
 
     fn text(&self, map: &Map<String, Value>) -> String {
         let has = |keyword: &str| map.get(keyword).and_then(Value::as_str);
-        if let Some(samples) = has("format").map(of_format).filter(|samples| !samples.is_empty()) {
+        if let Some(samples) = has("format")
+            .map(of_format)
+            .filter(|samples| !samples.is_empty())
+        {
             return (*self.tape.pick(samples)).to_owned();
         }
         if has("pattern").is_some() {
-            let samples =
-                ["abc", "ab", "a", "1", "123", "ff", "00c0ffee", "", "abcdef", "xyz", "x1", "1234", "ABC", "abc\n"];
+            let samples = [
+                "abc", "ab", "a", "1", "123", "ff", "00c0ffee", "", "abcdef", "xyz", "x1", "1234",
+                "ABC", "abc\n",
+            ];
             return (*self.tape.pick(&samples)).to_owned();
         }
-        let bound =
-            |keyword: &str| map.get(keyword).and_then(Value::as_u64).and_then(|count| usize::try_from(count).ok());
+        let bound = |keyword: &str| {
+            map.get(keyword)
+                .and_then(Value::as_u64)
+                .and_then(|count| usize::try_from(count).ok())
+        };
         let least = bound("minLength").unwrap_or(0);
         let most = bound("maxLength").unwrap_or(least + 6);
         let mut count = least + self.tape.below(most.saturating_sub(least) + 1);
         if self.tape.one_in(12) {
-            count = if self.tape.one_in(2) { most + 1 } else { least.saturating_sub(1) };
+            count = if self.tape.one_in(2) {
+                most + 1
+            } else {
+                least.saturating_sub(1)
+            };
         }
         (0..count).map(|_| *self.tape.pick(&LETTERS)).collect()
     }
@@ -164,7 +246,10 @@ impl Maker<'_> {
             return beside(bound, self.tape);
         }
         let least = low.and_then(Value::as_i64).unwrap_or(-1000).max(-1000);
-        let most = high.and_then(Value::as_i64).unwrap_or(1000).clamp(least, least.saturating_add(2000));
+        let most = high
+            .and_then(Value::as_i64)
+            .unwrap_or(1000)
+            .clamp(least, least.saturating_add(2000));
         let span = usize::try_from(most.abs_diff(least)).unwrap_or(0);
         let value = least + i64::try_from(self.tape.below(span + 1)).unwrap_or(0);
         match self.tape.below(if whole { 8 } else { 6 }) {
@@ -178,11 +263,29 @@ impl Maker<'_> {
 
     /// Generates any JSON value.
     pub(crate) fn anything(&self, depth: usize) -> Json {
-        let leaf = || Json::raw(self.tape.pick(&["null", "true", "0", "-1", "5.0", "0.5", "18446744073709551616"]));
+        let leaf = || {
+            Json::raw(self.tape.pick(&[
+                "null",
+                "true",
+                "0",
+                "-1",
+                "5.0",
+                "0.5",
+                "18446744073709551616",
+            ]))
+        };
         match self.tape.below(if depth < DEPTH { 7 } else { 3 }) {
             0..=2 => leaf(),
-            3 | 4 => Json::Text((0..self.tape.below(4)).map(|_| *self.tape.pick(&LETTERS)).collect()),
-            5 => Json::List((0..self.tape.below(3)).map(|_| self.anything(depth + 2)).collect()),
+            3 | 4 => Json::Text(
+                (0..self.tape.below(4))
+                    .map(|_| *self.tape.pick(&LETTERS))
+                    .collect(),
+            ),
+            5 => Json::List(
+                (0..self.tape.below(3))
+                    .map(|_| self.anything(depth + 2))
+                    .collect(),
+            ),
             _ => {
                 let entry = |at: usize| (format!("key{at}"), self.anything(depth + 2));
                 Json::Object((0..self.tape.below(3)).map(entry).collect())
@@ -191,12 +294,18 @@ impl Maker<'_> {
     }
 }
 
-const LETTERS: [char; 12] = ['a', 'b', 'Z', '7', ' ', 'é', '"', '\\', '\n', '𝄞', '\u{7f}', 'ß'];
+const LETTERS: [char; 12] = [
+    'a', 'b', 'Z', '7', ' ', 'é', '"', '\\', '\n', '𝄞', '\u{7f}', 'ß',
+];
 
 /// Generates a bound, or a number next to it, in some spelling.
 fn beside(bound: &Value, tape: &Tape<'_>) -> String {
     let step = [0, 1, -1][tape.below(3)];
-    if let Some(exact) = bound.as_u64().map(i128::from).or_else(|| bound.as_i64().map(i128::from)) {
+    if let Some(exact) = bound
+        .as_u64()
+        .map(i128::from)
+        .or_else(|| bound.as_i64().map(i128::from))
+    {
         let value = exact + step;
         return match tape.below(4) {
             3 => format!("{value}.0"),
@@ -210,7 +319,11 @@ fn beside(bound: &Value, tape: &Tape<'_>) -> String {
         -1 => float.next_down(),
         _ => float,
     };
-    if moved.is_finite() { Value::from(moved).to_string() } else { "1e308".to_owned() }
+    if moved.is_finite() {
+        Value::from(moved).to_string()
+    } else {
+        "1e308".to_owned()
+    }
 }
 
 /// Generates texts of a format, and some that nearly match it.
@@ -252,19 +365,74 @@ fn of_format(format: &str) -> &'static [&'static str] {
             "2026-11-20T09:30:00,5Z",
             "+002026-11-20T09:30:00Z",
         ],
-        "date" => &["2026-11-20", "2024-02-29", "2026-02-29", "2026-13-01", "2026-1-1", "20261120", "2026-11-20Z"],
-        "time" => &["09:30:00Z", "09:30:00+01:00", "09:30:00.5z", "09:30:00", "24:00:00Z", "23:59:60Z", "9:30:00Z"],
-        "duration" => &["PT30M", "P1DT2H", "P1W", "P1W2D", "PT", "P", "30M", "PT0.5S", "-PT1S", "P1Y2M3DT4H5M6S"],
-        "email" => {
-            &["a@example.com", "a.b+c@example.com", "a", "@example.com", "a@", "a b@example.com", "a@[127.0.0.1]"]
-        }
-        "hostname" => {
-            &["example.com", "localhost", "a-b.example", "-a.example", "a_b.example", "", "example.com.", "é.example"]
-        }
-        "ipv4" => &["192.0.2.1", "0.0.0.0", "256.0.0.1", "1.2.3", "01.2.3.4", "1.2.3.4 ", "::1"],
-        "ipv6" => {
-            &["2001:db8::1", "::", "::ffff:192.0.2.1", "2001:db8:::1", "g::1", "fe80::1%eth0", "1.2.3.4", "2001:DB8::1"]
-        }
+        "date" => &[
+            "2026-11-20",
+            "2024-02-29",
+            "2026-02-29",
+            "2026-13-01",
+            "2026-1-1",
+            "20261120",
+            "2026-11-20Z",
+        ],
+        "time" => &[
+            "09:30:00Z",
+            "09:30:00+01:00",
+            "09:30:00.5z",
+            "09:30:00",
+            "24:00:00Z",
+            "23:59:60Z",
+            "9:30:00Z",
+        ],
+        "duration" => &[
+            "PT30M",
+            "P1DT2H",
+            "P1W",
+            "P1W2D",
+            "PT",
+            "P",
+            "30M",
+            "PT0.5S",
+            "-PT1S",
+            "P1Y2M3DT4H5M6S",
+        ],
+        "email" => &[
+            "a@example.com",
+            "a.b+c@example.com",
+            "a",
+            "@example.com",
+            "a@",
+            "a b@example.com",
+            "a@[127.0.0.1]",
+        ],
+        "hostname" => &[
+            "example.com",
+            "localhost",
+            "a-b.example",
+            "-a.example",
+            "a_b.example",
+            "",
+            "example.com.",
+            "é.example",
+        ],
+        "ipv4" => &[
+            "192.0.2.1",
+            "0.0.0.0",
+            "256.0.0.1",
+            "1.2.3",
+            "01.2.3.4",
+            "1.2.3.4 ",
+            "::1",
+        ],
+        "ipv6" => &[
+            "2001:db8::1",
+            "::",
+            "::ffff:192.0.2.1",
+            "2001:db8:::1",
+            "g::1",
+            "fe80::1%eth0",
+            "1.2.3.4",
+            "2001:DB8::1",
+        ],
         "uuid" => &[
             "0190a6f0-7b3c-7cc4-8e6f-2f9d1c5b4a32",
             "0190A6F0-7B3C-7CC4-8E6F-2F9D1C5B4A32",

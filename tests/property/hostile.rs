@@ -10,16 +10,33 @@ use tool_core::ErrorKind;
 use tool_core::call::Arguments;
 
 /// Tools that decode in different ways: nothing, anything, many types, borrowed text, buffered, with the validator.
-const READERS: &[&str] =
-    &["nothing", "anything", "many", "text", "flattened", "untagged", "asserted", "flattened_map", "values"];
+const READERS: &[&str] = &[
+    "nothing",
+    "anything",
+    "many",
+    "text",
+    "flattened",
+    "untagged",
+    "asserted",
+    "flattened_map",
+    "values",
+];
 
 /// Returns whether the arguments are accepted, and checks that the next call is answered.
 fn taken<'a>(tool: &str, arguments: impl Into<Arguments<'a>>) -> bool {
     let response = call(&tools().coercing, tool, arguments);
     let answer = accepted(&response).expect("one typed answer");
-    assert!(response.to_json().starts_with(if answer { r#"{"ok":true,"# } else { r#"{"ok":false,"# }));
+    assert!(response.to_json().starts_with(if answer {
+        r#"{"ok":true,"#
+    } else {
+        r#"{"ok":false,"#
+    }));
     let next = call(&tools().coercing, "pattern", r#"{"value":"abc"}"#);
-    assert_eq!(next.data_json(), Some(r#"{"value":"abc"}"#), "the next call works");
+    assert_eq!(
+        next.data_json(),
+        Some(r#"{"value":"abc"}"#),
+        "the next call works"
+    );
     answer
 }
 
@@ -31,7 +48,10 @@ fn broken_text_is_refused_by_every_tool() {
             // L28: an empty text is `{}`.
             let empty = text.trim().is_empty() && matches!(*tool, "nothing" | "flattened_map");
             assert!(!taken(tool, *text) || empty, "{tool}: {text:?}");
-            for whole in [format!("{{\"value\":{text}}}"), format!("{{\"unknown\":[{text}],\"value\":1}}")] {
+            for whole in [
+                format!("{{\"value\":{text}}}"),
+                format!("{{\"unknown\":[{text}],\"value\":1}}"),
+            ] {
                 // L26: without parameters, the members of a text that is JSON as a whole are ignored.
                 let ignored = *tool == "nothing" && serde_json::from_str::<Value>(&whole).is_ok();
                 assert!(!taken(tool, whole) || ignored, "{tool}: {text:?}");
@@ -43,10 +63,20 @@ fn broken_text_is_refused_by_every_tool() {
 #[test]
 fn valid_text_is_accepted_by_every_tool() {
     for text in SOUND {
-        let response = call(&tools().coercing, "anything", format!("{{\"value\":{text}}}"));
+        let response = call(
+            &tools().coercing,
+            "anything",
+            format!("{{\"value\":{text}}}"),
+        );
         let sent: Value = serde_json::from_str(text).expect("it is sound");
-        let got: Value = response.data().unwrap_or_else(|error| panic!("{text:?}: {error}"));
-        assert_eq!(got.get("value").map(normal), Some(normal(&sent)), "{text:?}");
+        let got: Value = response
+            .data()
+            .unwrap_or_else(|error| panic!("{text:?}: {error}"));
+        assert_eq!(
+            got.get("value").map(normal),
+            Some(normal(&sent)),
+            "{text:?}"
+        );
         for tool in READERS {
             taken(tool, *text);
         }
@@ -96,16 +126,35 @@ fn bytes_that_are_not_utf_8_are_refused() {
 #[test]
 fn depth_limit_is_128_including_the_arguments() {
     let nested = |open: &str, close: &str, depth: usize| {
-        format!("{{\"value\":{}1{}}}", open.repeat(depth - 1), close.repeat(depth - 1))
+        format!(
+            "{{\"value\":{}1{}}}",
+            open.repeat(depth - 1),
+            close.repeat(depth - 1)
+        )
     };
     for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
-        for (depth, fits) in [(2, true), (127, true), (128, true), (129, false), (130, false), (100_000, false)] {
-            assert_eq!(taken("anything", nested(open, close, depth)), fits, "{depth}");
+        for (depth, fits) in [
+            (2, true),
+            (127, true),
+            (128, true),
+            (129, false),
+            (130, false),
+            (100_000, false),
+        ] {
+            assert_eq!(
+                taken("anything", nested(open, close, depth)),
+                fits,
+                "{depth}"
+            );
             assert!(!taken("many", nested(open, close, depth)));
             assert!(!taken("untagged", nested(open, close, depth)) || depth < 3);
         }
     }
-    for text in ["[".repeat(100_000), "{\"value\":".repeat(100_000), "[{\"a\":".repeat(100_000)] {
+    for text in [
+        "[".repeat(100_000),
+        "{\"value\":".repeat(100_000),
+        "[{\"a\":".repeat(100_000),
+    ] {
         for tool in READERS {
             assert!(!taken(tool, text.as_str()));
         }
@@ -117,15 +166,40 @@ fn depth_limit_is_128_including_the_arguments() {
 fn text_is_accepted_up_to_the_cap() {
     let cap = 1 << 20;
     let around = "{\"value\":\"\"}".len();
-    for (length, fits) in [(cap - around, true), (cap - around + 1, false), (10 * cap, false)] {
-        assert_eq!(taken("string", format!("{{\"value\":\"{}\"}}", "a".repeat(length))), fits);
+    for (length, fits) in [
+        (cap - around, true),
+        (cap - around + 1, false),
+        (10 * cap, false),
+    ] {
+        assert_eq!(
+            taken(
+                "string",
+                format!("{{\"value\":\"{}\"}}", "a".repeat(length))
+            ),
+            fits
+        );
     }
-    assert!(!taken("string", format!("{{\"value\":\"{}", "\\u0041".repeat(100_000))));
-    assert!(!taken("range_u32", format!("{{\"value\":\"{}\"}}", "9".repeat(500_000))));
-    assert!(!taken("range_u32", format!("{{\"value\":{}}}", "9".repeat(500_000))));
+    assert!(!taken(
+        "string",
+        format!("{{\"value\":\"{}", "\\u0041".repeat(100_000))
+    ));
+    assert!(!taken(
+        "range_u32",
+        format!("{{\"value\":\"{}\"}}", "9".repeat(500_000))
+    ));
+    assert!(!taken(
+        "range_u32",
+        format!("{{\"value\":{}}}", "9".repeat(500_000))
+    ));
     assert!(!taken(
         "many",
-        format!("{{{}}}", (0..50_000).map(|n| format!("\"k{n}\":0")).collect::<Vec<_>>().join(","))
+        format!(
+            "{{{}}}",
+            (0..50_000)
+                .map(|n| format!("\"k{n}\":0"))
+                .collect::<Vec<_>>()
+                .join(",")
+        )
     ));
 }
 
@@ -135,18 +209,39 @@ fn duplicate_keys_are_refused_at_every_depth() {
     let twice = [
         ("anything", r#"{"value":{"a":1,"a":1}}"#, "/value/a"),
         ("anything", r#"{"value":1,"value":1}"#, "/value"),
-        ("anything", r#"{"value":[{"a":{"b":1,"\u0062":2}}]}"#, "/value/0/a/b"),
+        (
+            "anything",
+            r#"{"value":[{"a":{"b":1,"\u0062":2}}]}"#,
+            "/value/0/a/b",
+        ),
         ("map", r#"{"value":{"a":1,"a":2}}"#, "/value/a"),
         ("point", r#"{"value":{"x":1,"y":2,"x":1}}"#, "/value/x"),
-        ("point", r#"{"value":{"x":1,"y":2,"z":1,"z":1}}"#, "/value/z"),
-        ("flattened", r#"{"value":{"title":"","x":1,"y":2,"other":{"a":1,"a":2}}}"#, "/value/other/a"),
+        (
+            "point",
+            r#"{"value":{"x":1,"y":2,"z":1,"z":1}}"#,
+            "/value/z",
+        ),
+        (
+            "flattened",
+            r#"{"value":{"title":"","x":1,"y":2,"other":{"a":1,"a":2}}}"#,
+            "/value/other/a",
+        ),
         ("untagged", r#"{"value":{"id":1,"id":1}}"#, "/value/id"),
-        ("flattened_two", r#"{"query":"","page":1,"page":1}"#, "/page"),
+        (
+            "flattened_two",
+            r#"{"query":"","page":1,"page":1}"#,
+            "/page",
+        ),
         ("nothing", r#"{"a":1,"a":1}"#, "/a"),
     ];
     for (tool, text, pointer) in twice {
         let response = call(&tools().coercing, tool, text);
-        let told: Vec<&str> = response.meta().problems().iter().map(|problem| problem.pointer.as_str()).collect();
+        let told: Vec<&str> = response
+            .meta()
+            .problems()
+            .iter()
+            .map(|problem| problem.pointer.as_str())
+            .collect();
         assert!(told.contains(&pointer), "{text}: {}", response.to_json());
     }
 }
@@ -160,8 +255,17 @@ fn deeply_nested_choices_have_one_answer() {
     taken("recursive", format!("{{\"value\":{all}}}"));
     let not = "{\"Not\":".repeat(110) + "\"5\"" + &"}".repeat(110);
     taken("recursive", format!("{{\"value\":{not}}}"));
-    taken("untagged", format!("{{\"value\":[{}]}}", vec!["\"x\""; 20_000].join(",")));
-    taken("tree", format!("{{\"value\":{}}}", "{\"size\":\"1\",\"children\":[".repeat(60) + &"]}".repeat(60)));
+    taken(
+        "untagged",
+        format!("{{\"value\":[{}]}}", vec!["\"x\""; 20_000].join(",")),
+    );
+    taken(
+        "tree",
+        format!(
+            "{{\"value\":{}}}",
+            "{\"size\":\"1\",\"children\":[".repeat(60) + &"]}".repeat(60)
+        ),
+    );
 }
 
 proptest! {
@@ -195,6 +299,10 @@ proptest! {
 fn unknown_tool_has_one_answer() {
     for name in ["", "no such tool", "\u{1b}[31m", "value\n", "Many"] {
         let response = call(&tools().coercing, name, "{}");
-        assert_eq!(response.error().map(|error| error.kind), Some(ErrorKind::NotFound), "{name:?}");
+        assert_eq!(
+            response.error().map(|error| error.kind),
+            Some(ErrorKind::NotFound),
+            "{name:?}"
+        );
     }
 }

@@ -26,7 +26,11 @@ impl Json {
         match value {
             Value::String(text) => Self::Text(text.clone()),
             Value::Array(items) => Self::List(items.iter().map(Self::of).collect()),
-            Value::Object(map) => Self::Object(map.iter().map(|(key, value)| (key.clone(), Self::of(value))).collect()),
+            Value::Object(map) => Self::Object(
+                map.iter()
+                    .map(|(key, value)| (key.clone(), Self::of(value)))
+                    .collect(),
+            ),
             scalar => Self::Raw(scalar.to_string()),
         }
     }
@@ -41,7 +45,9 @@ impl Json {
         Some(match self {
             Self::Raw(text) => scalar(text)?,
             Self::Text(text) => Value::String(text.clone()),
-            Self::List(items) => Value::Array(items.iter().map(Self::value).collect::<Option<_>>()?),
+            Self::List(items) => {
+                Value::Array(items.iter().map(Self::value).collect::<Option<_>>()?)
+            }
             Self::Object(entries) => {
                 let mut map = Map::new();
                 for (key, value) in entries {
@@ -58,8 +64,13 @@ impl Json {
             Self::Raw(_) | Self::Text(_) => false,
             Self::List(items) => items.iter().any(Self::repeats),
             Self::Object(entries) => {
-                let twice = |at: usize, key: &str| entries.iter().skip(at + 1).any(|(other, _)| other == key);
-                entries.iter().enumerate().any(|(at, (key, value))| twice(at, key) || value.repeats())
+                let twice = |at: usize, key: &str| {
+                    entries.iter().skip(at + 1).any(|(other, _)| other == key)
+                };
+                entries
+                    .iter()
+                    .enumerate()
+                    .any(|(at, (key, value))| twice(at, key) || value.repeats())
             }
         }
     }
@@ -129,7 +140,11 @@ fn scalar(text: &str) -> Option<Value> {
         _ => {}
     }
     let float: f64 = text.parse().ok()?;
-    let digits = if float.abs() < 9e15 { text.to_owned() } else { whole(text).unwrap_or_default() };
+    let digits = if float.abs() < 9e15 {
+        text.to_owned()
+    } else {
+        whole(text).unwrap_or_default()
+    };
     if text != "-0" {
         if let Ok(number) = digits.parse::<u64>() {
             return Some(number.into());
@@ -145,7 +160,9 @@ fn scalar(text: &str) -> Option<Value> {
 pub(crate) fn parse(text: &str) -> Option<Json> {
     let number = text.trim_matches([' ', '\n', '\t', '\r']);
     if number.starts_with(|first: char| first == '-' || first.is_ascii_digit()) {
-        return serde_json::from_str::<IgnoredAny>(number).ok().map(|_| Json::raw(number));
+        return serde_json::from_str::<IgnoredAny>(number)
+            .ok()
+            .map(|_| Json::raw(number));
     }
     serde_json::from_str(text).ok()
 }

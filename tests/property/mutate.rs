@@ -128,13 +128,19 @@ fn spoil(value: &mut Json, tape: &Tape<'_>) {
 
 fn from_palette(tape: &Tape<'_>) -> Json {
     let text = tape.pick(PALETTE);
-    crate::json::parse(text).unwrap_or_else(|| Json::raw(text)).respelled(text)
+    crate::json::parse(text)
+        .unwrap_or_else(|| Json::raw(text))
+        .respelled(text)
 }
 
 impl Json {
     /// Returns the scalar in the spelling of the palette, which parsing loses.
     fn respelled(self, text: &str) -> Self {
-        if matches!(self, Self::Raw(_)) { Self::raw(text) } else { self }
+        if matches!(self, Self::Raw(_)) {
+            Self::raw(text)
+        } else {
+            self
+        }
     }
 }
 
@@ -169,7 +175,10 @@ fn object(entries: &mut Vec<(String, Json)>, tape: &Tape<'_>) {
             entries.push(twin);
         }
         7 => {
-            let names = ["nick", "handle", "n", "name", "town", "days", "query", "kind", "where", "begin", "lo", "Low"];
+            let names = [
+                "nick", "handle", "n", "name", "town", "days", "query", "kind", "where", "begin",
+                "lo", "Low",
+            ];
             (*tape.pick(&names)).clone_into(&mut entries[at].0);
         }
         5 => entries[at].0 = other_text(&entries[at].0, tape),

@@ -37,8 +37,13 @@ fn compiled(schema: &Value) -> Rc<Validator> {
     let key = schema.to_string();
     COMPILED.with_borrow_mut(|known| {
         let made = || {
-            let options = jsonschema::options().with_draft(Draft::Draft202012).should_validate_formats(true).offline();
-            let options = NOTES.iter().fold(options, |options, name| options.with_format(*name, |_: &str| true));
+            let options = jsonschema::options()
+                .with_draft(Draft::Draft202012)
+                .should_validate_formats(true)
+                .offline();
+            let options = NOTES.iter().fold(options, |options, name| {
+                options.with_format(*name, |_: &str| true)
+            });
             Rc::new(options.build(schema).expect("a published schema compiles"))
         };
         Rc::clone(known.entry(key).or_insert_with(made))

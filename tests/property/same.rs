@@ -14,7 +14,11 @@ pub(crate) struct Known {
 impl Known {
     /// Collects both.
     pub(crate) fn of(schema: &Value) -> Self {
-        let mut known = Self { defaults: Vec::new(), names: Vec::new(), choice: false };
+        let mut known = Self {
+            defaults: Vec::new(),
+            names: Vec::new(),
+            choice: false,
+        };
         known.gather(schema);
         // Most tools have this one parameter. A nested member of that name may be unknown.
         known.names.retain(|name| name != "value" && !known.choice);
@@ -50,15 +54,27 @@ pub(crate) fn same(sent: &Value, got: &Value, known: &Known) -> bool {
             }
         }
         (Value::Array(sent), Value::Array(got)) => {
-            sent.len() == got.len() && sent.iter().zip(got).all(|(sent, got)| same(sent, got, known))
+            sent.len() == got.len()
+                && sent
+                    .iter()
+                    .zip(got)
+                    .all(|(sent, got)| same(sent, got, known))
         }
         (Value::Object(sent), Value::Object(got)) => {
             let arrived = got.iter().all(|(name, got)| match sent.get(name) {
                 Some(sent) => same(sent, got, known),
-                None => got.is_null() || known.defaults.iter().any(|default| same(default, got, known)),
+                None => {
+                    got.is_null()
+                        || known
+                            .defaults
+                            .iter()
+                            .any(|default| same(default, got, known))
+                }
             });
             arrived
-                && sent.keys().all(|name| got.contains_key(name) || sent[name].is_null() || !known.names.contains(name))
+                && sent.keys().all(|name| {
+                    got.contains_key(name) || sent[name].is_null() || !known.names.contains(name)
+                })
         }
         _ => sent == got,
     }

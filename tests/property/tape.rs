@@ -11,7 +11,10 @@ pub(crate) struct Tape<'a> {
 impl<'a> Tape<'a> {
     /// Makes a tape of these numbers.
     pub(crate) fn new(numbers: &'a [u32]) -> Self {
-        Self { numbers, at: Cell::new(0) }
+        Self {
+            numbers,
+            at: Cell::new(0),
+        }
     }
 
     /// Draws the next number.
@@ -23,7 +26,11 @@ impl<'a> Tape<'a> {
 
     /// Draws a number below the limit.
     pub(crate) fn below(&self, limit: usize) -> usize {
-        if limit == 0 { 0 } else { self.number() as usize % limit }
+        if limit == 0 {
+            0
+        } else {
+            self.number() as usize % limit
+        }
     }
 
     /// Draws `true` once in `n` times, and `false` after the end of the tape.

@@ -8,7 +8,9 @@ use proptest::prelude::*;
 /// Returns the tool's answer to the number, or `None` if it is refused.
 fn echoed(tool: &str, number: &str) -> Option<String> {
     let response = call(&tools().coercing, tool, format!("{{\"value\":{number}}}"));
-    accepted(&response).expect("a typed answer").then(|| response.data_json().unwrap_or_default().to_owned())
+    accepted(&response)
+        .expect("a typed answer")
+        .then(|| response.data_json().unwrap_or_default().to_owned())
 }
 
 #[allow(clippy::needless_pass_by_value, clippy::unnecessary_wraps)] // used as a callback
@@ -46,13 +48,21 @@ fn numbers_next_to_the_limits_are_exact() {
     for near in -3..=3_i128 {
         let floats = (1_i128 << 53) + near;
         for spelling in [floats.to_string(), format!("{floats}.0")] {
-            assert_eq!(echoed("range_above_floats", &spelling).is_some(), near > 0, "{spelling}");
+            assert_eq!(
+                echoed("range_above_floats", &spelling).is_some(),
+                near > 0,
+                "{spelling}"
+            );
         }
         for limit in [0, 1_i128 << 53, 1 << 63, 1 << 64, -(1 << 63), -(1 << 64)] {
             let number = limit + near;
             assert_eq!(echoed("i128_", &number.to_string()), answer(number));
             let unsigned = echoed("u128_", &number.to_string());
-            assert_eq!(unsigned, u128::try_from(number).ok().and_then(answer), "{number}");
+            assert_eq!(
+                unsigned,
+                u128::try_from(number).ok().and_then(answer),
+                "{number}"
+            );
         }
     }
 }
@@ -65,7 +75,10 @@ fn digits_are_kept_beside_a_coerced_value() {
     let large = u128::MAX / 2;
     let text = format!(r#"{{"value":["5",{large}]}}"#);
     let response = call(&tools().coercing, "wide_list", text);
-    assert_eq!(response.data_json(), Some(format!(r#"{{"value":[5,{large}]}}"#).as_str()));
+    assert_eq!(
+        response.data_json(),
+        Some(format!(r#"{{"value":[5,{large}]}}"#).as_str())
+    );
 }
 
 #[test]
@@ -83,8 +96,17 @@ fn limits_of_128_bits_are_exact() {
         assert_eq!(echoed("i128_", &end.to_string()), answer(end));
     }
     assert_eq!(echoed("u128_", &u128::MAX.to_string()), answer(u128::MAX));
-    assert_eq!(echoed("i128_", "170141183460469231731687303715884105728"), None);
-    assert_eq!(echoed("i128_", "-170141183460469231731687303715884105729"), None);
-    assert_eq!(echoed("u128_", "340282366920938463463374607431768211456"), None);
+    assert_eq!(
+        echoed("i128_", "170141183460469231731687303715884105728"),
+        None
+    );
+    assert_eq!(
+        echoed("i128_", "-170141183460469231731687303715884105729"),
+        None
+    );
+    assert_eq!(
+        echoed("u128_", "340282366920938463463374607431768211456"),
+        None
+    );
     assert_eq!(echoed("u128_", "-1"), None);
 }

@@ -39,13 +39,27 @@ fn bytes_each(what: &str, work: impl Fn(&Collector, i64)) -> i64 {
 }
 
 fn of_calls(what: &str, tool: &str, status: SpanStatus) -> i64 {
-    let tools = ToolContext::builder().with(nothing).with(fail).build().expect("sound tools");
+    let tools = ToolContext::builder()
+        .with(nothing)
+        .with(fail)
+        .build()
+        .expect("sound tools");
     let ctx = RunContext::detached();
-    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-    let call = |collector: &Collector| runtime.block_on(collector.run(tools.call(tool, "{}", &ctx)));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .expect("a runtime");
+    let call =
+        |collector: &Collector| runtime.block_on(collector.run(tools.call(tool, "{}", &ctx)));
     let collector = Collector::new();
     call(&collector);
-    assert_eq!(collector.report().spans().first().map(trace::SpanRecord::status), Some(status));
+    assert_eq!(
+        collector
+            .report()
+            .spans()
+            .first()
+            .map(trace::SpanRecord::status),
+        Some(status)
+    );
     bytes_each(what, |collector, _| drop(call(collector)))
 }
 
@@ -56,10 +70,18 @@ fn in_a_trace(collector: &Collector, name: impl Into<std::borrow::Cow<'static, s
 #[test]
 fn a_span_takes_at_most_256_bytes_in_the_buffer() {
     let each = [
-        bytes_each("a section, each in its own trace", |collector, _| in_a_trace(collector, "part")),
-        bytes_each("the same with a name made at run time", |collector, n| in_a_trace(collector, format!("part {n}"))),
+        bytes_each("a section, each in its own trace", |collector, _| {
+            in_a_trace(collector, "part")
+        }),
+        bytes_each("the same with a name made at run time", |collector, n| {
+            in_a_trace(collector, format!("part {n}"))
+        }),
         of_calls("a call, each in its own trace", "nothing", SpanStatus::Ok),
-        of_calls("a call that fails, with its message", "fail", SpanStatus::Error),
+        of_calls(
+            "a call that fails, with its message",
+            "fail",
+            SpanStatus::Error,
+        ),
     ];
     assert!(each.iter().all(|bytes| *bytes <= MOST), "{each:?}");
 }
@@ -78,10 +100,20 @@ fn span_of_a_shared_trace_takes_one_record() {
 
 #[test]
 fn model_usage_doubles_the_memory_of_a_span() {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .expect("a runtime");
     let ask = |collector: &Collector, number: i64| {
-        let used = ModelUsage::new("gpt-5-mini", TokenUsage { input: 5, ..TokenUsage::default() });
-        let used = used.provider("openai").response_id(format!("resp_{number}"));
+        let used = ModelUsage::new(
+            "gpt-5-mini",
+            TokenUsage {
+                input: 5,
+                ..TokenUsage::default()
+            },
+        );
+        let used = used
+            .provider("openai")
+            .response_id(format!("resp_{number}"));
         runtime.block_on(collector.run(trace::llm("gpt-5-mini", async { trace::record(used) })));
     };
     let each = bytes_each("a question with what it used", ask);

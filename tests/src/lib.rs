@@ -1,5 +1,8 @@
 //! Tests of the workspace. The library contains only the README and the book, so that their examples are doc tests.
-#![allow(clippy::doc_markdown, reason = "the pages name products, such as LangChain")]
+#![allow(
+    clippy::doc_markdown,
+    reason = "the pages name products, such as LangChain"
+)]
 #![doc = include_str!("../../README.md")]
 
 macro_rules! chapters {

@@ -25,7 +25,14 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    const ALL: [Self; 6] = [Self::Dropped, Self::Cut, Self::Doubled, Self::Garbled, Self::Moved, Self::Last];
+    const ALL: [Self; 6] = [
+        Self::Dropped,
+        Self::Cut,
+        Self::Doubled,
+        Self::Garbled,
+        Self::Moved,
+        Self::Last,
+    ];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -59,7 +66,11 @@ pub(crate) struct Damaged {
 /// Returns the recording with each fault of each event, or of a sample of the events.
 pub(crate) fn all(recording: &Recording, every_event: bool) -> Vec<Damaged> {
     let events = events(&recording.body);
-    let step = if every_event { 1 } else { events.len().div_ceil(SAMPLE).max(1) };
+    let step = if every_event {
+        1
+    } else {
+        events.len().div_ceil(SAMPLE).max(1)
+    };
     let mut damaged = Vec::new();
     for at in (0..events.len()).step_by(step) {
         for fault in Fault::ALL {
@@ -71,9 +82,17 @@ pub(crate) fn all(recording: &Recording, every_event: bool) -> Vec<Damaged> {
 
 /// Splits a body into its events, each with what ends it.
 fn events(body: &[u8]) -> Vec<&[u8]> {
-    let end: &[u8] = if body.starts_with(b"{") || body.starts_with(b"[") { b"\n" } else { b"\n\n" };
+    let end: &[u8] = if body.starts_with(b"{") || body.starts_with(b"[") {
+        b"\n"
+    } else {
+        b"\n\n"
+    };
     let has_returns = body.windows(4).any(|bytes| bytes == b"\r\n\r\n");
-    let end = if has_returns && end.len() == 2 { b"\r\n\r\n" } else { end };
+    let end = if has_returns && end.len() == 2 {
+        b"\r\n\r\n"
+    } else {
+        end
+    };
     // A whole answer that is printed over several lines is one event.
     if end == b"\n" && serde_json::from_slice::<Value>(body).is_ok() {
         return vec![body];
@@ -97,32 +116,63 @@ fn damage(provider: Provider, events: &[&[u8]], at: usize, fault: Fault) -> Vec<
         let before = events[..at].concat();
         let after = events[at + 1..].concat();
         let body = [before, changed.concat(), after].concat();
-        Damaged { fault, event: at + 1, body, shown }
+        Damaged {
+            fault,
+            event: at + 1,
+            body,
+            shown,
+        }
     };
     let own = event.to_vec();
     match fault {
         Fault::Dropped => vec![with(Vec::new(), traced(provider, event))],
         Fault::Doubled => vec![with(vec![own.clone(), own], traced(provider, event))],
         Fault::Moved => {
-            let Some(next) = events.get(at + 1) else { return Vec::new() };
+            let Some(next) = events.get(at + 1) else {
+                return Vec::new();
+            };
             let mut moved = events.to_vec();
             moved.swap(at, at + 1);
-            let shown = if traced(provider, event) == Shown::Never { traced(provider, next) } else { Shown::Always };
-            vec![Damaged { fault, event: at + 1, body: moved.concat(), shown }]
+            let shown = if traced(provider, event) == Shown::Never {
+                traced(provider, next)
+            } else {
+                Shown::Always
+            };
+            vec![Damaged {
+                fault,
+                event: at + 1,
+                body: moved.concat(),
+                shown,
+            }]
         }
         Fault::Cut => {
-            let ending = event.len() - event.iter().rev().take_while(|byte| byte.is_ascii_whitespace()).count();
+            let ending = event.len()
+                - event
+                    .iter()
+                    .rev()
+                    .take_while(|byte| byte.is_ascii_whitespace())
+                    .count();
             let cut = [&event[..ending / 2], &event[ending..]].concat();
             vec![with(vec![cut], Shown::Always)]
         }
-        Fault::Last => vec![Damaged { fault, event: at + 1, body: events[..=at].concat(), shown: Shown::Always }],
-        Fault::Garbled => garbled(event).into_iter().map(|(changed, shown)| with(vec![changed], shown)).collect(),
+        Fault::Last => vec![Damaged {
+            fault,
+            event: at + 1,
+            body: events[..=at].concat(),
+            shown: Shown::Always,
+        }],
+        Fault::Garbled => garbled(event)
+            .into_iter()
+            .map(|(changed, shown)| with(vec![changed], shown))
+            .collect(),
     }
 }
 
 /// Returns the event with one byte changed, at three places and in two ways.
 fn garbled(event: &[u8]) -> Vec<(Vec<u8>, Shown)> {
-    let Some(start) = event.iter().position(|byte| *byte == b'{') else { return Vec::new() };
+    let Some(start) = event.iter().position(|byte| *byte == b'{') else {
+        return Vec::new();
+    };
     let length = event.len() - start;
     let mut changed = Vec::new();
     for part in [1, 3, 5] {
@@ -130,7 +180,11 @@ fn garbled(event: &[u8]) -> Vec<(Vec<u8>, Shown)> {
         for mask in [0x80, 0x01] {
             let mut garbled = event.to_vec();
             garbled[at] ^= mask;
-            let shown = if is_another_event(event, &garbled) { Shown::Never } else { Shown::Always };
+            let shown = if is_another_event(event, &garbled) {
+                Shown::Never
+            } else {
+                Shown::Always
+            };
             changed.push((garbled, shown));
         }
     }
@@ -161,7 +215,9 @@ fn is_another_event(event: &[u8], garbled: &[u8]) -> bool {
         names(&value, &mut found);
         Some(found)
     };
-    let (Some(before), Some(after)) = (parsed(event), parsed(garbled)) else { return false };
+    let (Some(before), Some(after)) = (parsed(event), parsed(garbled)) else {
+        return false;
+    };
     before == after
 }
 
@@ -178,11 +234,20 @@ fn traced(provider: Provider, event: &[u8]) -> Shown {
         Provider::Bedrock => text.contains("contentBlockDelta"),
         // A chunk with a part of the answer.
         _ => {
-            let texts = ["\"content\":\"", "\"content\": \"", "\"refusal\":\"", "\"text\""];
+            let texts = [
+                "\"content\":\"",
+                "\"content\": \"",
+                "\"refusal\":\"",
+                "\"text\"",
+            ];
             let calls = ["\"arguments\"", "\"functionCall\"", "\"tool_calls\""];
             let has = |parts: &[&str]| parts.iter().any(|part| text.contains(part));
             has(&texts) || has(&calls)
         }
     };
-    if is_piece { Shown::Never } else { Shown::Always }
+    if is_piece {
+        Shown::Never
+    } else {
+        Shown::Always
+    }
 }

@@ -25,7 +25,13 @@ fn recorded_answers_are_read_whole() {
             problems.push(format!("{}: {}", recording.name, outcome.errors.join("; ")));
         }
     }
-    assert!(problems.is_empty(), "{} of {}:\n{}", problems.len(), recordings.len(), problems.join("\n"));
+    assert!(
+        problems.is_empty(),
+        "{} of {}:\n{}",
+        problems.len(),
+        recordings.len(),
+        problems.join("\n")
+    );
 }
 
 // M1
@@ -59,14 +65,21 @@ fn no_fault_runs_a_call_or_shortens_a_text() {
             continue;
         }
         for damaged in faults::all(&recording, recordings::every_event()) {
-            let tally = tallies.entry((recording.provider, damaged.fault.name())).or_default();
+            let tally = tallies
+                .entry((recording.provider, damaged.fault.name()))
+                .or_default();
             tally.made += 1;
             let outcome = Outcome::read(recording.provider, &damaged.body);
-            let Some(violation) = outcome.violation(&whole) else { continue };
+            let Some(violation) = outcome.violation(&whole) else {
+                continue;
+            };
             match damaged.shown {
                 Shown::Never => tally.untraceable += 1,
                 Shown::Always => {
-                    tally.violations.push(format!("{}, event {}: {violation}", recording.name, damaged.event));
+                    tally.violations.push(format!(
+                        "{}, event {}: {violation}",
+                        recording.name, damaged.event
+                    ));
                 }
             }
         }
@@ -79,9 +92,27 @@ fn no_fault_runs_a_call_or_shortens_a_text() {
             tally.untraceable,
             tally.violations.len()
         );
-        violations.extend(tally.violations.iter().map(|violation| format!("{provider} {fault}: {violation}")));
+        violations.extend(
+            tally
+                .violations
+                .iter()
+                .map(|violation| format!("{provider} {fault}: {violation}")),
+        );
     }
-    assert!(tallies.keys().any(|(_, fault)| *fault == Fault::Garbled.name()));
-    let first = violations.iter().take(40).cloned().collect::<Vec<_>>().join("\n");
-    assert!(violations.is_empty(), "{} violations:\n{first}", violations.len());
+    assert!(
+        tallies
+            .keys()
+            .any(|(_, fault)| *fault == Fault::Garbled.name())
+    );
+    let first = violations
+        .iter()
+        .take(40)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join("\n");
+    assert!(
+        violations.is_empty(),
+        "{} violations:\n{first}",
+        violations.len()
+    );
 }

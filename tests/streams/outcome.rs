@@ -33,7 +33,11 @@ impl Outcome {
         for event in events {
             match event {
                 Event::Text(piece) => outcome.text.push_str(&piece),
-                Event::Call(call) => outcome.calls.push(format!("{} {}", call.name(), canonical(call.arguments()))),
+                Event::Call(call) => {
+                    outcome
+                        .calls
+                        .push(format!("{} {}", call.name(), canonical(call.arguments())))
+                }
                 Event::Finished(_) => outcome.is_answer = true,
                 Event::Error(error) if error.is_loss() => outcome.errors.push(error.to_string()),
                 _ => {}
@@ -48,10 +52,14 @@ impl Outcome {
         if !self.is_answer {
             return None;
         }
-        let mut left = whole.calls.iter().fold(BTreeMap::<&str, usize>::new(), |mut counts, call| {
-            *counts.entry(call).or_default() += 1;
-            counts
-        });
+        let mut left =
+            whole
+                .calls
+                .iter()
+                .fold(BTreeMap::<&str, usize>::new(), |mut counts, call| {
+                    *counts.entry(call).or_default() += 1;
+                    counts
+                });
         for call in &self.calls {
             match left.get_mut(call.as_str()) {
                 Some(count) if *count > 0 => *count -= 1,

@@ -20,8 +20,11 @@ impl Recording {
         let folders = [Some(own), env::var_os("STREAMS").map(PathBuf::from)];
         let mut recordings = Vec::new();
         for folder in folders.into_iter().flatten() {
-            let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-            let mut paths = entries.map(|entry| entry.expect("an entry").path()).collect::<Vec<_>>();
+            let entries = fs::read_dir(&folder)
+                .unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+            let mut paths = entries
+                .map(|entry| entry.expect("an entry").path())
+                .collect::<Vec<_>>();
             paths.sort();
             recordings.extend(paths.iter().map(|path| Self::read(path)));
         }
@@ -29,11 +32,23 @@ impl Recording {
     }
 
     fn read(path: &Path) -> Self {
-        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
-        let (provider, _) = name.split_once("--").unwrap_or_else(|| panic!("{name}: expected PROVIDER--NAME.body"));
-        let provider = provider.parse().unwrap_or_else(|error| panic!("{name}: {error}"));
+        let name = path
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        let (provider, _) = name
+            .split_once("--")
+            .unwrap_or_else(|| panic!("{name}: expected PROVIDER--NAME.body"));
+        let provider = provider
+            .parse()
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
         let body = fs::read(path).unwrap_or_else(|error| panic!("{name}: {error}"));
-        Self { provider, name, body }
+        Self {
+            provider,
+            name,
+            body,
+        }
     }
 }
 

@@ -34,13 +34,22 @@ fn compile_errors_match_the_expected_output() {
 
 /// Returns the folders with mistakes.
 fn folders() -> impl Iterator<Item = String> {
-    let entries = fs::read_dir("ui").into_iter().flatten().flatten().filter(|entry| entry.path().is_dir());
-    entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| name != PASS)
+    let entries = fs::read_dir("ui")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| entry.path().is_dir());
+    entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| name != PASS)
 }
 
 /// Returns the version of the compiler.
 fn toolchain() -> String {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let output = Command::new(rustc).arg("--version").output().expect("rustc runs");
+    let output = Command::new(rustc)
+        .arg("--version")
+        .output()
+        .expect("rustc runs");
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }

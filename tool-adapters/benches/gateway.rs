@@ -51,8 +51,17 @@ const ANSWERED_BAR: u64 = 95;
 
 fn main() -> ExitCode {
     let arguments = env::args().collect::<Vec<_>>();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
-    let value = |name| arguments.iter().skip_while(|argument| *argument != name).nth(1).map(String::as_str);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let value = |name| {
+        arguments
+            .iter()
+            .skip_while(|argument| *argument != name)
+            .nth(1)
+            .map(String::as_str)
+    };
     let outcome = match (value(SERVE), value(FORWARD)) {
         (Some(transport), _) => runtime.block_on(serve(transport)).map(|()| true),
         (None, Some(url)) => runtime.block_on(forward(url.to_owned())).map(|()| true),
@@ -93,7 +102,10 @@ async fn forward(url: String) -> Outcome<()> {
             let (mut parts, body) = request.into_parts();
             parts.headers.remove(http::header::HOST);
             let request = client.request(parts.method, url).headers(parts.headers);
-            let answer = request.body(reqwest::Body::wrap_stream(body.into_data_stream())).send().await;
+            let answer = request
+                .body(reqwest::Body::wrap_stream(body.into_data_stream()))
+                .send()
+                .await;
             answer
                 .map(http::Response::from)
                 .map_err(|_| http::StatusCode::BAD_GATEWAY)
@@ -108,8 +120,9 @@ async fn forward(url: String) -> Outcome<()> {
 
 /// Runs the parts that are named, or all.
 async fn measure<'a>(arguments: impl Iterator<Item = &'a str>) -> Outcome<bool> {
-    let named =
-        arguments.filter(|argument| ["stdio", "http", "chaos", "memory"].contains(argument)).collect::<Vec<_>>();
+    let named = arguments
+        .filter(|argument| ["stdio", "http", "chaos", "memory"].contains(argument))
+        .collect::<Vec<_>>();
     let is_wanted = |part: &str| named.is_empty() || named.contains(&part);
     let mut report = Report { reached: true };
     for transport in ["stdio", "http"] {
@@ -137,7 +150,10 @@ fn line(name: &str, value: impl Display) {
 impl Report {
     fn bar(&mut self, name: &str, value: impl Display, reached: bool) {
         self.reached &= reached;
-        println!("{name:<44} {value}{}", if reached { "" } else { "   MISSED" });
+        println!(
+            "{name:<44} {value}{}",
+            if reached { "" } else { "   MISSED" }
+        );
     }
 }
 
@@ -153,7 +169,10 @@ impl Drop for Process {
 
 /// Starts a process that prints `listening on URL`.
 fn listening(command: &mut Command) -> Outcome<(Process, String)> {
-    let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+    let mut child = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()?;
     let errors = child.stderr.take().ok_or("no pipe")?;
     let process = Process(child);
     let mut lines = BufReader::new(errors).lines();
@@ -173,7 +192,11 @@ fn own_program() -> Outcome<PathBuf> {
 
 fn gateway_command(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tool-gateway"));
-    command.arg("--config").arg(folder.join("mcp.json")).arg("--policy").arg(folder.join("policy.toml"));
+    command
+        .arg("--config")
+        .arg(folder.join("mcp.json"))
+        .arg("--policy")
+        .arg(folder.join("policy.toml"));
     command.arg("--log").arg("error");
     command
 }
@@ -189,7 +212,10 @@ const POLICY: &str = "
 ";
 
 fn write_files(folder: &Path, servers: &BTreeMap<String, Value>, policy: &str) -> Outcome<()> {
-    std::fs::write(folder.join("mcp.json"), json!({"mcpServers": servers}).to_string())?;
+    std::fs::write(
+        folder.join("mcp.json"),
+        json!({"mcpServers": servers}).to_string(),
+    )?;
     std::fs::write(folder.join("policy.toml"), policy)?;
     Ok(())
 }
@@ -200,7 +226,9 @@ fn stdio_entry(pids: Option<&Path>) -> Outcome<Value> {
 }
 
 async fn tools_of(client: McpClient) -> Outcome<ToolContext> {
-    Ok(ToolContext::builder().with(client.timeout(Duration::from_secs(60)).connect().await?).build()?)
+    Ok(ToolContext::builder()
+        .with(client.timeout(Duration::from_secs(60)).connect().await?)
+        .build()?)
 }
 
 /// Compares direct calls with calls through the gateway, and over HTTP with calls through a process that only forwards them.
@@ -218,15 +246,23 @@ async fn compare(transport: &str, report: &mut Report) -> Outcome<()> {
         command.args([SERVE, "stdio"]);
         (McpClient::command(command), stdio_entry(None)?)
     };
-    write_files(folder.path(), &BTreeMap::from([("s".to_owned(), entry)]), POLICY)?;
+    write_files(
+        folder.path(),
+        &BTreeMap::from([("s".to_owned(), entry)]),
+        POLICY,
+    )?;
     let through = if transport == "http" {
-        let (gateway, url) = listening(gateway_command(folder.path()).args(["--http", "127.0.0.1:0"]))?;
+        let (gateway, url) =
+            listening(gateway_command(folder.path()).args(["--http", "127.0.0.1:0"]))?;
         processes.push(gateway);
         McpClient::url(url)
     } else {
         McpClient::command(gateway_command(folder.path()))
     };
-    let mut ways = vec![("direct", tools_of(direct.prefix("s")).await?), ("through", tools_of(through).await?)];
+    let mut ways = vec![
+        ("direct", tools_of(direct.prefix("s")).await?),
+        ("through", tools_of(through).await?),
+    ];
     if let Some(forwarded) = forwarded {
         ways.push(("forwarded", tools_of(forwarded.prefix("s")).await?));
     }
@@ -245,12 +281,22 @@ async fn compare(transport: &str, report: &mut Report) -> Outcome<()> {
     }
     let times = times.into_iter().map(median).collect::<Vec<_>>();
     for ((way, _), time) in ways.iter().zip(&times) {
-        line(&format!("{transport}: a call {way}, median"), format_args!("{} us", time.as_micros()));
+        line(
+            &format!("{transport}: a call {way}, median"),
+            format_args!("{} us", time.as_micros()),
+        );
     }
     for ((way, _), time) in ways.iter().zip(&times).skip(1) {
-        let (name, added) = (format!("{transport}: added by a call {way}"), time.saturating_sub(times[0]));
+        let (name, added) = (
+            format!("{transport}: added by a call {way}"),
+            time.saturating_sub(times[0]),
+        );
         let figure = format_args!("{} us", added.as_micros());
-        if *way == "through" { report.bar(&name, figure, added <= LATENCY_BAR) } else { line(&name, figure) }
+        if *way == "through" {
+            report.bar(&name, figure, added <= LATENCY_BAR)
+        } else {
+            line(&name, figure)
+        }
     }
 
     for (tool, calls, rounds) in [("s_work", 4_000, 5), ("s_echo", 5_000, 6)] {
@@ -261,10 +307,21 @@ async fn compare(transport: &str, report: &mut Report) -> Outcome<()> {
             }
         }
         let rates = rates.into_iter().map(median_rate).collect::<Vec<_>>();
-        let work = if tool == "s_work" { "20 ms a call" } else { "no work" };
+        let work = if tool == "s_work" {
+            "20 ms a call"
+        } else {
+            "no work"
+        };
         for ((way, _), rate) in ways.iter().zip(&rates).skip(1) {
-            let (name, lost) = (format!("{transport}: 64 in flight, {work}, {way}"), 1.0 - rate / rates[0]);
-            let figures = format!("{:.0} to {rate:.0} calls/s ({:+.1} %)", rates[0], -100.0 * lost);
+            let (name, lost) = (
+                format!("{transport}: 64 in flight, {work}, {way}"),
+                1.0 - rate / rates[0],
+            );
+            let figures = format!(
+                "{:.0} to {rate:.0} calls/s ({:+.1} %)",
+                rates[0],
+                -100.0 * lost
+            );
             if (tool, *way) == ("s_work", "through") {
                 report.bar(&name, figures, lost <= THROUGHPUT_BAR);
             } else {
@@ -280,7 +337,9 @@ async fn compare(transport: &str, report: &mut Report) -> Outcome<()> {
 }
 
 async fn call(tools: &ToolContext, tool: &str, n: u64) -> Outcome<()> {
-    let response = tools.call(tool, &format!(r#"{{"n":{n}}}"#), &RunContext::detached()).await;
+    let response = tools
+        .call(tool, &format!(r#"{{"n":{n}}}"#), &RunContext::detached())
+        .await;
     match response.data_json() {
         Some(data) if data == format!(r#"{{"result":{n}}}"#) => Ok(()),
         _ => Err(format!("{tool}({n}): {response:?}").into()),
@@ -331,7 +390,11 @@ async fn chaos(report: &mut Report) -> Outcome<()> {
     let pids = folder.path().join("pids");
     std::fs::create_dir(&pids)?;
     let servers = (0..SERVERS).map(|n| Ok((format!("s{n}"), stdio_entry(Some(&pids))?)));
-    write_files(folder.path(), &servers.collect::<Outcome<BTreeMap<_, _>>>()?, POLICY)?;
+    write_files(
+        folder.path(),
+        &servers.collect::<Outcome<BTreeMap<_, _>>>()?,
+        POLICY,
+    )?;
     let (gateway, url) = listening(gateway_command(folder.path()).args(["--http", "127.0.0.1:0"]))?;
     let clients = connect_all(&url, CLIENTS).await?;
 
@@ -352,28 +415,62 @@ async fn chaos(report: &mut Report) -> Outcome<()> {
     let time = start.elapsed();
     done.store(true, Ordering::Relaxed);
     let killed = killing.await??;
-    let [right, failed, misrouted, lost] =
-        [&counts.right, &counts.failed, &counts.misrouted, &counts.lost].map(|count| count.load(Ordering::Relaxed));
-    line("chaos: clients, calls, killed servers", format_args!("{CLIENTS}, {}, {killed}", CLIENTS * CALLS));
-    line("chaos: calls a second", format_args!("{:.0}", (CLIENTS * CALLS) as f64 / time.as_secs_f64()));
-    let share = |count: u64| format!("{count} ({:.1} %)", 100.0 * count as f64 / (CLIENTS * CALLS) as f64);
-    report.bar("chaos: answered by the tool", share(right), right * 100 >= ANSWERED_BAR * CLIENTS * CALLS);
+    let [right, failed, misrouted, lost] = [
+        &counts.right,
+        &counts.failed,
+        &counts.misrouted,
+        &counts.lost,
+    ]
+    .map(|count| count.load(Ordering::Relaxed));
+    line(
+        "chaos: clients, calls, killed servers",
+        format_args!("{CLIENTS}, {}, {killed}", CLIENTS * CALLS),
+    );
+    line(
+        "chaos: calls a second",
+        format_args!("{:.0}", (CLIENTS * CALLS) as f64 / time.as_secs_f64()),
+    );
+    let share = |count: u64| {
+        format!(
+            "{count} ({:.1} %)",
+            100.0 * count as f64 / (CLIENTS * CALLS) as f64
+        )
+    };
+    report.bar(
+        "chaos: answered by the tool",
+        share(right),
+        right * 100 >= ANSWERED_BAR * CLIENTS * CALLS,
+    );
     // Records are written together, up to 50 ms after their calls.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let log = std::fs::read_to_string(folder.path().join("audit.jsonl"))?;
     let mut outcomes = BTreeMap::<String, u64>::new();
     for record in log.lines() {
-        let outcome = serde_json::from_str::<Value>(record)?["outcome"].as_str().unwrap_or_default().to_owned();
+        let outcome = serde_json::from_str::<Value>(record)?["outcome"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
         *outcomes.entry(outcome).or_default() += 1;
     }
     for (outcome, count) in outcomes.iter().filter(|(outcome, _)| *outcome != "OK") {
         line(&format!("chaos: answered {outcome}"), share(*count));
     }
     report.bar("chaos: answers of another call", misrouted, misrouted == 0);
-    report.bar("chaos: calls without an answer", lost, lost == 0 && right + failed + misrouted == CLIENTS * CALLS);
+    report.bar(
+        "chaos: calls without an answer",
+        lost,
+        lost == 0 && right + failed + misrouted == CLIENTS * CALLS,
+    );
     let records = outcomes.values().sum::<u64>();
-    report.bar("chaos: records of the audit log", records, records == CLIENTS * CALLS);
-    line("chaos: memory of the gateway", format_args!("{} MiB", resident(&gateway.0)? >> 10));
+    report.bar(
+        "chaos: records of the audit log",
+        records,
+        records == CLIENTS * CALLS,
+    );
+    line(
+        "chaos: memory of the gateway",
+        format_args!("{} MiB", resident(&gateway.0)? >> 10),
+    );
     Ok(())
 }
 
@@ -388,9 +485,14 @@ struct Counts {
 impl Counts {
     async fn call(&self, tools: &ToolContext, client: u64, n: u64) {
         let sent = client * CALLS + n;
-        let (tool, arguments) = (format!("s{}_echo", (client + n) % SERVERS), format!(r#"{{"n":{sent}}}"#));
+        let (tool, arguments) = (
+            format!("s{}_echo", (client + n) % SERVERS),
+            format!(r#"{{"n":{sent}}}"#),
+        );
         let ctx = RunContext::detached();
-        let answer = tokio::time::timeout(Duration::from_secs(90), tools.call(&tool, &arguments, &ctx)).await;
+        let answer =
+            tokio::time::timeout(Duration::from_secs(90), tools.call(&tool, &arguments, &ctx))
+                .await;
         let count = match &answer {
             Err(_) => &self.lost,
             Ok(response) => match (response.data_json(), response.error()) {
@@ -427,7 +529,13 @@ async fn kill_at_random(pids: PathBuf, done: Arc<AtomicBool>) -> Outcome<u64> {
         let chosen = &running[usize::try_from(seed >> 40)? % running.len()];
         std::fs::remove_file(chosen.path())?;
         let process = chosen.file_name();
-        killed += u64::from(Command::new("kill").arg("-9").arg(&process).status()?.success());
+        killed += u64::from(
+            Command::new("kill")
+                .arg("-9")
+                .arg(&process)
+                .status()?
+                .success(),
+        );
     }
     Ok(killed)
 }
@@ -436,7 +544,11 @@ async fn kill_at_random(pids: PathBuf, done: Arc<AtomicBool>) -> Outcome<u64> {
 async fn memory(report: &mut Report) -> Outcome<()> {
     let folder = tempfile::tempdir()?;
     let servers = (0..20).map(|n| Ok((format!("s{n}"), stdio_entry(None)?)));
-    write_files(folder.path(), &servers.collect::<Outcome<BTreeMap<_, _>>>()?, POLICY)?;
+    write_files(
+        folder.path(),
+        &servers.collect::<Outcome<BTreeMap<_, _>>>()?,
+        POLICY,
+    )?;
     let (gateway, url) = listening(gateway_command(folder.path()).args(["--http", "127.0.0.1:0"]))?;
     let before = resident(&gateway.0)?;
     let clients = connect_all(&url, 1_000).await?;
@@ -444,14 +556,23 @@ async fn memory(report: &mut Report) -> Outcome<()> {
         call(tools, &format!("s{}_echo", n % 20), n).await?;
     }
     let after = resident(&gateway.0)?;
-    line("memory: 20 servers", format_args!("{:.1} MiB", before as f64 / 1024.0));
+    line(
+        "memory: 20 servers",
+        format_args!("{:.1} MiB", before as f64 / 1024.0),
+    );
     let name = "memory: 20 servers and 1,000 sessions";
-    report.bar(name, format_args!("{:.1} MiB", after as f64 / 1024.0), after <= MEMORY_BAR);
+    report.bar(
+        name,
+        format_args!("{:.1} MiB", after as f64 / 1024.0),
+        after <= MEMORY_BAR,
+    );
     Ok(())
 }
 
 /// Returns the resident memory of a process in KiB.
 fn resident(process: &Child) -> Outcome<u64> {
-    let output = Command::new("ps").args(["-o", "rss=", "-p", &process.id().to_string()]).output()?;
+    let output = Command::new("ps")
+        .args(["-o", "rss=", "-p", &process.id().to_string()])
+        .output()?;
     Ok(String::from_utf8(output.stdout)?.trim().parse()?)
 }

@@ -24,16 +24,36 @@ use std::time::{Duration, Instant};
 fn main() {
     for milliseconds in [1_000, 100, 0] {
         let pause = Duration::from_millis(milliseconds);
-        let board = clients::play(Load { conversations: 100, calls: 50, has_breaks: false, pause });
+        let board = clients::play(Load {
+            conversations: 100,
+            calls: 50,
+            has_breaks: false,
+            pause,
+        });
         let latencies = board.latencies();
         let at = |percent: usize| latencies[(latencies.len() - 1) * percent / 100];
-        println!("{}, after pauses of up to {milliseconds} ms", board.summary());
-        println!("    from a call to its tool: median {:?}, 99th percentile {:?}", at(50), at(99));
+        println!(
+            "{}, after pauses of up to {milliseconds} ms",
+            board.summary()
+        );
+        println!(
+            "    from a call to its tool: median {:?}, 99th percentile {:?}",
+            at(50),
+            at(99)
+        );
     }
     let (before, start) = (counting::bytes(), Instant::now());
-    let board = clients::play(Load { conversations: 1_000, calls: 20, has_breaks: true, pause: Duration::ZERO });
+    let board = clients::play(Load {
+        conversations: 1_000,
+        calls: 20,
+        has_breaks: true,
+        pause: Duration::ZERO,
+    });
     let (time, peak) = (start.elapsed(), board.peak_bytes.load(Ordering::Relaxed));
     println!("{}, {time:?}", board.summary());
     drop(board);
-    println!("    bytes of the clients: {before} before, {peak} with all open, {} after", counting::bytes());
+    println!(
+        "    bytes of the clients: {before} before, {peak} with all open, {} after",
+        counting::bytes()
+    );
 }

@@ -70,6 +70,6 @@ pub mod transport;
 #[cfg(any(feature = "async-openai", feature = "genai"))]
 pub use interop::ConvertError;
 pub use providers::{
-    Declarations, DeclareOptions, LintReport, Protocol, Provider, Report, UnknownProvider, declare, declare_searchable,
-    declare_tools, declare_with, lint, lint_for, protocol,
+    Declarations, DeclareOptions, LintReport, Protocol, Provider, Report, UnknownProvider, declare,
+    declare_searchable, declare_tools, declare_with, lint, lint_for, protocol,
 };

@@ -2,11 +2,14 @@
 
 pub use crate::arguments::fields::BorrowedText as Text;
 pub use crate::arguments::fields::{
-    ArgumentStruct, Fields, Flattened, Slot, decode_arguments, deserialize_arguments, filled, from_text,
+    ArgumentStruct, Fields, Flattened, Slot, decode_arguments, deserialize_arguments, filled,
+    from_text,
 };
 pub use crate::arguments::flatten::FlattenedEntries as Rest;
 pub use crate::arguments::limits::*;
-pub use crate::arguments::tool_parameter::{ForeignParameter, ForeignSchema, ToolParameter, schemars_features};
+pub use crate::arguments::tool_parameter::{
+    ForeignParameter, ForeignSchema, ToolParameter, schemars_features,
+};
 pub use crate::call::context::FromRunContext;
 pub use crate::call::error::{IntoToolError, ToolError};
 pub use crate::call::mode::Modes;
@@ -18,7 +21,8 @@ pub use crate::tool::confirm_function::*;
 pub use crate::tool::default_json::*;
 pub use crate::tool::docs::{joined_bytes, joined_length, joined_text, own_section};
 pub use crate::tool::invocation::{
-    DecodedArguments, Execution, HandlerResult, Invocation, Rejection, ToolResult, context, lifecycle, start,
+    DecodedArguments, Execution, HandlerResult, Invocation, Rejection, ToolResult, context,
+    lifecycle, start,
 };
 pub use crate::tool::locals;
 pub use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate};
@@ -27,13 +31,16 @@ pub use crate::tool::returns::*;
 pub use crate::tool::spec::*;
 pub use crate::tool::text_method::{completion, prompt_result, resource_result};
 pub use crate::tool::wrap::SpanLabel;
-pub use crate::tool::wrap_all::{CallableKind, ContainerKind, ReturnedKind, SingleKind, TracedKind, TypeIsKnown};
+pub use crate::tool::wrap_all::{
+    CallableKind, ContainerKind, ReturnedKind, SingleKind, TracedKind, TypeIsKnown,
+};
 pub use crate::trace::body::{AgentSpan, BodySpan, SpanEnding, function_id, in_agent, never};
 pub use crate::{
-    __agent_span as agent_span, __completed as completed, __default_json as default_json, __discovery as discovery,
-    __failure as failure, __finish as finish, __joined as joined, __joined_parts as joined_parts, __outcome as outcome,
-    __output as output, __path as path, __respond as respond, __respond_text as respond_text, __returns,
-    __returns as returns, __shown as shown, __tool_span as tool_span,
+    __agent_span as agent_span, __completed as completed, __default_json as default_json,
+    __discovery as discovery, __failure as failure, __finish as finish, __joined as joined,
+    __joined_parts as joined_parts, __outcome as outcome, __output as output, __path as path,
+    __respond as respond, __respond_text as respond_text, __returns, __returns as returns,
+    __shown as shown, __tool_span as tool_span,
 };
 pub use inventory;
 pub use schemars;

@@ -70,15 +70,16 @@ pub mod trace;
 #[cfg(feature = "agents")]
 pub use agents::Agents;
 pub use call::{
-    CancellationToken, Content, ErrorKind, FromRunContext, Intent, Mode, Progress, ResultExt, RunContext, ToolCall,
-    ToolError, ToolOutput, ToolResponse, UserData,
+    CancellationToken, Content, ErrorKind, FromRunContext, Intent, Mode, Progress, ResultExt,
+    RunContext, ToolCall, ToolError, ToolOutput, ToolResponse, UserData,
 };
 pub use registry::{Registry, RegistryErrors, ToolContext};
 pub use schema::timestamp::Timestamp;
 #[cfg(feature = "session")]
 pub use session::{Policy, Runtime, Session, SessionId};
 pub use tool::{
-    Auth, Category, Configure, FunctionTool, ProviderTool, RawTool, Secret, Tool, ToolDefinition, Toolset, ToolsetExt,
+    Auth, Category, Configure, FunctionTool, ProviderTool, RawTool, Secret, Tool, ToolDefinition,
+    Toolset, ToolsetExt,
 };
 
 #[doc = include_str!("docs/tool_error.md")]

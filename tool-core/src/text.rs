@@ -44,7 +44,11 @@ pub(crate) fn prefix(text: &str, bytes: usize) -> &str {
 /// of counting.
 #[inline]
 pub(crate) fn characters(text: &str) -> usize {
-    if is_ascii(text.as_bytes()) { text.len() } else { text.chars().count() }
+    if is_ascii(text.as_bytes()) {
+        text.len()
+    } else {
+        text.chars().count()
+    }
 }
 
 /// Returns true for ASCII text. The standard library checks the bytes after its last block one by one, which is slow for
@@ -54,18 +58,34 @@ fn is_ascii(bytes: &[u8]) -> bool {
     const HIGH: u64 = 0x8080_8080_8080_8080;
     let (words, rest) = bytes.as_chunks::<8>();
     // The last word overlaps the one before it, where there is one.
-    let last = match (bytes.last_chunk::<8>(), rest.first_chunk::<4>(), rest.last_chunk::<4>()) {
+    let last = match (
+        bytes.last_chunk::<8>(),
+        rest.first_chunk::<4>(),
+        rest.last_chunk::<4>(),
+    ) {
         (Some(last), _, _) => u64::from_le_bytes(*last),
-        (None, Some(first), Some(last)) => u64::from(u32::from_le_bytes(*first) | u32::from_le_bytes(*last)),
+        (None, Some(first), Some(last)) => {
+            u64::from(u32::from_le_bytes(*first) | u32::from_le_bytes(*last))
+        }
         _ => rest.iter().fold(0, |all, byte| all | u64::from(*byte)),
     };
-    words.iter().fold(last, |all, word| all | u64::from_le_bytes(*word)) & HIGH == 0
+    words
+        .iter()
+        .fold(last, |all, word| all | u64::from_le_bytes(*word))
+        & HIGH
+        == 0
 }
 
 /// Returns the first sentence of the first paragraph, on one line.
 pub(crate) fn first_sentence(text: &str) -> String {
-    let lines = text.lines().map(str::trim).skip_while(|line| line.is_empty());
-    let paragraph = lines.take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+    let lines = text
+        .lines()
+        .map(str::trim)
+        .skip_while(|line| line.is_empty());
+    let paragraph = lines
+        .take_while(|line| !line.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ");
     let end = sentence_end(&paragraph);
     paragraph.get(..end).unwrap_or(&paragraph).to_owned()
 }
@@ -73,12 +93,21 @@ pub(crate) fn first_sentence(text: &str) -> String {
 /// Returns the end of the first sentence: after a full stop before a blank, unless the text continues in lower case or the
 /// stop belongs to an abbreviation.
 fn sentence_end(text: &str) -> usize {
-    for (at, stop) in text.char_indices().filter(|(_, c)| matches!(c, '.' | '!' | '?' | '。')) {
+    for (at, stop) in text
+        .char_indices()
+        .filter(|(_, c)| matches!(c, '.' | '!' | '?' | '。'))
+    {
         let end = at + stop.len_utf8();
-        let (before, after) = (text.get(..end).unwrap_or_default(), text.get(end..).unwrap_or_default());
+        let (before, after) = (
+            text.get(..end).unwrap_or_default(),
+            text.get(end..).unwrap_or_default(),
+        );
         let next = after.trim_start().chars().next();
-        let continues = next.is_some_and(char::is_lowercase) || (stop != '。' && !after.starts_with([' ', '\t']));
-        let abbreviated = ["e.g.", "i.e.", "etc.", "vs.", "cf.", "approx."].iter().any(|word| before.ends_with(word));
+        let continues = next.is_some_and(char::is_lowercase)
+            || (stop != '。' && !after.starts_with([' ', '\t']));
+        let abbreviated = ["e.g.", "i.e.", "etc.", "vs.", "cf.", "approx."]
+            .iter()
+            .any(|word| before.ends_with(word));
         if next.is_some() && !continues && !abbreviated {
             return end;
         }
@@ -89,7 +118,11 @@ fn sentence_end(text: &str) -> usize {
 /// Returns the text of a panic, unchanged.
 pub(crate) fn of_panic(panic: Box<dyn Any + Send>) -> String {
     let text = panic.downcast::<String>().map(|text| *text);
-    let text = text.or_else(|other| other.downcast::<&'static str>().map(|text| (*text).to_owned()));
+    let text = text.or_else(|other| {
+        other
+            .downcast::<&'static str>()
+            .map(|text| (*text).to_owned())
+    });
     text.unwrap_or_else(|other| {
         // Dropping an unknown payload may panic again.
         std::mem::forget(other);
@@ -107,7 +140,11 @@ pub(crate) fn of_panic(panic: Box<dyn Any + Send>) -> String {
 pub fn escape_invisible(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
-        if is_invisible(c) { escaped.extend(c.escape_default()) } else { escaped.push(c) }
+        if is_invisible(c) {
+            escaped.extend(c.escape_default())
+        } else {
+            escaped.push(c)
+        }
     }
     escaped
 }
@@ -162,11 +199,17 @@ pub(crate) fn is_invisible(c: char) -> bool {
 /// ```
 #[must_use]
 pub fn matches_wildcards(pattern: &str, name: &str) -> bool {
-    let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
-    let Some(mut name) = name.strip_prefix(start) else { return false };
+    let Some((start, rest)) = pattern.split_once('*') else {
+        return pattern == name;
+    };
+    let Some(mut name) = name.strip_prefix(start) else {
+        return false;
+    };
     let (between, end) = rest.rsplit_once('*').unwrap_or(("", rest));
     for part in between.split('*') {
-        let Some((_, after)) = name.split_once(part) else { return false };
+        let Some((_, after)) = name.split_once(part) else {
+            return false;
+        };
         name = after;
     }
     name.ends_with(end)
@@ -179,13 +222,19 @@ pub fn matches_wildcards(pattern: &str, name: &str) -> bool {
 /// ```
 pub fn hex(bytes: &[u8]) -> String {
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
-    digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)).collect()
+    digits
+        .filter_map(|digit| char::from_digit(u32::from(digit), 16))
+        .collect()
 }
 
 /// Decodes hexadecimal digits in place. Returns false for another number of digits than `bytes` need, and for other
 /// characters.
 pub(crate) fn decode_hex(digits: &str, bytes: &mut [u8]) -> bool {
-    let value = |digit: u8| char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok());
+    let value = |digit: u8| {
+        char::from(digit)
+            .to_digit(16)
+            .and_then(|value| u8::try_from(value).ok())
+    };
     let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
     let mut valid = rest.is_empty() && pairs.len() == bytes.len();
     for ([high, low], byte) in pairs.iter().zip(bytes) {
@@ -310,21 +359,36 @@ mod tests {
 
     #[test]
     fn the_first_sentence_ends_at_its_stop() {
-        assert_eq!(first_sentence("Search the base. Then more."), "Search the base.");
-        assert_eq!(first_sentence("\n Search\n the base.\nMore."), "Search the base.");
+        assert_eq!(
+            first_sentence("Search the base. Then more."),
+            "Search the base."
+        );
+        assert_eq!(
+            first_sentence("\n Search\n the base.\nMore."),
+            "Search the base."
+        );
         assert_eq!(first_sentence("Is it? Yes."), "Is it?");
         assert_eq!(first_sentence("検索する。次に"), "検索する。");
     }
 
     #[test]
     fn a_stop_inside_a_sentence_does_not_end_it() {
-        assert_eq!(first_sentence("Costs 3.50 a call, e.g. Friday. More"), "Costs 3.50 a call, e.g. Friday.");
-        assert_eq!(first_sentence("Reads foo.rs and so on. then more"), "Reads foo.rs and so on. then more");
+        assert_eq!(
+            first_sentence("Costs 3.50 a call, e.g. Friday. More"),
+            "Costs 3.50 a call, e.g. Friday."
+        );
+        assert_eq!(
+            first_sentence("Reads foo.rs and so on. then more"),
+            "Reads foo.rs and so on. then more"
+        );
     }
 
     #[test]
     fn a_text_without_a_stop_is_one_sentence_up_to_the_blank_line() {
-        assert_eq!(first_sentence("Add two numbers\n\nDetails."), "Add two numbers");
+        assert_eq!(
+            first_sentence("Add two numbers\n\nDetails."),
+            "Add two numbers"
+        );
         assert_eq!(first_sentence(" \n "), "");
     }
 
@@ -355,7 +419,11 @@ mod tests {
             ("", "a", false),
             ("a**", "a", true),
         ] {
-            assert_eq!(matches_wildcards(pattern, name), expected, "{pattern} {name}");
+            assert_eq!(
+                matches_wildcards(pattern, name),
+                expected,
+                "{pattern} {name}"
+            );
         }
         // As slow as a pattern can be.
         assert!(!matches_wildcards(&"*a".repeat(100), &"b".repeat(100_000)));

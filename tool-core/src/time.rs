@@ -27,7 +27,13 @@ pub fn after(start: Instant, time: Duration) -> Instant {
 /// Returns the milliseconds of a time as a text says them: `800`, or `0.5`.
 pub(crate) fn milliseconds(time: Duration) -> String {
     let (whole, micros) = (time.as_millis(), time.subsec_micros() % 1_000);
-    if micros == 0 { whole.to_string() } else { format!("{whole}.{micros:03}").trim_end_matches('0').to_owned() }
+    if micros == 0 {
+        whole.to_string()
+    } else {
+        format!("{whole}.{micros:03}")
+            .trim_end_matches('0')
+            .to_owned()
+    }
 }
 
 /// A reading of the processor's counter, which takes a third of the time of the system's clock. Where the processor has no
@@ -95,8 +101,8 @@ mod tests {
 
     #[test]
     fn milliseconds_are_exact() {
-        let texts =
-            [0, 500, 1_000, 1_250, 800_000, 30_000_000].map(|micros| milliseconds(Duration::from_micros(micros)));
+        let texts = [0, 500, 1_000, 1_250, 800_000, 30_000_000]
+            .map(|micros| milliseconds(Duration::from_micros(micros)));
         assert_eq!(texts, ["0", "0.5", "1", "1.25", "800", "30000"]);
     }
 }

@@ -71,8 +71,14 @@ impl DocText {
 
     /// Returns the parts without the blank lines at both ends.
     pub(crate) fn parts(&self) -> &[DocPart] {
-        let Some(first) = self.0.iter().position(|part| !part.is_blank()) else { return &[] };
-        let last = self.0.iter().rposition(|part| !part.is_blank()).unwrap_or(first);
+        let Some(first) = self.0.iter().position(|part| !part.is_blank()) else {
+            return &[];
+        };
+        let last = self
+            .0
+            .iter()
+            .rposition(|part| !part.is_blank())
+            .unwrap_or(first);
         self.0.get(first..=last).unwrap_or_default()
     }
 
@@ -106,7 +112,10 @@ pub(crate) fn read(attrs: &[Attribute]) -> DocComment {
     let mut splitter = Splitter::default();
     for DocValue { value, condition } in values(attrs) {
         match ungrouped(&value) {
-            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => {
+            Expr::Lit(ExprLit {
+                lit: Lit::Str(text),
+                ..
+            }) => {
                 for line in lines(&text.value()) {
                     splitter.line(line, condition.as_ref(), text.span());
                 }
@@ -119,7 +128,9 @@ pub(crate) fn read(attrs: &[Attribute]) -> DocComment {
 
 /// Returns whether the attribute is a `cfg_attr` around docs and nothing else.
 pub(crate) fn is_conditional_doc(attr: &Attribute) -> bool {
-    let Some(conditional) = Conditional::of(&attr.meta) else { return false };
+    let Some(conditional) = Conditional::of(&attr.meta) else {
+        return false;
+    };
     let is_doc = |meta: &Meta| matches!(meta, Meta::NameValue(meta) if meta.path.is_ident("doc"));
     !conditional.metas.is_empty() && conditional.metas.iter().all(is_doc)
 }
@@ -136,11 +147,16 @@ fn values(attrs: &[Attribute]) -> Vec<DocValue> {
 fn add_values(meta: &Meta, condition: Option<&Condition>, values: &mut Vec<DocValue>) {
     if let Meta::NameValue(MetaNameValue { path, value, .. }) = meta {
         if path.is_ident("doc") {
-            values.push(DocValue { value: value.clone(), condition: condition.cloned() });
+            values.push(DocValue {
+                value: value.clone(),
+                condition: condition.cloned(),
+            });
         }
         return;
     }
-    let Some(conditional) = Conditional::of(meta) else { return };
+    let Some(conditional) = Conditional::of(meta) else {
+        return;
+    };
     let inner = match condition {
         Some(Condition(outer)) => {
             let inner = &conditional.predicate;
@@ -166,10 +182,16 @@ impl Conditional {
             return None;
         }
         let mut trees = list.tokens.clone().into_iter();
-        let is_comma = |tree: &TokenTree| matches!(tree, TokenTree::Punct(punct) if punct.as_char() == ',');
+        let is_comma =
+            |tree: &TokenTree| matches!(tree, TokenTree::Punct(punct) if punct.as_char() == ',');
         let predicate = trees.by_ref().take_while(|tree| !is_comma(tree)).collect();
-        let metas = Punctuated::<Meta, Token![,]>::parse_terminated.parse2(trees.collect()).ok()?;
-        Some(Self { predicate, metas: metas.into_iter().collect() })
+        let metas = Punctuated::<Meta, Token![,]>::parse_terminated
+            .parse2(trees.collect())
+            .ok()?;
+        Some(Self {
+            predicate,
+            metas: metas.into_iter().collect(),
+        })
     }
 }
 
@@ -179,11 +201,19 @@ fn lines(text: &str) -> Vec<String> {
         return vec![text.strip_prefix(' ').unwrap_or(text).trim_end().to_owned()];
     }
     // The lines of a block comment may begin with stars.
-    let starred =
-        text.lines().skip(1).map(str::trim_start).filter(|line| !line.is_empty()).all(|line| line.starts_with('*'));
+    let starred = text
+        .lines()
+        .skip(1)
+        .map(str::trim_start)
+        .filter(|line| !line.is_empty())
+        .all(|line| line.starts_with('*'));
     let line = |line: &str| {
         let line = line.trim();
-        let line = if starred { line.strip_prefix('*').unwrap_or(line) } else { line };
+        let line = if starred {
+            line.strip_prefix('*').unwrap_or(line)
+        } else {
+            line
+        };
         line.strip_prefix(' ').unwrap_or(line).to_owned()
     };
     text.lines().map(line).collect()
@@ -223,8 +253,14 @@ impl Splitter {
             }
         }
         match self.section {
-            Section::Description => self.docs.description.push(DocContent::Line(line), condition.cloned()),
-            Section::Returns => self.docs.returns.push(DocContent::Line(line), condition.cloned()),
+            Section::Description => self
+                .docs
+                .description
+                .push(DocContent::Line(line), condition.cloned()),
+            Section::Returns => self
+                .docs
+                .returns
+                .push(DocContent::Line(line), condition.cloned()),
             Section::Arguments => push_argument(&mut self.docs.arguments, &line, condition, span),
             Section::Dropped => {}
         }
@@ -235,11 +271,16 @@ impl Splitter {
         let expr = Box::new(expr.clone());
         match self.section {
             Section::Description | Section::Arguments => {
-                self.docs.description.push(DocContent::Macro(expr), condition);
+                self.docs
+                    .description
+                    .push(DocContent::Macro(expr), condition);
             }
             Section::Returns => self.docs.returns.push(DocContent::Macro(expr), condition),
             Section::Dropped if self.in_code => {}
-            Section::Dropped => self.docs.description.push(DocContent::OwnSection(expr), condition),
+            Section::Dropped => self
+                .docs
+                .description
+                .push(DocContent::OwnSection(expr), condition),
         }
     }
 }
@@ -255,7 +296,10 @@ impl Heading {
         let rest = line.trim_start_matches('#');
         let level = line.len() - rest.len();
         let title = || rest.trim().trim_end_matches(':').to_lowercase();
-        (level > 0 && rest.starts_with(' ')).then(|| Self { level, title: title() })
+        (level > 0 && rest.starts_with(' ')).then(|| Self {
+            level,
+            title: title(),
+        })
     }
 }
 
@@ -269,7 +313,12 @@ fn section_of(title: &str) -> Section {
 }
 
 /// Adds a line of the list: ``* `title` - Event title``, `- title: Event title`, or the continuation of an item.
-fn push_argument(arguments: &mut Vec<DocArgument>, line: &str, condition: Option<&Condition>, span: Span) {
+fn push_argument(
+    arguments: &mut Vec<DocArgument>,
+    line: &str,
+    condition: Option<&Condition>,
+    span: Span,
+) {
     let text = line.trim();
     let item = text.strip_prefix("* ").or_else(|| text.strip_prefix("- "));
     // The lines of a nested list continue the item above it.
@@ -277,26 +326,38 @@ fn push_argument(arguments: &mut Vec<DocArgument>, line: &str, condition: Option
     if let Some((name, text)) = item.filter(|_| !nested).and_then(name_and_text) {
         let content = DocContent::Line(text);
         // Two conditional items may describe one parameter.
-        let known = arguments.iter_mut().find(|known| condition.is_some() && known.name == name);
+        let known = arguments
+            .iter_mut()
+            .find(|known| condition.is_some() && known.name == name);
         if let Some(known) = known {
             known.text.push(content, condition.cloned());
         } else {
-            let text = DocText(vec![DocPart { content, condition: condition.cloned() }]);
+            let text = DocText(vec![DocPart {
+                content,
+                condition: condition.cloned(),
+            }]);
             arguments.push(DocArgument { name, text, span });
         }
     } else if let Some(last) = arguments.last_mut().filter(|_| !text.is_empty()) {
-        last.text.push(DocContent::Line(text.to_owned()), condition.cloned());
+        last.text
+            .push(DocContent::Line(text.to_owned()), condition.cloned());
     }
 }
 
 fn name_and_text(item: &str) -> Option<(String, String)> {
     let quoted = item.strip_prefix('`').and_then(|rest| rest.split_once('`'));
     let (name, rest) = quoted.unwrap_or_else(|| {
-        let end = item.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '#')).unwrap_or(item.len());
+        let end = item
+            .find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '#'))
+            .unwrap_or(item.len());
         item.split_at(end)
     });
-    let text = rest.trim_start().trim_start_matches([':', '-', '–', '—']).trim_start();
-    let is_item = !name.is_empty() && (text.len() < rest.trim_start().len() || rest.trim().is_empty());
+    let text = rest
+        .trim_start()
+        .trim_start_matches([':', '-', '–', '—'])
+        .trim_start();
+    let is_item =
+        !name.is_empty() && (text.len() < rest.trim_start().len() || rest.trim().is_empty());
     is_item.then(|| (name.trim_start_matches("r#").to_owned(), text.to_owned()))
 }
 
@@ -306,7 +367,10 @@ mod tests {
     use syn::parse_quote;
 
     fn read_lines(lines: &[&str]) -> DocComment {
-        let attrs: Vec<Attribute> = lines.iter().map(|line| parse_quote!(#[doc = #line])).collect();
+        let attrs: Vec<Attribute> = lines
+            .iter()
+            .map(|line| parse_quote!(#[doc = #line]))
+            .collect();
         read(&attrs)
     }
 
@@ -338,19 +402,31 @@ mod tests {
             " # Notes",
             " Kept.",
         ]);
-        assert_eq!(literal(&docs.description), "Add an event.\n\nIt is added at once.\n\n# Notes\nKept.");
+        assert_eq!(
+            literal(&docs.description),
+            "Add an event.\n\nIt is added at once.\n\n# Notes\nKept."
+        );
         assert_eq!(literal(&docs.returns), "The event.");
-        let arguments = docs.arguments.iter().map(|item| format!("{}: {}", item.name, literal(&item.text)));
+        let arguments = docs
+            .arguments
+            .iter()
+            .map(|item| format!("{}: {}", item.name, literal(&item.text)));
         assert_eq!(
             arguments.collect::<Vec<_>>(),
-            ["title: Its title,\nin plain text", "start_time: When it starts\n+ not an item"]
+            [
+                "title: Its title,\nin plain text",
+                "start_time: When it starts\n+ not an item"
+            ]
         );
     }
 
     #[test]
     fn ignores_headings_in_code_blocks() {
         let docs = read_lines(&[" Run.", " ```", " # Errors", " ```", " More."]);
-        assert_eq!(literal(&docs.description), "Run.\n```\n# Errors\n```\nMore.");
+        assert_eq!(
+            literal(&docs.description),
+            "Run.\n```\n# Errors\n```\nMore."
+        );
     }
 
     #[test]
@@ -404,7 +480,10 @@ mod tests {
             parse_quote!(#[doc = "```"]),
             parse_quote!(#[doc = more!()]),
         ]);
-        assert_eq!(shown(&docs.description), ["A.", "of_the_description ! ()", "own section more ! ()"]);
+        assert_eq!(
+            shown(&docs.description),
+            ["A.", "of_the_description ! ()", "own section more ! ()"]
+        );
         assert_eq!(shown(&docs.returns), ["of_the_result ! ()"]);
         let names = docs.arguments.iter().map(|item| item.name.as_str());
         assert_eq!(names.collect::<Vec<_>>(), ["x", "y"]);
@@ -420,7 +499,10 @@ mod tests {
             parse_quote!(#[cfg_attr(unix, doc = "* `x` - X")]),
             parse_quote!(#[cfg_attr(windows, doc = "* `x` - Y")]),
         ]);
-        assert_eq!(shown(&docs.description), ["A.", "unix: B.", "all (unix , not (test)): c ! ()"]);
+        assert_eq!(
+            shown(&docs.description),
+            ["A.", "unix: B.", "all (unix , not (test)): c ! ()"]
+        );
         let argument = docs.arguments.first().expect("an item");
         assert_eq!(shown(&argument.text), ["unix: X", "windows: Y"]);
         assert_eq!(docs.arguments.len(), 1);
@@ -428,15 +510,23 @@ mod tests {
 
     #[test]
     fn an_attribute_with_docs_alone_is_a_conditional_doc() {
-        assert!(is_conditional_doc(&parse_quote!(#[cfg_attr(unix, doc = "A", doc = b!())])));
-        assert!(!is_conditional_doc(&parse_quote!(#[cfg_attr(unix, doc = "A", cold)])));
+        assert!(is_conditional_doc(
+            &parse_quote!(#[cfg_attr(unix, doc = "A", doc = b!())])
+        ));
+        assert!(!is_conditional_doc(
+            &parse_quote!(#[cfg_attr(unix, doc = "A", cold)])
+        ));
         assert!(!is_conditional_doc(&parse_quote!(#[cfg_attr(unix)])));
         assert!(!is_conditional_doc(&parse_quote!(#[cfg(unix)])));
     }
 
     #[test]
     fn reads_docs_around_other_attributes() {
-        let docs = read(&[parse_quote!(#[doc = " A."]), parse_quote!(#[inline]), parse_quote!(#[doc = " B."])]);
+        let docs = read(&[
+            parse_quote!(#[doc = " A."]),
+            parse_quote!(#[inline]),
+            parse_quote!(#[doc = " B."]),
+        ]);
         assert_eq!(literal(&docs.description), "A.\nB.");
     }
 }

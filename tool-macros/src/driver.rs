@@ -48,7 +48,8 @@ pub(crate) fn resource(args: TokenStream, item: &TokenStream) -> TokenStream {
 fn function(kind: ItemKind, args: TokenStream, item: &TokenStream) -> TokenStream {
     let mut errors = Errors::default();
     let options = ToolOptions::parse(kind, &from_call(kind.name(), args), &mut errors);
-    let parsed = syn::parse2::<FunctionItem>(item.clone()).map_err(|error| misplaced_function(kind, item, error));
+    let parsed = syn::parse2::<FunctionItem>(item.clone())
+        .map_err(|error| misplaced_function(kind, item, error));
     let Some(function) = errors.take(parsed) else {
         return fallback::unparsed(&errors.into_tokens().unwrap_or_default(), item);
     };
@@ -65,7 +66,8 @@ fn function(kind: ItemKind, args: TokenStream, item: &TokenStream) -> TokenStrea
 pub(crate) fn agent(args: TokenStream, item: &TokenStream) -> TokenStream {
     let mut errors = Errors::default();
     let options = AgentOptions::parse(&from_call("agent", args), &mut errors);
-    let parsed = syn::parse2::<FunctionItem>(item.clone()).map_err(|error| misplaced_agent(item, error));
+    let parsed =
+        syn::parse2::<FunctionItem>(item.clone()).map_err(|error| misplaced_agent(item, error));
     if let Some(function) = errors.take(parsed) {
         check::check_agent(&function, &mut errors);
         if errors.is_empty() {
@@ -76,7 +78,13 @@ pub(crate) fn agent(args: TokenStream, item: &TokenStream) -> TokenStream {
 }
 
 /// Replaces the error "expected `fn`" for an attribute on another item.
-fn misplaced(item: &TokenStream, error: syn::Error, name: &str, on_impl: &str, elsewhere: &str) -> syn::Error {
+fn misplaced(
+    item: &TokenStream,
+    error: syn::Error,
+    name: &str,
+    on_impl: &str,
+    elsewhere: &str,
+) -> syn::Error {
     let message = |help| format!("`#[{name}]` can only be applied to functions\nhelp: {help}");
     match syn::parse2::<Item>(item.clone()) {
         Ok(Item::Fn(_)) | Err(_) => error,
@@ -89,11 +97,26 @@ fn misplaced(item: &TokenStream, error: syn::Error, name: &str, on_impl: &str, e
 }
 
 fn misplaced_function(kind: ItemKind, item: &TokenStream, error: syn::Error) -> syn::Error {
-    let on_impl = format!("write `#[toolset]` above the `impl`, and `{}` above its methods", kind.shown());
-    misplaced(item, error, kind.name(), &on_impl, "move it to a `fn`, or to a method of a `#[toolset]` block")
+    let on_impl = format!(
+        "write `#[toolset]` above the `impl`, and `{}` above its methods",
+        kind.shown()
+    );
+    misplaced(
+        item,
+        error,
+        kind.name(),
+        &on_impl,
+        "move it to a `fn`, or to a method of a `#[toolset]` block",
+    )
 }
 
 fn misplaced_agent(item: &TokenStream, error: syn::Error) -> syn::Error {
     let on_impl = "move it to the method that does the agent's work";
-    misplaced(item, error, "agent", on_impl, "move it to the `fn` that does the agent's work")
+    misplaced(
+        item,
+        error,
+        "agent",
+        on_impl,
+        "move it to the `fn` that does the agent's work",
+    )
 }

@@ -41,14 +41,29 @@ impl ImplBlock {
         };
         let head: TokenStream = trees.into_iter().collect();
         let empty = Group::new(Delimiter::Brace, TokenStream::new());
-        let whole: TokenStream = head.clone().into_iter().chain([TokenTree::Group(empty)]).collect();
-        let is_impl = head.clone().into_iter().any(|tree| matches!(&tree, TokenTree::Ident(word) if word == "impl"));
+        let whole: TokenStream = head
+            .clone()
+            .into_iter()
+            .chain([TokenTree::Group(empty)])
+            .collect();
+        let is_impl = head
+            .clone()
+            .into_iter()
+            .any(|tree| matches!(&tree, TokenTree::Ident(word) if word == "impl"));
         if !is_impl {
-            return Err(Error::new_spanned(head_of(&head.into_iter().collect::<Vec<_>>()), misplaced));
+            return Err(Error::new_spanned(
+                head_of(&head.into_iter().collect::<Vec<_>>()),
+                misplaced,
+            ));
         }
         let parsed = syn::parse2(whole)?;
         let members = members.parse2(braces.stream())?;
-        Ok(Self { head, parsed, braces, members })
+        Ok(Self {
+            head,
+            parsed,
+            braces,
+            members,
+        })
     }
 
     /// Returns whether the type has a lifetime other than `'static`.
@@ -149,9 +164,14 @@ fn is_function(ahead: ParseStream) -> bool {
         if ahead.peek(Token![fn]) {
             return true;
         }
-        let qualifier = ahead.peek(Token![const]) || ahead.peek(Token![async]) || ahead.peek(Token![unsafe]);
+        let qualifier =
+            ahead.peek(Token![const]) || ahead.peek(Token![async]) || ahead.peek(Token![unsafe]);
         let qualifier = qualifier || ahead.peek(Token![extern]) || ahead.peek(syn::LitStr);
-        let defaultness = ahead.peek(syn::Ident) && ahead.fork().parse::<Ident>().is_ok_and(|word| word == "default");
+        let defaultness = ahead.peek(syn::Ident)
+            && ahead
+                .fork()
+                .parse::<Ident>()
+                .is_ok_and(|word| word == "default");
         if !(qualifier || defaultness) || ahead.parse::<TokenTree>().is_err() {
             return false;
         }
@@ -162,12 +182,26 @@ impl Parse for FunctionItem {
     fn parse(input: ParseStream) -> Result<Self> {
         let attrs = input.call(Attribute::parse_outer)?;
         let vis = input.parse()?;
-        let is_default = input.peek(syn::Ident) && input.fork().parse::<Ident>().is_ok_and(|word| word == "default");
-        let defaultness = if is_default { Some(input.parse()?) } else { None };
+        let is_default = input.peek(syn::Ident)
+            && input
+                .fork()
+                .parse::<Ident>()
+                .is_ok_and(|word| word == "default");
+        let defaultness = if is_default {
+            Some(input.parse()?)
+        } else {
+            None
+        };
         let sig = input.parse()?;
         if !(input.peek(token::Brace) || input.peek(Token![;]) || input.peek(token::Group)) {
             return Err(input.error("expected the function's body"));
         }
-        Ok(Self { attrs, vis, defaultness, sig, body: input.parse()? })
+        Ok(Self {
+            attrs,
+            vis,
+            defaultness,
+            sig,
+            body: input.parse()?,
+        })
     }
 }

@@ -6,7 +6,11 @@ const MAX_LENGTH: usize = 64;
 /// Returns whether `name` matches `^[A-Za-z_][A-Za-z0-9_-]{0,63}$`.
 pub(crate) fn is_tool_name(name: &str) -> bool {
     let starts_well = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    starts_well && name.len() <= MAX_LENGTH && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+    starts_well
+        && name.len() <= MAX_LENGTH
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
 /// Normalises a name for comparison. Some providers ignore case, and some turn `-` into `_`.
@@ -33,7 +37,8 @@ pub(crate) fn snake_case(name: &str) -> String {
     while let Some(letter) = letters.next() {
         let begins_word = letter.is_uppercase()
             && before.is_some_and(|b| {
-                b != '_' && (!b.is_uppercase() || letters.peek().is_some_and(|next| next.is_lowercase()))
+                b != '_'
+                    && (!b.is_uppercase() || letters.peek().is_some_and(|next| next.is_lowercase()))
             });
         if begins_word {
             snake.push('_');
@@ -50,7 +55,16 @@ pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let tolerated = 1 + word.len() / 4;
     known
         .iter()
-        .map(|candidate| (if is_abbreviation(&lower, candidate) { 1 } else { distance(&lower, candidate) }, *candidate))
+        .map(|candidate| {
+            (
+                if is_abbreviation(&lower, candidate) {
+                    1
+                } else {
+                    distance(&lower, candidate)
+                },
+                *candidate,
+            )
+        })
         .filter(|(far, candidate)| *far <= tolerated && *far < candidate.len())
         .min_by_key(|(far, _)| *far)
         .map(|(_, candidate)| candidate)
@@ -88,7 +102,11 @@ fn distance(a: &str, b: &str) -> usize {
 
 /// Lists the words, each in backticks.
 pub(crate) fn listed<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
-    words.into_iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+    words
+        .into_iter()
+        .map(|word| format!("`{word}`"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// Writes the help line for an unknown word.
@@ -109,7 +127,16 @@ mod tests {
         for good in ["a", "_", "get_weather", "Get-Weather9", &"x".repeat(64)] {
             assert!(is_tool_name(good), "{good}");
         }
-        for bad in ["", "9a", "-a", "get weather", "größe", "a.b", "a/b", &"x".repeat(65)] {
+        for bad in [
+            "",
+            "9a",
+            "-a",
+            "get weather",
+            "größe",
+            "a.b",
+            "a/b",
+            &"x".repeat(65),
+        ] {
             assert!(!is_tool_name(bad), "{bad}");
         }
     }

@@ -18,7 +18,10 @@ pub(crate) struct RewrittenBody<'a> {
 
 impl ImplBlock {
     /// Prints the block with the bodies that `rewrite` gives.
-    pub(crate) fn rewritten<'a>(&self, rewrite: impl Fn(&FunctionItem) -> Option<RewrittenBody<'a>>) -> TokenStream {
+    pub(crate) fn rewritten<'a>(
+        &self,
+        rewrite: impl Fn(&FunctionItem) -> Option<RewrittenBody<'a>>,
+    ) -> TokenStream {
         let members = self.members.iter().map(|member| match member {
             ImplMember::FunctionItem(function) => match rewrite(function) {
                 Some(rewritten) => function.rewritten(&rewritten),
@@ -50,7 +53,11 @@ impl ToTokens for ImplMember {
 impl FunctionItem {
     /// Prints the function with another body.
     pub(crate) fn rewritten(&self, rewritten: &RewrittenBody) -> TokenStream {
-        let is_kept = |attr: &&Attribute| !rewritten.consumed.is_some_and(|consumed| std::ptr::eq(consumed, *attr));
+        let is_kept = |attr: &&Attribute| {
+            !rewritten
+                .consumed
+                .is_some_and(|consumed| std::ptr::eq(consumed, *attr))
+        };
         let head = self.head(is_kept);
         let body = &rewritten.body;
         quote!(#head #body)
@@ -58,7 +65,11 @@ impl FunctionItem {
 
     /// Prints the tokens before the body.
     fn head(&self, is_kept: impl Fn(&&Attribute) -> bool) -> TokenStream {
-        let attrs = self.attrs.iter().filter(|attr| !is_consumed(attr)).filter(is_kept);
+        let attrs = self
+            .attrs
+            .iter()
+            .filter(|attr| !is_consumed(attr))
+            .filter(is_kept);
         let (vis, defaultness, sig) = (&self.vis, &self.defaultness, stripped(&self.sig));
         quote!(#(#attrs)* #vis #defaultness #sig)
     }
@@ -73,9 +84,15 @@ impl ToTokens for FunctionItem {
 
 /// Returns whether the macros consume this attribute of a method.
 fn is_consumed(attr: &Attribute) -> bool {
-    let is_ours = ["tool", "prompt", "resource", "setup", "close"].iter().any(|name| is(attr, name));
+    let is_ours = ["tool", "prompt", "resource", "setup", "close"]
+        .iter()
+        .any(|name| is(attr, name));
     // These in a `cfg_attr` were refused already.
-    let is_mentioned = || ["tool", "prompt", "resource"].iter().any(|name| mentions(&attr.meta, name));
+    let is_mentioned = || {
+        ["tool", "prompt", "resource"]
+            .iter()
+            .any(|name| mentions(&attr.meta, name))
+    };
     is_ours || attr.path().is_ident("cfg_attr") && is_mentioned()
 }
 
@@ -85,12 +102,18 @@ fn without_consumed(tokens: TokenStream) -> TokenStream {
     let mut trees = tokens.into_iter().peekable();
     while let Some(tree) = trees.next() {
         match tree {
-            TokenTree::Punct(hash) if hash.as_char() == '#' && trees.next_if(is_consumed_group).is_some() => {}
+            TokenTree::Punct(hash)
+                if hash.as_char() == '#' && trees.next_if(is_consumed_group).is_some() => {}
             TokenTree::Group(group) if group.delimiter() == Delimiter::Parenthesis => {
                 let inner = without_consumed(group.stream());
                 // A rebuilt group moves an error at its end to the whole group.
-                let is_same = inner.clone().into_iter().count() == group.stream().into_iter().count();
-                left.append(if is_same { group } else { regrouped(&group, inner) });
+                let is_same =
+                    inner.clone().into_iter().count() == group.stream().into_iter().count();
+                left.append(if is_same {
+                    group
+                } else {
+                    regrouped(&group, inner)
+                });
             }
             other => left.append(other),
         }
@@ -100,9 +123,13 @@ fn without_consumed(tokens: TokenStream) -> TokenStream {
 
 /// Returns whether these are the brackets of a consumed attribute.
 fn is_consumed_group(tree: &TokenTree) -> bool {
-    let TokenTree::Group(group) = tree else { return false };
+    let TokenTree::Group(group) = tree else {
+        return false;
+    };
     let first = group.stream().into_iter().next();
-    let ours = ["tool", "prompt", "resource", "setup", "close", "arg", "context"];
+    let ours = [
+        "tool", "prompt", "resource", "setup", "close", "arg", "context",
+    ];
     matches!(first, Some(TokenTree::Ident(word)) if ours.iter().any(|name| word == name))
 }
 

@@ -8,11 +8,14 @@ use std::cell::Cell;
 
 /// Returns whether the tokens contain the identifier `word`.
 pub(crate) fn mentions(tokens: impl ToTokens, word: &str) -> bool {
-    tokens.into_token_stream().into_iter().any(|tree| match tree {
-        TokenTree::Ident(ident) => ident == word,
-        TokenTree::Group(group) => mentions(group.stream(), word),
-        _ => false,
-    })
+    tokens
+        .into_token_stream()
+        .into_iter()
+        .any(|tree| match tree {
+            TokenTree::Ident(ident) => ident == word,
+            TokenTree::Group(group) => mentions(group.stream(), word),
+            _ => false,
+        })
 }
 
 /// Returns whether the tokens contain `&` or a lifetime other than `'static`.
@@ -43,10 +46,15 @@ pub(crate) fn without_self_type(tokens: impl ToTokens, self_ty: &TokenStream) ->
     while let Some(tree) = trees.next() {
         match tree {
             TokenTree::Ident(ident) if ident == "Self" => {
-                let is_prefix =
-                    trees.peek().is_some_and(|next| matches!(next, TokenTree::Punct(p) if p.as_char() == ':'));
+                let is_prefix = trees
+                    .peek()
+                    .is_some_and(|next| matches!(next, TokenTree::Punct(p) if p.as_char() == ':'));
                 let self_ty = respanned(self_ty, ident.span());
-                replaced.extend(if is_prefix { quote!(<#self_ty>) } else { self_ty });
+                replaced.extend(if is_prefix {
+                    quote!(<#self_ty>)
+                } else {
+                    self_ty
+                });
             }
             TokenTree::Group(group) => {
                 let inner = without_self_type(group.stream(), self_ty);
@@ -62,7 +70,9 @@ pub(crate) fn without_self_type(tokens: impl ToTokens, self_ty: &TokenStream) ->
 pub(crate) fn without_self_value(tokens: impl ToTokens, this: &Ident) -> TokenStream {
     let each = |tree| match tree {
         TokenTree::Ident(ident) if ident == "self" => TokenTree::Ident(this.clone()),
-        TokenTree::Group(group) => regrouped(&group, without_self_value(group.stream(), this)).into(),
+        TokenTree::Group(group) => {
+            regrouped(&group, without_self_value(group.stream(), this)).into()
+        }
         other => other,
     };
     tokens.into_token_stream().into_iter().map(each).collect()
@@ -76,14 +86,19 @@ pub(crate) fn with_static_lifetimes(tokens: impl ToTokens) -> TokenStream {
         match tree {
             TokenTree::Punct(punct) if punct.as_char() == '&' => {
                 replaced.extend([TokenTree::Punct(punct)]);
-                if !trees.peek().is_some_and(|next| matches!(next, TokenTree::Punct(p) if p.as_char() == '\'')) {
+                if !trees
+                    .peek()
+                    .is_some_and(|next| matches!(next, TokenTree::Punct(p) if p.as_char() == '\''))
+                {
                     replaced.extend(quote!('static));
                 }
             }
             TokenTree::Punct(punct) if punct.as_char() == '\'' => {
                 replaced.extend([TokenTree::Punct(punct)]);
                 let name = trees.next().map(|name| match name {
-                    TokenTree::Ident(ident) if ident == "_" => Ident::new("static", ident.span()).into(),
+                    TokenTree::Ident(ident) if ident == "_" => {
+                        Ident::new("static", ident.span()).into()
+                    }
                     other => other,
                 });
                 replaced.extend(name);
@@ -111,14 +126,20 @@ pub(crate) fn head_of(mut trees: &[TokenTree]) -> TokenStream {
         trees = rest;
     }
     let is_body = |tree: &&TokenTree| matches!(tree, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace);
-    trees.iter().take_while(|tree| !is_body(tree)).cloned().collect()
+    trees
+        .iter()
+        .take_while(|tree| !is_body(tree))
+        .cloned()
+        .collect()
 }
 
 /// Returns the tokens, out of the invisible group that `$item:item` puts around them.
 pub(crate) fn flattened(item: TokenStream) -> Vec<TokenTree> {
     let trees: Vec<TokenTree> = item.into_iter().collect();
     match trees.as_slice() {
-        [TokenTree::Group(group)] if group.delimiter() == Delimiter::None => flattened(group.stream()),
+        [TokenTree::Group(group)] if group.delimiter() == Delimiter::None => {
+            flattened(group.stream())
+        }
         _ => trees,
     }
 }
@@ -133,9 +154,13 @@ pub(crate) fn compact(tokens: impl ToTokens) -> String {
         text.push_str(before);
         rest = after.trim_start();
         let word = |c: char| c.is_alphanumeric() || c == '_';
-        let keeps_space = text.ends_with([',', ';']) || text.ends_with("->") || rest.starts_with("->");
-        let keeps_space = keeps_space || text.ends_with(['+', '=']) && !text.ends_with("..=") || rest.starts_with('+');
-        if keeps_space || (text.ends_with(word) && rest.starts_with(|c: char| word(c) || c == '\'')) {
+        let keeps_space =
+            text.ends_with([',', ';']) || text.ends_with("->") || rest.starts_with("->");
+        let keeps_space = keeps_space
+            || text.ends_with(['+', '=']) && !text.ends_with("..=")
+            || rest.starts_with('+');
+        if keeps_space || (text.ends_with(word) && rest.starts_with(|c: char| word(c) || c == '\''))
+        {
             text.push(' ');
         }
     }
@@ -190,7 +215,9 @@ pub(crate) fn respanned(tokens: &TokenStream, place: Span) -> TokenStream {
     let each = tokens.clone().into_iter().map(|tree| {
         let span = place.resolved_at(tree.span());
         let mut moved = match tree {
-            TokenTree::Group(group) => Group::new(group.delimiter(), respanned(&group.stream(), place)).into(),
+            TokenTree::Group(group) => {
+                Group::new(group.delimiter(), respanned(&group.stream(), place)).into()
+            }
             other => other,
         };
         moved.set_span(span);
@@ -201,7 +228,11 @@ pub(crate) fn respanned(tokens: &TokenStream, place: Span) -> TokenStream {
 
 /// Returns the line of a token, counted from 1, or 0 outside of the compiler.
 pub(crate) fn line(span: Span) -> u32 {
-    if proc_macro_available() { u32::try_from(span.unwrap().line()).unwrap_or_default() } else { 0 }
+    if proc_macro_available() {
+        u32::try_from(span.unwrap().line()).unwrap_or_default()
+    } else {
+        0
+    }
 }
 
 fn proc_macro_available() -> bool {
@@ -225,7 +256,9 @@ mod tests {
     #[test]
     fn replaces_elided_lifetimes_by_static() {
         assert_eq!(
-            compact(with_static_lifetimes(quote!(Result<&str, Cow<'_, [&'static u8]>>))),
+            compact(with_static_lifetimes(
+                quote!(Result<&str, Cow<'_, [&'static u8]>>)
+            )),
             "Result<&'static str, Cow<'static, [&'static u8]>>"
         );
     }
@@ -234,7 +267,10 @@ mod tests {
     fn replaces_self_by_the_type() {
         let ty = quote!(Store<T>);
         assert_eq!(
-            compact(without_self_type(quote!(vec![Self::NONE, f::<Self>()]), &ty)),
+            compact(without_self_type(
+                quote!(vec![Self::NONE, f::<Self>()]),
+                &ty
+            )),
             "vec![<Store<T>>::NONE, f::<Store<T>>()]"
         );
     }

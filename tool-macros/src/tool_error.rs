@@ -8,7 +8,15 @@ use crate::attr::grammar::{TOOL_ERROR, choice, crate_path, flag, has_value, is, 
 use crate::errors::Errors;
 use crate::tokens::{generated, located};
 
-const KINDS: &[&str] = &["transient", "permanent", "conflict", "auth", "rate_limit", "session_inactive", "internal"];
+const KINDS: &[&str] = &[
+    "transient",
+    "permanent",
+    "conflict",
+    "auth",
+    "rate_limit",
+    "session_inactive",
+    "internal",
+];
 
 /// The options of `#[tool_error(..)]` on a type or a variant.
 #[derive(Clone, Default)]
@@ -71,7 +79,12 @@ pub(crate) fn derive(item: TokenStream) -> TokenStream {
             let options = ToolErrorOptions::parse(&item.attrs, &mut errors);
             refuse_on_fields(&item.fields, &mut errors);
             let (ident, generics, krate) = (&item.ident, &item.generics, options.krate.clone());
-            Some(ErrorItem { ident, generics, krate, shape: ErrorShape::Struct(options) })
+            Some(ErrorItem {
+                ident,
+                generics,
+                krate,
+                shape: ErrorShape::Struct(options),
+            })
         }
         Item::Enum(item) => {
             let of_type = ToolErrorOptions::parse(&item.attrs, &mut errors);
@@ -79,12 +92,20 @@ pub(crate) fn derive(item: TokenStream) -> TokenStream {
                 refuse_on_fields(&variant.fields, &mut errors);
                 let of_variant = ToolErrorOptions::parse(&variant.attrs, &mut errors);
                 if let Some(path) = &of_variant.krate {
-                    errors.report(path, "`crate` is an option of the type\nhelp: move it above the `enum`");
+                    errors.report(
+                        path,
+                        "`crate` is an option of the type\nhelp: move it above the `enum`",
+                    );
                 }
                 (&variant.ident, of_variant.or(&of_type))
             });
             let shape = ErrorShape::Enum(variants.collect());
-            Some(ErrorItem { ident: &item.ident, generics: &item.generics, krate: of_type.krate, shape })
+            Some(ErrorItem {
+                ident: &item.ident,
+                generics: &item.generics,
+                krate: of_type.krate,
+                shape,
+            })
         }
         other => {
             let message = "`ToolError` can only be derived for structs and enums\nhelp: wrap the type in a struct";
@@ -99,7 +120,11 @@ pub(crate) fn derive(item: TokenStream) -> TokenStream {
 }
 
 fn refuse_on_fields(fields: &Fields, errors: &mut Errors) {
-    for attr in fields.iter().flat_map(|field| &field.attrs).filter(|attr| is(attr, "tool_error")) {
+    for attr in fields
+        .iter()
+        .flat_map(|field| &field.attrs)
+        .filter(|attr| is(attr, "tool_error"))
+    {
         let message = "`#[tool_error]` can only be applied to types and variants\nhelp: move it above the variant";
         errors.report(attr, message);
     }
@@ -149,9 +174,15 @@ fn expand(error: &ErrorItem) -> TokenStream {
 fn implementation(error: &ErrorItem, body: &TokenStream, place: Span) -> TokenStream {
     let (ident, span) = (error.ident, Span::mixed_site());
     let (generics, applied, clause) = error.generics.split_for_impl();
-    let predicates = clause.map(|clause| &clause.predicates).into_iter().flatten();
+    let predicates = clause
+        .map(|clause| &clause.predicates)
+        .into_iter()
+        .flatten();
     let display = quote_spanned!(place=> Self: ::core::fmt::Display);
-    let krate = error.krate.as_ref().map_or_else(|| quote_spanned!(span=> ::tool_core), |path| quote!(#path));
+    let krate = error
+        .krate
+        .as_ref()
+        .map_or_else(|| quote_spanned!(span=> ::tool_core), |path| quote!(#path));
     quote_spanned! {span=>
         const _: () = {
             use #krate::__private as __tool;
@@ -166,8 +197,13 @@ fn implementation(error: &ErrorItem, body: &TokenStream, place: Span) -> TokenSt
 
 /// Expands to: `__tool::ToolError::rate_limit(__message).retryable(true)`
 fn constructed(options: &ToolErrorOptions) -> TokenStream {
-    let (kind, message) = (generated(options.kind.unwrap_or("permanent")), generated("__message"));
+    let (kind, message) = (
+        generated(options.kind.unwrap_or("permanent")),
+        generated("__message"),
+    );
     let retryable = options.retryable.map(|set| quote!(.retryable(#set)));
-    let partial = options.partial_side_effects.map(|set| quote!(.partial_side_effects(#set)));
+    let partial = options
+        .partial_side_effects
+        .map(|set| quote!(.partial_side_effects(#set)));
     quote_spanned!(Span::mixed_site()=> __tool::ToolError::#kind(#message) #retryable #partial)
 }

@@ -15,15 +15,20 @@ use crate::tokens::{generated, located, mentions};
 /// Expands to: `#[derive(tool_core::serde::Serialize, ..)] #[serde(crate = "..")] #[schemars(crate = "..")] struct ..`
 pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
     let (mut errors, mut krate, mut is_input) = (Errors::default(), None, false);
-    TOOL_TYPE.read(&from_call("tool_type", args), &mut Vec::new(), &mut errors, |key, meta| {
-        if key == "crate" {
-            krate = Some(crate_path(meta)?);
-        } else {
-            flag(meta)?;
-            is_input = true;
-        }
-        Ok(())
-    });
+    TOOL_TYPE.read(
+        &from_call("tool_type", args),
+        &mut Vec::new(),
+        &mut errors,
+        |key, meta| {
+            if key == "crate" {
+                krate = Some(crate_path(meta)?);
+            } else {
+                flag(meta)?;
+                is_input = true;
+            }
+            Ok(())
+        },
+    );
     let mut item = match syn::parse2::<Item>(item.clone()) {
         Ok(item) => item,
         Err(error) => {
@@ -84,16 +89,20 @@ fn foreign_schemas(item: &Item, krate: &TokenStream) -> TokenStream {
     let fields: Vec<&Field> = match item {
         // A constant does not see the parameters of a type.
         Item::Struct(item) if item.generics.params.is_empty() => item.fields.iter().collect(),
-        Item::Enum(item) if item.generics.params.is_empty() => {
-            item.variants.iter().flat_map(|variant| &variant.fields).collect()
-        }
+        Item::Enum(item) if item.generics.params.is_empty() => item
+            .variants
+            .iter()
+            .flat_map(|variant| &variant.fields)
+            .collect(),
         _ => return TokenStream::new(),
     };
     let replaces = |attr: &Attribute| {
         let words = ["schema_with", "skip", "skip_deserializing", "with"];
-        (is(attr, "serde") || is(attr, "schemars")) && words.iter().any(|word| mentions(&attr.meta, word))
+        (is(attr, "serde") || is(attr, "schemars"))
+            && words.iter().any(|word| mentions(&attr.meta, word))
     };
-    let is_asked = |field: &&Field| !field.attrs.iter().any(replaces) && !mentions(&field.ty, "Self");
+    let is_asked =
+        |field: &&Field| !field.attrs.iter().any(replaces) && !mentions(&field.ty, "Self");
     let asked = fields.into_iter().filter(is_asked).filter_map(|field| {
         let TypeNames::Foreign(feature) = TypeNames::of(&field.ty) else { return None };
         let ty = &field.ty;
@@ -107,10 +116,16 @@ fn foreign_schemas(item: &Item, krate: &TokenStream) -> TokenStream {
 /// Turns `#[setting(binds_secret)]` on fields into an extension of their schemas.
 fn mark_settings(fields: &mut Fields, errors: &mut Errors) {
     for field in fields {
-        let is_flat = |attr: &Attribute| (is(attr, "serde") || is(attr, "schemars")) && mentions(&attr.meta, "flatten");
+        let is_flat = |attr: &Attribute| {
+            (is(attr, "serde") || is(attr, "schemars")) && mentions(&attr.meta, "flatten")
+        };
         if field.attrs.iter().any(is_flat) {
             // The schema of a flattened field is merged into another one, without the mark.
-            refuse_settings(&mut field.attrs, "mark the fields of its type instead, or remove `flatten`", errors);
+            refuse_settings(
+                &mut field.attrs,
+                "mark the fields of its type instead, or remove `flatten`",
+                errors,
+            );
         }
         let mut seen = Vec::new();
         for attr in field.attrs.iter_mut().filter(|attr| is(attr, "setting")) {
@@ -131,7 +146,9 @@ fn mark_settings(fields: &mut Fields, errors: &mut Errors) {
 /// Refuses and removes `#[setting]` where its mark would be lost.
 fn refuse_settings(attrs: &mut Vec<Attribute>, help: &str, errors: &mut Errors) {
     for attr in attrs.extract_if(.., |attr| is(attr, "setting")) {
-        let message = format!("`#[setting]` can only be applied to fields that are not flattened\nhelp: {help}");
+        let message = format!(
+            "`#[setting]` can only be applied to fields that are not flattened\nhelp: {help}"
+        );
         errors.report(attr, message);
     }
 }
@@ -140,7 +157,9 @@ fn refuse_settings(attrs: &mut Vec<Attribute>, help: &str, errors: &mut Errors) 
 fn refuse_repeated(attrs: &[Attribute], errors: &mut Errors) -> bool {
     let mut is_repeated = false;
     for attr in attrs.iter().filter(|attr| attr.path().is_ident("derive")) {
-        let written = ["Serialize", "Deserialize", "JsonSchema"].into_iter().find(|name| mentions(&attr.meta, name));
+        let written = ["Serialize", "Deserialize", "JsonSchema"]
+            .into_iter()
+            .find(|name| mentions(&attr.meta, name));
         if let Some(name) = written {
             is_repeated = true;
             errors.report(

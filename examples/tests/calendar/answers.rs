@@ -33,30 +33,55 @@ async fn a_status_becomes_an_error_type() {
         let calendar = Calendar::answering(status, refusal(status, reason)).await;
         let response = calendar.call("create_event", review()).await;
         let error = response.error().unwrap();
-        assert_eq!((error.kind, error.retryable, error.partial_side_effects), (kind, retryable, false), "{status}");
-        assert_eq!(error.message, format!("Google Calendar answered {status}: Because."));
+        assert_eq!(
+            (error.kind, error.retryable, error.partial_side_effects),
+            (kind, retryable, false),
+            "{status}"
+        );
+        assert_eq!(
+            error.message,
+            format!("Google Calendar answered {status}: Because.")
+        );
     }
 }
 
 #[tokio::test]
 async fn error_without_a_body_is_described_by_its_status() {
     let calendar = Calendar::answering(502, json!("<html>")).await;
-    let response = calendar.call("list_events", json!({"time_min": "2026-11-20T09:00:00Z"})).await;
-    assert_eq!(response.error().unwrap().message, "Google Calendar answered 502: Bad Gateway");
+    let response = calendar
+        .call("list_events", json!({"time_min": "2026-11-20T09:00:00Z"}))
+        .await;
+    assert_eq!(
+        response.error().unwrap().message,
+        "Google Calendar answered 502: Bad Gateway"
+    );
 }
 
 #[tokio::test]
 async fn response_without_events_is_transient() {
-    for answer in [json!({}), json!([]), json!("items"), json!(null), json!({"items": {}})] {
+    for answer in [
+        json!({}),
+        json!([]),
+        json!("items"),
+        json!(null),
+        json!({"items": {}}),
+    ] {
         let calendar = Calendar::answering(200, answer).await;
-        let response = calendar.call("list_events", json!({"time_min": "2026-11-20T09:00:00Z"})).await;
+        let response = calendar
+            .call("list_events", json!({"time_min": "2026-11-20T09:00:00Z"}))
+            .await;
         assert_eq!(response.error().unwrap().kind, ErrorKind::Transient);
     }
 }
 
 #[tokio::test]
 async fn unreachable_server_is_transient() {
-    let calendar = configured(json!({"base_url": "http://127.0.0.1:1"}), json!({"access_token": "x"})).await.unwrap();
+    let calendar = configured(
+        json!({"base_url": "http://127.0.0.1:1"}),
+        json!({"access_token": "x"}),
+    )
+    .await
+    .unwrap();
     let tools = ToolContext::builder().with(calendar).build().unwrap();
     let ctx = RunContext::builder().user_data(local_egress()).build();
     let response = tools.call("create_event", review(), &ctx).await;
@@ -77,11 +102,19 @@ async fn settings_reach_public_servers_only() {
         "http://user@calendar.example",
         "ftp://calendar.example",
     ] {
-        let calendar = configured(json!({"base_url": base_url}), json!({"access_token": "x"})).await.unwrap();
+        let calendar = configured(json!({"base_url": base_url}), json!({"access_token": "x"}))
+            .await
+            .unwrap();
         let tools = ToolContext::builder().with(calendar).build().unwrap();
-        let response = tools.call("create_event", review(), &RunContext::detached()).await;
+        let response = tools
+            .call("create_event", review(), &RunContext::detached())
+            .await;
         let error = response.error().unwrap();
-        assert_eq!((error.kind, error.partial_side_effects), (ErrorKind::Permanent, false), "{base_url}: {error:?}");
+        assert_eq!(
+            (error.kind, error.partial_side_effects),
+            (ErrorKind::Permanent, false),
+            "{base_url}: {error:?}"
+        );
     }
 }
 
@@ -92,7 +125,11 @@ async fn write_with_a_lost_answer_is_not_retryable() {
     let response = calendar.call("create_event", review()).await;
     let error = response.error().unwrap();
     assert_eq!((error.kind, error.retryable), (ErrorKind::Transient, false));
-    assert!(error.partial_side_effects && error.message.contains("may exist already"), "{}", error.message);
+    assert!(
+        error.partial_side_effects && error.message.contains("may exist already"),
+        "{}",
+        error.message
+    );
 }
 
 #[tokio::test]
@@ -105,11 +142,25 @@ async fn creating_returns_the_reply_of_the_api() {
 #[tokio::test]
 async fn listing_returns_events_by_start() {
     let calendar = Calendar::new().await;
-    for (title, start) in [("Late", "2026-11-20T15:00:00Z"), ("Early", "2026-11-20T07:00:00Z")] {
-        calendar.call("create_event", json!({"title": title, "start_time": start})).await;
+    for (title, start) in [
+        ("Late", "2026-11-20T15:00:00Z"),
+        ("Early", "2026-11-20T07:00:00Z"),
+    ] {
+        calendar
+            .call("create_event", json!({"title": title, "start_time": start}))
+            .await;
     }
-    let data = data(&calendar.call("list_events", json!({"time_min": "2026-11-20T00:00:00Z"})).await);
-    let titles: Vec<_> = data["events"].as_array().unwrap().iter().map(|event| &event["summary"]).collect();
+    let data = data(
+        &calendar
+            .call("list_events", json!({"time_min": "2026-11-20T00:00:00Z"}))
+            .await,
+    );
+    let titles: Vec<_> = data["events"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|event| &event["summary"])
+        .collect();
     assert_eq!(titles, ["Early", "Late"]);
 }
 
@@ -123,9 +174,16 @@ async fn period_is_free_unless_an_event_overlaps() {
         ("2026-11-20T09:29:00Z", false),
         ("2026-11-20T09:30:00Z", true),
     ] {
-        let data = data(&calendar.call("check_availability", json!({"date": date})).await);
+        let data = data(
+            &calendar
+                .call("check_availability", json!({"date": date}))
+                .await,
+        );
         assert_eq!(data["available"], available, "{date}: {data}");
-        assert_eq!(data["conflicts"].as_array().unwrap().len(), usize::from(!available));
+        assert_eq!(
+            data["conflicts"].as_array().unwrap().len(),
+            usize::from(!available)
+        );
     }
 }
 
@@ -133,7 +191,14 @@ async fn period_is_free_unless_an_event_overlaps() {
 async fn transparent_event_is_not_a_conflict() {
     let items = json!([{"summary": "Birthday", "transparency": "transparent"}]);
     let calendar = Calendar::answering(200, json!({"items": items})).await;
-    let data = data(&calendar.call("check_availability", json!({"date": "2026-11-20T08:30:00Z"})).await);
+    let data = data(
+        &calendar
+            .call(
+                "check_availability",
+                json!({"date": "2026-11-20T08:30:00Z"}),
+            )
+            .await,
+    );
     assert_eq!(data, json!({"available": true, "conflicts": []}));
 }
 

@@ -33,7 +33,12 @@ pub(crate) struct Calendar {
 impl Calendar {
     /// Uses the server of the example.
     pub(crate) async fn new() -> Self {
-        Self::with(server::router(), json!({}), json!({"access_token": "secret-token"})).await
+        Self::with(
+            server::router(),
+            json!({}),
+            json!({"access_token": "secret-token"}),
+        )
+        .await
     }
 
     /// Uses a server with one answer to every request.
@@ -54,21 +59,41 @@ impl Calendar {
     /// Uses a token of this source, which the server accepts if it is `fresh`.
     pub(crate) async fn accepting_fresh(source: impl TokenSource) -> Self {
         let answer = |headers: HeaderMap| async move {
-            let is_fresh = headers.get("authorization").is_some_and(|token| token == "Bearer fresh");
-            (if is_fresh { StatusCode::OK } else { StatusCode::UNAUTHORIZED }, Json(json!({"items": []})))
+            let is_fresh = headers
+                .get("authorization")
+                .is_some_and(|token| token == "Bearer fresh");
+            (
+                if is_fresh {
+                    StatusCode::OK
+                } else {
+                    StatusCode::UNAUTHORIZED
+                },
+                Json(json!({"items": []})),
+            )
         };
         let seen = Arc::<Mutex<Vec<Seen>>>::default();
         let log = Arc::clone(&seen);
         let remember = from_fn(move |request, next| remember(Arc::clone(&log), request, next));
-        let base_url = server::start(Router::new().fallback(answer).layer(remember)).await.unwrap();
+        let base_url = server::start(Router::new().fallback(answer).layer(remember))
+            .await
+            .unwrap();
         let config = from_value(json!({"base_url": base_url})).unwrap();
-        let secrets = Secrets { access_token: AccessToken::live(Arc::new(source)) };
-        Self::of(GoogleCalendar::configure(config, secrets).await.unwrap(), seen)
+        let secrets = Secrets {
+            access_token: AccessToken::live(Arc::new(source)),
+        };
+        Self::of(
+            GoogleCalendar::configure(config, secrets).await.unwrap(),
+            seen,
+        )
     }
 
     fn of(calendar: GoogleCalendar, seen: Arc<Mutex<Vec<Seen>>>) -> Self {
         let ctx = RunContext::builder().user_data(local_egress()).build();
-        Self { tools: ToolContext::builder().with(calendar).build().unwrap(), ctx, seen }
+        Self {
+            tools: ToolContext::builder().with(calendar).build().unwrap(),
+            ctx,
+            seen,
+        }
     }
 
     pub(crate) async fn call(&self, name: &str, arguments: Value) -> ToolResponse {
@@ -97,13 +122,21 @@ pub(crate) async fn configured(config: Value, secrets: Value) -> Result<GoogleCa
     GoogleCalendar::configure(from_value(config).unwrap(), from_value(secrets).unwrap()).await
 }
 
-async fn remember(log: Arc<Mutex<Vec<Seen>>>, request: Request, next: Next) -> axum::response::Response {
+async fn remember(
+    log: Arc<Mutex<Vec<Seen>>>,
+    request: Request,
+    next: Next,
+) -> axum::response::Response {
     let (head, body) = request.into_parts();
     let bytes = to_bytes(body, usize::MAX).await.unwrap();
     let uri = axum::extract::Query::<BTreeMap<String, String>>::try_from_uri(&head.uri);
     log.lock().unwrap().push(Seen {
         line: format!("{} {}", head.method, head.uri.path()),
-        authorization: head.headers.get("authorization").map_or("", |value| value.to_str().unwrap()).to_owned(),
+        authorization: head
+            .headers
+            .get("authorization")
+            .map_or("", |value| value.to_str().unwrap())
+            .to_owned(),
         query: uri.unwrap().0,
         body: serde_json::from_slice(&bytes).unwrap_or_default(),
     });

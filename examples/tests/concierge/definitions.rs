@@ -15,11 +15,22 @@ fn definition(tools: &ToolContext, name: &str) -> ToolDefinition {
 fn every_tool_has_a_complete_guide() {
     for tool in tools().unwrap().definitions() {
         let guide = tool.guide().unwrap();
-        assert!(guide.heading().is_some() && !guide.summary().is_empty(), "{}", tool.name());
-        assert!(guide.parameters().is_some() && guide.watch_out().is_some(), "{}", tool.name());
+        assert!(
+            guide.heading().is_some() && !guide.summary().is_empty(),
+            "{}",
+            tool.name()
+        );
+        assert!(
+            guide.parameters().is_some() && guide.watch_out().is_some(),
+            "{}",
+            tool.name()
+        );
         for parameter in tool.parameter_order() {
             assert!(
-                guide.parameters().unwrap().contains(&format!("- `{parameter}`: ")),
+                guide
+                    .parameters()
+                    .unwrap()
+                    .contains(&format!("- `{parameter}`: ")),
                 "{}: {parameter}",
                 tool.name()
             );
@@ -33,7 +44,12 @@ fn every_tool_has_a_complete_guide() {
 fn guide_examples_are_accepted_by_their_tool() {
     let tools = tools().unwrap();
     for tool in tools.definitions() {
-        assert_eq!(tool.guide().unwrap().problems_against(tool.parameters()), [""; 0], "{}", tool.name());
+        assert_eq!(
+            tool.guide().unwrap().problems_against(tool.parameters()),
+            [""; 0],
+            "{}",
+            tool.name()
+        );
     }
     assert_eq!(Manifest::build(&tools).unwrap().tools.len(), 6);
 }
@@ -57,16 +73,26 @@ fn tools_have_the_documented_modes() {
 #[test]
 fn search_and_read_are_retrieval_tools() {
     let tools = tools().unwrap();
-    let retrieval = tools.definitions().filter(|tool| tool.category() == Category::Retrieval);
-    assert_eq!(retrieval.map(ToolDefinition::name).collect::<Vec<_>>(), ["kb_search", "kb_get"]);
+    let retrieval = tools
+        .definitions()
+        .filter(|tool| tool.category() == Category::Retrieval);
+    assert_eq!(
+        retrieval.map(ToolDefinition::name).collect::<Vec<_>>(),
+        ["kb_search", "kb_get"]
+    );
 }
 
 // R-C1
 #[test]
 fn only_paid_actions_need_approval() {
     let tools = tools().unwrap();
-    let waits = tools.definitions().filter(|tool| matches!(tool.confirm(), Confirm::Always));
-    assert_eq!(waits.map(ToolDefinition::name).collect::<Vec<_>>(), ["book_late_checkout"]);
+    let waits = tools
+        .definitions()
+        .filter(|tool| matches!(tool.confirm(), Confirm::Always));
+    assert_eq!(
+        waits.map(ToolDefinition::name).collect::<Vec<_>>(),
+        ["book_late_checkout"]
+    );
     assert!(!definition(&tools, "book_late_checkout").flags().idempotent);
 }
 
@@ -74,6 +100,10 @@ fn only_paid_actions_need_approval() {
 fn blocking_and_ending_are_actions() {
     let tools = tools().unwrap();
     for name in ["ignore_user", "end_voice_session", "book_late_checkout"] {
-        assert_eq!(definition(&tools, name).category(), Category::Action, "{name}");
+        assert_eq!(
+            definition(&tools, name).category(),
+            Category::Action,
+            "{name}"
+        );
     }
 }

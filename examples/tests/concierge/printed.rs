@@ -14,9 +14,16 @@ async fn printed() -> String {
 async fn every_response_is_printed_after_a_summary_line() {
     let text = printed().await;
     let lines = text.lines().map(str::trim).collect::<Vec<_>>();
-    let answers: usize =
-        conversation().await.iter().flat_map(|scene| &scene.turns).map(|turn| turn.responses().len()).sum();
-    let envelopes = lines.iter().filter(|line| line.starts_with("{\"ok\":")).count();
+    let answers: usize = conversation()
+        .await
+        .iter()
+        .flat_map(|scene| &scene.turns)
+        .map(|turn| turn.responses().len())
+        .sum();
+    let envelopes = lines
+        .iter()
+        .filter(|line| line.starts_with("{\"ok\":"))
+        .count();
     assert_eq!(envelopes, answers);
     assert!(
         lines.contains(
@@ -41,7 +48,10 @@ async fn state_at_the_end_of_a_turn_is_printed() {
         "agent, last: Good night, and enjoy your stay.",
         "-- turn 5, after the session was over",
     ] {
-        assert!(text.lines().any(|printed| printed == line), "{line}\n{text}");
+        assert!(
+            text.lines().any(|printed| printed == line),
+            "{line}\n{text}"
+        );
     }
 }
 
@@ -51,7 +61,8 @@ async fn approval_without_a_pending_call_is_printed() {
     report::write(&mut out, &played("== text\nguest: Yes\napprove").await).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert!(
-        text.contains("  approve\n    no call waits\n") && text.ends_with("answers: 0, ok 0, no errors\n"),
+        text.contains("  approve\n    no call waits\n")
+            && text.ends_with("answers: 0, ok 0, no errors\n"),
         "{text}"
     );
 }
@@ -60,21 +71,39 @@ async fn approval_without_a_pending_call_is_printed() {
 fn plays_the_built_in_conversation_or_a_file() {
     let own = run("concierge", &[], &[], "");
     assert!(own.status.success(), "{own:?}");
-    assert!(String::from_utf8_lossy(&own.stdout).contains("== voice session `voice-2`"), "{own:?}");
-    let other = run("concierge", &["-"], &[], "== text\nguest: Pool?\n> kb_search {\"query\": oops");
-    assert!(String::from_utf8_lossy(&other.stdout).ends_with("answers: 1, ok 0, VALIDATION 1\n"), "{other:?}");
+    assert!(
+        String::from_utf8_lossy(&own.stdout).contains("== voice session `voice-2`"),
+        "{own:?}"
+    );
+    let other = run(
+        "concierge",
+        &["-"],
+        &[],
+        "== text\nguest: Pool?\n> kb_search {\"query\": oops",
+    );
+    assert!(
+        String::from_utf8_lossy(&other.stdout).ends_with("answers: 1, ok 0, VALIDATION 1\n"),
+        "{other:?}"
+    );
 }
 
 #[test]
 fn invalid_script_exits_with_2() {
     for (arguments, input, message) in [
-        (&["-"][..], "guest: Hello", "standard input: line 1: a session comes first"),
+        (
+            &["-"][..],
+            "guest: Hello",
+            "standard input: line 1: a session comes first",
+        ),
         (&["no-such-file.txt"], "", "no-such-file.txt: "),
         (&["--verbose"], "", "usage: "),
         (&["a.txt", "b.txt"], "", "usage: "),
     ] {
         let output = run("concierge", arguments, &[], input);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
-        assert!(String::from_utf8_lossy(&output.stderr).contains(message), "{output:?}");
+        assert!(
+            String::from_utf8_lossy(&output.stderr).contains(message),
+            "{output:?}"
+        );
     }
 }

@@ -14,7 +14,12 @@ fn index() -> ArticleIndex {
 
 /// Returns the ids of the results, the best first.
 fn found(query: &str) -> Vec<String> {
-    index().search(query, 20).unwrap().into_iter().map(|hit| hit.id).collect()
+    index()
+        .search(query, 20)
+        .unwrap()
+        .into_iter()
+        .map(|hit| hit.id)
+        .collect()
 }
 
 #[test]
@@ -31,7 +36,12 @@ fn question_finds_its_article_first() {
         ("dinner on Tuesdays", "restaurant"),
         ("where do we leave our luggage", "check-in"),
     ] {
-        assert_eq!(found(question).first().map(String::as_str), Some(article), "{question}: {:?}", found(question));
+        assert_eq!(
+            found(question).first().map(String::as_str),
+            Some(article),
+            "{question}: {:?}",
+            found(question)
+        );
     }
 }
 
@@ -43,34 +53,72 @@ fn search_ignores_word_endings_and_case() {
 
 #[test]
 fn title_words_rank_above_text_words() {
-    let article = |id: &str, title: &str, body: &str| Article { id: id.into(), title: title.into(), body: body.into() };
-    let articles = [article("text", "Rooms", "Lift beside stairs."), article("title", "Lift", "Rooms beside stairs.")];
-    let hits = ArticleIndex::new(&articles).unwrap().search("lift", 5).unwrap();
-    assert_eq!(hits.iter().map(|hit| hit.id.as_str()).collect::<Vec<_>>(), ["title", "text"]);
+    let article = |id: &str, title: &str, body: &str| Article {
+        id: id.into(),
+        title: title.into(),
+        body: body.into(),
+    };
+    let articles = [
+        article("text", "Rooms", "Lift beside stairs."),
+        article("title", "Lift", "Rooms beside stairs."),
+    ];
+    let hits = ArticleIndex::new(&articles)
+        .unwrap()
+        .search("lift", 5)
+        .unwrap();
+    assert_eq!(
+        hits.iter().map(|hit| hit.id.as_str()).collect::<Vec<_>>(),
+        ["title", "text"]
+    );
     assert!(hits[0].score > hits[1].score, "{hits:?}");
 }
 
 #[test]
 fn snippet_is_the_matching_part_or_the_beginning() {
     let hits = index().search("lifeguard", 5).unwrap();
-    assert!(hits[0].snippet.contains("lifeguard") && hits[0].snippet.len() <= 160, "{hits:?}");
+    assert!(
+        hits[0].snippet.contains("lifeguard") && hits[0].snippet.len() <= 160,
+        "{hits:?}"
+    );
     let hits = index().search("swimming refunds", 5).unwrap();
     assert!(hits.iter().all(|hit| !hit.snippet.is_empty()), "{hits:?}");
 }
 
 #[test]
 fn unknown_words_find_nothing() {
-    for query in ["helipad", "casino", "cinema", "", "   ", "?!", "what is it that you do", "\u{0}", "🏊"] {
+    for query in [
+        "helipad",
+        "casino",
+        "cinema",
+        "",
+        "   ",
+        "?!",
+        "what is it that you do",
+        "\u{0}",
+        "🏊",
+    ] {
         assert_eq!(found(query), [""; 0], "{query}");
     }
 }
 
 #[test]
 fn query_syntax_is_treated_as_words() {
-    for query in
-        ["pool: hours", "-pool", "title:pool", "pool AND (", "\"pool", "pool^", "[pool TO", "NOT pool", "pool*"]
-    {
-        assert_eq!(found(query).first().map(String::as_str), Some("pool"), "{query}");
+    for query in [
+        "pool: hours",
+        "-pool",
+        "title:pool",
+        "pool AND (",
+        "\"pool",
+        "pool^",
+        "[pool TO",
+        "NOT pool",
+        "pool*",
+    ] {
+        assert_eq!(
+            found(query).first().map(String::as_str),
+            Some("pool"),
+            "{query}"
+        );
     }
 }
 
@@ -87,11 +135,28 @@ fn article_without_heading_has_its_file_name_as_title() {
 async fn search_returns_the_requested_number_of_results() {
     let client = Client::new(tools().unwrap());
     let found = |data: Value| data["results"].as_array().unwrap().len();
-    assert_eq!(found(client.call_ok("kb_search", json!({"query": "room"})).await), 5);
-    assert_eq!(found(client.call_ok("kb_search", json!({"query": "room", "limit": 2})).await), 2);
-    assert_eq!(client.call_ok::<Value>("kb_search", json!({"query": "helipad"})).await, json!({"results": []}));
+    assert_eq!(
+        found(client.call_ok("kb_search", json!({"query": "room"})).await),
+        5
+    );
+    assert_eq!(
+        found(
+            client
+                .call_ok("kb_search", json!({"query": "room", "limit": 2}))
+                .await
+        ),
+        2
+    );
+    assert_eq!(
+        client
+            .call_ok::<Value>("kb_search", json!({"query": "helipad"}))
+            .await,
+        json!({"results": []})
+    );
     for limit in [0, 21] {
-        let error = client.call_err("kb_search", json!({"query": "room", "limit": limit})).await;
+        let error = client
+            .call_err("kb_search", json!({"query": "room", "limit": limit}))
+            .await;
         assert_eq!(error.kind, ErrorKind::Validation);
     }
 }
@@ -99,11 +164,28 @@ async fn search_returns_the_requested_number_of_results() {
 #[tokio::test]
 async fn article_is_read_by_the_id_from_a_search() {
     let client = Client::new(tools().unwrap());
-    let found: Value = client.call_ok("kb_search", json!({"query": "late checkout"})).await;
-    let article: Value = client.call_ok("kb_get", json!({"id": found["results"][0]["id"]})).await;
-    assert_eq!((&article["id"], &article["title"]), (&json!("late-checkout"), &json!("Late checkout")));
-    assert!(article["body"].as_str().unwrap().starts_with("A room can be kept until 13:00"), "{article}");
+    let found: Value = client
+        .call_ok("kb_search", json!({"query": "late checkout"}))
+        .await;
+    let article: Value = client
+        .call_ok("kb_get", json!({"id": found["results"][0]["id"]}))
+        .await;
+    assert_eq!(
+        (&article["id"], &article["title"]),
+        (&json!("late-checkout"), &json!("Late checkout"))
+    );
+    assert!(
+        article["body"]
+            .as_str()
+            .unwrap()
+            .starts_with("A room can be kept until 13:00"),
+        "{article}"
+    );
     let error = client.call_err("kb_get", json!({"id": "late"})).await;
     assert_eq!((error.kind, error.retryable), (ErrorKind::Permanent, false));
-    assert!(error.message.contains("`late`") && error.message.contains("kb_search"), "{}", error.message);
+    assert!(
+        error.message.contains("`late`") && error.message.contains("kb_search"),
+        "{}",
+        error.message
+    );
 }

@@ -6,13 +6,17 @@ use crate::tools::tools;
 use tool_core::ToolResponse;
 
 pub(crate) async fn played(script: &str) -> Vec<PlayedScene> {
-    play(tools().unwrap(), &parse(script).unwrap()).await.unwrap()
+    play(tools().unwrap(), &parse(script).unwrap())
+        .await
+        .unwrap()
 }
 
 /// Plays the text session and the voice session of `conversation.txt`.
 pub(crate) async fn conversation() -> [PlayedScene; 2] {
     let scenes = played(include_str!("../../concierge/conversation.txt")).await;
-    scenes.try_into().unwrap_or_else(|scenes: Vec<_>| panic!("{} sessions", scenes.len()))
+    scenes
+        .try_into()
+        .unwrap_or_else(|scenes: Vec<_>| panic!("{} sessions", scenes.len()))
 }
 
 impl PlayedScene {
@@ -26,7 +30,10 @@ impl PlayedScene {
 impl PlayedTurn {
     /// Returns the responses of calls and of decisions.
     pub(crate) fn responses(&self) -> Vec<&ToolResponse> {
-        self.steps.iter().filter_map(|step| step.response()).collect()
+        self.steps
+            .iter()
+            .filter_map(|step| step.response())
+            .collect()
     }
 
     /// Returns `ok`, or the type of the error, for each response.

@@ -11,7 +11,14 @@ async fn search_and_its_article_are_answered() {
     assert_eq!(turn.kinds(), ["ok"; 3]);
     let data = |number: usize| turn.responses()[number].data::<Value>().unwrap();
     assert_eq!(data(0)["results"][0]["id"], "pool");
-    assert!(data(1)["body"].as_str().unwrap().contains("from 7:00 to 22:00"), "{}", data(1));
+    assert!(
+        data(1)["body"]
+            .as_str()
+            .unwrap()
+            .contains("from 7:00 to 22:00"),
+        "{}",
+        data(1)
+    );
     assert_eq!(data(2)["results"][0]["id"], "pets");
 }
 
@@ -66,7 +73,10 @@ async fn approved_call_runs() {
     assert_eq!(turn.kinds(), ["CONFIRMATION_REQUIRED", "ok"]);
     let booked = json!({"room": "312", "until": "14:00", "price_euros": 45});
     assert_eq!(turn.responses()[1].data::<Value>().unwrap(), booked);
-    assert_eq!(turn.responses()[1].meta().call_id(), turn.responses()[0].meta().call_id());
+    assert_eq!(
+        turn.responses()[1].meta().call_id(),
+        turn.responses()[0].meta().call_id()
+    );
 }
 
 // R-C1
@@ -77,9 +87,15 @@ async fn denied_call_does_not_run() {
     assert_eq!(turn.kinds(), ["CONFIRMATION_REQUIRED", "DENIED"]);
     // A second booking of the room would be a CONFLICT.
     let book = "> book_late_checkout {\"room\": \"101\", \"until\": \"13:00\"}";
-    let scenes = played(&format!("== text\nguest: Keep 101\n{book}\ndeny\n{book}\napprove\n{book}\napprove")).await;
+    let scenes = played(&format!(
+        "== text\nguest: Keep 101\n{book}\ndeny\n{book}\napprove\n{book}\napprove"
+    ))
+    .await;
     let wait = "CONFIRMATION_REQUIRED";
-    assert_eq!(scenes[0].turns[0].kinds(), [wait, "DENIED", wait, "ok", "LOOP_DETECTED"]);
+    assert_eq!(
+        scenes[0].turns[0].kinds(),
+        [wait, "DENIED", wait, "ok", "LOOP_DETECTED"]
+    );
 }
 
 // R-I1, R-I2
@@ -88,8 +104,16 @@ async fn ignoring_the_guest_suppresses_one_turn() {
     let [text, _] = conversation().await;
     let turn = text.turn("keys");
     assert_eq!(turn.kinds(), ["ok"]);
-    assert!(turn.at_end.audio_suppressed && turn.at_end.transcript_suppressed, "{:?}", turn.at_end);
-    assert!(!turn.after.audio_suppressed && !turn.after.transcript_suppressed, "{:?}", turn.after);
+    assert!(
+        turn.at_end.audio_suppressed && turn.at_end.transcript_suppressed,
+        "{:?}",
+        turn.at_end
+    );
+    assert!(
+        !turn.after.audio_suppressed && !turn.after.transcript_suppressed,
+        "{:?}",
+        turn.after
+    );
 }
 
 // R-I1
@@ -105,13 +129,37 @@ async fn voice_session_begins_with_the_greeting() {
 #[tokio::test]
 async fn audit_log_lists_every_intent_with_its_effect() {
     let [text, _] = conversation().await;
-    let names = ["SUPPRESS_AUDIO", "SUPPRESS_TRANSCRIPT", "concierge.block_user", "SET_PENDING_MESSAGE"];
-    assert_eq!(text.intents.iter().map(Intent::name).collect::<Vec<_>>(), names);
-    let with_intents = text.audit.iter().filter(|entry| !entry.intents.is_empty()).collect::<Vec<_>>();
-    let tools = with_intents.iter().map(|entry| entry.tool.as_str()).collect::<Vec<_>>();
+    let names = [
+        "SUPPRESS_AUDIO",
+        "SUPPRESS_TRANSCRIPT",
+        "concierge.block_user",
+        "SET_PENDING_MESSAGE",
+    ];
+    assert_eq!(
+        text.intents.iter().map(Intent::name).collect::<Vec<_>>(),
+        names
+    );
+    let with_intents = text
+        .audit
+        .iter()
+        .filter(|entry| !entry.intents.is_empty())
+        .collect::<Vec<_>>();
+    let tools = with_intents
+        .iter()
+        .map(|entry| entry.tool.as_str())
+        .collect::<Vec<_>>();
     assert_eq!(tools, ["ignore_user", "start_voice_session"]);
-    let audited = with_intents.iter().flat_map(|entry| &entry.intents).collect::<Vec<_>>();
-    assert_eq!(audited.iter().map(|audited| audited.intent.name()).collect::<Vec<_>>(), names);
+    let audited = with_intents
+        .iter()
+        .flat_map(|entry| &entry.intents)
+        .collect::<Vec<_>>();
+    assert_eq!(
+        audited
+            .iter()
+            .map(|audited| audited.intent.name())
+            .collect::<Vec<_>>(),
+        names
+    );
     assert!(audited.iter().all(|audited| !audited.effect.is_empty()));
 }
 
@@ -119,10 +167,23 @@ async fn audit_log_lists_every_intent_with_its_effect() {
 #[tokio::test]
 async fn text_instructions_contain_full_guides() {
     let [text, _] = conversation().await;
-    for part in ["Search the articles", "## Watch Out", "start_voice_session", "book_late_checkout"] {
-        assert!(text.instructions.contains(part), "{part}: {}", text.instructions);
+    for part in [
+        "Search the articles",
+        "## Watch Out",
+        "start_voice_session",
+        "book_late_checkout",
+    ] {
+        assert!(
+            text.instructions.contains(part),
+            "{part}: {}",
+            text.instructions
+        );
     }
-    assert!(!text.instructions.contains("Stop talking"), "{}", text.instructions);
+    assert!(
+        !text.instructions.contains("Stop talking"),
+        "{}",
+        text.instructions
+    );
 }
 
 #[tokio::test]
@@ -131,13 +192,27 @@ async fn blocked_user_is_not_heard_until_the_time_is_over() {
                   guest: Nor this.\n> kb_search {\"query\": \"pool\"}\nwait 1\n\
                   guest: The pool?\n> kb_search {\"query\": \"pool\"}";
     let turns = &played(script).await[0].turns;
-    assert_eq!(turns.iter().map(|turn| turn.blocked_for).collect::<Vec<_>>(), [0, 1, 0]);
-    assert_eq!(turns.iter().map(|turn| turn.kinds().len()).collect::<Vec<_>>(), [1, 0, 1]);
+    assert_eq!(
+        turns
+            .iter()
+            .map(|turn| turn.blocked_for)
+            .collect::<Vec<_>>(),
+        [0, 1, 0]
+    );
+    assert_eq!(
+        turns
+            .iter()
+            .map(|turn| turn.kinds().len())
+            .collect::<Vec<_>>(),
+        [1, 0, 1]
+    );
 }
 
 #[tokio::test]
 async fn duration_of_a_block_is_bounded() {
-    let script =
-        "== text\nguest: Not you.\n> ignore_user {\"duration_seconds\": 3601}\n> ignore_user {\"duration_seconds\": 0}";
-    assert_eq!(played(script).await[0].turns[0].kinds(), ["VALIDATION", "VALIDATION"]);
+    let script = "== text\nguest: Not you.\n> ignore_user {\"duration_seconds\": 3601}\n> ignore_user {\"duration_seconds\": 0}";
+    assert_eq!(
+        played(script).await[0].turns[0].kinds(),
+        ["VALIDATION", "VALIDATION"]
+    );
 }

@@ -8,7 +8,11 @@ async fn third_retrieval_of_a_voice_turn_is_over_budget() {
     let [_, voice] = conversation().await;
     let turn = voice.turn("breakfast, parking");
     assert_eq!(turn.kinds(), ["ok", "ok", "BUDGET_EXCEEDED"]);
-    assert!(turn.message(2).contains('2') && turn.message(2).contains("retrieval"), "{}", turn.message(2));
+    assert!(
+        turn.message(2).contains('2') && turn.message(2).contains("retrieval"),
+        "{}",
+        turn.message(2)
+    );
 }
 
 // R-B1, R-C1
@@ -16,7 +20,10 @@ async fn third_retrieval_of_a_voice_turn_is_over_budget() {
 async fn fourth_call_of_a_voice_turn_is_over_budget() {
     let [_, voice] = conversation().await;
     let turn = voice.turn("my wife keeps 314");
-    assert_eq!(turn.kinds(), ["ok", "ok", "CONFIRMATION_REQUIRED", "ok", "BUDGET_EXCEEDED"]);
+    assert_eq!(
+        turn.kinds(),
+        ["ok", "ok", "CONFIRMATION_REQUIRED", "ok", "BUDGET_EXCEEDED"]
+    );
     assert!(turn.message(4).contains('3'), "{}", turn.message(4));
 }
 
@@ -33,8 +40,16 @@ async fn session_ends_after_the_current_turn() {
     let [_, voice] = conversation().await;
     let last = voice.turn("good night");
     assert_eq!(last.kinds(), ["ok"]);
-    assert!(last.at_end.ending && !last.at_end.ended && last.after.ended, "{:?} {:?}", last.at_end, last.after);
-    assert_eq!(last.closing.as_deref(), Some("Good night, and enjoy your stay."));
+    assert!(
+        last.at_end.ending && !last.at_end.ended && last.after.ended,
+        "{:?} {:?}",
+        last.at_end,
+        last.after
+    );
+    assert_eq!(
+        last.closing.as_deref(),
+        Some("Good night, and enjoy your stay.")
+    );
     let late = voice.turn("one more thing");
     assert!(late.over);
     assert_eq!(late.kinds(), ["SESSION_INACTIVE"]);
@@ -52,8 +67,16 @@ async fn calls_after_the_end_request_run_in_the_same_turn() {
 async fn ignoring_the_guest_suppresses_one_turn() {
     let [_, voice] = conversation().await;
     let turn = voice.turn("the weather");
-    assert!(turn.at_end.audio_suppressed && turn.at_end.transcript_suppressed, "{:?}", turn.at_end);
-    assert!(!turn.after.audio_suppressed && !turn.after.transcript_suppressed, "{:?}", turn.after);
+    assert!(
+        turn.at_end.audio_suppressed && turn.at_end.transcript_suppressed,
+        "{:?}",
+        turn.at_end
+    );
+    assert!(
+        !turn.after.audio_suppressed && !turn.after.transcript_suppressed,
+        "{:?}",
+        turn.after
+    );
 }
 
 // R-F4
@@ -61,10 +84,22 @@ async fn ignoring_the_guest_suppresses_one_turn() {
 async fn voice_instructions_contain_summaries() {
     let [_, voice] = conversation().await;
     let summary = "Finds articles about the hotel by their words; search before you answer a question about it.";
-    assert!(voice.instructions.contains(summary), "{}", voice.instructions);
-    assert!(voice.instructions.contains("Ends the spoken conversation"), "{}", voice.instructions);
+    assert!(
+        voice.instructions.contains(summary),
+        "{}",
+        voice.instructions
+    );
+    assert!(
+        voice.instructions.contains("Ends the spoken conversation"),
+        "{}",
+        voice.instructions
+    );
     for part in ["Watch Out", "start_voice_session"] {
-        assert!(!voice.instructions.contains(part), "{part}: {}", voice.instructions);
+        assert!(
+            !voice.instructions.contains(part),
+            "{part}: {}",
+            voice.instructions
+        );
     }
 }
 

@@ -5,7 +5,13 @@ use serde_json::{Value, json};
 
 /// Returns the expected body, in which every line ends with CR LF.
 fn lines(body: &str) -> Value {
-    format!("{}\r\n", body.strip_suffix('\n').unwrap_or(body).replace('\n', "\r\n")).into()
+    format!(
+        "{}\r\n",
+        body.strip_suffix('\n')
+            .unwrap_or(body)
+            .replace('\n', "\r\n")
+    )
+    .into()
 }
 
 // A5
@@ -19,9 +25,18 @@ async fn message_arrives_with_headers_and_text() {
     assert_eq!(message["body"], lines("How are you?"));
     assert_eq!(message["defects"], json!([]));
     let headers = &message["headers"];
-    assert_eq!((&headers["from"], &headers["to"]), (&json!("office@example.com"), &json!("ada@example.org")));
-    assert_eq!((&headers["subject"], &headers["mime-version"]), (&json!("Hello"), &json!("1.0")));
-    assert_eq!((&message["type"], &message["charset"]), (&json!("text/plain"), &json!("utf-8")));
+    assert_eq!(
+        (&headers["from"], &headers["to"]),
+        (&json!("office@example.com"), &json!("ada@example.org"))
+    );
+    assert_eq!(
+        (&headers["subject"], &headers["mime-version"]),
+        (&json!("Hello"), &json!("1.0"))
+    );
+    assert_eq!(
+        (&message["type"], &message["charset"]),
+        (&json!("text/plain"), &json!("utf-8"))
+    );
     assert!(headers["date"].is_string(), "{headers}");
 
     let sent: Value = serde_json::from_str(response.data_json().unwrap()).unwrap();
@@ -48,11 +63,23 @@ async fn bodies_arrive_unchanged() {
     ];
     for (number, body) in bodies.into_iter().enumerate() {
         let to = format!("body{number}@example.org");
-        let response = mail.call("send_email", json!({"to": to, "subject": "Hello", "body": body})).await;
+        let response = mail
+            .call(
+                "send_email",
+                json!({"to": to, "subject": "Hello", "body": body}),
+            )
+            .await;
         assert!(response.is_ok(), "{response}");
         let message = arrives(&to).await;
-        assert_eq!(message["body"], lines(&body.replace("\r\n", "\n")), "{body:?}");
-        assert!(message["longest_line"].as_u64().unwrap() <= 998, "{message}");
+        assert_eq!(
+            message["body"],
+            lines(&body.replace("\r\n", "\n")),
+            "{body:?}"
+        );
+        assert!(
+            message["longest_line"].as_u64().unwrap() <= 998,
+            "{message}"
+        );
     }
 }
 
@@ -63,10 +90,18 @@ async fn large_body_arrives_whole_and_is_echoed_in_part() {
     let mail = server.email("plain", json!({})).await;
     let body = ".Größe 漢字 \u{1f426}\n..\n".repeat(6_000);
     let body = body.chars().take(100_000).collect::<String>();
-    let response = mail.call("send_email", json!({"to": "big@example.org", "subject": "Big", "body": body})).await;
+    let response = mail
+        .call(
+            "send_email",
+            json!({"to": "big@example.org", "subject": "Big", "body": body}),
+        )
+        .await;
     let sent: Value = serde_json::from_str(response.data_json().unwrap()).unwrap();
     let shown = sent["body"].as_str().unwrap();
-    assert_eq!(shown, format!("{}...", body.chars().take(500).collect::<String>()));
+    assert_eq!(
+        shown,
+        format!("{}...", body.chars().take(500).collect::<String>())
+    );
     assert_eq!(arrives("big@example.org").await["body"], lines(&body));
 }
 
@@ -75,9 +110,16 @@ async fn subjects_arrive_in_any_script_and_length() {
     let Some(server) = server() else { return };
     let mail = server.email("plain", json!({})).await;
     let long = "sehr größer Betreff ".repeat(12);
-    for (number, subject) in ["Grüße 東京 🐈", long.trim(), "a \"quoted\" <tag>; x=y"].into_iter().enumerate() {
+    for (number, subject) in ["Grüße 東京 🐈", long.trim(), "a \"quoted\" <tag>; x=y"]
+        .into_iter()
+        .enumerate()
+    {
         let to = format!("subject{number}@example.org");
-        mail.call("send_email", json!({"to": to, "subject": subject, "body": "text"})).await;
+        mail.call(
+            "send_email",
+            json!({"to": to, "subject": subject, "body": "text"}),
+        )
+        .await;
         let message = arrives(&to).await;
         assert_eq!(message["headers"]["subject"], subject);
         assert_eq!(message["body"], lines("text"));
@@ -88,23 +130,56 @@ async fn subjects_arrive_in_any_script_and_length() {
 async fn subject_cannot_inject_a_header() {
     let Some(server) = server() else { return };
     let mail = server.email("plain", json!({})).await;
-    for subject in ["Hi\r\nBcc: eve@example.org", "Hi\nX: y", "Hi\rX: y", "nul\0", "\u{7f}"] {
-        let response =
-            mail.call("send_email", json!({"to": "inject@example.org", "subject": subject, "body": "text"})).await;
-        assert_eq!(response.error().unwrap().kind.as_str(), "VALIDATION", "{subject:?}");
+    for subject in [
+        "Hi\r\nBcc: eve@example.org",
+        "Hi\nX: y",
+        "Hi\rX: y",
+        "nul\0",
+        "\u{7f}",
+    ] {
+        let response = mail
+            .call(
+                "send_email",
+                json!({"to": "inject@example.org", "subject": subject, "body": "text"}),
+            )
+            .await;
+        assert_eq!(
+            response.error().unwrap().kind.as_str(),
+            "VALIDATION",
+            "{subject:?}"
+        );
     }
-    for to in
-        ["inject@example.org\r\nBcc: eve@example.org", "inject@example.org>\r\nDATA", "a@example.org, b@example.org"]
-    {
-        let response = mail.call("send_email", json!({"to": to, "subject": "Hi", "body": "text"})).await;
-        assert_eq!(response.error().unwrap().kind.as_str(), "VALIDATION", "{to:?}");
+    for to in [
+        "inject@example.org\r\nBcc: eve@example.org",
+        "inject@example.org>\r\nDATA",
+        "a@example.org, b@example.org",
+    ] {
+        let response = mail
+            .call(
+                "send_email",
+                json!({"to": to, "subject": "Hi", "body": "text"}),
+            )
+            .await;
+        assert_eq!(
+            response.error().unwrap().kind.as_str(),
+            "VALIDATION",
+            "{to:?}"
+        );
     }
     mail.send("inject@example.org").await;
     let message = arrives("inject@example.org").await;
     let mut names = message["names"].as_array().unwrap().clone();
     names.sort_by_key(ToString::to_string);
-    let expected =
-        ["Content-Transfer-Encoding", "Content-Type", "Date", "From", "MIME-Version", "Message-ID", "Subject", "To"];
+    let expected = [
+        "Content-Transfer-Encoding",
+        "Content-Type",
+        "Date",
+        "From",
+        "MIME-Version",
+        "Message-ID",
+        "Subject",
+        "To",
+    ];
     assert_eq!(names, expected);
 }
 
@@ -112,8 +187,15 @@ async fn subject_cannot_inject_a_header() {
 #[test]
 fn a_letter_has_one_subject_and_one_recipient() {
     let from = "office@example.com".parse().unwrap();
-    for (to, subject) in [("a@example.org", "Hi\r\nBcc: e@example.org"), ("a@example.org\r\nX: y", "Hi"), ("a", "Hi")] {
-        assert!(crate::letter::Letter::new(&from, to, subject, "text").is_err(), "{to:?} {subject:?}");
+    for (to, subject) in [
+        ("a@example.org", "Hi\r\nBcc: e@example.org"),
+        ("a@example.org\r\nX: y", "Hi"),
+        ("a", "Hi"),
+    ] {
+        assert!(
+            crate::letter::Letter::new(&from, to, subject, "text").is_err(),
+            "{to:?} {subject:?}"
+        );
     }
 }
 
@@ -124,7 +206,13 @@ async fn international_addresses_need_server_support() {
     let response = mail.send("grüße@example.org").await;
     assert!(response.is_ok(), "{response}");
     let message = arrives("grüße@example.org").await;
-    assert!(message["options"].as_array().unwrap().contains(&json!("SMTPUTF8")), "{message}");
+    assert!(
+        message["options"]
+            .as_array()
+            .unwrap()
+            .contains(&json!("SMTPUTF8")),
+        "{message}"
+    );
     assert_eq!(message["headers"]["to"], "grüße@example.org");
 
     let ascii = server.email("ascii", json!({})).await;
@@ -133,5 +221,8 @@ async fn international_addresses_need_server_support() {
     assert!(arrived("straße@example.org").is_empty());
     // A domain has an ASCII form.
     assert!(ascii.send("info@bücher.example").await.is_ok());
-    assert_eq!(arrives("info@xn--bcher-kva.example").await["headers"]["to"], "info@xn--bcher-kva.example");
+    assert_eq!(
+        arrives("info@xn--bcher-kva.example").await["headers"]["to"],
+        "info@xn--bcher-kva.example"
+    );
 }

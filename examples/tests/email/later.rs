@@ -6,13 +6,19 @@ use serde_json::{Value, json};
 use tool_core::jiff::{Timestamp, ToSpan};
 
 async fn mail() -> Mail {
-    Mail::new(json!({"smtp_server": "smtp.example.com", "from_email": "office@example.com"}), json!({})).await
+    Mail::new(
+        json!({"smtp_server": "smtp.example.com", "from_email": "office@example.com"}),
+        json!({}),
+    )
+    .await
 }
 
 async fn schedule(mail: &Mail, to: &str, send_at: Timestamp) -> i64 {
-    let arguments = json!({"to": to, "subject": "Hello", "body": "text ".repeat(200), "send_at": send_at});
+    let arguments =
+        json!({"to": to, "subject": "Hello", "body": "text ".repeat(200), "send_at": send_at});
     let response = mail.call("schedule_draft", arguments).await;
-    let draft: Value = serde_json::from_str(response.data_json().unwrap_or_else(|| panic!("{response}"))).unwrap();
+    let draft: Value =
+        serde_json::from_str(response.data_json().unwrap_or_else(|| panic!("{response}"))).unwrap();
     assert_eq!(draft["body"].as_str().unwrap().len(), 503);
     draft["draft_id"].as_i64().unwrap()
 }
@@ -26,12 +32,24 @@ fn later() -> Timestamp {
 async fn draft_is_due_at_its_time_and_taken_once() {
     let mail = mail().await;
     let id = schedule(&mail, "ada@example.org", later()).await;
-    assert!(mail.drafts.take("one", Timestamp::now()).await.unwrap().is_none());
+    assert!(
+        mail.drafts
+            .take("one", Timestamp::now())
+            .await
+            .unwrap()
+            .is_none()
+    );
     let due = later() + 1.minute();
     let (first, second) = tokio::join!(mail.drafts.take("one", due), mail.drafts.take("two", due));
-    let taken: Vec<_> = [first.unwrap(), second.unwrap()].into_iter().flatten().collect();
+    let taken: Vec<_> = [first.unwrap(), second.unwrap()]
+        .into_iter()
+        .flatten()
+        .collect();
     assert_eq!(taken.len(), 1);
-    assert_eq!((taken[0].id, taken[0].agent.as_str(), taken[0].attempts), (id, "alice", 1));
+    assert_eq!(
+        (taken[0].id, taken[0].agent.as_str(), taken[0].attempts),
+        (id, "alice", 1)
+    );
     assert_eq!(taken[0].body, "text ".repeat(200));
 }
 
@@ -39,8 +57,7 @@ async fn draft_is_due_at_its_time_and_taken_once() {
 #[tokio::test]
 async fn past_time_is_refused() {
     let mail = mail().await;
-    let arguments =
-        json!({"to": "ada@example.org", "subject": "Hi", "body": "text", "send_at": "2020-01-01T00:00:00Z"});
+    let arguments = json!({"to": "ada@example.org", "subject": "Hi", "body": "text", "send_at": "2020-01-01T00:00:00Z"});
     let response = mail.call("schedule_draft", arguments).await;
     let error = response.error().unwrap();
     assert_eq!(error.kind.as_str(), "PERMANENT");
@@ -58,10 +75,21 @@ async fn retried_draft_waits_for_its_next_attempt() {
     schedule(&mail, "ada@example.org", later()).await;
     let now = later() + 1.minute();
     let draft = mail.drafts.take("one", now).await.unwrap().unwrap();
-    let again = Outcome::Again { due: now + 1.minute(), why: "451".into() };
+    let again = Outcome::Again {
+        due: now + 1.minute(),
+        why: "451".into(),
+    };
     mail.drafts.settle(&draft, "one", &again).await.unwrap();
     assert!(mail.drafts.take("one", now).await.unwrap().is_none());
-    assert_eq!(mail.drafts.take("one", now + 2.minutes()).await.unwrap().unwrap().attempts, 2);
+    assert_eq!(
+        mail.drafts
+            .take("one", now + 2.minutes())
+            .await
+            .unwrap()
+            .unwrap()
+            .attempts,
+        2
+    );
 }
 
 // A5
@@ -72,13 +100,28 @@ async fn draft_interrupted_while_sending_is_unknown() {
     let now = later() + 1.minute();
     let draft = mail.drafts.take("dead", now).await.unwrap().unwrap();
     let recovered = mail.drafts.recover("new").await.unwrap();
-    assert_eq!(recovered.iter().map(|draft| draft.id).collect::<Vec<_>>(), [draft.id]);
-    assert!(mail.drafts.take("new", now + 24.hours()).await.unwrap().is_none());
+    assert_eq!(
+        recovered.iter().map(|draft| draft.id).collect::<Vec<_>>(),
+        [draft.id]
+    );
+    assert!(
+        mail.drafts
+            .take("new", now + 24.hours())
+            .await
+            .unwrap()
+            .is_none()
+    );
     // The first worker was still alive and stores the real outcome.
-    mail.drafts.settle(&draft, "dead", &Outcome::Sent("250".into())).await.unwrap();
+    mail.drafts
+        .settle(&draft, "dead", &Outcome::Sent("250".into()))
+        .await
+        .unwrap();
     assert_eq!(mail.drafts.list().await.unwrap()[0].state, "sent");
     // A claim of another worker changes nothing.
-    mail.drafts.settle(&draft, "other", &Outcome::Failed("no".into())).await.unwrap();
+    mail.drafts
+        .settle(&draft, "other", &Outcome::Failed("no".into()))
+        .await
+        .unwrap();
     assert_eq!(mail.drafts.list().await.unwrap()[0].state, "sent");
 }
 
@@ -92,8 +135,19 @@ async fn drafts_survive_their_connection_pool() {
         body: "text".into(),
         send_at: tool_core::Timestamp(later()),
     };
-    Drafts::open(&path).await.unwrap().add("alice", &draft()).await.unwrap();
+    Drafts::open(&path)
+        .await
+        .unwrap()
+        .add("alice", &draft())
+        .await
+        .unwrap();
     // Two pools represent two processes.
     let (one, two) = tokio::join!(Drafts::open(&path), Drafts::open(&path));
-    assert_eq!((one.unwrap().list().await.unwrap().len(), two.unwrap().list().await.unwrap().len()), (1, 1));
+    assert_eq!(
+        (
+            one.unwrap().list().await.unwrap().len(),
+            two.unwrap().list().await.unwrap().len()
+        ),
+        (1, 1)
+    );
 }

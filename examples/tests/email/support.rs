@@ -35,22 +35,37 @@ impl Server {
     /// Starts Dovecot.
     fn imap() -> Option<Self> {
         let places = env::var("PATH").unwrap_or_default() + ":/usr/sbin";
-        env::split_paths(&places).any(|place| place.join("dovecot").exists()).then_some(())?;
+        env::split_paths(&places)
+            .any(|place| place.join("dovecot").exists())
+            .then_some(())?;
         Self::start("imap", "trustme")
     }
 
     /// Starts a server of `tests/conformance` with a Python that has these modules.
     fn start(folder: &str, modules: &str) -> Option<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-        let python = env::var_os("CONFORMANCE_PYTHON").map_or(target.join("conformance/bin/python"), PathBuf::from);
-        let has = Command::new(&python).args(["-c", &format!("import {modules}")]).stderr(Stdio::null()).status();
+        let target =
+            env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+        let python = env::var_os("CONFORMANCE_PYTHON")
+            .map_or(target.join("conformance/bin/python"), PathBuf::from);
+        let has = Command::new(&python)
+            .args(["-c", &format!("import {modules}")])
+            .stderr(Stdio::null())
+            .status();
         if !has.is_ok_and(|status| status.success()) {
             return None;
         }
         let mut server = Command::new(python);
-        server.arg(root.join("tests/conformance").join(folder).join("server.py"));
-        let mut server = server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        server.arg(
+            root.join("tests/conformance")
+                .join(folder)
+                .join("server.py"),
+        );
+        let mut server = server
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         // The server ends when its input closes with the tests.
         std::mem::forget(server.stdin.take());
         let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
@@ -58,11 +73,17 @@ impl Server {
         let ready = next().expect("the server says its ports");
         std::thread::spawn(move || {
             while let Some(message) = next() {
-                ARRIVED.lock().unwrap_or_else(PoisonError::into_inner).push(message);
+                ARRIVED
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(message);
             }
             server.wait()
         });
-        Some(Self { ports: ready["ports"].clone(), certificate: ready["certificate"].as_str().unwrap().to_owned() })
+        Some(Self {
+            ports: ready["ports"].clone(),
+            certificate: ready["certificate"].as_str().unwrap().to_owned(),
+        })
     }
 
     /// Returns the settings for one of its ports.
@@ -115,7 +136,9 @@ pub(crate) fn server() -> Option<&'static Server> {
 /// Returns the IMAP server. Skips the test without one.
 pub(crate) fn imap_server() -> Option<&'static Server> {
     if IMAP.is_none() {
-        tool_core::testing::skip("there is no Dovecot (Debian's `dovecot-imapd`), or no Python with trustme");
+        tool_core::testing::skip(
+            "there is no Dovecot (Debian's `dovecot-imapd`), or no Python with trustme",
+        );
     }
     IMAP.as_ref()
 }
@@ -123,7 +146,11 @@ pub(crate) fn imap_server() -> Option<&'static Server> {
 /// Returns the messages for a recipient.
 pub(crate) fn arrived(to: &str) -> Vec<Value> {
     let arrived = ARRIVED.lock().unwrap_or_else(PoisonError::into_inner);
-    arrived.iter().filter(|message| message["rcpt_tos"] == json!([to])).cloned().collect()
+    arrived
+        .iter()
+        .filter(|message| message["rcpt_tos"] == json!([to]))
+        .cloned()
+        .collect()
 }
 
 /// Waits for the one message for a recipient, which another process reports.
@@ -148,26 +175,45 @@ pub(crate) struct Mail {
 
 impl Mail {
     pub(crate) async fn new(config: Value, secrets: Value) -> Self {
-        let tools = ToolContext::builder().with(configured(config, secrets).await.unwrap()).build().unwrap();
+        let tools = ToolContext::builder()
+            .with(configured(config, secrets).await.unwrap())
+            .build()
+            .unwrap();
         let dir = tempfile::tempdir().unwrap();
         let drafts = Drafts::open(&dir.path().join("agents.db")).await.unwrap();
         let egress = EgressClient::new(EgressPolicy::new().allow_loopback()).unwrap();
-        Self { tools, drafts, egress, _dir: dir }
+        Self {
+            tools,
+            drafts,
+            egress,
+            _dir: dir,
+        }
     }
 
     pub(crate) async fn call(&self, name: &str, arguments: Value) -> ToolResponse {
-        let ctx = RunContext::builder().user_data(self.drafts.clone()).user_data(AgentId::new("alice"));
-        self.tools.call(name, arguments, &ctx.user_data(self.egress.clone()).build()).await
+        let ctx = RunContext::builder()
+            .user_data(self.drafts.clone())
+            .user_data(AgentId::new("alice"));
+        self.tools
+            .call(name, arguments, &ctx.user_data(self.egress.clone()).build())
+            .await
     }
 
     pub(crate) async fn send(&self, to: &str) -> ToolResponse {
-        self.call("send_email", json!({"to": to, "subject": "Hello", "body": "How are you?"})).await
+        self.call(
+            "send_email",
+            json!({"to": to, "subject": "Hello", "body": "How are you?"}),
+        )
+        .await
     }
 
     /// Sends to `to`, and returns the error.
     pub(crate) async fn refused(&self, to: &str) -> ErrorBody {
         let response = self.send(to).await;
-        response.error().unwrap_or_else(|| panic!("{to}: {response}")).clone()
+        response
+            .error()
+            .unwrap_or_else(|| panic!("{to}: {response}"))
+            .clone()
     }
 }
 
@@ -178,5 +224,9 @@ pub(crate) async fn configured(config: Value, secrets: Value) -> Result<Email, T
 
 /// Returns the type of an error, `retryable` and `partialSideEffects`.
 pub(crate) fn kind(error: &ErrorBody) -> (&str, bool, bool) {
-    (error.kind.as_str(), error.retryable, error.partial_side_effects)
+    (
+        error.kind.as_str(),
+        error.retryable,
+        error.partial_side_effects,
+    )
 }

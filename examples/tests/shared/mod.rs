@@ -7,17 +7,32 @@ use std::process::{Command, Output, Stdio};
 /// Returns the root of the workspace, from which cargo finds every example.
 fn workspace() -> &'static Path {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    package.ancestors().find(|folder| folder.join("Cargo.lock").exists()).unwrap()
+    package
+        .ancestors()
+        .find(|folder| folder.join("Cargo.lock").exists())
+        .unwrap()
 }
 
 /// Returns the features with which this test was built, so that cargo builds nothing again.
-#[allow(unexpected_cfgs, reason = "the packages of the calendar and of the quickstart have no features")]
+#[allow(
+    unexpected_cfgs,
+    reason = "the packages of the calendar and of the quickstart have no features"
+)]
 fn features() -> &'static [&'static str] {
-    if cfg!(feature = "interop") { &["--all-features"] } else { &[] }
+    if cfg!(feature = "interop") {
+        &["--all-features"]
+    } else {
+        &[]
+    }
 }
 
 /// Runs `cargo run --example NAME -- ARGUMENTS` with `input` on standard input.
-pub(crate) fn run(example: &str, arguments: &[&str], settings: &[(&str, &str)], input: &str) -> Output {
+pub(crate) fn run(
+    example: &str,
+    arguments: &[&str],
+    settings: &[(&str, &str)],
+    input: &str,
+) -> Output {
     let mut child = Command::new(env!("CARGO"))
         .args(["run", "--quiet", "--example", example])
         .args(features())

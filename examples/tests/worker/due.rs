@@ -13,7 +13,10 @@ fn draft(to: &str) -> Value {
 }
 
 fn states(home: &Home) -> Vec<Value> {
-    home.json(&["drafts"]).into_iter().map(|draft| draft["state"].clone()).collect()
+    home.json(&["drafts"])
+        .into_iter()
+        .map(|draft| draft["state"].clone())
+        .collect()
 }
 
 /// An SMTP server that accepts a message and then does not answer.
@@ -25,7 +28,10 @@ fn silent_at_the_end() -> (u16, std::sync::mpsc::Receiver<TcpStream>) {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
             stream.write_all(b"220 localhost\r\n").unwrap();
-            for line in BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok) {
+            for line in BufReader::new(stream.try_clone().unwrap())
+                .lines()
+                .map_while(Result::ok)
+            {
                 let answer: &[u8] = match line.get(..4) {
                     Some("AUTH") => b"235 OK\r\n",
                     Some("EHLO") => b"250-localhost\r\n250 AUTH PLAIN\r\n",
@@ -50,25 +56,41 @@ async fn due_draft_is_sent_once() {
     let mut serving = home.serve();
     let scheduled = serving.call("schedule_draft", draft("grace@example.org"));
     assert_eq!(scheduled["ok"], true, "{scheduled}");
-    assert_eq!(serving.call("schedule_draft", draft("fail-550@example.org"))["ok"], true);
+    assert_eq!(
+        serving.call("schedule_draft", draft("fail-550@example.org"))["ok"],
+        true
+    );
     assert!(mailbox.arrived().is_empty());
     serving.says("to grace@example.org: sent");
     let failed = serving.says("to fail-550@example.org: failed");
-    assert!(failed.contains("PERMANENT: the mail server refused the recipient: 550"), "{failed}");
+    assert!(
+        failed.contains("PERMANENT: the mail server refused the recipient: 550"),
+        "{failed}"
+    );
     assert_eq!(states(&home), ["sent", "failed"]);
     // Another worker with the same database finds nothing to do.
     home.serve().end();
     serving.end();
     let arrived = mailbox.arrived();
     assert_eq!(arrived.len(), 1, "{arrived:?}");
-    assert_eq!((arrived[0].from.as_str(), arrived[0].to.as_str()), ("alice@example.com", "grace@example.org"));
-    assert!(arrived[0].text.ends_with("\r\n\r\nIt begins.\r\n"), "{arrived:?}");
+    assert_eq!(
+        (arrived[0].from.as_str(), arrived[0].to.as_str()),
+        ("alice@example.com", "grace@example.org")
+    );
+    assert!(
+        arrived[0].text.ends_with("\r\n\r\nIt begins.\r\n"),
+        "{arrived:?}"
+    );
 }
 
 // A5
 #[tokio::test(flavor = "multi_thread")]
 async fn draft_is_retried_after_outage_and_restart() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
     let home = Home::with_mail_at(port);
     let mut serving = home.serve();
     serving.call("schedule_draft", draft("grace@example.org"));
@@ -82,7 +104,10 @@ async fn draft_is_retried_after_outage_and_restart() {
     let serving = home.serve();
     serving.says("to grace@example.org: sent");
     serving.end();
-    assert_eq!((mailbox.arrived().len(), states(&home)), (1, vec![json!("sent")]));
+    assert_eq!(
+        (mailbox.arrived().len(), states(&home)),
+        (1, vec![json!("sent")])
+    );
 }
 
 // A5
@@ -99,7 +124,10 @@ fn draft_interrupted_by_a_kill_is_not_sent_twice() {
 
     let serving = home.serve();
     let told = serving.says("may have been sent");
-    assert!(told.contains("draft 1 of alice") && told.contains("not sent again"), "{told}");
+    assert!(
+        told.contains("draft 1 of alice") && told.contains("not sent again"),
+        "{told}"
+    );
     assert_eq!(states(&home), ["unknown"]);
     serving.end();
     assert!(ends.recv_timeout(Duration::ZERO).is_err());

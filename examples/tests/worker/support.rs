@@ -14,7 +14,10 @@ fn program() -> &'static PathBuf {
     PROGRAM.get_or_init(|| {
         let build = ["build", "--quiet", "--all-features", "--example", "worker"];
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-        let status = Command::new(env!("CARGO")).args(build).current_dir(root).status();
+        let status = Command::new(env!("CARGO"))
+            .args(build)
+            .current_dir(root)
+            .status();
         assert!(status.unwrap().success());
         let test = std::env::current_exe().unwrap();
         test.ancestors().nth(2).unwrap().join("examples/worker")
@@ -29,7 +32,10 @@ pub(crate) struct Home {
 
 impl Home {
     pub(crate) fn new() -> Self {
-        Self { dir: tempfile::tempdir().unwrap(), settings: Vec::new() }
+        Self {
+            dir: tempfile::tempdir().unwrap(),
+            settings: Vec::new(),
+        }
     }
 
     /// The port of the mail server.
@@ -54,14 +60,33 @@ impl Home {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(program());
-        for name in ["TOOL_SECRETS_KEYS", "GOOGLE_CALENDAR_BASE_URL", "GOOGLE_CALENDAR_TOKEN", "GOOGLE_CLIENT_ID"] {
+        for name in [
+            "TOOL_SECRETS_KEYS",
+            "GOOGLE_CALENDAR_BASE_URL",
+            "GOOGLE_CALENDAR_TOKEN",
+            "GOOGLE_CLIENT_ID",
+        ] {
             command.env_remove(name);
         }
-        for name in ["SMTP_SERVER", "SMTP_PORT", "SMTP_SECURITY", "SMTP_USER", "SMTP_PASSWORD", "IMAP_SERVER"] {
+        for name in [
+            "SMTP_SERVER",
+            "SMTP_PORT",
+            "SMTP_SECURITY",
+            "SMTP_USER",
+            "SMTP_PASSWORD",
+            "IMAP_SERVER",
+        ] {
             command.env_remove(name);
         }
-        command.arg("--db").arg(self.database()).args(arguments).envs(self.settings.iter().map(|(k, v)| (k, v)));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .arg("--db")
+            .arg(self.database())
+            .args(arguments)
+            .envs(self.settings.iter().map(|(k, v)| (k, v)));
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         command
     }
 
@@ -76,16 +101,33 @@ impl Home {
     pub(crate) fn json(&self, arguments: &[&str]) -> Vec<Value> {
         let output = self.run(arguments, "");
         assert!(output.status.success(), "{output:?}");
-        String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        String::from_utf8(output.stdout)
+            .unwrap()
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
     }
 
     pub(crate) fn serve(&self) -> Serving {
         let mut child = self.command(&["serve"]).spawn().unwrap();
         let (said, errors) = channel();
         let stderr = BufReader::new(child.stderr.take().unwrap());
-        std::thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| said.send(line)));
-        let (stdin, stdout) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
-        Serving { child, stdin, stdout, errors }
+        std::thread::spawn(move || {
+            stderr
+                .lines()
+                .map_while(Result::ok)
+                .try_for_each(|line| said.send(line))
+        });
+        let (stdin, stdout) = (
+            child.stdin.take(),
+            BufReader::new(child.stdout.take().unwrap()),
+        );
+        Serving {
+            child,
+            stdin,
+            stdout,
+            errors,
+        }
     }
 }
 
@@ -115,14 +157,19 @@ impl Serving {
         let arguments: Value = arguments.into();
         let answer = self.ask(&json!({"agent": "alice", "name": name, "arguments": arguments}));
         match &answer["response"]["meta"]["confirmation"]["token"] {
-            Value::String(token) => self.ask(&json!({"agent": "alice", "approve": token}))["response"].clone(),
+            Value::String(token) => {
+                self.ask(&json!({"agent": "alice", "approve": token}))["response"].clone()
+            }
             _ => answer["response"].clone(),
         }
     }
 
     /// Waits for a line on standard error that contains the text.
     pub(crate) fn says(&self, words: &str) -> String {
-        self.errors.iter().find(|line| line.contains(words)).unwrap_or_else(|| panic!("it never said {words:?}"))
+        self.errors
+            .iter()
+            .find(|line| line.contains(words))
+            .unwrap_or_else(|| panic!("it never said {words:?}"))
     }
 
     /// Ends the worker by closing its input.
@@ -137,7 +184,9 @@ impl Serving {
     /// Sends an interrupt.
     #[cfg(unix)]
     pub(crate) fn interrupt(&self) {
-        let status = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
+        let status = Command::new("kill")
+            .args(["-INT", &self.child.id().to_string()])
+            .status();
         assert!(status.unwrap().success());
     }
 

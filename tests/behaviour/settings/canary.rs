@@ -35,17 +35,39 @@ fn form() -> ToolsetMetadata {
 /// Sets every property to the canary, directly and nested.
 fn values() -> Vec<Value> {
     let form = form();
-    let names = form.config_schema.as_ref().and_then(|schema| schema["properties"].as_object()).expect("properties");
-    let all =
-        |value: Value| Value::Object(names.keys().map(|name| (name.clone(), value.clone())).collect::<Map<_, _>>());
-    let lists = [json!([CANARY, CANARY]), json!({"x": CANARY, "kind": CANARY}), json!([[CANARY]])];
-    lists.into_iter().chain([json!(CANARY)]).map(all).chain([json!(CANARY), json!([CANARY])]).collect()
+    let names = form
+        .config_schema
+        .as_ref()
+        .and_then(|schema| schema["properties"].as_object())
+        .expect("properties");
+    let all = |value: Value| {
+        Value::Object(
+            names
+                .keys()
+                .map(|name| (name.clone(), value.clone()))
+                .collect::<Map<_, _>>(),
+        )
+    };
+    let lists = [
+        json!([CANARY, CANARY]),
+        json!({"x": CANARY, "kind": CANARY}),
+        json!([[CANARY]]),
+    ];
+    lists
+        .into_iter()
+        .chain([json!(CANARY)])
+        .map(all)
+        .chain([json!(CANARY), json!([CANARY])])
+        .collect()
 }
 
 fn assert_silent(problems: &[Problem]) {
     assert!(!problems.is_empty());
     for problem in problems {
-        let shown = format!("{problem} {problem:?} {}", serde_json::to_string(problem).expect("JSON"));
+        let shown = format!(
+            "{problem} {problem:?} {}",
+            serde_json::to_string(problem).expect("JSON")
+        );
         assert!(!shown.contains("4711"), "{shown}");
     }
 }
@@ -57,8 +79,16 @@ fn problems_show_no_text_of_settings_or_secrets() {
     for value in values() {
         assert_silent(&form.check_config(&value).expect_err("refused"));
         assert_silent(&form.read_config::<Value>(&value).expect_err("refused"));
-        assert_silent(&form.check_secrets(&value.clone().into()).expect_err("refused"));
-        assert_silent(&form.read_secrets::<Value>(&value.into()).expect_err("refused"));
+        assert_silent(
+            &form
+                .check_secrets(&value.clone().into())
+                .expect_err("refused"),
+        );
+        assert_silent(
+            &form
+                .read_secrets::<Value>(&value.into())
+                .expect_err("refused"),
+        );
     }
 }
 
@@ -67,12 +97,18 @@ fn problems_show_no_text_of_settings_or_secrets() {
 fn problems_show_no_number_or_boolean_of_secrets() {
     let form = form();
     let secrets = |value: Value| {
-        let problems = form.check_secrets(&SecretDocument::from(value)).expect_err("refused");
+        let problems = form
+            .check_secrets(&SecretDocument::from(value))
+            .expect_err("refused");
         problems.iter().map(ToString::to_string).collect::<String>()
     };
-    let shown =
-        secrets(json!({"short": 471_147, "one": true, "same": 471_147, "list": [471_147, 471_147], "nothing": false}));
-    assert!(!shown.contains("471147") && !shown.contains("true"), "{shown}");
+    let shown = secrets(
+        json!({"short": 471_147, "one": true, "same": 471_147, "list": [471_147, 471_147], "nothing": false}),
+    );
+    assert!(
+        !shown.contains("471147") && !shown.contains("true"),
+        "{shown}"
+    );
     // The nearest allowed value is not shown either.
     assert!(!secrets(json!({"one": "canary-4711"})).contains("did you mean"));
 }
@@ -81,10 +117,17 @@ fn problems_show_no_number_or_boolean_of_secrets() {
 #[tokio::test]
 async fn write_errors_show_no_text_of_settings_or_secrets() {
     let (agents, _) = agents();
-    for tool in ["settings_post", "settings_door", "settings_drive", "settings_plain"] {
-        for config in [json!(CANARY), json!({"server": [CANARY], "greeting": CANARY, "rooms": {"a": CANARY}})] {
-            let secrets =
-                json!({"password": [CANARY], "api_key": {"x": CANARY}, "master": [CANARY], "access_token": [CANARY]});
+    for tool in [
+        "settings_post",
+        "settings_door",
+        "settings_drive",
+        "settings_plain",
+    ] {
+        for config in [
+            json!(CANARY),
+            json!({"server": [CANARY], "greeting": CANARY, "rooms": {"a": CANARY}}),
+        ] {
+            let secrets = json!({"password": [CANARY], "api_key": {"x": CANARY}, "master": [CANARY], "access_token": [CANARY]});
             let draft = agents.add("alice", tool).config(config).secrets(secrets);
             assert!(!format!("{draft:?}").contains("api_key"), "{draft:?}");
             let refused = kind(draft.save().await);

@@ -6,7 +6,11 @@ use serde_json::{Value, json};
 
 fn filled(config: &Value) -> Value {
     let (agents, _) = agents();
-    agents.form("settings_post").expect("a form").check_config(config).expect("sound")
+    agents
+        .form("settings_post")
+        .expect("a form")
+        .check_config(config)
+        .expect("sound")
 }
 
 // C2
@@ -30,9 +34,15 @@ fn nested_defaults_are_filled_in() {
     });
     let filled = filled(&given);
     assert_eq!(filled["limits"], json!({"size": 5, "per_hour": 60}));
-    assert_eq!(filled["reply_to"], json!({"address": "a@b.c", "name": "Office"}));
+    assert_eq!(
+        filled["reply_to"],
+        json!({"address": "a@b.c", "name": "Office"})
+    );
     assert_eq!(filled["delivery"], json!({"when": "later", "hours": 2}));
-    assert_eq!(filled["relays"], json!([{"host": "r1", "port": 587}, {"host": "r2", "port": 25}]));
+    assert_eq!(
+        filled["relays"],
+        json!([{"host": "r1", "port": 587}, {"host": "r2", "port": 25}])
+    );
 }
 
 // C2
@@ -86,23 +96,50 @@ fn settings_must_be_an_object_or_null() {
 #[tokio::test]
 async fn write_error_groups_problems_by_subject() {
     let (agents, _) = agents();
-    let error = agents.add("alice", "settings_plain").config(json!({"port": 1})).save().await.expect_err("refused");
+    let error = agents
+        .add("alice", "settings_plain")
+        .config(json!({"port": 1}))
+        .save()
+        .await
+        .expect_err("refused");
     assert_eq!(
         error.to_string(),
         "toolset `settings_plain` of agent `alice`: invalid settings:\n- `/port`: unknown setting, there are none"
     );
-    let error = agents.add("alice", "settings_plain").config(json!(7)).save().await.expect_err("refused");
-    assert!(error.to_string().ends_with("invalid settings:\n- expected an object, got 7"), "{error}");
+    let error = agents
+        .add("alice", "settings_plain")
+        .config(json!(7))
+        .save()
+        .await
+        .expect_err("refused");
+    assert!(
+        error
+            .to_string()
+            .ends_with("invalid settings:\n- expected an object, got 7"),
+        "{error}"
+    );
 }
 
 // C2: an improved default reaches records that were stored before
 #[tokio::test]
 async fn settings_are_stored_as_they_were_given() {
     let (agents, _) = agents();
-    let draft = agents.add("alice", "settings_post").config(json!({"server": "mx"}));
-    let record = draft.secrets(json!({"password": "longenough"})).save().await.expect("sound");
+    let draft = agents
+        .add("alice", "settings_post")
+        .config(json!({"server": "mx"}));
+    let record = draft
+        .secrets(json!({"password": "longenough"}))
+        .save()
+        .await
+        .expect("sound");
     assert_eq!(record.config, json!({"server": "mx"}));
-    assert_eq!(agents.record("alice", "settings_post").await.expect("there"), record);
+    assert_eq!(
+        agents
+            .record("alice", "settings_post")
+            .await
+            .expect("there"),
+        record
+    );
 }
 
 // C3
@@ -112,8 +149,14 @@ fn type_error_beyond_the_schema_gives_place_without_text() {
     let form = agents.form("settings_door").expect("a form");
     let config = json!({"rooms": {"a": {"code": "12"}, "b/c": {"code": "1x"}}});
     assert!(wrong_config(&agents, "settings_door", &config).is_empty());
-    let problems = form.read_config::<DoorSettings>(&config).err().expect("refused");
-    assert_eq!(lines(&problems), ["`/rooms/b~1c/code`: refused: a code is of digits, not \"[hidden]\""]);
+    let problems = form
+        .read_config::<DoorSettings>(&config)
+        .err()
+        .expect("refused");
+    assert_eq!(
+        lines(&problems),
+        ["`/rooms/b~1c/code`: refused: a code is of digits, not \"[hidden]\""]
+    );
 }
 
 // C4: an earlier version of the toolset knew the settings

@@ -33,7 +33,8 @@ fn lines(problems: &[Problem]) -> Vec<String> {
 /// Validates settings, and returns the problems as lines.
 fn wrong_config(agents: &Agents, tool: &str, config: &Value) -> Vec<String> {
     let form = agents.form(tool).expect("a form");
-    form.check_config(config).map_or_else(|problems| lines(&problems), |_| Vec::new())
+    form.check_config(config)
+        .map_or_else(|problems| lines(&problems), |_| Vec::new())
 }
 
 /// Returns the kind of an expected error.

@@ -89,7 +89,10 @@ pub struct PostSecrets {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { per_hour: 60, size: 1000 }
+        Self {
+            per_hour: 60,
+            size: 1000,
+        }
     }
 }
 
@@ -112,7 +115,10 @@ impl Configure for Post {
     async fn configure(settings: PostSettings, secrets: PostSecrets) -> Result<Self, ToolError> {
         match settings.server.as_str() {
             "panic" => panic!("cannot use {}", secrets.password.expose()),
-            "refuse" => Err(ToolError::auth(format!("`{}` is not welcome", secrets.password.expose()))),
+            "refuse" => Err(ToolError::auth(format!(
+                "`{}` is not welcome",
+                secrets.password.expose()
+            ))),
             _ => Ok(Self { settings }),
         }
     }
@@ -153,7 +159,9 @@ impl Configure for Drive {
 
     async fn configure((): (), secrets: DriveSecrets) -> Result<Self, ToolError> {
         _ = secrets.folder_key;
-        Ok(Self { token: secrets.access_token })
+        Ok(Self {
+            token: secrets.access_token,
+        })
     }
 }
 
@@ -190,7 +198,13 @@ impl<'de> Deserialize<'de> for Code {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let sound = text.chars().all(char::is_numeric);
-        if sound { Ok(Self(text)) } else { Err(serde::de::Error::custom(format!("a code is of digits, not {text:?}"))) }
+        if sound {
+            Ok(Self(text))
+        } else {
+            Err(serde::de::Error::custom(format!(
+                "a code is of digits, not {text:?}"
+            )))
+        }
     }
 }
 

@@ -20,12 +20,27 @@ pub(crate) struct Shape {
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub(crate) enum Tagged {
-    Value { value: i64 },
-    Not { inner: Box<Tagged> },
-    Add { left: Box<Tagged>, right: Box<Tagged> },
-    Sub { left: Box<Tagged>, right: Box<Tagged> },
-    Mul { left: Box<Tagged>, right: Box<Tagged> },
-    All { items: Vec<Tagged> },
+    Value {
+        value: i64,
+    },
+    Not {
+        inner: Box<Tagged>,
+    },
+    Add {
+        left: Box<Tagged>,
+        right: Box<Tagged>,
+    },
+    Sub {
+        left: Box<Tagged>,
+        right: Box<Tagged>,
+    },
+    Mul {
+        left: Box<Tagged>,
+        right: Box<Tagged>,
+    },
+    All {
+        items: Vec<Tagged>,
+    },
 }
 
 /// An expression without a tag, whose variants have different fields.
@@ -92,19 +107,42 @@ fn mutual(even: Even) -> bool {
 
 /// Makes a call of a typed tool.
 fn typed(name: &'static str, tool: &'static str, arguments: String) -> Shape {
-    let tools = ToolContext::builder().with(tagged).with(untagged).with(mutual).build();
-    Shape { name, tool, tools, arguments }
+    let tools = ToolContext::builder()
+        .with(tagged)
+        .with(untagged)
+        .with(mutual)
+        .build();
+    Shape {
+        name,
+        tool,
+        tools,
+        arguments,
+    }
 }
 
 /// Makes a call of an imported tool with the parameter `v`.
-fn imported(name: &'static str, parameter: &Value, definitions: impl Into<Value>, value: &str) -> Shape {
+fn imported(
+    name: &'static str,
+    parameter: &Value,
+    definitions: impl Into<Value>,
+    value: &str,
+) -> Shape {
     let definitions = definitions.into();
     let parameters = json!({"type": "object", "properties": {"v": parameter}, "required": ["v"], "$defs": definitions});
-    let raw = RawTool { name: "imported".into(), description: "An imported tool.".into(), parameters };
+    let raw = RawTool {
+        name: "imported".into(),
+        description: "An imported tool.".into(),
+        parameters,
+    };
     let accept = async |_: Value, _: &RunContext| Ok(Value::Null);
     let tool = FunctionTool::raw(raw, accept).validate(true);
     let tools = ToolContext::builder().with(tool).build();
-    Shape { name, tool: "imported", tools, arguments: format!("{{\"v\":{value}}}") }
+    Shape {
+        name,
+        tool: "imported",
+        tools,
+        arguments: format!("{{\"v\":{value}}}"),
+    }
 }
 
 fn nested(before: &str, inner: &str, after: &str, depth: usize) -> String {
@@ -119,14 +157,22 @@ fn many(item: &str) -> String {
 /// Repeats a member with another name each time until the object is large.
 fn members(value: &str) -> String {
     let size = value.len() + 10;
-    let all: Vec<_> = (0..LARGE / size).map(|n| format!("\"k{n:05}\":{value}")).collect();
+    let all: Vec<_> = (0..LARGE / size)
+        .map(|n| format!("\"k{n:05}\":{value}"))
+        .collect();
     format!("{{{}}}", all.join(","))
 }
 
 /// Definitions of which each leads to the next by `link`, and the last is `end`.
 fn chain(length: usize, link: impl Fn(Value) -> Value, end: Value) -> Value {
-    let mut all: Map<String, Value> =
-        (0..length).map(|n| (format!("d{n}"), link(json!({"$ref": format!("#/$defs/d{}", n + 1)})))).collect();
+    let mut all: Map<String, Value> = (0..length)
+        .map(|n| {
+            (
+                format!("d{n}"),
+                link(json!({"$ref": format!("#/$defs/d{}", n + 1)})),
+            )
+        })
+        .collect();
     all.insert(format!("d{length}"), end);
     all.into()
 }
@@ -143,28 +189,44 @@ fn tags(count: usize) -> Value {
 
 /// Branches that only their limits distinguish.
 fn limits(count: usize) -> Value {
-    let branch =
-        |n| json!({"type": "object", "properties": {"n": {"type": "integer", "minimum": n}}, "required": ["n"]});
+    let branch = |n| json!({"type": "object", "properties": {"n": {"type": "integer", "minimum": n}}, "required": ["n"]});
     json!({"anyOf": (0..count).map(branch).collect::<Vec<_>>()})
 }
 
 fn of_types() -> Vec<Shape> {
     let add = |depth| {
-        nested(r#"{"kind":"add","left":{"kind":"value","value":1},"right":"#, r#"{"kind":"value"}"#, "}", depth)
+        nested(
+            r#"{"kind":"add","left":{"kind":"value","value":1},"right":"#,
+            r#"{"kind":"value"}"#,
+            "}",
+            depth,
+        )
     };
     let tagged = |value: &str| format!("{{\"expression\":{value}}}");
     let wide = many(r#"{"kind":"value","value":"x"}"#);
     vec![
         typed("tagged, 12 deep, a leaf wrong", "tagged", tagged(&add(12))),
         typed("tagged, 60 deep, a leaf wrong", "tagged", tagged(&add(60))),
-        typed("tagged, 120 deep, a leaf wrong", "tagged", tagged(&add(120))),
+        typed(
+            "tagged, 120 deep, a leaf wrong",
+            "tagged",
+            tagged(&add(120)),
+        ),
         typed(
             "tagged, a megabyte of wrong leaves",
             "tagged",
             tagged(&format!("{{\"kind\":\"all\",\"items\":{wide}}}")),
         ),
-        typed("tagged, no tag anywhere", "tagged", tagged(&nested(r#"{"inner":"#, "{}", "}", 100))),
-        typed("tagged, as text", "tagged", tagged(&format!("{:?}", add(30)))),
+        typed(
+            "tagged, no tag anywhere",
+            "tagged",
+            tagged(&nested(r#"{"inner":"#, "{}", "}", 100)),
+        ),
+        typed(
+            "tagged, as text",
+            "tagged",
+            tagged(&format!("{:?}", add(30))),
+        ),
     ]
 }
 
@@ -181,26 +243,45 @@ fn of_untagged_types() -> Vec<Shape> {
     };
     vec![
         tripled,
-        typed("untagged, 120 deep, a leaf wrong", "untagged", untagged(&not("\"x\""))),
+        typed(
+            "untagged, 120 deep, a leaf wrong",
+            "untagged",
+            untagged(&not("\"x\"")),
+        ),
         typed("untagged, 120 deep, valid", "untagged", untagged(&not("1"))),
         typed(
             "untagged, a megabyte, a leaf wrong",
             "untagged",
             untagged(&format!("{{\"and\":{},\"two\":\"x\"}}", many("1"))),
         ),
-        typed("untagged, a megabyte of numbers", "untagged", untagged(&format!("{{\"and\":{},\"two\":2}}", many("1")))),
+        typed(
+            "untagged, a megabyte of numbers",
+            "untagged",
+            untagged(&format!("{{\"and\":{},\"two\":2}}", many("1"))),
+        ),
         typed(
             "untagged, a megabyte of objects, valid",
             "untagged",
-            untagged(&format!("{{\"and\":{},\"two\":2}}", many(r#"{"not":1,                "one":1}"#))),
+            untagged(&format!(
+                "{{\"and\":{},\"two\":2}}",
+                many(r#"{"not":1,                "one":1}"#)
+            )),
         ),
         typed(
             "untagged, every number as text",
             "untagged",
             untagged(&nested(r#"{"one":"1","not":"#, "\"1\"", "}", 100)),
         ),
-        typed("mutual, 110 deep, a leaf wrong", "mutual", even(&nested(both, "1", ",\"x\":0},\"second\":2}", 55))),
-        typed("mutual, 110 deep, valid", "mutual", even(&nested(both, "true", ",\"second\":2},\"first\":2}", 55))),
+        typed(
+            "mutual, 110 deep, a leaf wrong",
+            "mutual",
+            even(&nested(both, "1", ",\"x\":0},\"second\":2}", 55)),
+        ),
+        typed(
+            "mutual, 110 deep, valid",
+            "mutual",
+            even(&nested(both, "true", ",\"second\":2},\"first\":2}", 55)),
+        ),
     ]
 }
 
@@ -211,26 +292,69 @@ fn of_references() -> Vec<Shape> {
     let not = |next: Value| json!({"not": {"not": {"allOf": [next, next]}}});
     let given = |next: Value| json!({"if": next, "then": next, "else": next});
     let end = || json!({"type": "integer"});
-    let fork =
-        |next: Value| json!({"anyOf": [{"properties": {"a": next}}, {"properties": {"a": next}, "required": ["b"]}]});
-    let defaults =
-        |next: Value| json!({"type": "object", "properties": {"a": next, "b": next}, "default": {"a": {}, "b": {}}});
+    let fork = |next: Value| json!({"anyOf": [{"properties": {"a": next}}, {"properties": {"a": next}, "required": ["b"]}]});
+    let defaults = |next: Value| json!({"type": "object", "properties": {"a": next, "b": next}, "default": {"a": {}, "b": {}}});
     vec![
-        imported("a chain of 20 anyOf, wrong", &first(), chain(20, any, end()), "\"x\""),
-        imported("a chain of 40 anyOf, wrong", &first(), chain(40, any, end()), "\"x\""),
+        imported(
+            "a chain of 20 anyOf, wrong",
+            &first(),
+            chain(20, any, end()),
+            "\"x\"",
+        ),
+        imported(
+            "a chain of 40 anyOf, wrong",
+            &first(),
+            chain(40, any, end()),
+            "\"x\"",
+        ),
         imported(
             "a chain of 40 anyOf over a megabyte",
             &json!({"items": first()}),
             chain(40, any, end()),
             &many("\"x\""),
         ),
-        imported("a chain of 40 allOf, valid", &first(), chain(40, all, end()), "1"),
-        imported("a chain of 40 allOf over a megabyte", &json!({"items": first()}), chain(40, all, end()), &many("1")),
-        imported("a chain of 40 oneOf, wrong", &first(), chain(40, one, end()), "\"x\""),
-        imported("a chain of 20 not, wrong", &first(), chain(20, not, end()), "\"x\""),
-        imported("a chain of 40 if, wrong", &first(), chain(40, given, end()), "\"x\""),
-        imported("a chain of 40 anyOf, null", &first(), chain(40, any, end()), "null"),
-        imported("a chain of 3,000 references", &first(), chain(3_000, |next| next, end()), "1"),
+        imported(
+            "a chain of 40 allOf, valid",
+            &first(),
+            chain(40, all, end()),
+            "1",
+        ),
+        imported(
+            "a chain of 40 allOf over a megabyte",
+            &json!({"items": first()}),
+            chain(40, all, end()),
+            &many("1"),
+        ),
+        imported(
+            "a chain of 40 oneOf, wrong",
+            &first(),
+            chain(40, one, end()),
+            "\"x\"",
+        ),
+        imported(
+            "a chain of 20 not, wrong",
+            &first(),
+            chain(20, not, end()),
+            "\"x\"",
+        ),
+        imported(
+            "a chain of 40 if, wrong",
+            &first(),
+            chain(40, given, end()),
+            "\"x\"",
+        ),
+        imported(
+            "a chain of 40 anyOf, null",
+            &first(),
+            chain(40, any, end()),
+            "null",
+        ),
+        imported(
+            "a chain of 3,000 references",
+            &first(),
+            chain(3_000, |next| next, end()),
+            "1",
+        ),
         imported(
             "a chain that ends where it began",
             &first(),
@@ -249,7 +373,12 @@ fn of_references() -> Vec<Shape> {
             json!({"d0": fork(first())}),
             &nested(r#"{"a":"#, "1", "}", 120),
         ),
-        imported("defaults at every level", &first(), chain(60, defaults, end()), "{}"),
+        imported(
+            "defaults at every level",
+            &first(),
+            chain(60, defaults, end()),
+            "{}",
+        ),
         imported(
             "required at every level",
             &first(),
@@ -265,9 +394,12 @@ fn of_references() -> Vec<Shape> {
 
 fn of_keywords() -> Vec<Shape> {
     let none = || json!({});
-    let patterns: Map<String, Value> =
-        (0..3_000).map(|n| (format!("^[a-z]{{1,9}}{n}"), json!({"type": "integer"}))).collect();
-    let properties: Map<String, Value> = (0..20_000).map(|n| (format!("p{n}"), json!({"type": "integer"}))).collect();
+    let patterns: Map<String, Value> = (0..3_000)
+        .map(|n| (format!("^[a-z]{{1,9}}{n}"), json!({"type": "integer"})))
+        .collect();
+    let properties: Map<String, Value> = (0..20_000)
+        .map(|n| (format!("p{n}"), json!({"type": "integer"})))
+        .collect();
     let required: Vec<_> = properties.keys().cloned().collect();
     let names: Vec<_> = (0..3_000).map(|n| format!("name {n}")).collect();
     let unique = json!({"type": "array", "uniqueItems": true});
@@ -286,10 +418,30 @@ fn of_keywords() -> Vec<Shape> {
             none(),
             &many(r#"{"t":"t2999","n":"x"}"#),
         ),
-        imported("3,000 tags, another tag", &tags(3_000), none(), r#"{"t":"none"}"#),
-        imported("3,000 limits, one value, wrong", &limits(3_000), none(), r#"{"n":-1}"#),
-        imported("3,000 limits, a megabyte, wrong", &json!({"items": limits(3_000)}), none(), &many(r#"{"n":-1}"#)),
-        imported("3,000 patterns of names, a megabyte", &json!({"patternProperties": patterns}), none(), &members("1")),
+        imported(
+            "3,000 tags, another tag",
+            &tags(3_000),
+            none(),
+            r#"{"t":"none"}"#,
+        ),
+        imported(
+            "3,000 limits, one value, wrong",
+            &limits(3_000),
+            none(),
+            r#"{"n":-1}"#,
+        ),
+        imported(
+            "3,000 limits, a megabyte, wrong",
+            &json!({"items": limits(3_000)}),
+            none(),
+            &many(r#"{"n":-1}"#),
+        ),
+        imported(
+            "3,000 patterns of names, a megabyte",
+            &json!({"patternProperties": patterns}),
+            none(),
+            &members("1"),
+        ),
         imported(
             "a pattern of many states, a megabyte",
             &json!({"pattern": "^([a-z]{1,100} ){1,50}$"}),
@@ -302,9 +454,24 @@ fn of_keywords() -> Vec<Shape> {
             none(),
             &format!("\"{}\"", "a".repeat(LARGE)),
         ),
-        imported("look-around, many texts", &look, none(), &many(&format!("\"{}\"", "a".repeat(40)))),
-        imported("uniqueItems, 140,000 numbers", &unique, none(), &format!("[{}]", numbers.join(","))),
-        imported("uniqueItems, a megabyte of equal objects", &unique, none(), &many(r#"{"a":[1,2,3]}"#)),
+        imported(
+            "look-around, many texts",
+            &look,
+            none(),
+            &many(&format!("\"{}\"", "a".repeat(40))),
+        ),
+        imported(
+            "uniqueItems, 140,000 numbers",
+            &unique,
+            none(),
+            &format!("[{}]", numbers.join(",")),
+        ),
+        imported(
+            "uniqueItems, a megabyte of equal objects",
+            &unique,
+            none(),
+            &many(r#"{"a":[1,2,3]}"#),
+        ),
         imported(
             "uniqueItems in uniqueItems",
             &json!({"items": unique, "uniqueItems": true}),
@@ -323,7 +490,12 @@ fn of_keywords() -> Vec<Shape> {
             none(),
             &members("1"),
         ),
-        imported("an enum of 3,000, a megabyte, wrong", &json!({"items": {"enum": names}}), none(), &many("\"name\"")),
+        imported(
+            "an enum of 3,000, a megabyte, wrong",
+            &json!({"items": {"enum": names}}),
+            none(),
+            &many("\"name\""),
+        ),
         imported(
             "unevaluatedProperties over 60 anyOf",
             &json!({"anyOf": vec![json!({"properties": {"k00000": {}}}); 60], "unevaluatedProperties": {"type": "integer"}}),
@@ -354,7 +526,12 @@ fn of_keywords() -> Vec<Shape> {
 fn of_large_arrays() -> Vec<Shape> {
     let none = || json!({});
     vec![
-        imported("numbers as texts, a megabyte", &json!({"items": {"type": "integer"}}), none(), &many("\"1\"")),
+        imported(
+            "numbers as texts, a megabyte",
+            &json!({"items": {"type": "integer"}}),
+            none(),
+            &many("\"1\""),
+        ),
         imported(
             "arrays as texts in choices",
             &json!({"items": {"anyOf": [{"type": "array", "items": {"type": "integer"}}, {"type": "boolean"}]}}),
@@ -395,9 +572,24 @@ fn of_texts() -> Vec<Shape> {
     let repeated_names = format!("{{{}}}", vec!["\"a\":1"; LARGE / 6].join(","));
     let rounded = vec!["18446744073709551617"; LARGE / 50].join(",");
     vec![
-        imported("repeated keys under a long key", &json!({}), none(), &format!("{{\"{key}\":{{{repeated}}}}}")),
-        imported("repeated keys, a megabyte", &json!({}), none(), &repeated_names),
-        imported("rounded numbers under a long key", &json!({}), none(), &format!("{{\"{key}\":[{rounded}]}}")),
+        imported(
+            "repeated keys under a long key",
+            &json!({}),
+            none(),
+            &format!("{{\"{key}\":{{{repeated}}}}}"),
+        ),
+        imported(
+            "repeated keys, a megabyte",
+            &json!({}),
+            none(),
+            &repeated_names,
+        ),
+        imported(
+            "rounded numbers under a long key",
+            &json!({}),
+            none(),
+            &format!("{{\"{key}\":[{rounded}]}}"),
+        ),
         imported(
             "wrong numbers under a long key",
             &json!({"additionalProperties": {"items": {"type": "string"}}}),
@@ -427,17 +619,32 @@ fn fans(ways: usize, end: Value) -> Value {
 fn of_wide_choices() -> Vec<Shape> {
     let constants = |prefix: char| {
         let names: Vec<_> = (0..5_000).map(|n| format!("{prefix}{n}")).collect();
-        let properties: Map<String, Value> = names.iter().map(|name| (name.clone(), json!({"const": "x"}))).collect();
+        let properties: Map<String, Value> = names
+            .iter()
+            .map(|name| (name.clone(), json!({"const": "x"})))
+            .collect();
         json!({"properties": properties, "required": names})
     };
     let strings: Vec<_> = (0..10_000).map(|n| n.to_string()).collect();
-    let shared: Map<String, Value> = (0..10_000).map(|n| (format!("p{n}"), json!({"$ref": "#/$defs/all"}))).collect();
+    let shared: Map<String, Value> = (0..10_000)
+        .map(|n| (format!("p{n}"), json!({"$ref": "#/$defs/all"})))
+        .collect();
     let few = json!({"properties": {"a": {"type": "string"}}});
     let thousand: Map<String, Value> = (0..1_000).map(|n| (format!("p{n}"), json!({}))).collect();
     let object = || json!({"type": "object", "properties": {"x": {}}});
     vec![
-        imported("fans of 300 in 9 branches", &json!({"anyOf": vec![first(); 9]}), fans(300, object()), "1"),
-        imported("fans of 300 in one branch", &json!({"anyOf": [first()]}), fans(300, object()), "1"),
+        imported(
+            "fans of 300 in 9 branches",
+            &json!({"anyOf": vec![first(); 9]}),
+            fans(300, object()),
+            "1",
+        ),
+        imported(
+            "fans of 300 in one branch",
+            &json!({"anyOf": [first()]}),
+            fans(300, object()),
+            "1",
+        ),
         imported(
             "10,000 properties of one enum",
             &json!({"anyOf": vec![json!({"properties": shared}); 2]}),
@@ -469,9 +676,13 @@ fn of_wide_schemas() -> Vec<Shape> {
     let none = || json!({});
     let objects: Vec<Value> = (0..3_000).map(|n| json!({"a": n, "b": [n, n]})).collect();
     let names: Vec<_> = (0..20_000).map(|n| format!("p{n}")).collect();
-    let dependent: Map<String, Value> = (0..2_000).map(|n| (format!("k{n:05}"), json!(["x", "y", "z"]))).collect();
+    let dependent: Map<String, Value> = (0..2_000)
+        .map(|n| (format!("k{n:05}"), json!(["x", "y", "z"])))
+        .collect();
     let required = |n: usize| json!({"type": "object", "required": [format!("r{n}")]});
-    let patterns: Vec<_> = (0..400).map(|n| json!({"pattern": format!("^[a-z ]*{n}$")})).collect();
+    let patterns: Vec<_> = (0..400)
+        .map(|n| json!({"pattern": format!("^[a-z ]*{n}$")}))
+        .collect();
     let any: Vec<_> = (0..40).map(|n| json!({"contains": {"const": n}})).collect();
     vec![
         imported(
@@ -480,9 +691,24 @@ fn of_wide_schemas() -> Vec<Shape> {
             none(),
             &many(r#"{"a":1}"#),
         ),
-        imported("a long constant, a megabyte", &json!({"items": {"const": names}}), none(), &many("[\"p0\"]")),
-        imported("20,000 required names, many objects", &json!({"items": {"required": names}}), none(), &many("{}")),
-        imported("2,000 dependent names, a megabyte", &json!({"dependentRequired": dependent}), none(), &members("1")),
+        imported(
+            "a long constant, a megabyte",
+            &json!({"items": {"const": names}}),
+            none(),
+            &many("[\"p0\"]"),
+        ),
+        imported(
+            "20,000 required names, many objects",
+            &json!({"items": {"required": names}}),
+            none(),
+            &many("{}"),
+        ),
+        imported(
+            "2,000 dependent names, a megabyte",
+            &json!({"dependentRequired": dependent}),
+            none(),
+            &members("1"),
+        ),
         imported(
             "3,000 required branches, a megabyte",
             &json!({"items": {"oneOf": (0..3_000).map(required).collect::<Vec<_>>()}}),
@@ -495,7 +721,12 @@ fn of_wide_schemas() -> Vec<Shape> {
             none(),
             &format!("\"{}\"", "a ".repeat(LARGE / 2)),
         ),
-        imported("400 patterns of many texts", &json!({"items": {"anyOf": patterns}}), none(), &many("\"some words\"")),
+        imported(
+            "400 patterns of many texts",
+            &json!({"items": {"anyOf": patterns}}),
+            none(),
+            &many("\"some words\""),
+        ),
         imported(
             "unevaluatedItems over 40 contains",
             &json!({"anyOf": any, "unevaluatedItems": {"type": "string"}}),
@@ -505,7 +736,11 @@ fn of_wide_schemas() -> Vec<Shape> {
         imported(
             "names against a chain of 40 anyOf",
             &json!({"propertyNames": first()}),
-            chain(40, |next| json!({"anyOf": [next, next]}), json!({"maxLength": 2})),
+            chain(
+                40,
+                |next| json!({"anyOf": [next, next]}),
+                json!({"maxLength": 2}),
+            ),
             &members("1"),
         ),
         imported(

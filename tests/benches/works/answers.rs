@@ -26,7 +26,11 @@ fn quoted(text: &str) -> String {
 
 /// Returns the arguments in pieces, as JSON.
 fn pieces() -> Vec<String> {
-    EVENT.as_bytes().chunks(8).map(|piece| quoted(&String::from_utf8_lossy(piece))).collect()
+    EVENT
+        .as_bytes()
+        .chunks(8)
+        .map(|piece| quoted(&String::from_utf8_lossy(piece)))
+        .collect()
 }
 
 fn openai_chat() -> Answers {
@@ -46,11 +50,19 @@ fn openai_chat() -> Answers {
         "null",
     );
     for piece in pieces() {
-        chunk(&format!(r#"{{"tool_calls":[{{"index":0,"function":{{"arguments":{piece}}}}}]}}"#), "null");
+        chunk(
+            &format!(r#"{{"tool_calls":[{{"index":0,"function":{{"arguments":{piece}}}}}]}}"#),
+            "null",
+        );
     }
     chunk("{}", r#""tool_calls""#);
     stream.push_str("data: [DONE]\n\n");
-    Answers { name: "Chat Completions", provider: Provider::OpenAiChat, whole, stream }
+    Answers {
+        name: "Chat Completions",
+        provider: Provider::OpenAiChat,
+        whole,
+        stream,
+    }
 }
 
 fn openai_responses() -> Answers {
@@ -70,26 +82,53 @@ fn openai_responses() -> Answers {
     let mut stream = String::new();
     let mut number = 0;
     let mut event = |name: &str, members: &str| {
-        let _ =
-            write!(stream, "event: {name}\ndata: {{\"type\":\"{name}\",\"sequence_number\":{number},{members}}}\n\n");
+        let _ = write!(
+            stream,
+            "event: {name}\ndata: {{\"type\":\"{name}\",\"sequence_number\":{number},{members}}}\n\n"
+        );
         number += 1;
     };
-    event("response.created", &format!(r#""response":{}"#, response("in_progress", "", "null")));
-    event("response.in_progress", &format!(r#""response":{}"#, response("in_progress", "", "null")));
-    event("response.output_item.added", &format!(r#""output_index":0,"item":{}"#, item("\"\"", "in_progress")));
+    event(
+        "response.created",
+        &format!(r#""response":{}"#, response("in_progress", "", "null")),
+    );
+    event(
+        "response.in_progress",
+        &format!(r#""response":{}"#, response("in_progress", "", "null")),
+    );
+    event(
+        "response.output_item.added",
+        &format!(r#""output_index":0,"item":{}"#, item("\"\"", "in_progress")),
+    );
     let of_item = r#""item_id":"fc_68f1c2a7e0b08191","output_index":0"#;
     for piece in pieces() {
-        event("response.function_call_arguments.delta", &format!(r#"{of_item},"delta":{piece}"#));
+        event(
+            "response.function_call_arguments.delta",
+            &format!(r#"{of_item},"delta":{piece}"#),
+        );
     }
-    event("response.function_call_arguments.done", &format!(r#"{of_item},"arguments":{}"#, quoted(EVENT)));
-    event("response.output_item.done", &format!(r#""output_index":0,"item":{done}"#));
+    event(
+        "response.function_call_arguments.done",
+        &format!(r#"{of_item},"arguments":{}"#, quoted(EVENT)),
+    );
+    event(
+        "response.output_item.done",
+        &format!(r#""output_index":0,"item":{done}"#),
+    );
     event("response.completed", &format!(r#""response":{whole}"#));
-    Answers { name: "Responses", provider: Provider::OpenAiResponses, whole, stream }
+    Answers {
+        name: "Responses",
+        provider: Provider::OpenAiResponses,
+        whole,
+        stream,
+    }
 }
 
 fn anthropic() -> Answers {
     let block = |input: &str| {
-        format!(r#"{{"type":"tool_use","id":"toolu_01T1x1fJ34qAmk2tNTrN7Up6","name":"create_event","input":{input}}}"#)
+        format!(
+            r#"{{"type":"tool_use","id":"toolu_01T1x1fJ34qAmk2tNTrN7Up6","name":"create_event","input":{input}}}"#
+        )
     };
     let message = |content: &str, reason: &str, output: u32| {
         format!(
@@ -99,10 +138,19 @@ fn anthropic() -> Answers {
     let whole = message(&block(EVENT), r#""tool_use""#, 71);
     let mut stream = String::new();
     let mut event = |name: &str, members: &str| {
-        let _ = write!(stream, "event: {name}\ndata: {{\"type\":\"{name}\"{members}}}\n\n");
+        let _ = write!(
+            stream,
+            "event: {name}\ndata: {{\"type\":\"{name}\"{members}}}\n\n"
+        );
     };
-    event("message_start", &format!(r#","message":{}"#, message("", "null", 1)));
-    event("content_block_start", &format!(r#","index":0,"content_block":{}"#, block("{}")));
+    event(
+        "message_start",
+        &format!(r#","message":{}"#, message("", "null", 1)),
+    );
+    event(
+        "content_block_start",
+        &format!(r#","index":0,"content_block":{}"#, block("{}")),
+    );
     for piece in pieces() {
         event(
             "content_block_delta",
@@ -110,9 +158,17 @@ fn anthropic() -> Answers {
         );
     }
     event("content_block_stop", r#","index":0"#);
-    event("message_delta", r#","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"output_tokens":71}"#);
+    event(
+        "message_delta",
+        r#","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"output_tokens":71}"#,
+    );
     event("message_stop", "");
-    Answers { name: "Messages", provider: Provider::Anthropic, whole, stream }
+    Answers {
+        name: "Messages",
+        provider: Provider::Anthropic,
+        whole,
+        stream,
+    }
 }
 
 /// Calls come whole. The rest of the stream is text.
@@ -126,8 +182,17 @@ fn gemini() -> Answers {
     let whole = chunk(&call, r#","finishReason":"STOP""#);
     let mut stream = String::new();
     for piece in pieces() {
-        let _ = write!(stream, "data: {}\n\n", chunk(&format!(r#"{{"text":{piece}}}"#), ""));
+        let _ = write!(
+            stream,
+            "data: {}\n\n",
+            chunk(&format!(r#"{{"text":{piece}}}"#), "")
+        );
     }
     let _ = write!(stream, "data: {whole}\n\n");
-    Answers { name: "generateContent", provider: Provider::Gemini, whole, stream }
+    Answers {
+        name: "generateContent",
+        provider: Provider::Gemini,
+        whole,
+        stream,
+    }
 }

@@ -29,12 +29,19 @@ pub(crate) fn main(works: fn(), report: fn(&[f64]) -> ExitCode) -> ExitCode {
 /// The same for a test, which is skipped without valgrind. Where `CI` is set, it fails then.
 #[allow(dead_code)] // Benchmarks are not skipped.
 pub(crate) fn main_or_skip(works: fn(), report: fn(&[f64]) -> ExitCode) -> ExitCode {
-    let has_valgrind = Command::new("valgrind").arg("--version").output().is_ok_and(|output| output.status.success());
+    let has_valgrind = Command::new("valgrind")
+        .arg("--version")
+        .output()
+        .is_ok_and(|output| output.status.success());
     if inside_only() || has_valgrind {
         return main(works, report);
     }
     println!("skipped: `valgrind` is not installed (apt-get install valgrind)");
-    if std::env::var_os("CI").is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    if std::env::var_os("CI").is_some() {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    }
 }
 
 fn inside_only() -> bool {
@@ -95,20 +102,37 @@ fn counts() -> Result<Vec<f64>, String> {
     let out = std::env::temp_dir().join(format!("tool-instructions-{}", std::process::id()));
     std::fs::create_dir_all(&out).map_err(|error| error.to_string())?;
     let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--collect-atstart=no", "--combine-dumps=no"])
-        .args(["--toggle-collect=*::callgrind::measured", "--dump-before=*::callgrind::counted"])
-        .arg(format!("--callgrind-out-file={}", out.join("counts").display()))
+        .args([
+            "--tool=callgrind",
+            "--collect-atstart=no",
+            "--combine-dumps=no",
+        ])
+        .args([
+            "--toggle-collect=*::callgrind::measured",
+            "--dump-before=*::callgrind::counted",
+        ])
+        .arg(format!(
+            "--callgrind-out-file={}",
+            out.join("counts").display()
+        ))
         .arg(own)
         .args(std::env::args().skip(1))
         .env(INSIDE, "1")
         .output()
         .map_err(|error| error.to_string())?;
     if !output.status.success() {
-        return Err(format!("valgrind failed: {}", String::from_utf8_lossy(&output.stderr)));
+        return Err(format!(
+            "valgrind failed: {}",
+            String::from_utf8_lossy(&output.stderr)
+        ));
     }
     let read = (1..).map_while(|at| std::fs::read_to_string(out.join(format!("counts.{at}"))).ok());
-    let totals = read.filter(|text| text.contains("Trigger: --dump-before")).map(|text| total(&text));
-    let counts = totals.collect::<Option<Vec<_>>>().ok_or("callgrind wrote a file without a total")?;
+    let totals = read
+        .filter(|text| text.contains("Trigger: --dump-before"))
+        .map(|text| total(&text));
+    let counts = totals
+        .collect::<Option<Vec<_>>>()
+        .ok_or("callgrind wrote a file without a total")?;
     // `KEEP=1` keeps the profile for `callgrind_annotate`.
     if std::env::var_os("KEEP").is_some() {
         eprintln!("profiles are in {}", out.display());
@@ -116,18 +140,27 @@ fn counts() -> Result<Vec<f64>, String> {
         let _ = std::fs::remove_dir_all(&out);
     }
     match counts.split_first() {
-        Some((empty, rest)) => Ok(rest.iter().map(|count| (count - empty) / f64::from(ROUNDS)).collect()),
+        Some((empty, rest)) => Ok(rest
+            .iter()
+            .map(|count| (count - empty) / f64::from(ROUNDS))
+            .collect()),
         None => Err("callgrind counted nothing".to_owned()),
     }
 }
 
 fn total(profile: &str) -> Option<f64> {
-    let line = profile.lines().find_map(|line| line.strip_prefix("summary: ").or(line.strip_prefix("totals: ")));
+    let line = profile.lines().find_map(|line| {
+        line.strip_prefix("summary: ")
+            .or(line.strip_prefix("totals: "))
+    });
     line.and_then(|line| line.trim().parse().ok())
 }
 
 /// A bar as the tables show it.
 #[allow(dead_code)] // Tests have no such table.
 pub(crate) fn shown(bar: Option<f64>, ratio: f64) -> String {
-    bar.map_or_else(|| "-".to_owned(), |bar| format!("{bar:.2}{}", if ratio > bar { " MISSED" } else { "" }))
+    bar.map_or_else(
+        || "-".to_owned(),
+        |bar| format!("{bar:.2}{}", if ratio > bar { " MISSED" } else { "" }),
+    )
 }

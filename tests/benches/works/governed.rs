@@ -11,7 +11,10 @@ pub(crate) fn runtime(tools: ToolContext) -> Runtime {
 }
 
 pub(crate) fn session(runtime: &Runtime, number: usize) -> Session {
-    match now(runtime.session(format!("session-{number}"), Mode::Text).into_future()) {
+    match now(runtime
+        .session(format!("session-{number}"), Mode::Text)
+        .into_future())
+    {
         Ok(session) => session,
         Err(error) => panic!("{error}"),
     }
@@ -36,5 +39,7 @@ pub(crate) fn texts(tool: &str) -> Vec<String> {
     if tool == "noop" {
         return vec!["{}".to_owned()];
     }
-    (0..128).map(|number| inputs::EVENT.replacen("Team sync", &format!("Team s{number:03}"), 1)).collect()
+    (0..128)
+        .map(|number| inputs::EVENT.replacen("Team sync", &format!("Team s{number:03}"), 1))
+        .collect()
 }

@@ -1,7 +1,11 @@
 //! The methods.
 
 // Tools take owned values and `&self` because that is what tools look like.
-#![allow(clippy::needless_pass_by_value, clippy::unused_async, clippy::unused_self)]
+#![allow(
+    clippy::needless_pass_by_value,
+    clippy::unused_async,
+    clippy::unused_self
+)]
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -30,7 +34,14 @@ pub(crate) fn create(
         return Err(ToolError::permanent("an event has a title"));
     }
     let attendees = attendees.map_or(0, |all| all.len());
-    Ok(Event { id: 7, title, start_time, duration_minutes, attendees, described: description.is_some() })
+    Ok(Event {
+        id: 7,
+        title,
+        start_time,
+        duration_minutes,
+        attendees,
+        described: description.is_some(),
+    })
 }
 
 #[derive(Default)]

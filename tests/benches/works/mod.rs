@@ -25,6 +25,11 @@ pub(crate) fn now<F: Future>(future: F) -> F::Output {
 
 /// One bare call, to a response value.
 #[inline]
-pub(crate) fn call(tools: &ToolContext, name: &str, arguments: &str, ctx: &RunContext) -> ToolResponse {
+pub(crate) fn call(
+    tools: &ToolContext,
+    name: &str,
+    arguments: &str,
+    ctx: &RunContext,
+) -> ToolResponse {
     now(tools.call(name, arguments, ctx))
 }

@@ -16,8 +16,12 @@ fn dropped_everywhere(name: &'static str, governed: bool, store: fn() -> LaterSt
         assert!(at < 1000, "{name} never ends");
         block_on(async {
             let world = world(store(), governed).await;
-            ended = polled(at, world.session.call(ToolCall::new("c", name, "{}"))).await.is_some();
-            world.is_clean(&format!("{name} dropped after {at} polls")).await;
+            ended = polled(at, world.session.call(ToolCall::new("c", name, "{}")))
+                .await
+                .is_some();
+            world
+                .is_clean(&format!("{name} dropped after {at} polls"))
+                .await;
         });
         at += 1;
     }
@@ -55,7 +59,10 @@ fn blocking_call_can_be_dropped_at_every_await() {
 }
 
 async fn asked(world: &World) -> String {
-    let response = world.session.call(call("p", "pay", json!({"amount": 7}))).await;
+    let response = world
+        .session
+        .call(call("p", "pay", json!({"amount": 7})))
+        .await;
     response.meta().confirmation().expect("asked").token.clone()
 }
 
@@ -73,7 +80,9 @@ fn approvals_dropped(store: fn() -> LaterStore) -> (usize, usize) {
             assert!(world.ran() <= 1, "it ran twice, dropped after {at} polls");
             assert_eq!(again.is_ok(), world.ran() > before, "{again}");
             good += usize::from(again.is_ok());
-            world.is_clean(&format!("an approval dropped after {at} polls")).await;
+            world
+                .is_clean(&format!("an approval dropped after {at} polls"))
+                .await;
         });
         at += 1;
     }
@@ -84,7 +93,10 @@ fn approvals_dropped(store: fn() -> LaterStore) -> (usize, usize) {
 #[test]
 fn approval_can_be_dropped_at_every_await() {
     let (places, good) = approvals_dropped(|| LaterStore::waiting(1, 0));
-    assert!(places > good && good > 2, "{places} places, {good} times still good");
+    assert!(
+        places > good && good > 2,
+        "{places} places, {good} times still good"
+    );
 }
 
 // R-C1: a pending call is not charged, wherever it is dropped
@@ -104,7 +116,9 @@ fn step_can_be_dropped_at_every_await() {
             let world = world(LaterStore::waiting(1, 0), true).await;
             let step = NAMES.map(|name| ToolCall::new(name, name, "{}"));
             ended = polled(at, world.session.call_all(step)).await.is_some();
-            world.is_clean(&format!("a step dropped after {at} polls")).await;
+            world
+                .is_clean(&format!("a step dropped after {at} polls"))
+                .await;
         });
         at += 1;
     }
@@ -123,11 +137,16 @@ fn dropped_end_can_be_repeated() {
             });
             tokio::task::yield_now().await;
             ended = polled(at, world.session.end()).await.is_some();
-            polled(1000, world.session.end()).await.expect("ends the second time");
+            polled(1000, world.session.end())
+                .await
+                .expect("ends the second time");
             running.await.expect("answered");
             assert!(world.session.state().ended);
             let late = world.session.call(ToolCall::new("d", "wait", "{}")).await;
-            assert_eq!(crate::support::kind(&late), tool_core::ErrorKind::SessionInactive);
+            assert_eq!(
+                crate::support::kind(&late),
+                tool_core::ErrorKind::SessionInactive
+            );
         });
         at += 1;
     }
@@ -139,9 +158,12 @@ fn dropped_opening_can_be_repeated() {
     let (mut at, mut ended) = (0, false);
     while !ended {
         block_on(async {
-            let builder = Runtime::builder(tools(Waiting::default())).store(LaterStore::waiting(1, 1));
+            let builder =
+                Runtime::builder(tools(Waiting::default())).store(LaterStore::waiting(1, 1));
             let runtime = builder.journal(LaterJournal).build().expect("sound");
-            ended = polled(at, runtime.session("s", Mode::Text).into_future()).await.is_some();
+            ended = polled(at, runtime.session("s", Mode::Text).into_future())
+                .await
+                .is_some();
             let session = runtime.session("s", Mode::Text).await.expect("opens");
             assert_eq!(runtime.sessions().await, Ok(1));
             session.end().await;

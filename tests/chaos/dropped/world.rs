@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use tool_core::session::{Hook, HookFuture, HookedCall, Next};
 use tool_core::{
-    CancellationToken, Intent, Mode, Policy, RunContext, Runtime, Session, ToolError, ToolOutput, ToolResponse, toolset,
+    CancellationToken, Intent, Mode, Policy, RunContext, Runtime, Session, ToolError, ToolOutput,
+    ToolResponse, toolset,
 };
 
 /// Tools that wait in many ways, and count how often they ran.
@@ -31,7 +32,10 @@ impl Waiting {
     #[tool(cancellable)]
     async fn wait(&self, ctx: &RunContext) -> u32 {
         self.begin();
-        self.open.lock().expect("sound").push(ctx.cancellation().clone());
+        self.open
+            .lock()
+            .expect("sound")
+            .push(ctx.cancellation().clone());
         for _ in 0..3 {
             pause().await;
         }
@@ -130,12 +134,25 @@ pub struct World {
 /// Opens the session. `governed` adds hooks and a journal.
 pub async fn world(store: LaterStore, governed: bool) -> World {
     let waiting = Waiting::default();
-    let policy = Policy::text().max_calls(Some(BUDGET)).max_empty_results(None).repeated_calls(None);
-    let builder = Runtime::builder(tools(waiting.clone())).policy(policy).store(store);
-    let builder = if governed { builder.hook(Slow).journal(LaterJournal) } else { builder };
+    let policy = Policy::text()
+        .max_calls(Some(BUDGET))
+        .max_empty_results(None)
+        .repeated_calls(None);
+    let builder = Runtime::builder(tools(waiting.clone()))
+        .policy(policy)
+        .store(store);
+    let builder = if governed {
+        builder.hook(Slow).journal(LaterJournal)
+    } else {
+        builder
+    };
     let runtime = builder.build().expect("sound");
     let session = runtime.session("s", Mode::Text).await.expect("opens");
-    World { tools: waiting, runtime, session }
+    World {
+        tools: waiting,
+        runtime,
+        session,
+    }
 }
 
 /// Polls the future a number of times, and drops it if it has not ended.
@@ -159,14 +176,22 @@ impl World {
     /// Returns the number of calls that the turn was charged for, by spending the rest.
     async fn used(&self) -> u32 {
         let mut left = 0;
-        while self.session.call(call(format!("probe {left}"), "probe", json!({"n": left}))).await.is_ok() {
+        while self
+            .session
+            .call(call(format!("probe {left}"), "probe", json!({"n": left})))
+            .await
+            .is_ok()
+        {
             left += 1;
         }
         BUDGET - left
     }
 
     async fn running(&self) -> Value {
-        let listed = self.session.call(call("list", "list_running_calls", json!({}))).await;
+        let listed = self
+            .session
+            .call(call("list", "list_running_calls", json!({})))
+            .await;
         listed.data::<Value>().expect("a list")["calls"].clone()
     }
 
@@ -179,11 +204,16 @@ impl World {
         }
         assert_eq!(self.running().await, json!([]), "{what}: nothing runs");
         let open = self.tools.open.lock().expect("sound").clone();
-        assert!(open.iter().all(CancellationToken::is_cancelled), "{what}: tokens of dropped calls are cancelled");
+        assert!(
+            open.iter().all(CancellationToken::is_cancelled),
+            "{what}: tokens of dropped calls are cancelled"
+        );
         let ran = self.ran();
         assert_eq!(self.used().await, ran, "{what}: charged for what ran");
         self.session.next_turn().await;
-        let next = polled(1000, self.session.call(call("next", "alone", json!({})))).await.expect("no deadlock");
+        let next = polled(1000, self.session.call(call("next", "alone", json!({}))))
+            .await
+            .expect("no deadlock");
         assert!(next.is_ok(), "{what}: the next call works: {next}");
     }
 }

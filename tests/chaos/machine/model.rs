@@ -62,7 +62,10 @@ fn refused(kind: ErrorKind) -> Said {
 
 impl Model {
     pub fn new(voice: bool) -> Self {
-        Self { voice, ..Self::default() }
+        Self {
+            voice,
+            ..Self::default()
+        }
     }
 
     pub fn seen(&self) -> Seen {
@@ -86,7 +89,9 @@ impl Model {
             Op::Unknown => refused(ErrorKind::NotFound),
             Op::Call("speak", _) if !self.voice => refused(ErrorKind::ModeRestricted),
             Op::Call(tool, n) => self.call(tool, *n),
-            Op::Bad(tool, n) => self.attempt(tool, true, *n).unwrap_or(refused(ErrorKind::Validation)),
+            Op::Bad(tool, n) => self
+                .attempt(tool, true, *n)
+                .unwrap_or(refused(ErrorKind::Validation)),
             Op::Approve(at) => match self.waiting.get(*at).copied().flatten() {
                 None => refused(ErrorKind::NotFound),
                 Some(n) => self.spent("send").unwrap_or_else(|| {
@@ -111,7 +116,11 @@ impl Model {
         let message = self.seen.message.clone().filter(|_| !self.handed);
         if !self.voice {
             let Seen { intents, ran, .. } = self.seen;
-            self.seen = Seen { intents, ran, ..Seen::default() };
+            self.seen = Seen {
+                intents,
+                ran,
+                ..Seen::default()
+            };
         } else if message.is_none() {
             self.seen.message = None;
         }

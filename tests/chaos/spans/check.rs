@@ -22,7 +22,11 @@ impl Found {
                 assert!(before.is_none(), "span {} was made twice", node.number);
             }
         }
-        Self { nodes, reports: ALL.iter().map(|collector| collector.report()).collect(), wrong: Vec::new() }
+        Self {
+            nodes,
+            reports: ALL.iter().map(|collector| collector.report()).collect(),
+            wrong: Vec::new(),
+        }
     }
 
     pub fn hold(&mut self, holds: bool, what: impl FnOnce() -> String) {
@@ -37,18 +41,24 @@ impl Found {
         let mut seen: HashMap<u32, (usize, &SpanRecord)> = HashMap::new();
         let mut roots: HashMap<TraceId, SpanId> = HashMap::new();
         for (collector, report) in reports.iter().enumerate() {
-            self.hold(report.dropped() == 0, || format!("collector {collector} dropped spans"));
+            self.hold(report.dropped() == 0, || {
+                format!("collector {collector} dropped spans")
+            });
             for span in report.spans() {
                 match node_of(span) {
                     Some(node) => {
                         let before = seen.insert(node, (collector, span));
-                        self.hold(before.is_none(), || format!("{span:?} of node {node} was collected twice"));
+                        self.hold(before.is_none(), || {
+                            format!("{span:?} of node {node} was collected twice")
+                        });
                     }
                     None => self.a_root_for_what_nobody_pays(span),
                 }
                 if span.parent().is_none() {
                     let other = roots.insert(span.trace_id(), span.span_id());
-                    self.hold(other.is_none(), || format!("{span:?} shares its trace with another root"));
+                    self.hold(other.is_none(), || {
+                        format!("{span:?} shares its trace with another root")
+                    });
                 }
             }
         }
@@ -62,43 +72,68 @@ impl Found {
     }
 
     fn a_root_for_what_nobody_pays(&mut self, span: &SpanRecord) {
-        let sound = span.kind() == SpanKind::Http && span.status() == SpanStatus::Ok && span.spent().len() == 1;
+        let sound = span.kind() == SpanKind::Http
+            && span.status() == SpanStatus::Ok
+            && span.spent().len() == 1;
         self.hold(sound, || format!("{span:?} is of no node"));
     }
 
     fn a_node(&mut self, node: &Arc<Node>, seen: &HashMap<u32, (usize, &SpanRecord)>) {
         let (number, fate) = (node.number, fate(node.number));
         let Some((collector, span)) = seen.get(&number) else {
-            return self.hold(!fate.has_begun(), || format!("{} {number} has begun and was never closed", node.kind));
+            return self.hold(!fate.has_begun(), || {
+                format!("{} {number} has begun and was never closed", node.kind)
+            });
         };
         let named = format!("{span:?}, node {number}");
         self.hold(fate.has_begun(), || format!("{named} has not begun"));
-        self.hold(fate.status() == Some(span.status()), || format!("{named} was {:?}", fate.status()));
+        self.hold(fate.status() == Some(span.status()), || {
+            format!("{named} was {:?}", fate.status())
+        });
         let place = node.place;
         self.hold(*collector == place.collector, || {
-            format!("{named} is in collector {collector}, not {}", place.collector)
+            format!(
+                "{named} is in collector {collector}, not {}",
+                place.collector
+            )
         });
         self.hold((span.kind(), span.name()) == (node.kind, node.name), || {
             format!("{named} is {}:{}", node.kind, node.name)
         });
         let for_customer = place.customer.map(customer);
-        self.hold(span.customer_id() == for_customer.as_deref(), || format!("{named} was for {for_customer:?}"));
+        self.hold(span.customer_id() == for_customer.as_deref(), || {
+            format!("{named} was for {for_customer:?}")
+        });
         let above = match (&node.parent, place.remote) {
             (Some(parent), _) => match seen.get(&parent.number) {
                 Some((_, parent)) => Some((parent.trace_id(), parent.span_id())),
-                None => return self.wrong.push(format!("{named}: its parent {} was not collected", parent.number)),
+                None => {
+                    return self.wrong.push(format!(
+                        "{named}: its parent {} was not collected",
+                        parent.number
+                    ));
+                }
             },
             (None, Some(number)) => Some(remote(number)),
             (None, None) => None,
         };
         let other = || {
-            let (_, other) = seen.values().find(|(_, other)| Some(other.span_id()) == span.parent())?;
+            let (_, other) = seen
+                .values()
+                .find(|(_, other)| Some(other.span_id()) == span.parent())?;
             Some(format!("{other:?}, node {:?}", node_of(other)))
         };
         let is_under = span.parent() == above.map(|above| above.1);
-        self.hold(is_under, || format!("{named}, {node:?} is not under {above:?}, but {:?}", other()));
+        self.hold(is_under, || {
+            format!(
+                "{named}, {node:?} is not under {above:?}, but {:?}",
+                other()
+            )
+        });
         if let Some((trace, _)) = above {
-            self.hold(span.trace_id() == trace, || format!("{named} is in another trace than {trace:?}"));
+            self.hold(span.trace_id() == trace, || {
+                format!("{named} is in another trace than {trace:?}")
+            });
         }
     }
 
@@ -107,21 +142,33 @@ impl Found {
         let mut spans = 0;
         for node in report.nodes() {
             let Some(span) = node.span() else {
-                self.hold(node.depth() == 0, || format!("collector {collector}: {node:?} has an enclosing span"));
+                self.hold(node.depth() == 0, || {
+                    format!("collector {collector}: {node:?} has an enclosing span")
+                });
                 continue;
             };
             spans += 1;
-            let above = node.parent().map(|parent| (parent.trace_id(), parent.span_id()));
+            let above = node
+                .parent()
+                .map(|parent| (parent.trace_id(), parent.span_id()));
             let meant = span.parent().map(|parent| (span.trace_id(), parent));
-            self.hold(above == meant, || format!("collector {collector}: {node:?} hangs from {above:?}"));
+            self.hold(above == meant, || {
+                format!("collector {collector}: {node:?} hangs from {above:?}")
+            });
         }
-        self.hold(spans == report.spans().len(), || format!("collector {collector}: {spans} spans in the tree"));
+        self.hold(spans == report.spans().len(), || {
+            format!("collector {collector}: {spans} spans in the tree")
+        });
         let sum = report
             .roots()
             .map(|root| root.total())
-            .fold((0, 0), |sum, root| (sum.0 + root.cost.picodollars(), sum.1 + root.uses));
+            .fold((0, 0), |sum, root| {
+                (sum.0 + root.cost.picodollars(), sum.1 + root.uses)
+            });
         let total = report.totals().total;
         let same = sum == (total.cost.picodollars(), total.uses);
-        self.hold(same, || format!("collector {collector}: the roots have {sum:?}, the total is {total:?}"));
+        self.hold(same, || {
+            format!("collector {collector}: the roots have {sum:?}, the total is {total:?}")
+        });
     }
 }

@@ -30,11 +30,18 @@ impl Future for All {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         for work in &mut self.0 {
-            if work.as_mut().is_some_and(|work| work.as_mut().poll(cx).is_ready()) {
+            if work
+                .as_mut()
+                .is_some_and(|work| work.as_mut().poll(cx).is_ready())
+            {
                 *work = None;
             }
         }
-        if self.0.iter().all(Option::is_none) { Poll::Ready(()) } else { Poll::Pending }
+        if self.0.iter().all(Option::is_none) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
     }
 }
 
@@ -46,7 +53,11 @@ impl Future for Race {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let one = self.0.as_mut().poll(cx).is_ready();
-        if one || self.1.as_mut().poll(cx).is_ready() { Poll::Ready(()) } else { Poll::Pending }
+        if one || self.1.as_mut().poll(cx).is_ready() {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
     }
 }
 
@@ -73,6 +84,7 @@ impl Future for Caught {
     type Output = Result<(), Failed>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(cx))).unwrap_or(Poll::Ready(Err(Failed)))
+        catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(cx)))
+            .unwrap_or(Poll::Ready(Err(Failed)))
     }
 }

@@ -14,19 +14,35 @@ pub fn wrong() -> Vec<String> {
 /// Makes a report here. In a task that outlives them, the enclosing spans may end meanwhile.
 pub fn look(env: &Env) {
     let around = || env.node.iter().flat_map(Node::chain);
-    let numbers = |is: fn(&&Arc<Node>) -> bool| around().filter(is).map(|node| node.number).collect::<Vec<_>>();
+    let numbers = |is: fn(&&Arc<Node>) -> bool| {
+        around()
+            .filter(is)
+            .map(|node| node.number)
+            .collect::<Vec<_>>()
+    };
     let open_before = numbers(|node| !fate(node.number).is_closed());
     let (report, here) = (trace::report(), ALL[env.place.collector].report());
     let open_after = numbers(|node| fate(node.number).status().is_none());
-    let running = report.running().iter().rev().filter_map(node_of).collect::<Vec<_>>();
-    let shows =
-        open_after.iter().all(|node| running.contains(node)) && running.iter().all(|node| open_before.contains(node));
+    let running = report
+        .running()
+        .iter()
+        .rev()
+        .filter_map(node_of)
+        .collect::<Vec<_>>();
+    let shows = open_after.iter().all(|node| running.contains(node))
+        && running.iter().all(|node| open_before.contains(node));
     let mut wrong = WRONG.lock().expect("no panic holds it");
     if !shows || !fits(&report) {
-        wrong.push(format!("a report of {running:?} in {open_before:?}, then {open_after:?}: {:?}", report.totals()));
+        wrong.push(format!(
+            "a report of {running:?} in {open_before:?}, then {open_after:?}: {:?}",
+            report.totals()
+        ));
     }
     if here.running().len() < open_after.len() {
-        wrong.push(format!("collector {} is not the one that reports", env.place.collector));
+        wrong.push(format!(
+            "collector {} is not the one that reports",
+            env.place.collector
+        ));
     }
 }
 

@@ -28,12 +28,16 @@ const MEASURE: &str = "CHAOS_SPANS";
 const TREES: u64 = 10_000;
 
 fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok().and_then(|number| number.parse().ok())
+    std::env::var(name)
+        .ok()
+        .and_then(|number| number.parse().ok())
 }
 
 /// Runs all trees at once, and returns them when all of their tasks have ended.
 async fn run_all(seed: u64, count: u32, started: bool) -> Vec<Arc<Tree>> {
-    let plans = (0..count).map(|tree| Planner::new(seed, tree).tree()).collect::<Vec<_>>();
+    let plans = (0..count)
+        .map(|tree| Planner::new(seed, tree).tree())
+        .collect::<Vec<_>>();
     watch::prepare(plan::nodes());
     let tools = tools::tools();
     // No call may reach its deadline on a busy machine.
@@ -42,8 +46,17 @@ async fn run_all(seed: u64, count: u32, started: bool) -> Vec<Arc<Tree>> {
     let (token, mut tokens) = unbounded_channel();
     let (mut trees, mut tasks) = (Vec::new(), Vec::new());
     for (number, plan) in (0..).zip(plans) {
-        let session = runtime.session(format!("tree {number}"), Mode::Text).await.expect("opens");
-        let tree = Arc::new(Tree::new(number, tools.clone(), session, started, token.clone()));
+        let session = runtime
+            .session(format!("tree {number}"), Mode::Text)
+            .await
+            .expect("opens");
+        let tree = Arc::new(Tree::new(
+            number,
+            tools.clone(),
+            session,
+            started,
+            token.clone(),
+        ));
         let env = Env::new(Arc::clone(&tree));
         let collector = &ALL[env.place.collector];
         tasks.push(tokio::spawn(collector.run(run::steps(plan, env))));
@@ -80,21 +93,53 @@ fn measured() {
     let mut found = Found::new(&trees);
     found.wrong.extend(look::wrong());
     found.spans();
-    let spots = trees.iter().flat_map(|tree| tree.log.lock().expect("no panic holds it").clone()).collect::<Vec<_>>();
+    let spots = trees
+        .iter()
+        .flat_map(|tree| tree.log.lock().expect("no panic holds it").clone())
+        .collect::<Vec<_>>();
     money::check(&mut found, &spots);
-    let spans = found.reports.iter().map(|report| report.spans().len()).sum::<usize>();
-    let uses = found.reports.iter().map(|report| report.totals().total.uses).sum::<u64>();
-    println!("{spans} spans; {uses} of {} uses count; {} wrong", spots.len(), found.wrong.len());
-    assert!(found.wrong.is_empty(), "seed {seed}:\n{}", found.wrong[..found.wrong.len().min(20)].join("\n"));
-    assert!(spans > count as usize * 3 && uses > u64::from(count), "too little happened");
+    let spans = found
+        .reports
+        .iter()
+        .map(|report| report.spans().len())
+        .sum::<usize>();
+    let uses = found
+        .reports
+        .iter()
+        .map(|report| report.totals().total.uses)
+        .sum::<u64>();
+    println!(
+        "{spans} spans; {uses} of {} uses count; {} wrong",
+        spots.len(),
+        found.wrong.len()
+    );
+    assert!(
+        found.wrong.is_empty(),
+        "seed {seed}:\n{}",
+        found.wrong[..found.wrong.len().min(20)].join("\n")
+    );
+    assert!(
+        spans > count as usize * 3 && uses > u64::from(count),
+        "too little happened"
+    );
 }
 
 fn holds(how: &str) {
-    let (seed, count) = (number("CHAOS_SEED").unwrap_or(1), number("CHAOS_COUNT").unwrap_or(TREES));
+    let (seed, count) = (
+        number("CHAOS_SEED").unwrap_or(1),
+        number("CHAOS_COUNT").unwrap_or(TREES),
+    );
     for round in 0..count.div_ceil(TREES) {
         let trees = TREES.min(count - round * TREES);
         let (seed, count) = ((seed + round).to_string(), trees.to_string());
-        run_alone("spans::measured", &[(MEASURE, how), ("CHAOS_SEED", &seed), ("CHAOS_COUNT", &count)]);
+        run_alone(
+            "spans::measured",
+            &[
+                (MEASURE, how),
+                ("CHAOS_SEED", &seed),
+                ("CHAOS_COUNT", &count),
+            ],
+        );
     }
 }
 

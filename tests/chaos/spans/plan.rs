@@ -159,7 +159,11 @@ impl Planner {
 
     fn step(&mut self, depth: u32) -> Step {
         if depth > 7 || self.left == 0 {
-            return if self.dice.one_in(2) { self.used() } else { Step::Pause(self.small(3)) };
+            return if self.dice.one_in(2) {
+                self.used()
+            } else {
+                Step::Pause(self.small(3))
+            };
         }
         self.left -= 1;
         let inner = depth + 1;
@@ -177,7 +181,10 @@ impl Planner {
             19 => Step::Blocking(!self.dice.one_in(3), self.sync_steps(inner)),
             20 => Step::Catch(self.steps(inner)),
             21 if self.dice.one_in(3) => Step::Panic,
-            22 => Step::Import(u32::try_from(self.dice.below(1 << 30)).unwrap() + 1, self.steps(inner)),
+            22 => Step::Import(
+                u32::try_from(self.dice.below(1 << 30)).unwrap() + 1,
+                self.steps(inner),
+            ),
             23 => Step::Customer(self.small(3), self.steps(inner)),
             24 => Step::Apart(self.steps(inner)),
             25 | 26 => Step::Pause(self.small(3)),
@@ -199,33 +206,71 @@ impl Planner {
 
     fn opened(&mut self, depth: u32, sync: bool) -> Opened {
         let node = NODES.fetch_add(2, Ordering::Relaxed);
-        let kinds = [SpanKind::Agent, SpanKind::Tool, SpanKind::Llm, SpanKind::Section, SpanKind::Http];
+        let kinds = [
+            SpanKind::Agent,
+            SpanKind::Tool,
+            SpanKind::Llm,
+            SpanKind::Section,
+            SpanKind::Http,
+        ];
         let kind = kinds[usize::from(self.small(5))];
         let tools = [How::Dispatched, How::Dispatched, How::Governed, How::Direct];
-        let others = [How::Future, How::Future, How::Future, How::Carried, How::Sent, How::Handle];
+        let others = [
+            How::Future,
+            How::Future,
+            How::Future,
+            How::Carried,
+            How::Sent,
+            How::Handle,
+        ];
         let how = match kind {
             SpanKind::Tool => tools[usize::from(self.small(4))],
             SpanKind::Agent if self.dice.one_in(3) => How::Attribute,
             _ => others[usize::from(self.small(6))],
         };
-        let body = if sync { self.sync_steps(depth) } else { self.steps(depth) };
-        Opened { node, kind, how, around: node + 1, fails: self.dice.one_in(5), body }
+        let body = if sync {
+            self.sync_steps(depth)
+        } else {
+            self.steps(depth)
+        };
+        Opened {
+            node,
+            kind,
+            how,
+            around: node + 1,
+            fails: self.dice.one_in(5),
+            body,
+        }
     }
 
     fn takes(&mut self) -> Takes {
-        [Takes::Inherits, Takes::Inherits, Takes::Nothing, Takes::Made][usize::from(self.small(4))]
+        [
+            Takes::Inherits,
+            Takes::Inherits,
+            Takes::Nothing,
+            Takes::Made,
+        ][usize::from(self.small(4))]
     }
 
     fn wait(&mut self) -> Wait {
-        [Wait::Join, Wait::Join, Wait::Detach, Wait::Abort(self.small(4))][usize::from(self.small(4))]
+        [
+            Wait::Join,
+            Wait::Join,
+            Wait::Detach,
+            Wait::Abort(self.small(4)),
+        ][usize::from(self.small(4))]
     }
 
     fn used(&mut self) -> Step {
         let told = [Word::Told, Word::Seen, Word::Seen, Word::Paid][usize::from(self.small(4))];
         // Each tree has its own response ids.
-        let response =
-            (told != Word::Paid && self.dice.one_in(3)).then(|| 1 + self.tree * 4 + u32::from(self.small(4)));
-        Step::Use(Use { number: USES.fetch_add(1, Ordering::Relaxed), told, response })
+        let response = (told != Word::Paid && self.dice.one_in(3))
+            .then(|| 1 + self.tree * 4 + u32::from(self.small(4)));
+        Step::Use(Use {
+            number: USES.fetch_add(1, Ordering::Relaxed),
+            told,
+            response,
+        })
     }
 
     fn small(&mut self, below: u64) -> u8 {

@@ -32,7 +32,13 @@ async fn do_step(step: Step, env: &Env) {
     match step {
         Step::Span(opened) => drop(span(opened, env).await),
         Step::Sync(opened) => sync_span(opened, env),
-        Step::All(parts) => All(parts.into_iter().map(|part| Some(steps(part, env.clone()))).collect()).await,
+        Step::All(parts) => {
+            All(parts
+                .into_iter()
+                .map(|part| Some(steps(part, env.clone())))
+                .collect())
+            .await
+        }
         Step::Race(one, two) => Race(steps(one, env.clone()), steps(two, env.clone())).await,
         Step::Limit(polls, part) => Limit(polls, steps(part, env.clone())).await,
         Step::Unpolled(opened) => drop(span(opened, env)),
@@ -77,7 +83,14 @@ fn sync_steps(steps: Vec<Step>, env: &Env) {
 
 /// The future of a span that is created here and belongs here.
 fn span(opened: Opened, env: &Env) -> Work {
-    let Opened { node, kind, how, around, fails, body } = opened;
+    let Opened {
+        node,
+        kind,
+        how,
+        around,
+        fails,
+        body,
+    } = opened;
     if kind == SpanKind::Tool {
         return tool(node, how, fails, body, env.clone());
     }
@@ -117,7 +130,10 @@ fn sent(node: u32, kind: SpanKind, fails: bool, body: Vec<Step>, how: u32, env: 
 fn future(node: u32, kind: SpanKind, fails: bool, body: Vec<Step>, env: &Env) -> Work {
     let of = Node::new(node, kind, env);
     let name = of.name;
-    let made = Watched::new(node, failing(steps_made_inside(body, env.within(of)), fails));
+    let made = Watched::new(
+        node,
+        failing(steps_made_inside(body, env.within(of)), fails),
+    );
     match kind {
         SpanKind::Agent => Box::pin(trace::try_agent(name, made)),
         SpanKind::Llm => Box::pin(trace::try_llm(name, made)),
@@ -139,9 +155,17 @@ fn tool(node: u32, how: How, fails: bool, body: Vec<Step>, env: Env) -> Work {
     Box::pin(async move {
         // Outside of spans and collectors a call has no span.
         let has_span = env.calls_have_spans();
-        let inside = if has_span { env.within(Node::named("work", node, SpanKind::Tool, &env)) } else { env.clone() };
+        let inside = if has_span {
+            env.within(Node::named("work", node, SpanKind::Tool, &env))
+        } else {
+            env.clone()
+        };
         let body = failing(steps_made_inside(body, inside), fails);
-        let ticket = Ticket::new(if has_span { Box::pin(Watched::new(node, body)) } else { body });
+        let ticket = Ticket::new(if has_span {
+            Box::pin(Watched::new(node, body))
+        } else {
+            body
+        });
         let arguments = format!("{{\"job\":{}}}", ticket.0);
         match how {
             How::Direct => work(ticket.0).await.map_err(|_| Failed),
@@ -149,13 +173,24 @@ fn tool(node: u32, how: How, fails: bool, body: Vec<Step>, env: Env) -> Work {
                 let call = ToolCall::new(node.to_string(), "work", arguments.as_str());
                 answered(&env.tree.session.call(call).await)
             }
-            _ => answered(&env.tree.tools.call("work", arguments.as_str(), &RunContext::detached()).await),
+            _ => answered(
+                &env.tree
+                    .tools
+                    .call("work", arguments.as_str(), &RunContext::detached())
+                    .await,
+            ),
         }
     })
 }
 
 fn sync_span(opened: Opened, env: &Env) {
-    let Opened { node, kind, how, body, .. } = opened;
+    let Opened {
+        node,
+        kind,
+        how,
+        body,
+        ..
+    } = opened;
     let is_called = kind == SpanKind::Tool && how == How::Direct;
     if is_called && !env.calls_have_spans() {
         let ticket = Ticket::of_fn({
@@ -164,7 +199,11 @@ fn sync_span(opened: Opened, env: &Env) {
         });
         return work_now(ticket.0);
     }
-    let of = if is_called { Node::named("work_now", node, kind, env) } else { Node::new(node, kind, env) };
+    let of = if is_called {
+        Node::named("work_now", node, kind, env)
+    } else {
+        Node::new(node, kind, env)
+    };
     let name = of.name;
     let inside = env.within(of);
     let watched = move || {
@@ -190,7 +229,11 @@ struct Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        let status = if std::thread::panicking() { SpanStatus::Panicked } else { SpanStatus::Cancelled };
+        let status = if std::thread::panicking() {
+            SpanStatus::Panicked
+        } else {
+            SpanStatus::Cancelled
+        };
         fate(self.node).over(status);
     }
 }
@@ -201,14 +244,25 @@ fn handle(node: u32, kind: SpanKind, fails: bool, body: Vec<Step>, env: Env) -> 
         let handle = SpanHandle::open(kind, of.name);
         let inside = env.within(of);
         handle.run(|| mark(node));
-        let mut held = Held { node, handle: Some(handle) };
+        let mut held = Held {
+            node,
+            handle: Some(handle),
+        };
         let work = steps_made_inside(body, inside);
         if let Some(handle) = &held.handle {
             drop(handle.inside(work).await);
         }
         if let Some(handle) = held.handle.take() {
-            fate(node).over(if fails { SpanStatus::Error } else { SpanStatus::Ok });
-            if fails { handle.fail("failed") } else { handle.end() }
+            fate(node).over(if fails {
+                SpanStatus::Error
+            } else {
+                SpanStatus::Ok
+            });
+            if fails {
+                handle.fail("failed")
+            } else {
+                handle.end()
+            }
         }
         Ok(())
     })
@@ -220,7 +274,9 @@ async fn spawn(takes: Takes, wait: Wait, mut part: Vec<Step>, env: &Env) {
         Takes::Inherits => Box::pin(trace::in_current_span(steps_made_inside(part, env.clone()))),
         Takes::Nothing => steps_made_inside(part, env.outside()),
         Takes::Made => match part.pop() {
-            Some(Step::Span(opened)) if opened.kind != SpanKind::Tool && opened.how == How::Future => {
+            Some(Step::Span(opened))
+                if opened.kind != SpanKind::Tool && opened.how == How::Future =>
+            {
                 future(opened.node, opened.kind, opened.fails, opened.body, env)
             }
             _ => steps_made_inside(part, env.outside()),
@@ -268,8 +324,13 @@ fn used(of: Use, env: &Env) {
     let place = Spot::here(of, env);
     // One response has one model and one count of tokens.
     let which = of.response.unwrap_or(of.number);
-    let usage = TokenUsage { input: u64::from(which), output: 1, ..TokenUsage::default() };
-    let model = ModelUsage::new(MODELS[which as usize % MODELS.len()], usage).tool_call(of.number.to_string(), "work");
+    let usage = TokenUsage {
+        input: u64::from(which),
+        output: 1,
+        ..TokenUsage::default()
+    };
+    let model = ModelUsage::new(MODELS[which as usize % MODELS.len()], usage)
+        .tool_call(of.number.to_string(), "work");
     let model = match of.response {
         Some(id) => model.response_id(format!("response {id}")),
         None => model,
@@ -279,5 +340,9 @@ fn used(of: Use, env: &Env) {
         Word::Seen => trace::observe(model),
         Word::Paid => trace::record_cost("search", Cost::pico(u64::from(of.number))),
     }
-    env.tree.log.lock().expect("no panic holds it").push(Arc::new(place.after()));
+    env.tree
+        .log
+        .lock()
+        .expect("no panic holds it")
+        .push(Arc::new(place.after()));
 }

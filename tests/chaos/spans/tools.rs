@@ -71,9 +71,17 @@ pub async fn planner(job: u64) -> Result<(), Failed> {
 }
 
 pub fn tools() -> ToolContext {
-    ToolContext::builder().with(work).with(work_now).build().expect("sound tools")
+    ToolContext::builder()
+        .with(work)
+        .with(work_now)
+        .build()
+        .expect("sound tools")
 }
 
 pub fn answered(response: &ToolResponse) -> Result<(), Failed> {
-    if response.is_ok() { Ok(()) } else { Err(Failed) }
+    if response.is_ok() {
+        Ok(())
+    } else {
+        Err(Failed)
+    }
 }

@@ -25,7 +25,12 @@ pub struct Fate {
 
 static FATES: OnceLock<Vec<Fate>> = OnceLock::new();
 
-const STATUSES: [SpanStatus; 4] = [SpanStatus::Ok, SpanStatus::Error, SpanStatus::Panicked, SpanStatus::Cancelled];
+const STATUSES: [SpanStatus; 4] = [
+    SpanStatus::Ok,
+    SpanStatus::Error,
+    SpanStatus::Panicked,
+    SpanStatus::Cancelled,
+];
 
 pub fn prepare(nodes: u32) {
     let fates = (0..nodes).map(|_| Fate::default()).collect();
@@ -38,7 +43,10 @@ pub fn fate(node: u32) -> &'static Fate {
 
 impl Fate {
     pub fn begin(&self) {
-        assert!(!self.begun.swap(true, Ordering::SeqCst), "a span begins once");
+        assert!(
+            !self.begun.swap(true, Ordering::SeqCst),
+            "a span begins once"
+        );
     }
 
     pub fn has_begun(&self) -> bool {
@@ -47,9 +55,15 @@ impl Fate {
 
     /// The first status counts.
     pub fn over(&self, status: SpanStatus) {
-        let number = STATUSES.iter().position(|known| *known == status).expect("a status") + 1;
+        let number = STATUSES
+            .iter()
+            .position(|known| *known == status)
+            .expect("a status")
+            + 1;
         let number = u8::try_from(number).expect("few");
-        let _ = self.over.compare_exchange(0, number, Ordering::SeqCst, Ordering::SeqCst);
+        let _ = self
+            .over
+            .compare_exchange(0, number, Ordering::SeqCst, Ordering::SeqCst);
     }
 
     pub fn status(&self) -> Option<SpanStatus> {
@@ -80,7 +94,11 @@ pub struct Watched {
 
 impl Watched {
     pub fn new(node: u32, work: Work) -> Self {
-        Self { node, work, begun: false }
+        Self {
+            node,
+            work,
+            begun: false,
+        }
     }
 }
 
@@ -96,7 +114,11 @@ impl Future for Watched {
         let panicked = Unless(self.node, SpanStatus::Panicked);
         let polled = self.work.as_mut().poll(cx);
         if let Poll::Ready(result) = &polled {
-            fate(self.node).over(if result.is_ok() { SpanStatus::Ok } else { SpanStatus::Error });
+            fate(self.node).over(if result.is_ok() {
+                SpanStatus::Ok
+            } else {
+                SpanStatus::Error
+            });
         }
         std::mem::forget(panicked);
         polled
@@ -119,9 +141,14 @@ pub fn mark(node: u32) {
 
 /// Returns the span of a record, or `None` for a root that the library made for untracked cost.
 pub fn node_of(span: &SpanRecord) -> Option<u32> {
-    let marked = span.attributes().find(|(key, _)| *key == "node").and_then(|(_, value)| value.as_u64());
+    let marked = span
+        .attributes()
+        .find(|(key, _)| *key == "node")
+        .and_then(|(_, value)| value.as_u64());
     let called = span.call_id().and_then(|id| id.parse().ok());
-    marked.or(called).map(|node| u32::try_from(node).expect("a number of ours"))
+    marked
+        .or(called)
+        .map(|node| u32::try_from(node).expect("a number of ours"))
 }
 
 pub struct Closed;
@@ -129,7 +156,10 @@ pub struct Closed;
 impl SpanSink for Closed {
     fn ended(&self, span: &SpanRecord) {
         if let Some(node) = node_of(span) {
-            assert!(!fate(node).closed.swap(true, Ordering::SeqCst), "a span closes once");
+            assert!(
+                !fate(node).closed.swap(true, Ordering::SeqCst),
+                "a span closes once"
+            );
         }
     }
 

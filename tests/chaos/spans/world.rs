@@ -5,7 +5,9 @@ use super::watch::fate;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use tokio::sync::mpsc::UnboundedSender;
-use tool_core::trace::{Collector, Cost, DistributedContext, ModelUsage, Pricing, SpanId, SpanKind, TraceId};
+use tool_core::trace::{
+    Collector, Cost, DistributedContext, ModelUsage, Pricing, SpanId, SpanKind, TraceId,
+};
 use tool_core::{Session, ToolContext};
 
 /// The collector of the process, and the shared collectors.
@@ -25,7 +27,13 @@ pub fn price(model: &str, tokens: u64) -> Option<Cost> {
 }
 
 pub static ALL: LazyLock<Vec<Collector>> = LazyLock::new(|| {
-    let collector = |_| Collector::builder().keep(usize::MAX).pricing(Prices).sink(super::watch::Closed).build();
+    let collector = |_| {
+        Collector::builder()
+            .keep(usize::MAX)
+            .pricing(Prices)
+            .sink(super::watch::Closed)
+            .build()
+    };
     (0..COLLECTORS).map(collector).collect()
 });
 
@@ -41,14 +49,32 @@ pub struct Tree {
 }
 
 impl Tree {
-    pub fn new(number: u32, tools: ToolContext, session: Session, started: bool, token: UnboundedSender<()>) -> Self {
+    pub fn new(
+        number: u32,
+        tools: ToolContext,
+        session: Session,
+        started: bool,
+        token: UnboundedSender<()>,
+    ) -> Self {
         let (nodes, log) = (Mutex::default(), Mutex::default());
-        Self { number, tools, session, nodes, log, started, token: Mutex::new(Some(token)) }
+        Self {
+            number,
+            tools,
+            session,
+            nodes,
+            log,
+            started,
+            token: Mutex::new(Some(token)),
+        }
     }
 
     /// The tree is over once every clone is dropped.
     pub fn token(&self) -> UnboundedSender<()> {
-        self.token.lock().expect("no panic holds it").clone().expect("the tree is not over")
+        self.token
+            .lock()
+            .expect("no panic holds it")
+            .clone()
+            .expect("the tree is not over")
     }
 
     /// The first task is over. Others may go on.
@@ -68,7 +94,11 @@ pub struct Node {
 
 impl std::fmt::Debug for Node {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}:{} {} in {:?} under {:?}", self.kind, self.name, self.number, self.place, self.parent)
+        write!(
+            f,
+            "{}:{} {} in {:?} under {:?}",
+            self.kind, self.name, self.number, self.place, self.parent
+        )
     }
 }
 
@@ -88,8 +118,18 @@ impl Node {
     }
 
     pub fn named(name: &'static str, number: u32, kind: SpanKind, env: &Env) -> Arc<Self> {
-        let node = Arc::new(Self { number, kind, name, parent: env.node.clone(), place: env.place });
-        env.tree.nodes.lock().expect("no panic holds it").push(Arc::clone(&node));
+        let node = Arc::new(Self {
+            number,
+            kind,
+            name,
+            parent: env.node.clone(),
+            place: env.place,
+        });
+        env.tree
+            .nodes
+            .lock()
+            .expect("no panic holds it")
+            .push(Arc::clone(&node));
         node
     }
 
@@ -121,7 +161,16 @@ impl Env {
     /// The root of a tree, in a shared collector.
     pub fn new(tree: Arc<Tree>) -> Self {
         let collector = 1 + tree.number as usize % (COLLECTORS - 1);
-        Self { tree, node: None, place: Where { collector, remote: None, customer: None }, is_inside: true }
+        Self {
+            tree,
+            node: None,
+            place: Where {
+                collector,
+                remote: None,
+                customer: None,
+            },
+            is_inside: true,
+        }
     }
 
     pub fn calls_have_spans(&self) -> bool {
@@ -129,32 +178,79 @@ impl Env {
     }
 
     pub fn within(&self, node: Arc<Node>) -> Self {
-        let place = Where { remote: None, ..self.place };
-        Self { tree: Arc::clone(&self.tree), node: Some(node), place, is_inside: true }
+        let place = Where {
+            remote: None,
+            ..self.place
+        };
+        Self {
+            tree: Arc::clone(&self.tree),
+            node: Some(node),
+            place,
+            is_inside: true,
+        }
     }
 
     /// A task that inherits no span.
     pub fn outside(&self) -> Self {
-        let place = Where { collector: 0, remote: None, customer: None };
-        Self { tree: Arc::clone(&self.tree), node: None, place, is_inside: false }
+        let place = Where {
+            collector: 0,
+            remote: None,
+            customer: None,
+        };
+        Self {
+            tree: Arc::clone(&self.tree),
+            node: None,
+            place,
+            is_inside: false,
+        }
     }
 
     pub fn imported(&self, number: u32) -> (DistributedContext, Self) {
         let (trace, span) = remote(number);
-        let place = Where { remote: Some(number), ..self.place };
-        let env = Self { tree: Arc::clone(&self.tree), node: None, place, is_inside: true };
+        let place = Where {
+            remote: Some(number),
+            ..self.place
+        };
+        let env = Self {
+            tree: Arc::clone(&self.tree),
+            node: None,
+            place,
+            is_inside: true,
+        };
         (DistributedContext::new().parent(trace, span), env)
     }
 
     pub fn of_customer(&self, number: u8) -> (DistributedContext, Self) {
-        let place = Where { customer: Some(number), ..self.place };
-        (DistributedContext::new().customer_id(customer(number)), Self { place, is_inside: true, ..self.clone() })
+        let place = Where {
+            customer: Some(number),
+            ..self.place
+        };
+        (
+            DistributedContext::new().customer_id(customer(number)),
+            Self {
+                place,
+                is_inside: true,
+                ..self.clone()
+            },
+        )
     }
 
     pub fn apart(&self) -> (&'static Collector, Self) {
         let collector = 1 + (self.tree.number as usize + 7) % (COLLECTORS - 1);
-        let place = Where { collector, remote: None, customer: None };
-        (&ALL[collector], Self { tree: Arc::clone(&self.tree), node: None, place, is_inside: true })
+        let place = Where {
+            collector,
+            remote: None,
+            customer: None,
+        };
+        (
+            &ALL[collector],
+            Self {
+                tree: Arc::clone(&self.tree),
+                node: None,
+                place,
+                is_inside: true,
+            },
+        )
     }
 }
 
@@ -190,9 +286,22 @@ impl Spot {
     /// Before the usage is recorded.
     pub fn here(of: Use, env: &Env) -> Self {
         let (node, place) = (env.node.clone(), env.place);
-        let closed = |node: &Arc<Node>| if fate(node.number).is_closed() { Went::Over } else { Went::Perhaps };
+        let closed = |node: &Arc<Node>| {
+            if fate(node.number).is_closed() {
+                Went::Over
+            } else {
+                Went::Perhaps
+            }
+        };
         let went = node.iter().flat_map(Node::chain).map(closed).collect();
-        Self { of, node, place, began: tick(), ended: 0, went }
+        Self {
+            of,
+            node,
+            place,
+            began: tick(),
+            ended: 0,
+            went,
+        }
     }
 
     /// After the usage was recorded.
@@ -209,6 +318,9 @@ impl Spot {
 
     /// The enclosing spans, the nearest first, with their state.
     pub fn chain(&self) -> impl Iterator<Item = (&Arc<Node>, Went)> {
-        self.node.iter().flat_map(Node::chain).zip(self.went.iter().copied())
+        self.node
+            .iter()
+            .flat_map(Node::chain)
+            .zip(self.went.iter().copied())
     }
 }

@@ -6,7 +6,9 @@ use crate::{Answer, list, provider, text};
 use serde_json::{Value, json};
 use std::error::Error;
 use tool_adapters::{DeclareOptions, declare_searchable, declare_tools};
-use tool_core::{FunctionTool, RawTool, RunContext, ToolCall, ToolContext, ToolDefinition, ToolError};
+use tool_core::{
+    FunctionTool, RawTool, RunContext, ToolCall, ToolContext, ToolDefinition, ToolError,
+};
 
 /// The tools of the examples.
 pub(crate) fn tools() -> Answer {
@@ -19,14 +21,25 @@ pub(crate) fn declare(command: &Value) -> Answer {
         None => examples()?,
     };
     let (strict, defer) = (command["strict"] == true, command["defer"] == true);
-    let (provider, options) = (provider(command)?, DeclareOptions { strict, defer, ..DeclareOptions::default() });
+    let (provider, options) = (
+        provider(command)?,
+        DeclareOptions {
+            strict,
+            defer,
+            ..DeclareOptions::default()
+        },
+    );
     let declared = if defer {
         declare_searchable(provider, &[], &definitions, &[], options)
     } else {
         declare_tools(provider, &definitions, &[], options)
     };
     let restored = list(&command["calls"]).iter().map(|call| {
-        let call = declared.restore(ToolCall::new("", text(&call["name"]), text(&call["arguments"])));
+        let call = declared.restore(ToolCall::new(
+            "",
+            text(&call["name"]),
+            text(&call["arguments"]),
+        ));
         json!({"name": call.name(), "arguments": call.arguments()})
     });
     Ok(json!({
@@ -43,9 +56,14 @@ fn examples() -> Result<Vec<ToolDefinition>, Box<dyn Error>> {
     let concierge = crate::tools::tools()?;
     let orders = crate::orders::tools()?;
     let linked = ToolContext::discover()?;
-    let all = [&concierge, &orders, &linked].into_iter().flat_map(ToolContext::definitions);
+    let all = [&concierge, &orders, &linked]
+        .into_iter()
+        .flat_map(ToolContext::definitions);
     // The driver's own is none of an example's.
-    Ok(all.filter(|tool| tool.name() != "answer").cloned().collect())
+    Ok(all
+        .filter(|tool| tool.name() != "answer")
+        .cloned()
+        .collect())
 }
 
 pub(crate) fn raw(tools: &Value) -> Result<Vec<ToolDefinition>, Box<dyn Error>> {

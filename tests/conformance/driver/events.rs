@@ -34,7 +34,9 @@ fn told(event: &Event) -> Value {
         Event::Usage(usage) => json!({"event": "usage", "usage": usage}),
         Event::Response { id, model } => json!({"event": "response", "id": id, "model": model}),
         Event::Interrupted => json!({"event": "interrupted"}),
-        Event::Audio { data, mime_type } => json!({"event": "audio", "data": data, "mimeType": mime_type}),
+        Event::Audio { data, mime_type } => {
+            json!({"event": "audio", "data": data, "mimeType": mime_type})
+        }
         Event::Finished(finish) => json!({"event": "finished", "finish": format!("{finish:?}")}),
         Event::Unknown(value) => json!({"event": "unknown", "value": value}),
         Event::Error(error) => json!({"event": "error", "error": error.to_string()}),

@@ -13,8 +13,14 @@ use tool_core::{FunctionTool, RawTool, RunContext, ToolCall, ToolContext, ToolEr
 
 pub(crate) fn history(command: &Value) -> Answer {
     let provider = provider(command)?;
-    let tools = ToolContext::builder().with(tool("look")).with(tool("files.read")).build()?;
-    let messages = list(&command["messages"]).iter().map(|message| read(provider, message)).collect::<Vec<_>>();
+    let tools = ToolContext::builder()
+        .with(tool("look"))
+        .with(tool("files.read"))
+        .build()?;
+    let messages = list(&command["messages"])
+        .iter()
+        .map(|message| read(provider, message))
+        .collect::<Vec<_>>();
     let mut protocol = protocol(provider);
     protocol.host(Host::at(provider, text(&command["base_url"])));
     Ok(protocol.request(&Request {
@@ -41,17 +47,32 @@ fn read(provider: Provider, message: &Value) -> Message {
             parts: false,
             is_text: true,
         };
-        let (call_id, tool) = (text(&message["id"]).to_owned(), text(&message["tool"]).to_owned());
-        return Message::Result { call_id, tool, result };
+        let (call_id, tool) = (
+            text(&message["id"]).to_owned(),
+            text(&message["tool"]).to_owned(),
+        );
+        return Message::Result {
+            call_id,
+            tool,
+            result,
+        };
     }
-    let calls = list(&message["calls"])
-        .iter()
-        .map(|call| ToolCall::new(text(&call["id"]), text(&call["name"]), text(&call["arguments"]).to_owned()));
+    let calls = list(&message["calls"]).iter().map(|call| {
+        ToolCall::new(
+            text(&call["id"]),
+            text(&call["name"]),
+            text(&call["arguments"]).to_owned(),
+        )
+    });
     let native = message.get("native").map(|items| RawTurn {
         provider: Host::at(provider, text(&message["from"])).turn_id(),
         items: list(items).to_vec(),
     });
-    Message::Assistant { text: message["text"].as_str().map(str::to_owned), calls: calls.collect(), native }
+    Message::Assistant {
+        text: message["text"].as_str().map(str::to_owned),
+        calls: calls.collect(),
+        native,
+    }
 }
 
 fn tool(name: &str) -> FunctionTool {
@@ -60,5 +81,7 @@ fn tool(name: &str) -> FunctionTool {
         description: "Look.".into(),
         parameters: json!({"type": "object", "properties": {"place": {"type": "string"}}}),
     };
-    FunctionTool::raw(raw, |_: Value, _: &RunContext| std::future::ready(Ok::<_, ToolError>(json!(1))))
+    FunctionTool::raw(raw, |_: Value, _: &RunContext| {
+        std::future::ready(Ok::<_, ToolError>(json!(1)))
+    })
 }

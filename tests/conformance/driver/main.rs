@@ -76,7 +76,10 @@ async fn obey(command: &Value) -> Answer {
 }
 
 fn provider(command: &Value) -> Result<Provider, Box<dyn Error>> {
-    Ok(command["provider"].as_str().ok_or("which provider?")?.parse()?)
+    Ok(command["provider"]
+        .as_str()
+        .ok_or("which provider?")?
+        .parse()?)
 }
 
 fn list(value: &Value) -> &[Value] {

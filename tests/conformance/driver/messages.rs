@@ -11,10 +11,15 @@ use tool_adapters::providers::{Event, Protocol, Request};
 use tool_adapters::{DeclareOptions, Provider, declare_with, protocol};
 use tool_core::call::ResultForm;
 use tool_core::session::{Message, RawTurn, ToolChoice};
-use tool_core::{Content, Mode, Runtime, ToolCall, ToolContext, ToolError, ToolOutput, ToolResponse, tool};
+use tool_core::{
+    Content, Mode, Runtime, ToolCall, ToolContext, ToolError, ToolOutput, ToolResponse, tool,
+};
 
 /// Answer as the arguments say.
-#[allow(clippy::needless_pass_by_value, reason = "a tool as its author writes it")]
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "a tool as its author writes it"
+)]
 #[tool]
 fn answer(kind: String, data: Option<Value>) -> Result<ToolOutput, ToolError> {
     match kind.as_str() {
@@ -40,12 +45,19 @@ pub(crate) async fn request(command: &Value) -> Answer {
     let provider = provider(command)?;
     let (protocol, native) = listen(command)?;
     let tools = ToolContext::builder().with(answer).build()?;
-    let options = DeclareOptions { strict: command["strict"] == true, ..DeclareOptions::default() };
+    let options = DeclareOptions {
+        strict: command["strict"] == true,
+        ..DeclareOptions::default()
+    };
     let declared = declare_with(provider, &tools, options);
     let (calls, responses) = answered(command).await?;
     let mut history = vec![Message::User("Go ahead.".to_owned())];
     if !calls.is_empty() {
-        history.push(Message::Assistant { text: Some("One moment.".to_owned()), calls, native });
+        history.push(Message::Assistant {
+            text: Some("One moment.".to_owned()),
+            calls,
+            native,
+        });
         history.extend(responses.iter().map(result));
     }
     Ok(protocol.request(&Request {
@@ -82,23 +94,39 @@ fn result(response: &ToolResponse) -> Message {
 fn listen(command: &Value) -> Result<(Box<dyn Protocol>, Option<RawTurn>), Box<dyn Error>> {
     let provider = provider(command)?;
     let mut protocol = protocol(provider);
-    let mut events: Vec<Event> = list(&command["asked"]).iter().flat_map(|event| protocol.push_event(event)).collect();
+    let mut events: Vec<Event> = list(&command["asked"])
+        .iter()
+        .flat_map(|event| protocol.push_event(event))
+        .collect();
     events.extend(protocol.finish());
     let items = events.into_iter().filter_map(|event| match event {
         Event::Item(item) => Some(item),
         _ => None,
     });
     let items = items.collect::<Vec<_>>();
-    let whose = if provider == Provider::GeminiJsonSchema { Provider::Gemini } else { provider };
-    let native = (!items.is_empty()).then(|| RawTurn { provider: whose.id(), items });
+    let whose = if provider == Provider::GeminiJsonSchema {
+        Provider::Gemini
+    } else {
+        provider
+    };
+    let native = (!items.is_empty()).then(|| RawTurn {
+        provider: whose.id(),
+        items,
+    });
     Ok((protocol, native))
 }
 
 async fn answered(command: &Value) -> Result<(Vec<ToolCall>, Vec<ToolResponse>), Box<dyn Error>> {
     let tools = ToolContext::builder().with(answer).build()?;
-    let session = Runtime::builder(tools).build()?.session("s", Mode::Text).await?;
+    let session = Runtime::builder(tools)
+        .build()?
+        .session("s", Mode::Text)
+        .await?;
     let calls = list(&command["calls"]).iter().map(|call| {
-        let arguments = call.get("arguments").cloned().unwrap_or_else(|| json!({"kind": "data"}));
+        let arguments = call
+            .get("arguments")
+            .cloned()
+            .unwrap_or_else(|| json!({"kind": "data"}));
         ToolCall::new(text(&call["id"]), "answer", arguments)
     });
     let calls = calls.collect::<Vec<_>>();

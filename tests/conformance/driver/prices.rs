@@ -40,5 +40,8 @@ pub(crate) fn price(command: &Value) -> Value {
 
 pub(crate) fn biller(command: &Value) -> Value {
     let table = PriceTable::builtin();
-    list(&command["urls"]).iter().map(|url| json!(table.provider_of_url(text(url)))).collect()
+    list(&command["urls"])
+        .iter()
+        .map(|url| json!(table.provider_of_url(text(url))))
+        .collect()
 }

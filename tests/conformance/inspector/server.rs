@@ -1,5 +1,8 @@
 //! Serves an inspector with many tools and spans, for a browser to use: `conformance_inspector` prints its address.
-#![allow(clippy::too_many_arguments, reason = "the form of one tool has a field of each kind")]
+#![allow(
+    clippy::too_many_arguments,
+    reason = "the form of one tool has a field of each kind"
+)]
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -9,8 +12,8 @@ use tool_adapters::inspector::Inspector;
 use tool_core::session::{CapScope, Model, ModelRequest, ModelStep};
 use tool_core::trace::{self, Collector, Cost, SpanKind, in_scope};
 use tool_core::{
-    Content, FunctionTool, Intent, Mode, Policy, RawTool, RunContext, Runtime, Timestamp, ToolCall, ToolContext,
-    ToolError, ToolOutput, tool, tool_type,
+    Content, FunctionTool, Intent, Mode, Policy, RawTool, RunContext, Runtime, Timestamp, ToolCall,
+    ToolContext, ToolError, ToolOutput, tool, tool_type,
 };
 
 /// The raw tools beside the others.
@@ -68,16 +71,24 @@ async fn create_event(
     is_private: Option<bool>,
 ) -> Value {
     trace::record_cost("invitations", Cost::micros(250));
-    let guests = guests.iter().map(|guest| json!({"email": guest.email, "required": guest.required}));
+    let guests = guests
+        .iter()
+        .map(|guest| json!({"email": guest.email, "required": guest.required}));
     let place = match place {
         Place::Room(name) => name,
-        Place::At { latitude, longitude } => format!("{latitude}, {longitude}"),
+        Place::At {
+            latitude,
+            longitude,
+        } => format!("{latitude}, {longitude}"),
         Place::Video => "video".to_owned(),
     };
-    let colour = details.as_ref().and_then(|details| details.colour.as_ref()).map(|colour| match colour {
-        Colour::Red => "red",
-        Colour::Green => "green",
-    });
+    let colour = details
+        .as_ref()
+        .and_then(|details| details.colour.as_ref())
+        .map(|colour| match colour {
+            Colour::Red => "red",
+            Colour::Green => "green",
+        });
     json!({
         "title": title, "start": start_time.to_string(), "minutes": duration_minutes, "place": place,
         "guests": guests.collect::<Vec<_>>(), "colour": colour, "notes": details.and_then(|details| details.notes),
@@ -94,14 +105,19 @@ fn search_notes(query: &str) -> Vec<String> {
 /// Speak no reply.
 #[tool]
 fn stay_silent() -> ToolOutput {
-    ToolOutput::new("silent").intent(Intent::SuppressAudio).warning("nothing is spoken")
+    ToolOutput::new("silent")
+        .intent(Intent::SuppressAudio)
+        .warning("nothing is spoken")
 }
 
 /// Import rows, a step in 300 ms.
 #[tool]
 async fn import_rows(#[arg(default = 5)] steps: u32, ctx: &RunContext) -> u32 {
     for step in 0..steps {
-        ctx.progress().fraction(f64::from(step) / f64::from(steps), format!("step {step} <b>of</b> {steps}"));
+        ctx.progress().fraction(
+            f64::from(step) / f64::from(steps),
+            format!("step {step} <b>of</b> {steps}"),
+        );
         tokio::time::sleep(Duration::from_millis(300)).await;
     }
     steps
@@ -125,7 +141,10 @@ const PICTURE: &str = "iVBORw0KGgoAAAANSUhEUgAAAGAAAABACAMAAADS6oI8AAAACVBMVEXm7
 fn draw_chart() -> Vec<Content> {
     vec![
         Content::image(PICTURE, "image/png"),
-        Content::image("PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciLz4=", "image/svg+xml"),
+        Content::image(
+            "PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciLz4=",
+            "image/svg+xml",
+        ),
         Content::image("<img src=x onerror=alert(1)>", "image/png"),
         Content::text("Rainfall in mm, <b>January</b> to June"),
     ]
@@ -155,15 +174,24 @@ struct Echo;
 
 impl Model for Echo {
     async fn step(&mut self, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
-        Ok(ModelStep::says(format!("{} messages", request.history.len())))
+        Ok(ModelStep::says(format!(
+            "{} messages",
+            request.history.len()
+        )))
     }
 }
 
 fn raw_tool(number: usize) -> FunctionTool {
-    let parameters =
-        json!({"type": "object", "properties": {"text": {"type": "string"}, "count": {"type": "integer"}}});
+    let parameters = json!({"type": "object", "properties": {"text": {"type": "string"}, "count": {"type": "integer"}}});
     let description = format!("Does the work number {number}.");
-    FunctionTool::raw(RawTool { name: format!("work_{number:04}"), description, parameters }, answer)
+    FunctionTool::raw(
+        RawTool {
+            name: format!("work_{number:04}"),
+            description,
+            parameters,
+        },
+        answer,
+    )
 }
 
 fn record_spans(collector: &Collector) {
@@ -171,7 +199,11 @@ fn record_spans(collector: &Collector) {
         collector.run_sync(|| {
             in_scope(SpanKind::Agent, format!("agent {number}"), || {
                 for part in 1..SPANS {
-                    in_scope(SpanKind::Section, format!("part {part} of {number}"), || std::hint::black_box(part));
+                    in_scope(
+                        SpanKind::Section,
+                        format!("part {part} of {number}"),
+                        || std::hint::black_box(part),
+                    );
                 }
             });
         });
@@ -180,23 +212,41 @@ fn record_spans(collector: &Collector) {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let own =
-        ToolContext::builder().with(create_event).with(search_notes).with(stay_silent).with(sign_in).with(import_rows);
+    let own = ToolContext::builder()
+        .with(create_event)
+        .with(search_notes)
+        .with(stay_silent)
+        .with(sign_in)
+        .with(import_rows);
     let own = own.with(draw_chart).with(measure_moisture);
     let tools = own.with_all((0..TOOLS).map(raw_tool)).build()?;
-    let policy = Policy::text().max_calls(Some(8)).max_cost(CapScope::Turn, Some(Cost::micros(10_000)));
+    let policy = Policy::text()
+        .max_calls(Some(8))
+        .max_cost(CapScope::Turn, Some(Cost::micros(10_000)));
     let policy = policy.max_time(CapScope::Session, Some(Duration::from_mins(1)));
     let runtime = Runtime::builder(tools).policy(policy).build()?;
     // Calls of the program itself, which the page has not made.
-    let session = runtime.session("program", Mode::Text).principal("user:8").await?;
+    let session = runtime
+        .session("program", Mode::Text)
+        .principal("user:8")
+        .await?;
     let event = json!({"title": "Cake", "start_time": "2026-01-31T09:00:00Z", "place": "Video"});
     let calls = ["call_1", "call_2"].map(|id| ToolCall::new(id, "create_event", event.to_string()));
     session.call_all(calls).await;
     let inspector = Inspector::new(&runtime).model(Echo);
     // The page of a gateway has no calls without a session.
     let is_governed = std::env::args().nth(1).as_deref() == Some("sessions-only");
-    let inspector = if is_governed { inspector.sessions_only() } else { inspector };
-    record_spans(&Collector::builder().keep(0).sink(inspector.span_log()).build());
+    let inspector = if is_governed {
+        inspector.sessions_only()
+    } else {
+        inspector
+    };
+    record_spans(
+        &Collector::builder()
+            .keep(0)
+            .sink(inspector.span_log())
+            .build(),
+    );
     let bound = inspector.bind(([127, 0, 0, 1], 0).into()).await?;
     println!("{}", bound.url()?);
     bound.serve().await?;

@@ -44,6 +44,9 @@ echoes! {
 /// Sets are compared without their order.
 fn sorted(value: &mut Value) {
     if let Some(items) = value.get_mut("value").and_then(Value::as_array_mut) {
-        items.sort_by_key(|item| item.as_f64().map_or_else(|| item.to_string(), |number| format!("{number:09}")));
+        items.sort_by_key(|item| {
+            item.as_f64()
+                .map_or_else(|| item.to_string(), |number| format!("{number:09}"))
+        });
     }
 }

@@ -112,7 +112,10 @@ fn lines<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::E
             Ok(text.lines().map(str::to_owned).collect())
         }
 
-        fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut all: A) -> Result<Vec<String>, A::Error> {
+        fn visit_seq<A: serde::de::SeqAccess<'de>>(
+            self,
+            mut all: A,
+        ) -> Result<Vec<String>, A::Error> {
             std::iter::from_fn(|| all.next_element().transpose()).collect()
         }
     }
@@ -216,10 +219,17 @@ mod listing {
 
 pub(crate) fn cases() -> Vec<Case> {
     let own = ["flattened_alias_of_another", "converted_parameter"];
-    let own = own.into_iter().map(|name| Case { name, loosen: exactly });
+    let own = own.into_iter().map(|name| Case {
+        name,
+        loosen: exactly,
+    });
     listing::cases().into_iter().chain(own).collect()
 }
 
-pub(crate) fn tools(tools: tool_core::registry::ToolContextBuilder) -> tool_core::registry::ToolContextBuilder {
-    listing::tools(tools).with(flattened_alias_of_another).with(converted_parameter)
+pub(crate) fn tools(
+    tools: tool_core::registry::ToolContextBuilder,
+) -> tool_core::registry::ToolContextBuilder {
+    listing::tools(tools)
+        .with(flattened_alias_of_another)
+        .with(converted_parameter)
 }

@@ -57,7 +57,10 @@ echoes! {
 }
 
 pub(crate) fn sorted(value: &mut serde_json::Value) {
-    if let Some(items) = value.get_mut("value").and_then(serde_json::Value::as_array_mut) {
+    if let Some(items) = value
+        .get_mut("value")
+        .and_then(serde_json::Value::as_array_mut)
+    {
         items.sort_by_key(|item| format!("{:09}", item.as_f64().unwrap_or(0.0)));
     }
 }

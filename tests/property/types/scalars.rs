@@ -7,8 +7,8 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::num::{
-    NonZeroI8, NonZeroI16, NonZeroI32, NonZeroI64, NonZeroI128, NonZeroU8, NonZeroU16, NonZeroU32, NonZeroU64,
-    NonZeroU128, NonZeroUsize,
+    NonZeroI8, NonZeroI16, NonZeroI32, NonZeroI64, NonZeroI128, NonZeroU8, NonZeroU16, NonZeroU32,
+    NonZeroU64, NonZeroU128, NonZeroUsize,
 };
 use std::path::PathBuf;
 use std::time::Duration;
@@ -72,7 +72,10 @@ echoes! {
 /// Normalises an instant.
 fn instants(value: &mut Value) {
     scalars(value, &|value| {
-        if let Some(instant) = value.as_str().and_then(|text| text.parse::<Timestamp>().ok()) {
+        if let Some(instant) = value
+            .as_str()
+            .and_then(|text| text.parse::<Timestamp>().ok())
+        {
             *value = Value::from(instant.to_string());
         }
     });
@@ -80,7 +83,9 @@ fn instants(value: &mut Value) {
 
 /// Carries nanoseconds that make a second.
 fn carried(value: &mut Value) {
-    let Some(value) = value.get_mut("value") else { return };
+    let Some(value) = value.get_mut("value") else {
+        return;
+    };
     let part = |name: &str| {
         let number = value.get(name)?;
         let whole = number.as_u64().map(u128::from);

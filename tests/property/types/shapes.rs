@@ -48,9 +48,15 @@ struct Sorting {
 
 /// Takes two structs as if their fields were its own.
 #[tool]
-fn flattened_two(query: String, #[arg(flatten)] paging: Paging, #[arg(flatten)] sorting: Sorting) -> Echo {
-    echo(json!({"query": query, "page": paging.page, "size": paging.size, "descending": sorting.descending,
-        "by": sorting.by}))
+fn flattened_two(
+    query: String,
+    #[arg(flatten)] paging: Paging,
+    #[arg(flatten)] sorting: Sorting,
+) -> Echo {
+    echo(
+        json!({"query": query, "page": paging.page, "size": paging.size, "descending": sorting.descending,
+        "by": sorting.by}),
+    )
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -69,8 +75,10 @@ fn flattened_names(query: String, #[arg(flatten)] window: Window) -> Echo {
 /// Takes a struct that may be left out as a whole.
 #[tool]
 fn flattened_option(query: String, #[arg(flatten)] paging: Option<Paging>) -> Echo {
-    echo(json!({"query": query, "page": paging.as_ref().map(|paging| paging.page),
-        "size": paging.and_then(|paging| paging.size)}))
+    echo(
+        json!({"query": query, "page": paging.as_ref().map(|paging| paging.page),
+        "size": paging.and_then(|paging| paging.size)}),
+    )
 }
 
 /// Takes an enum as if its fields were its own.
@@ -95,7 +103,10 @@ fn flattened_shut(query: String, #[arg(flatten)] inner: Closed) -> Echo {
 
 /// Takes whatever else there is.
 #[tool]
-fn flattened_map(query: String, #[arg(flatten)] rest: std::collections::BTreeMap<String, u8>) -> Echo {
+fn flattened_map(
+    query: String,
+    #[arg(flatten)] rest: std::collections::BTreeMap<String, u8>,
+) -> Echo {
     let mut all = serde_json::to_value(rest).unwrap_or_default();
     all["query"] = query.into();
     echo(all)
@@ -112,7 +123,9 @@ fn many_names(
 }
 
 fn one_name(value: &mut Value) {
-    let Some(map) = value.as_object_mut() else { return };
+    let Some(map) = value.as_object_mut() else {
+        return;
+    };
     for (alias, name) in [("town", "city"), ("place", "city"), ("days", "maxDays")] {
         if let Some(value) = map.remove(alias) {
             map.insert(name.to_owned(), value);
@@ -154,15 +167,17 @@ impl Calendar {
         attendees: Option<Vec<String>>,
         description: Option<&str>,
     ) -> Echo {
-        echo(json!({"title": title, "start_time": start_time, "duration_minutes": duration_minutes,
-            "attendees": attendees, "description": description}))
+        echo(
+            json!({"title": title, "start_time": start_time, "duration_minutes": duration_minutes,
+            "attendees": attendees, "description": description}),
+        )
     }
 }
 
 mod listing {
     use super::{
-        derived, flattened_enum, flattened_map, flattened_names, flattened_option, flattened_shut, flattened_two,
-        listed, many, many_names, nothing, one_name,
+        derived, flattened_enum, flattened_map, flattened_names, flattened_option, flattened_shut,
+        flattened_two, listed, many, many_names, nothing, one_name,
     };
 
     listed! {
@@ -181,10 +196,15 @@ mod listing {
 
 pub(crate) fn cases() -> Vec<super::Case> {
     let mut all = listing::cases();
-    all.push(super::Case { name: "create_event", loosen: start });
+    all.push(super::Case {
+        name: "create_event",
+        loosen: start,
+    });
     all
 }
 
-pub(crate) fn tools(tools: tool_core::registry::ToolContextBuilder) -> tool_core::registry::ToolContextBuilder {
+pub(crate) fn tools(
+    tools: tool_core::registry::ToolContextBuilder,
+) -> tool_core::registry::ToolContextBuilder {
     listing::tools(tools).with(Calendar { minutes: 30 })
 }

@@ -76,7 +76,12 @@ pub(crate) struct Defaulted {
 
 impl Default for Defaulted {
     fn default() -> Self {
-        Self { retries: 3, label: "none".to_owned(), ratio: 0.5, tags: vec!["new".to_owned()] }
+        Self {
+            retries: 3,
+            label: "none".to_owned(),
+            ratio: 0.5,
+            tags: vec!["new".to_owned()],
+        }
     }
 }
 
@@ -205,7 +210,12 @@ pub(crate) struct Generic<T> {
 fn renamed_back(value: &mut Value) {
     match value {
         Value::Object(map) => {
-            for (alias, name) in [("nick", "name"), ("handle", "name"), ("n", "count"), ("where", "place")] {
+            for (alias, name) in [
+                ("nick", "name"),
+                ("handle", "name"),
+                ("n", "count"),
+                ("where", "place"),
+            ] {
                 if let Some(value) = map.remove(alias) {
                     map.insert(name.to_owned(), value);
                 }
@@ -221,7 +231,11 @@ fn renamed_back(value: &mut Value) {
 fn hex(value: &mut Value) {
     if let Some(Value::String(text)) = value.pointer_mut("/value/id") {
         let short = text.trim_start_matches('0');
-        *text = if short.is_empty() { "0".to_owned() } else { short.to_owned() };
+        *text = if short.is_empty() {
+            "0".to_owned()
+        } else {
+            short.to_owned()
+        };
     }
 }
 

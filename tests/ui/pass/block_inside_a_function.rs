@@ -24,7 +24,11 @@ fn block_and_tool_can_be_inside_a_function() {
         a + b
     }
 
-    let tools = ToolContext::builder().with(Counter).with(add).build().expect("two tools");
+    let tools = ToolContext::builder()
+        .with(Counter)
+        .with(add)
+        .build()
+        .expect("two tools");
     assert_eq!(tools.definitions().count(), 2);
     assert_eq!(Counter.id(), "counter");
 }

@@ -13,7 +13,11 @@ macro_rules! counter {
         impl $name {
             #[doc = $description]
             #[tool]
-            fn $method(&self, #[arg(default = $default, range(0..=9))] step: $number, note: Option<&str>) -> $number {
+            fn $method(
+                &self,
+                #[arg(default = $default, range(0..=9))] step: $number,
+                note: Option<&str>,
+            ) -> $number {
                 let _ = note;
                 step
             }
@@ -40,6 +44,11 @@ whole! {
 
 #[test]
 fn macro_rules_can_define_blocks_and_tools() {
-    let tools = ToolContext::builder().with(Sheep).with(Goats).with(add).build().expect("three tools");
+    let tools = ToolContext::builder()
+        .with(Sheep)
+        .with(Goats)
+        .with(add)
+        .build()
+        .expect("three tools");
     assert!(tools.has_tool("count_goats"));
 }

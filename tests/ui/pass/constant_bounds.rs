@@ -34,7 +34,12 @@ impl Search {
 #[test]
 fn bounds_may_be_constants() {
     let tools = ToolContext::builder().with(Search).build().expect("sound");
-    let schema = tools.definitions().next().expect("one").parameters().clone();
+    let schema = tools
+        .definitions()
+        .next()
+        .expect("one")
+        .parameters()
+        .clone();
     let of = |pointer: &str| schema.pointer(&format!("/properties/{pointer}")).cloned();
     assert_eq!(of("query/maxLength"), Some(80.into()));
     assert_eq!(of("exact/minLength"), Some(80.into()));

@@ -60,7 +60,11 @@ impl Station {
         #[arg(default)] list: Vec<u8>,
         #[arg(flatten)] more: More,
     ) -> Result<u32, Failure> {
-        if tags.is_empty() { Err(Failure::Busy(args)) } else { Ok(level + which.len() as u32) }
+        if tags.is_empty() {
+            Err(Failure::Busy(args))
+        } else {
+            Ok(level + which.len() as u32)
+        }
     }
 
     /// Begin.
@@ -79,6 +83,9 @@ fn add(a: u8, #[arg(default = 1)] b: u8) -> u8 {
 
 #[test]
 fn constants_may_have_the_names_of_generated_locals() {
-    let tools = ToolContext::builder().with(Station { level: 3 }).with(add).build();
+    let tools = ToolContext::builder()
+        .with(Station { level: 3 })
+        .with(add)
+        .build();
     assert!(tools.is_ok());
 }

@@ -1,7 +1,18 @@
 //! The attributes that `#[toolset]` and `#[tool]` consume, imported or not.
-#![deny(warnings, unused, unused_imports, unreachable_pub, private_interfaces, ambiguous_glob_imports)]
+#![deny(
+    warnings,
+    unused,
+    unused_imports,
+    unreachable_pub,
+    private_interfaces,
+    ambiguous_glob_imports
+)]
 #![deny(clippy::all, clippy::pedantic, clippy::nursery)]
-#![allow(clippy::missing_const_for_fn, clippy::unused_self, clippy::items_after_statements)]
+#![allow(
+    clippy::missing_const_for_fn,
+    clippy::unused_self,
+    clippy::items_after_statements
+)]
 
 mod imported {
     use tool_core::{agent, tool, toolset};
@@ -81,7 +92,9 @@ mod imported_by_a_glob {
     }
 
     pub(super) fn built(builder: registry::ToolContextBuilder) -> usize {
-        builder.build().map_or(0, |tools| tools.definitions().count())
+        builder
+            .build()
+            .map_or(0, |tools| tools.definitions().count())
     }
 }
 
@@ -149,7 +162,10 @@ mod imported_outside_of_the_function {
             }
         }
 
-        ToolContext::builder().with(Clock).build().map_or(0, |tools| tools.definitions().count())
+        ToolContext::builder()
+            .with(Clock)
+            .build()
+            .map_or(0, |tools| tools.definitions().count())
     }
 }
 
@@ -167,15 +183,26 @@ fn imported_inside_of_the_function() -> usize {
         }
     }
 
-    ToolContext::builder().with(Clock).build().map_or(0, |tools| tools.definitions().count())
+    ToolContext::builder()
+        .with(Clock)
+        .build()
+        .map_or(0, |tools| tools.definitions().count())
 }
 
 #[test]
 fn imports_of_consumed_attributes_are_used() {
-    let builder = tool_core::ToolContext::builder().with(imported::Clock).with(beside_an_agent::add);
-    let builder = builder.with(not_imported::Clock).with(imported_by_a_glob::Clock).with(beside_other_names::Clock);
+    let builder = tool_core::ToolContext::builder()
+        .with(imported::Clock)
+        .with(beside_an_agent::add);
+    let builder = builder
+        .with(not_imported::Clock)
+        .with(imported_by_a_glob::Clock)
+        .with(beside_other_names::Clock);
     let builder = builder.with(beside_another_attribute::Clock);
     assert_eq!(imported_by_a_glob::built(builder), 9);
     assert_eq!(beside_an_agent::add(1, 2), 3);
-    assert_eq!(imported_outside_of_the_function::tools() + imported_inside_of_the_function(), 2);
+    assert_eq!(
+        imported_outside_of_the_function::tools() + imported_inside_of_the_function(),
+        2
+    );
 }

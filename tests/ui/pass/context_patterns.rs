@@ -22,7 +22,11 @@ impl FromRunContext<'_> for Place {
 
 /// Count the guests.
 #[tool]
-fn guests(#[context] UserData(db): UserData<Db>, #[context] Place { floor, room }: Place, extra: usize) -> usize {
+fn guests(
+    #[context] UserData(db): UserData<Db>,
+    #[context] Place { floor, room }: Place,
+    extra: usize,
+) -> usize {
     let db: Arc<Db> = db;
     db.guests.len() + usize::from(floor) * 10 + usize::from(room) * 100 + extra
 }
@@ -48,15 +52,35 @@ impl Desk {
 
 #[test]
 fn context_parameters_are_patterns() {
-    let tools = ToolContext::builder().with(guests).with(nowhere).with(Desk).build().expect("three tools");
-    let ctx = RunContext::builder().user_data(Db { guests: vec!["Ada".into()] }).build();
-    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let tools = ToolContext::builder()
+        .with(guests)
+        .with(nowhere)
+        .with(Desk)
+        .build()
+        .expect("three tools");
+    let ctx = RunContext::builder()
+        .user_data(Db {
+            guests: vec!["Ada".into()],
+        })
+        .build();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .expect("a runtime");
     let data = |tool: &str, arguments: &str| {
-        runtime.block_on(tools.call(tool, arguments, &ctx)).data_json().map(str::to_owned)
+        runtime
+            .block_on(tools.call(tool, arguments, &ctx))
+            .data_json()
+            .map(str::to_owned)
     };
     assert_eq!(data("guests", r#"{"extra":1000}"#).as_deref(), Some("1721"));
     assert_eq!(data("nowhere", "{}").as_deref(), Some("true"));
     assert_eq!(data("find", r#"{"name":"Ada"}"#).as_deref(), Some("true"));
-    let parameters = tools.definitions().map(|tool| tool.parameters_json().to_owned()).collect::<String>();
-    assert!(!parameters.contains("db") && !parameters.contains("floor"), "{parameters}");
+    let parameters = tools
+        .definitions()
+        .map(|tool| tool.parameters_json().to_owned())
+        .collect::<String>();
+    assert!(
+        !parameters.contains("db") && !parameters.contains("floor"),
+        "{parameters}"
+    );
 }

@@ -14,7 +14,9 @@ impl Weather {
     pub const CITY: &'static str = "Berlin";
 
     pub fn new() -> Self {
-        Self { city: Self::CITY.to_owned() }
+        Self {
+            city: Self::CITY.to_owned(),
+        }
     }
 
     /// The place.

@@ -28,7 +28,11 @@ impl Weather {
         city: &str,
         #[serde(deserialize_with = "celsius::deserialize")] degrees: i32,
     ) -> Result<String, Failure> {
-        if degrees > 99 { Err(Failure) } else { Ok(city.to_owned()) }
+        if degrees > 99 {
+            Err(Failure)
+        } else {
+            Ok(city.to_owned())
+        }
     }
 }
 
@@ -59,5 +63,11 @@ fn add(a: i64, b: i64) -> i64 {
 #[test]
 fn crate_option_accepts_a_re_export() {
     let _ = tool_core_is_not_in_scope::Nothing;
-    assert!(ToolContext::builder().with(Weather).with(add).build().is_ok());
+    assert!(
+        ToolContext::builder()
+            .with(Weather)
+            .with(add)
+            .build()
+            .is_ok()
+    );
 }

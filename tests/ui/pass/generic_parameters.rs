@@ -32,6 +32,9 @@ where
 
 #[test]
 fn generic_parameters_may_have_any_name() {
-    let tools = ToolContext::builder().with(Store(1_u8, true, (), ())).build().expect("sound");
+    let tools = ToolContext::builder()
+        .with(Store(1_u8, true, (), ()))
+        .build()
+        .expect("sound");
     assert!(tools.has_tool("exchange") && tools.has_tool("take"));
 }

@@ -37,6 +37,9 @@ where
 
 #[test]
 fn toolsets_can_be_generic_with_named_parts() {
-    let tools = ToolContext::builder().with(Store { entries: [1_u8, 2] }).build().expect("two tools");
+    let tools = ToolContext::builder()
+        .with(Store { entries: [1_u8, 2] })
+        .build()
+        .expect("two tools");
     assert!(tools.has_tool("find") && tools.has_tool("count"));
 }

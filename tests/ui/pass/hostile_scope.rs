@@ -82,7 +82,10 @@ fn plan() -> i64 {
 
 #[test]
 fn prelude_names_can_be_redefined() {
-    let tools = ::tool_core::ToolContext::builder().with(Weather { days: 3 }).with(add).build();
+    let tools = ::tool_core::ToolContext::builder()
+        .with(Weather { days: 3 })
+        .with(add)
+        .build();
     assert!(tools.is_ok());
     assert_eq!(plan(), 3);
 }

@@ -37,8 +37,15 @@ struct Files;
 impl Files {
     /// Look up.
     #[tool(guide = "ui/pass/guide.md", confirm)]
-    async fn look_up(&self, #[arg(length(1..=9), default = "a")] text: &str) -> Result<usize, Shown> {
-        if text.is_empty() { Err(Shown) } else { Ok(text.len()) }
+    async fn look_up(
+        &self,
+        #[arg(length(1..=9), default = "a")] text: &str,
+    ) -> Result<usize, Shown> {
+        if text.is_empty() {
+            Err(Shown)
+        } else {
+            Ok(text.len())
+        }
     }
 }
 
@@ -51,7 +58,11 @@ fn add(a: u8, b: Option<u8>) -> u8 {
 
 #[test]
 fn macros_may_have_the_names_of_builtin_ones() {
-    let tools = ToolContext::builder().with(Files).with(add).build().expect("sound");
+    let tools = ToolContext::builder()
+        .with(Files)
+        .with(add)
+        .build()
+        .expect("sound");
     let source = tools.definitions().next().expect("one").source();
     ::core::assert!(source.file.ends_with("macros_in_scope.rs"));
     let _ = Failure.to_string();

@@ -53,7 +53,10 @@ fn subtract(a: i64, b: i64) -> i64 {
 
 #[::core::prelude::v1::test]
 fn the_prelude_may_be_missing() {
-    let tools = ::tool_core::ToolContext::builder().with(Clone::clone(&Weather { days: 3 })).with(add).build();
+    let tools = ::tool_core::ToolContext::builder()
+        .with(Clone::clone(&Weather { days: 3 }))
+        .with(add)
+        .build();
     ::std::assert!(tools.is_ok());
     ::std::assert_eq!(plan(), 2);
     ::std::mem::drop(add_later(1));

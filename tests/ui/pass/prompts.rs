@@ -1,6 +1,10 @@
 //! Prompts and resources in generic types, in parts, and of functions.
 #![deny(warnings, unused_qualifications, clippy::all, clippy::pedantic)]
-#![allow(clippy::unused_async, clippy::unnecessary_wraps, reason = "the forms of functions are what is tested")]
+#![allow(
+    clippy::unused_async,
+    clippy::unnecessary_wraps,
+    reason = "the forms of functions are what is tested"
+)]
 
 use std::fmt::Display;
 use tool_core::tool::{Completion, CompletionRequest, PromptMessage, ResourceContents};
@@ -14,7 +18,11 @@ pub struct Shelf<T>(pub T);
 impl<T: Display + Send + Sync + 'static> Shelf<T> {
     /// Describe the thing.
     #[prompt]
-    async fn describe(&self, r#type: &str, #[arg(complete = Self::sizes)] size: Option<u8>) -> PromptMessage {
+    async fn describe(
+        &self,
+        r#type: &str,
+        #[arg(complete = Self::sizes)] size: Option<u8>,
+    ) -> PromptMessage {
         PromptMessage::user(format!("{} is a {type} of size {size:?}", self.0))
     }
 
@@ -28,7 +36,11 @@ impl<T: Display + Send + Sync + 'static> Shelf<T> {
     /// The thing in words.
     #[resource(uri = "shelf://{+path}")]
     fn thing(&self, ctx: &RunContext, path: &str) -> Vec<ResourceContents> {
-        vec![ResourceContents::text(format!("{}/{path}/{:?}", self.0, ctx.session()))]
+        vec![ResourceContents::text(format!(
+            "{}/{path}/{:?}",
+            self.0,
+            ctx.session()
+        ))]
     }
 }
 
@@ -50,8 +62,18 @@ fn picture() -> Result<Content, String> {
 
 #[test]
 fn prompts_and_resources_compile() {
-    let tools = ToolContext::builder().with(Shelf(7)).with_prompt(greet).with_resource(picture);
+    let tools = ToolContext::builder()
+        .with(Shelf(7))
+        .with_prompt(greet)
+        .with_resource(picture);
     let tools = tools.build().expect("sound");
-    assert_eq!(tools.prompts().iter().map(tool_core::tool::Prompt::name).collect::<Vec<_>>(), ["hello", "describe"]);
+    assert_eq!(
+        tools
+            .prompts()
+            .iter()
+            .map(tool_core::tool::Prompt::name)
+            .collect::<Vec<_>>(),
+        ["hello", "describe"]
+    );
     assert_eq!(tools.resources().len(), 2);
 }

@@ -7,7 +7,12 @@ use tool_core::{ToolContext, tool, toolset};
 /// Move a thing.
 #[tool]
 fn r#move(r#type: String, r#in: Option<&str>, #[arg(default = 3)] r#loop: u8) -> String {
-    format!("{type} {in:?} {loop}", r#type = r#type, r#in = r#in, r#loop = r#loop)
+    format!(
+        "{type} {in:?} {loop}",
+        r#type = r#type,
+        r#in = r#in,
+        r#loop = r#loop
+    )
 }
 
 struct r#Match;
@@ -23,8 +28,15 @@ impl r#Match {
 
 #[test]
 fn raw_identifiers_are_valid_names() {
-    let tools = ToolContext::builder().with(r#move).with(r#Match).build().expect("two tools");
+    let tools = ToolContext::builder()
+        .with(r#move)
+        .with(r#Match)
+        .build()
+        .expect("two tools");
     assert!(tools.has_tool("move") && tools.has_tool("match"));
-    let parameters = tools.definitions().map(|tool| tool.parameters_json().to_owned()).collect::<String>();
+    let parameters = tools
+        .definitions()
+        .map(|tool| tool.parameters_json().to_owned())
+        .collect::<String>();
     assert!(parameters.contains("\"type\"") && !parameters.contains("r#"));
 }

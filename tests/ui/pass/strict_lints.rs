@@ -1,9 +1,39 @@
 //! Generated code passes strict lints.
-#![deny(missing_docs, unreachable_pub, unused, unused_qualifications, unsafe_code, warnings, nonstandard_style)]
-#![deny(missing_debug_implementations, missing_copy_implementations, trivial_casts, trivial_numeric_casts)]
-#![deny(elided_lifetimes_in_paths, explicit_outlives_requirements, single_use_lifetimes, unused_lifetimes)]
-#![deny(unused_results, unused_import_braces, let_underscore_drop, redundant_lifetimes, variant_size_differences)]
-#![deny(clippy::all, clippy::pedantic, clippy::nursery, clippy::unwrap_used, clippy::indexing_slicing)]
+#![deny(
+    missing_docs,
+    unreachable_pub,
+    unused,
+    unused_qualifications,
+    unsafe_code,
+    warnings,
+    nonstandard_style
+)]
+#![deny(
+    missing_debug_implementations,
+    missing_copy_implementations,
+    trivial_casts,
+    trivial_numeric_casts
+)]
+#![deny(
+    elided_lifetimes_in_paths,
+    explicit_outlives_requirements,
+    single_use_lifetimes,
+    unused_lifetimes
+)]
+#![deny(
+    unused_results,
+    unused_import_braces,
+    let_underscore_drop,
+    redundant_lifetimes,
+    variant_size_differences
+)]
+#![deny(
+    clippy::all,
+    clippy::pedantic,
+    clippy::nursery,
+    clippy::unwrap_used,
+    clippy::indexing_slicing
+)]
 // A tool cannot be a `const fn`.
 #![allow(clippy::missing_const_for_fn)]
 
@@ -75,7 +105,9 @@ impl Weather {
         if ctx.user_data::<u8>().is_some() || figures.is_some() {
             return Err(Failure::Unknown);
         }
-        Ok(Forecast { rain: city.len() > days as usize })
+        Ok(Forecast {
+            rain: city.len() > days as usize,
+        })
     }
 }
 
@@ -113,7 +145,9 @@ pub fn stop() {
 ///
 /// It is no number.
 #[agent("planner")]
-pub async fn plan(mut text: String) -> Result<Box<dyn fmt::Display + Send>, Box<dyn std::error::Error + Send + Sync>> {
+pub async fn plan(
+    mut text: String,
+) -> Result<Box<dyn fmt::Display + Send>, Box<dyn std::error::Error + Send + Sync>> {
     text.push('1');
     let number: i64 = text.parse()?;
     if number > 9 {

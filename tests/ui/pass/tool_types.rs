@@ -35,15 +35,23 @@ pub struct Key {
 /// Raise the level.
 #[tool]
 fn raise(event: Event<u8>) -> Event<u8> {
-    Event { level: Level::High, ..event }
+    Event {
+        level: Level::High,
+        ..event
+    }
 }
 
 #[tokio::test]
 async fn tool_types_are_parameters_and_results() {
     let tools = ToolContext::builder().with(raise).build().expect("sound");
     let arguments = r#"{"event":{"titleText":"a","level":"Low"}}"#;
-    let response = tools.call("raise", arguments, &RunContext::detached()).await;
+    let response = tools
+        .call("raise", arguments, &RunContext::detached())
+        .await;
     let key: Key = tool_core::serde_json::from_str(r#"{"key":"k"}"#).expect("a key");
     assert_eq!(key.key.expose(), "k");
-    assert_eq!(response.data_json(), Some(r#"{"titleText":"a","level":"High","more":null}"#));
+    assert_eq!(
+        response.data_json(),
+        Some(r#"{"titleText":"a","level":"High","more":null}"#)
+    );
 }

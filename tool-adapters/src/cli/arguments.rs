@@ -9,7 +9,11 @@ use std::path::PathBuf;
 
 /// List, show, call, declare, lint and serve tools for language models.
 #[derive(Parser)]
-#[command(name = "tools", version, after_help = "Exit status: 0 (success), 1 (failure), 2 (usage).")]
+#[command(
+    name = "tools",
+    version,
+    after_help = "Exit status: 0 (success), 1 (failure), 2 (usage)."
+)]
 pub(crate) struct Cli {
     /// Print JSON.
     #[arg(long, global = true)]
@@ -95,7 +99,12 @@ pub(crate) struct CallOptions {
     #[arg(index = 2, value_name = "KEY=VALUE", conflicts_with_all = ["args", "batch"])]
     pub(crate) pairs: Vec<String>,
     /// The arguments as one object: JSON, @FILE, or - for standard input. Defaults to no arguments.
-    #[arg(long, value_name = "JSON", allow_hyphen_values = true, conflicts_with = "batch")]
+    #[arg(
+        long,
+        value_name = "JSON",
+        allow_hyphen_values = true,
+        conflicts_with = "batch"
+    )]
     pub(crate) args: Option<String>,
     /// Make the calls of a file, or of standard input (-): one {name, arguments} a line.
     #[arg(long, value_name = "FILE", conflicts_with = "name")]
@@ -176,5 +185,6 @@ pub(crate) enum ServeTransport {
 }
 
 fn provider() -> impl TypedValueParser<Value = Provider> {
-    PossibleValuesParser::new(Provider::ALL.map(Provider::name)).try_map(|name| name.parse::<Provider>())
+    PossibleValuesParser::new(Provider::ALL.map(Provider::name))
+        .try_map(|name| name.parse::<Provider>())
 }

@@ -25,13 +25,24 @@ struct BatchLine<'a> {
 }
 
 /// Makes the calls of a file, and prints an envelope for each.
-pub(crate) async fn call_batch(caller: &Caller, path: &Path, approve: bool, io: &mut CommandIo<'_>) -> CommandResult {
+pub(crate) async fn call_batch(
+    caller: &Caller,
+    path: &Path,
+    approve: bool,
+    io: &mut CommandIo<'_>,
+) -> CommandResult {
     let mut file = if path == Path::new("-") {
         None
     } else {
-        Some(BufReader::new(File::open(path).map_err(|error| CommandError::file(path, error))?))
+        Some(BufReader::new(
+            File::open(path).map_err(|error| CommandError::file(path, error))?,
+        ))
     };
-    let path = if file.is_some() { path } else { Path::new("standard input") };
+    let path = if file.is_some() {
+        path
+    } else {
+        Path::new("standard input")
+    };
     let (mut line, mut number, mut calls, mut failed) = (Vec::new(), 0_u64, 0_u64, 0_u64);
     io.progress.begin();
     loop {
@@ -44,16 +55,24 @@ pub(crate) async fn call_batch(caller: &Caller, path: &Path, approve: bool, io: 
             continue;
         }
         let progress = || format!("{calls} calls, {failed} failed");
-        let (is_ok, envelope) = io.wait(call_line(caller, &line, number, approve), progress).await;
+        let (is_ok, envelope) = io
+            .wait(call_line(caller, &line, number, approve), progress)
+            .await;
         (calls, failed) = (calls + 1, failed + u64::from(!is_ok));
         // Flushed for callers that wait for each response.
         io.print_json_line(&envelope)?;
         io.output.flush()?;
-        io.progress.show(io.error_layout, io.errors, || format!("{calls} calls, {failed} failed"));
+        io.progress.show(io.error_layout, io.errors, || {
+            format!("{calls} calls, {failed} failed")
+        });
         caller.next_turn().await;
     }
     io.progress.erase(io.errors);
-    Ok(if failed == 0 { CommandStatus::Success } else { CommandStatus::Failure })
+    Ok(if failed == 0 {
+        CommandStatus::Success
+    } else {
+        CommandStatus::Failure
+    })
 }
 
 /// Reads a line. Keeps only the beginning of a line that is too long. Returns false at the end.
@@ -69,15 +88,25 @@ fn read_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
 /// Makes the call of a line. Returns whether it succeeded, and its envelope.
 async fn call_line(caller: &Caller, line: &[u8], number: u64, approve: bool) -> (bool, String) {
     if line.len() > MAX_LINE {
-        return (false, invalid_line(number, &format!("the line is longer than {MAX_LINE} bytes")));
+        return (
+            false,
+            invalid_line(number, &format!("the line is longer than {MAX_LINE} bytes")),
+        );
     }
     let call = match serde_json::from_slice::<BatchLine<'_>>(line) {
         Ok(call) => call,
-        Err(error) => return (false, invalid_line(number, &format!("expected {{name, arguments}}: {error}"))),
+        Err(error) => {
+            return (
+                false,
+                invalid_line(number, &format!("expected {{name, arguments}}: {error}")),
+            );
+        }
     };
     let id = call.id.unwrap_or_else(|| format!("call_{number}").into());
     let arguments = call.arguments.map_or("", RawValue::get);
-    let response = caller.call(ToolCall::new(id, call.name, arguments), approve).await;
+    let response = caller
+        .call(ToolCall::new(id, call.name, arguments), approve)
+        .await;
     (response.is_ok(), response.to_json())
 }
 

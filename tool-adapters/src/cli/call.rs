@@ -32,7 +32,16 @@ pub(crate) async fn call(
     let caller = Caller::open(tools, file.is_some(), &user_data, io).await?;
     let status = match (&options.batch, &options.name) {
         (Some(path), _) => call_batch(&caller, path, options.approve, io).await,
-        (None, name) => call_one(&caller, name.as_deref().unwrap_or_default(), arguments, options.approve, io).await,
+        (None, name) => {
+            call_one(
+                &caller,
+                name.as_deref().unwrap_or_default(),
+                arguments,
+                options.approve,
+                io,
+            )
+            .await
+        }
     };
     caller.close(io).await;
     status
@@ -50,11 +59,20 @@ async fn call_one(
     if io.progress.enabled {
         let (shown, name) = (Arc::clone(&latest), name.to_owned());
         call = call.on_update(move |update| {
-            let percent = update.fraction.map_or_else(String::new, |part| format!(" {:.0} %", part * 100.0));
-            *shown.lock().unwrap_or_else(PoisonError::into_inner) = format!("{name}{percent} {}", update.message);
+            let percent = update
+                .fraction
+                .map_or_else(String::new, |part| format!(" {:.0} %", part * 100.0));
+            *shown.lock().unwrap_or_else(PoisonError::into_inner) =
+                format!("{name}{percent} {}", update.message);
         });
     }
-    let text = || latest.lock().unwrap_or_else(PoisonError::into_inner).trim_end().to_owned();
+    let text = || {
+        latest
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .trim_end()
+            .to_owned()
+    };
     io.progress.begin();
     let response = io.wait(caller.call(call, approve), text).await;
     if io.json {
@@ -62,27 +80,49 @@ async fn call_one(
     } else {
         print_response(&response, io)?;
     }
-    if response.error().is_some_and(|error| error.kind == ErrorKind::ConfirmationRequired) && !approve {
+    if response
+        .error()
+        .is_some_and(|error| error.kind == ErrorKind::ConfirmationRequired)
+        && !approve
+    {
         io.note("note: this call needs confirmation; --approve confirms it");
     }
-    Ok(if response.is_ok() { CommandStatus::Success } else { CommandStatus::Failure })
+    Ok(if response.is_ok() {
+        CommandStatus::Success
+    } else {
+        CommandStatus::Failure
+    })
 }
 
 /// Reads the arguments of a call: pairs, or the text of `--args`, which the tool checks.
-fn read_arguments(tools: &ToolContext, options: &CallOptions, io: &mut CommandIo<'_>) -> Result<Vec<u8>, CommandError> {
+fn read_arguments(
+    tools: &ToolContext,
+    options: &CallOptions,
+    io: &mut CommandIo<'_>,
+) -> Result<Vec<u8>, CommandError> {
     if !options.pairs.is_empty() {
         // The call of an unknown tool fails, whatever its arguments are.
-        let tool = tools.definitions().find(|tool| Some(tool.name()) == options.name.as_deref());
-        return Ok(read_pairs(&options.pairs, tool.map_or(&Value::Null, |tool| tool.parameters()))?.into());
+        let tool = tools
+            .definitions()
+            .find(|tool| Some(tool.name()) == options.name.as_deref());
+        return Ok(read_pairs(
+            &options.pairs,
+            tool.map_or(&Value::Null, |tool| tool.parameters()),
+        )?
+        .into());
     }
     let text = options.args.as_deref().unwrap_or("{}");
     match (text, text.strip_prefix('@')) {
         ("-", _) => {
             let mut read = Vec::new();
-            io.input.read_to_end(&mut read).map_err(|error| CommandError::file(Path::new("standard input"), error))?;
+            io.input
+                .read_to_end(&mut read)
+                .map_err(|error| CommandError::file(Path::new("standard input"), error))?;
             Ok(read)
         }
-        (_, Some(path)) => std::fs::read(path).map_err(|error| CommandError::file(Path::new(path), error)),
+        (_, Some(path)) => {
+            std::fs::read(path).map_err(|error| CommandError::file(Path::new(path), error))
+        }
         (text, None) => Ok(text.into()),
     }
 }
@@ -91,7 +131,10 @@ fn read_arguments(tools: &ToolContext, options: &CallOptions, io: &mut CommandIo
 fn print_response(response: &ToolResponse, io: &mut CommandIo<'_>) -> Result<(), CommandError> {
     let meta = response.meta();
     if let Some(error) = response.error() {
-        let (first, rest) = error.message.split_once('\n').unwrap_or((&error.message, ""));
+        let (first, rest) = error
+            .message
+            .split_once('\n')
+            .unwrap_or((&error.message, ""));
         io.note(&format!("error: {}: {first}", error.kind));
         let lines = io.error_layout.lines(rest, 2);
         io.write_error(&lines);
@@ -110,7 +153,10 @@ fn print_response(response: &ToolResponse, io: &mut CommandIo<'_>) -> Result<(),
         io.note(&format!("note: {coercion}"));
     }
     for intent in response.intents() {
-        io.note(&format!("intent: {}", serde_json::to_string(intent).unwrap_or_default()));
+        io.note(&format!(
+            "intent: {}",
+            serde_json::to_string(intent).unwrap_or_default()
+        ));
     }
     Ok(())
 }
@@ -136,9 +182,16 @@ fn data_text(response: &ToolResponse) -> String {
 fn part_text(part: &Content) -> String {
     let bytes = |data: &str| format!("{} characters of base64; --json prints them", data.len());
     match part {
-        Content::Text { text } | Content::Resource { text: Some(text), .. } => safe_lines(text),
-        Content::Image { data, mime_type } => safe_lines(&format!("[image, {mime_type}, {}]", bytes(data))),
-        Content::Audio { data, mime_type } => safe_lines(&format!("[audio, {mime_type}, {}]", bytes(data))),
+        Content::Text { text }
+        | Content::Resource {
+            text: Some(text), ..
+        } => safe_lines(text),
+        Content::Image { data, mime_type } => {
+            safe_lines(&format!("[image, {mime_type}, {}]", bytes(data)))
+        }
+        Content::Audio { data, mime_type } => {
+            safe_lines(&format!("[audio, {mime_type}, {}]", bytes(data)))
+        }
         Content::Resource { uri, .. } => safe_lines(&format!("[resource {uri}]")),
         _ => safe_lines("[a part; --json prints it]"),
     }
@@ -146,6 +199,12 @@ fn part_text(part: &Content) -> String {
 
 /// Returns the lines of a text, each ended, with invisible characters escaped.
 fn safe_lines(text: &str) -> String {
-    let line = |line: &str| line.split('\t').map(escape_invisible).collect::<Vec<_>>().join("\t") + "\n";
+    let line = |line: &str| {
+        line.split('\t')
+            .map(escape_invisible)
+            .collect::<Vec<_>>()
+            .join("\t")
+            + "\n"
+    };
     text.lines().map(line).collect()
 }

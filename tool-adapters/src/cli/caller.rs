@@ -24,7 +24,9 @@ impl Caller {
             return Ok(Self::Echo(tools));
         }
         let tools = set_up(tools, io).await;
-        let runtime = Runtime::builder(tools.clone()).build().map_err(CommandError::failure)?;
+        let runtime = Runtime::builder(tools.clone())
+            .build()
+            .map_err(CommandError::failure)?;
         let session = user_data.add_to(runtime.session("command-line", Mode::Text))?;
         let session = session.await.map_err(CommandError::failure)?;
         Ok(Self::Session(session, tools))
@@ -59,7 +61,10 @@ impl Caller {
         if let Self::Session(session, tools) = self {
             session.end().await;
             for failure in tools.close().await {
-                io.note(&format!("warning: failed to close toolset `{}`: {}", failure.toolset, failure.error));
+                io.note(&format!(
+                    "warning: failed to close toolset `{}`: {}",
+                    failure.toolset, failure.error
+                ));
             }
         }
     }
@@ -68,9 +73,14 @@ impl Caller {
 /// Sets the toolsets up. Warns of those that fail, and returns the others.
 pub(crate) async fn set_up(tools: ToolContext, io: &mut CommandIo<'_>) -> ToolContext {
     io.progress.begin();
-    let (tools, failures) = io.wait(tools.setup(), || "setting the toolsets up".to_owned()).await;
+    let (tools, failures) = io
+        .wait(tools.setup(), || "setting the toolsets up".to_owned())
+        .await;
     for failure in failures {
-        io.note(&format!("warning: failed to set up toolset `{}`: {}", failure.toolset, failure.error));
+        io.note(&format!(
+            "warning: failed to set up toolset `{}`: {}",
+            failure.toolset, failure.error
+        ));
     }
     tools
 }

@@ -13,11 +13,15 @@ use tool_core::ToolContext;
 use tool_core::describe::{Manifest, ManifestErrors};
 use tool_core::text::{escape_invisible, escape_invisible_json};
 
-pub(crate) fn manifest(tools: &ToolContext, options: &ManifestOptions, io: &mut CommandIo<'_>) -> CommandResult {
+pub(crate) fn manifest(
+    tools: &ToolContext,
+    options: &ManifestOptions,
+    io: &mut CommandIo<'_>,
+) -> CommandResult {
     let manifest = crate::providers::manifest::build(tools).map_err(CommandError::failure)?;
     if let Some(path) = &options.check {
-        let written =
-            Manifest::read(path).map_err(|error| CommandError::Usage(ManifestErrors::from(error).to_string()))?;
+        let written = Manifest::read(path)
+            .map_err(|error| CommandError::Usage(ManifestErrors::from(error).to_string()))?;
         let drift = manifest.drift_from(&written);
         if !drift.is_empty() {
             let lines = drift.iter().map(ToString::to_string).collect::<Vec<_>>();
@@ -26,13 +30,22 @@ pub(crate) fn manifest(tools: &ToolContext, options: &ManifestOptions, io: &mut 
         if io.json {
             io.print_json(&json!({"version": manifest.version}))?;
         } else {
-            io.print_line(&format!("{} is up to date: version {}", path.display(), manifest.version))?;
+            io.print_line(&format!(
+                "{} is up to date: version {}",
+                path.display(),
+                manifest.version
+            ))?;
         }
     } else if io.json {
         io.print(&escape_invisible_json(&manifest.to_json_pretty()))?;
     } else {
         let rows = manifest.tools.iter().map(|tool| {
-            [tool.tool_id.clone(), tool.category.as_str().to_owned(), tool.handler_path.clone(), tool.source.clone()]
+            [
+                tool.tool_id.clone(),
+                tool.category.as_str().to_owned(),
+                tool.handler_path.clone(),
+                tool.source.clone(),
+            ]
         });
         let columns = [
             Column::new("TOOL").style(NAME),
@@ -42,16 +55,34 @@ pub(crate) fn manifest(tools: &ToolContext, options: &ManifestOptions, io: &mut 
         ];
         let table = io.layout.table(columns, rows.collect());
         io.print(&table)?;
-        print_hint(&format!("version {}; --json prints the manifest", manifest.version), io)?;
+        print_hint(
+            &format!("version {}; --json prints the manifest", manifest.version),
+            io,
+        )?;
     }
     Ok(CommandStatus::Success)
 }
 
-pub(crate) fn lint(tools: &ToolContext, options: &LintOptions, io: &mut CommandIo<'_>) -> CommandResult {
-    let providers = if options.provider.is_empty() { &Provider::ALL[..] } else { &options.provider };
-    let declare = DeclareOptions { strict: options.strict, ..DeclareOptions::default() };
+pub(crate) fn lint(
+    tools: &ToolContext,
+    options: &LintOptions,
+    io: &mut CommandIo<'_>,
+) -> CommandResult {
+    let providers = if options.provider.is_empty() {
+        &Provider::ALL[..]
+    } else {
+        &options.provider
+    };
+    let declare = DeclareOptions {
+        strict: options.strict,
+        ..DeclareOptions::default()
+    };
     let report = lint_for(tools, providers, declare);
-    let status = if report.refuses_nothing() { CommandStatus::Success } else { CommandStatus::Failure };
+    let status = if report.refuses_nothing() {
+        CommandStatus::Success
+    } else {
+        CommandStatus::Failure
+    };
     if io.json {
         io.print_json(&report)?;
         return Ok(status);
@@ -94,13 +125,21 @@ pub(crate) fn schema(
     if !prints_json {
         print_declarations(&declared, io)?;
     } else if with_report || options.report {
-        let (declarations, settings, report) = (declared.json(), declared.settings(), declared.report());
-        io.print_json(&SchemaOutput { declarations, settings, report })?;
+        let (declarations, settings, report) =
+            (declared.json(), declared.settings(), declared.report());
+        io.print_json(&SchemaOutput {
+            declarations,
+            settings,
+            report,
+        })?;
     } else {
         io.print_json_line(declared.json().get())?;
         // The declarations alone do not show which tools are missing.
         for (tool, reason) in refused_tools(declared.report()) {
-            io.note(&format!("warning: `{}` is not declared: {reason}", tool.tool.escape_debug()));
+            io.note(&format!(
+                "warning: `{}` is not declared: {reason}",
+                tool.tool.escape_debug()
+            ));
         }
     }
     // Text has the warnings. JSON has them in the report only.
@@ -113,16 +152,29 @@ pub(crate) fn schema(
 }
 
 fn refused_tools(report: &Report) -> impl Iterator<Item = (&ToolReport, String)> {
-    report.tools.iter().filter_map(|tool| Some((tool, tool.refused.as_ref()?.to_string())))
+    report
+        .tools
+        .iter()
+        .filter_map(|tool| Some((tool, tool.refused.as_ref()?.to_string())))
 }
 
 fn print_declarations(declared: &Declarations, io: &mut CommandIo<'_>) -> Result<(), CommandError> {
     let report = declared.report();
     let rows = report.tools.iter().map(|tool| {
-        let declared_as = tool.declared_as.as_deref().unwrap_or("(refused)").to_owned();
+        let declared_as = tool
+            .declared_as
+            .as_deref()
+            .unwrap_or("(refused)")
+            .to_owned();
         let strict = if tool.strict { "yes" } else { "no" };
         let changes = tool.changes.len().to_string();
-        [tool.tool.clone(), declared_as, strict.to_owned(), tool.tokens.to_string(), changes]
+        [
+            tool.tool.clone(),
+            declared_as,
+            strict.to_owned(),
+            tool.tokens.to_string(),
+            changes,
+        ]
     });
     let rows = rows.collect::<Vec<_>>();
     let columns = [
@@ -134,19 +186,32 @@ fn print_declarations(declared: &Declarations, io: &mut CommandIo<'_>) -> Result
     ];
     let mut text = io.layout.table(columns, rows);
     for (tool, reason) in refused_tools(report) {
-        text += &io.layout.message(&escape_invisible(&format!("error: {} is refused: {reason}", tool.tool)));
+        text += &io.layout.message(&escape_invisible(&format!(
+            "error: {} is refused: {reason}",
+            tool.tool
+        )));
     }
     for skipped in &report.skipped {
-        text += &io.layout.message(&escape_invisible(&format!("note: {} is skipped: {}", skipped.id, skipped.reason)));
+        text += &io.layout.message(&escape_invisible(&format!(
+            "note: {} is skipped: {}",
+            skipped.id, skipped.reason
+        )));
     }
     for warning in &report.warnings {
-        text += &io.layout.message(&escape_invisible(&format!("warning: {warning}")));
+        text += &io
+            .layout
+            .message(&escape_invisible(&format!("warning: {warning}")));
     }
     for (name, value) in declared.settings() {
-        text += &io.layout.message(&escape_invisible_json(&format!("request setting {name}: {value}")));
+        text += &io.layout.message(&escape_invisible_json(&format!(
+            "request setting {name}: {value}"
+        )));
     }
     io.print(&text)?;
-    print_hint("--json prints the declarations; `lint` lists the changes.", io)
+    print_hint(
+        "--json prints the declarations; `lint` lists the changes.",
+        io,
+    )
 }
 
 /// Prints a hint below the text of a command.

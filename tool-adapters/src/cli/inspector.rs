@@ -18,12 +18,20 @@ pub(crate) async fn inspect_tools(
 
     if !options.address.ip().is_loopback() {
         let address = options.address;
-        return Err(CommandError::Usage(format!("expected a loopback address, such as 127.0.0.1:7411, got {address}")));
+        return Err(CommandError::Usage(format!(
+            "expected a loopback address, such as 127.0.0.1:7411, got {address}"
+        )));
     }
     let tools = set_up(tools, io).await;
-    let runtime = Runtime::builder(tools).build().map_err(CommandError::failure)?;
-    let bound = Inspector::new(&runtime).trace_process().bind(options.address).await;
-    let bound = bound.map_err(|error| CommandError::Failure(format!("{}: {error}", options.address)))?;
+    let runtime = Runtime::builder(tools)
+        .build()
+        .map_err(CommandError::failure)?;
+    let bound = Inspector::new(&runtime)
+        .trace_process()
+        .bind(options.address)
+        .await;
+    let bound =
+        bound.map_err(|error| CommandError::Failure(format!("{}: {error}", options.address)))?;
     io.print_line(&bound.url().map_err(CommandError::failure)?)?;
     // A program that starts the server may wait for this line.
     io.output.flush()?;
@@ -34,8 +42,15 @@ pub(crate) async fn inspect_tools(
 }
 
 #[cfg(not(feature = "inspector"))]
-#[allow(clippy::unused_async, reason = "the signature is the same with the feature")]
-pub(crate) async fn inspect_tools(_: ToolContext, options: &InspectOptions, _: &mut CommandIo<'_>) -> CommandResult {
+#[allow(
+    clippy::unused_async,
+    reason = "the signature is the same with the feature"
+)]
+pub(crate) async fn inspect_tools(
+    _: ToolContext,
+    options: &InspectOptions,
+    _: &mut CommandIo<'_>,
+) -> CommandResult {
     let address = options.address;
     let message = format!(
         "this program was built without the inspector, so nothing listens on {address}; enable the feature `inspector` of \
@@ -89,8 +104,16 @@ mod tests {
         let (mut output, mut errors) = (Vec::new(), Vec::new());
         let mut input = &b""[..];
         let mut io = CommandIo::new(&mut input, &mut output, &mut errors);
-        let status = run(["tools", "inspect", "--address", "0.0.0.0:0"], &tools, &mut io).await;
+        let status = run(
+            ["tools", "inspect", "--address", "0.0.0.0:0"],
+            &tools,
+            &mut io,
+        )
+        .await;
         assert_eq!(status, CommandStatus::Usage);
-        assert!(String::from_utf8_lossy(&errors).contains("expected a loopback address"), "{errors:?}");
+        assert!(
+            String::from_utf8_lossy(&errors).contains("expected a loopback address"),
+            "{errors:?}"
+        );
     }
 }

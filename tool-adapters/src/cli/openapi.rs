@@ -18,9 +18,15 @@ pub(crate) async fn openapi(options: &OpenApiOptions, io: &mut CommandIo<'_>) ->
     }
     // Nothing is sent, so hosts and credentials are no reason to refuse an operation.
     let hosts = api.hosts();
-    api = hosts.into_iter().fold(api.allow_missing_credentials(), OpenApi::allow_host);
+    api = hosts
+        .into_iter()
+        .fold(api.allow_missing_credentials(), OpenApi::allow_host);
     let toolset = api.toolset("openapi").map_err(failed)?;
-    if io.json { print_json(&toolset, io) } else { print_text(&toolset, io) }
+    if io.json {
+        print_json(&toolset, io)
+    } else {
+        print_text(&toolset, io)
+    }
 }
 
 /// Reads a document from a file or a URL.
@@ -36,10 +42,18 @@ async fn read(document: &str, io: &mut CommandIo<'_>) -> Result<String, CommandE
     }
     let fetch = async {
         let client = EgressClient::new(EgressPolicy::new().max_body(MAX_DOCUMENT))?;
-        client.get(document).send().await?.error_for_status()?.text().await
+        client
+            .get(document)
+            .send()
+            .await?
+            .error_for_status()?
+            .text()
+            .await
     };
     io.progress.begin();
-    io.wait(fetch, || "fetching the document".to_owned()).await.map_err(CommandError::failure)
+    io.wait(fetch, || "fetching the document".to_owned())
+        .await
+        .map_err(CommandError::failure)
 }
 
 /// Prints the tools as `--tools` reads them, and the refused operations.
@@ -66,7 +80,10 @@ fn print_json(toolset: &crate::openapi::OpenApiToolset, io: &mut CommandIo<'_>) 
             "reason": refused.reason.to_string(),
         })
     });
-    let (tools, refused) = (tools.collect::<Vec<Value>>(), refused.collect::<Vec<Value>>());
+    let (tools, refused) = (
+        tools.collect::<Vec<Value>>(),
+        refused.collect::<Vec<Value>>(),
+    );
     io.print_json(&json!({"tools": tools, "refused": refused}))?;
     Ok(CommandStatus::Success)
 }
@@ -80,23 +97,36 @@ fn print_text(toolset: &crate::openapi::OpenApiToolset, io: &mut CommandIo<'_>) 
     let rows = toolset.offered().iter().map(|offered| {
         let tool = offered.tool.definition();
         let operation = format!("{} {}", offered.method, escape_invisible(&offered.path));
-        [tool.name().to_owned(), operation, escape_invisible(&tool.summary())]
+        [
+            tool.name().to_owned(),
+            operation,
+            escape_invisible(&tool.summary()),
+        ]
     });
-    let columns =
-        [Column::new("TOOL").style(NAME).wraps(), Column::new("OPERATION").wraps(), Column::new("DESCRIPTION").wraps()];
+    let columns = [
+        Column::new("TOOL").style(NAME).wraps(),
+        Column::new("OPERATION").wraps(),
+        Column::new("DESCRIPTION").wraps(),
+    ];
     let mut text = io.layout.table(columns, rows.collect());
     for refused in toolset.refused() {
         text += &io.layout.message(&format!("warning: {refused}"));
     }
-    let counts = format!("\n{} tools, {} refused operations\n", toolset.offered().len(), toolset.refused().len());
+    let counts = format!(
+        "\n{} tools, {} refused operations\n",
+        toolset.offered().len(),
+        toolset.refused().len()
+    );
     io.print(&(text + &counts))?;
     Ok(CommandStatus::Success)
 }
 
 #[cfg(not(feature = "openapi"))]
-#[allow(clippy::unused_async, reason = "the signature is the same with the feature")]
+#[allow(
+    clippy::unused_async,
+    reason = "the signature is the same with the feature"
+)]
 pub(crate) async fn openapi(_: &OpenApiOptions, _: &mut CommandIo<'_>) -> CommandResult {
-    let message =
-        "this program was built without OpenAPI; enable the feature `openapi` of `tool-adapters` in its Cargo.toml";
+    let message = "this program was built without OpenAPI; enable the feature `openapi` of `tool-adapters` in its Cargo.toml";
     Err(CommandError::Usage(message.to_owned()))
 }

@@ -90,9 +90,21 @@ pub struct CommandIo<'a> {
 impl<'a> CommandIo<'a> {
     /// Creates the streams of a command. It reads `-` from `input`, and writes results to `output`, and errors, notes
     /// and progress to `errors`.
-    pub fn new(input: &'a mut dyn BufRead, output: &'a mut dyn Write, errors: &'a mut dyn Write) -> Self {
+    pub fn new(
+        input: &'a mut dyn BufRead,
+        output: &'a mut dyn Write,
+        errors: &'a mut dyn Write,
+    ) -> Self {
         let layout = TextLayout::default();
-        Self { input, output, errors, json: false, layout, error_layout: layout, progress: ProgressLine::default() }
+        Self {
+            input,
+            output,
+            errors,
+            json: false,
+            layout,
+            error_layout: layout,
+            progress: ProgressLine::default(),
+        }
     }
 
     /// Sets the width of the lines in columns, at least 20. Defaults to lines of any length.
@@ -152,11 +164,18 @@ impl CommandIo<'_> {
         self.progress.erase(self.errors);
         // Results come before what is said about them. An error is reported when the command ends.
         let _ = self.output.flush();
-        let _ = self.errors.write_all(text.as_bytes()).and_then(|()| self.errors.flush());
+        let _ = self
+            .errors
+            .write_all(text.as_bytes())
+            .and_then(|()| self.errors.flush());
     }
 
     /// Awaits work, and shows its progress while it takes long. The time is that since the progress began.
-    pub(crate) async fn wait<T>(&mut self, work: impl Future<Output = T>, progress: impl Fn() -> String) -> T {
+    pub(crate) async fn wait<T>(
+        &mut self,
+        work: impl Future<Output = T>,
+        progress: impl Fn() -> String,
+    ) -> T {
         if !self.progress.enabled {
             return work.await;
         }
@@ -178,7 +197,9 @@ impl CommandIo<'_> {
     pub(crate) fn fail(&mut self, error: &CommandError) -> CommandStatus {
         let status = match error {
             // A reader that closes the output early, such as `head`, has read enough.
-            CommandError::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => return CommandStatus::Success,
+            CommandError::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                return CommandStatus::Success;
+            }
             CommandError::Usage(_) => CommandStatus::Usage,
             CommandError::Failure(_) | CommandError::Output(_) => CommandStatus::Failure,
         };

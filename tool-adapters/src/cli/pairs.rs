@@ -34,12 +34,14 @@ impl Serialize for Members {
 impl Members {
     /// Adds a value at a path; fails with the path that has a value already.
     fn insert(&mut self, path: &[&str], value: Box<RawValue>) -> Result<(), String> {
-        let Some((first, rest)) = path.split_first() else { return Err(String::new()) };
+        let Some((first, rest)) = path.split_first() else {
+            return Err(String::new());
+        };
         let at = self.0.iter().position(|(name, _)| name == first);
         match at.and_then(|at| self.0.get_mut(at)) {
-            Some((_, Argument::Object(members))) if !rest.is_empty() => {
-                members.insert(rest, value).map_err(|taken| format!("{first}.{taken}"))
-            }
+            Some((_, Argument::Object(members))) if !rest.is_empty() => members
+                .insert(rest, value)
+                .map_err(|taken| format!("{first}.{taken}")),
             Some(_) => Err((*first).to_owned()),
             None if rest.is_empty() => {
                 self.0.push(((*first).to_owned(), Argument::Value(value)));
@@ -48,7 +50,8 @@ impl Members {
             None => {
                 let mut members = Self::default();
                 members.insert(rest, value)?;
-                self.0.push(((*first).to_owned(), Argument::Object(members)));
+                self.0
+                    .push(((*first).to_owned(), Argument::Object(members)));
                 Ok(())
             }
         }
@@ -77,20 +80,32 @@ fn add_pair(members: &mut Members, pair: &str, schema: &ParameterSchema<'_>) -> 
     let Some((key, text)) = pair.split_once('=') else {
         return Err(format!("expected KEY=VALUE or KEY:=JSON, got `{shown}`"));
     };
-    let (key, is_json) = key.strip_suffix(':').map_or((key, false), |key| (key, true));
+    let (key, is_json) = key
+        .strip_suffix(':')
+        .map_or((key, false), |key| (key, true));
     let name = key.escape_debug();
-    let path = if schema.declares(key) { vec![key] } else { key.split('.').collect() };
+    let path = if schema.declares(key) {
+        vec![key]
+    } else {
+        key.split('.').collect()
+    };
     if path.iter().any(|name| name.is_empty()) {
-        return Err(format!("expected the name of a parameter before `=`, got `{shown}`"));
+        return Err(format!(
+            "expected the name of a parameter before `=`, got `{shown}`"
+        ));
     }
     if path.len() > MAX_DEPTH {
         return Err(format!("`{name}`: expected at most {MAX_DEPTH} names"));
     }
     let json = RawValue::from_string(text.to_owned());
     let value = match json {
-        Err(error) if is_json => return Err(format!("`{name}`: expected JSON after `:=`: {error}")),
+        Err(error) if is_json => {
+            return Err(format!("`{name}`: expected JSON after `:=`: {error}"));
+        }
         Ok(json) if is_json || !schema.takes_text(&path) => json,
-        Ok(_) | Err(_) => serde_json::value::to_raw_value(text).map_err(|error| error.to_string())?,
+        Ok(_) | Err(_) => {
+            serde_json::value::to_raw_value(text).map_err(|error| error.to_string())?
+        }
     };
     members.insert(&path, value).map_err(|taken| {
         let taken = taken.escape_debug();
@@ -114,7 +129,10 @@ mod tests {
             "a.b": {"type": "integer"},
             "place": {"anyOf": [{"$ref": "#/$defs/place"}, {"type": "null"}]},
         }, "$defs": {"place": {"type": "object", "properties": {"name": {"type": "string"}, "floor": {"type": "integer"}}}}});
-        let pairs = pairs.iter().map(|pair| (*pair).to_owned()).collect::<Vec<_>>();
+        let pairs = pairs
+            .iter()
+            .map(|pair| (*pair).to_owned())
+            .collect::<Vec<_>>();
         read_pairs(&pairs, &schema).map_err(|error| error.to_string())
     }
 
@@ -126,7 +144,10 @@ mod tests {
             ("text=", r#"{"text":""}"#),
             ("text:=3", r#"{"text":3}"#),
             ("count=3", r#"{"count":3}"#),
-            ("count=12345678901234567890123", r#"{"count":12345678901234567890123}"#),
+            (
+                "count=12345678901234567890123",
+                r#"{"count":12345678901234567890123}"#,
+            ),
             ("count=three", r#"{"count":"three"}"#),
             ("unknown=[1]", r#"{"unknown":[1]}"#),
             ("unknown=one", r#"{"unknown":"one"}"#),
@@ -138,15 +159,33 @@ mod tests {
 
     #[test]
     fn dots_lead_into_members() {
-        let read = read(&["place.name=1", "text=x", "place.floor=2", "place.more.x:=null"]);
-        assert_eq!(read.as_deref(), Ok(r#"{"place":{"name":"1","floor":2,"more":{"x":null}},"text":"x"}"#));
+        let read = read(&[
+            "place.name=1",
+            "text=x",
+            "place.floor=2",
+            "place.more.x:=null",
+        ]);
+        assert_eq!(
+            read.as_deref(),
+            Ok(r#"{"place":{"name":"1","floor":2,"more":{"x":null}},"text":"x"}"#)
+        );
     }
 
     #[test]
     fn every_bad_pair_is_reported() {
         let deep = format!("{}=1", vec!["a"; 40].join("."));
-        let problems =
-            read(&["text", "=3", "a..b=1", "count:=x", "text=1", "text=2", "text.x=1", "place.x=1", "place=1", &deep]);
+        let problems = read(&[
+            "text",
+            "=3",
+            "a..b=1",
+            "count:=x",
+            "text=1",
+            "text=2",
+            "text.x=1",
+            "place.x=1",
+            "place=1",
+            &deep,
+        ]);
         let expected = "expected KEY=VALUE or KEY:=JSON, got `text`
 expected the name of a parameter before `=`, got `=3`
 expected the name of a parameter before `=`, got `a..b=1`
@@ -156,6 +195,9 @@ expected the name of a parameter before `=`, got `a..b=1`
 `place`: the parameter has a value already
 ";
         let problems = problems.expect_err("problems");
-        assert!(problems.starts_with(expected) && problems.ends_with("expected at most 32 names"), "{problems}");
+        assert!(
+            problems.starts_with(expected) && problems.ends_with("expected at most 32 names"),
+            "{problems}"
+        );
     }
 }

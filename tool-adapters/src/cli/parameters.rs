@@ -43,8 +43,12 @@ impl<'a> ParameterSchema<'a> {
 
     /// Returns true if the value at this path may be a text.
     pub(crate) fn takes_text(&self, path: &[&str]) -> bool {
-        let places = path.iter().fold(vec![self.root()], |places, name| self.members(&places, name));
-        places.iter().any(|place| self.types(place).contains(&"string"))
+        let places = path.iter().fold(vec![self.root()], |places, name| {
+            self.members(&places, name)
+        });
+        places
+            .iter()
+            .any(|place| self.types(place).contains(&"string"))
     }
 
     /// Returns the parameters in the schema's order, each followed by its members.
@@ -54,18 +58,31 @@ impl<'a> ParameterSchema<'a> {
         rows
     }
 
-    fn add_rows(&self, object: &SchemaPlace<'a>, prefix: &str, depth: usize, rows: &mut Vec<ParameterRow>) {
+    fn add_rows(
+        &self,
+        object: &SchemaPlace<'a>,
+        prefix: &str,
+        depth: usize,
+        rows: &mut Vec<ParameterRow>,
+    ) {
         let forms = self.forms(object);
         let with_members = |form: &&SchemaPlace<'a>| form.schema.get("properties").is_some();
         if depth == MAX_DEPTH || (depth > 0 && forms.iter().filter(with_members).count() > 1) {
             return;
         }
-        let required = forms.iter().filter_map(|form| form.schema.get("required")?.as_array()).flatten();
+        let required = forms
+            .iter()
+            .filter_map(|form| form.schema.get("required")?.as_array())
+            .flatten();
         let required = required.filter_map(Value::as_str).collect::<HashSet<_>>();
         for form in forms.iter().filter(with_members) {
             let members = &form.schema["properties"];
             for (name, place) in named_places(members, &form.pointer, "properties") {
-                let path = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") };
+                let path = if prefix.is_empty() {
+                    name.to_owned()
+                } else {
+                    format!("{prefix}.{name}")
+                };
                 if rows.iter().any(|row| row.name == path) {
                     continue;
                 }
@@ -82,15 +99,21 @@ impl<'a> ParameterSchema<'a> {
             name: name.to_owned(),
             kind: self.kind(place, 0),
             required,
-            default: first("default").filter(|default| !default.is_null()).map_or_else(String::new, Value::to_string),
+            default: first("default")
+                .filter(|default| !default.is_null())
+                .map_or_else(String::new, Value::to_string),
             limits: self.limits(place, 0).join(", "),
-            description: first("description").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            description: first("description")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned(),
         }
     }
 
     /// Returns the schema, those that its references lead to, and those that it combines.
     fn forms(&self, place: &SchemaPlace<'a>) -> Vec<SchemaPlace<'a>> {
-        let (mut open, mut seen, mut forms) = (VecDeque::from([place.clone()]), HashSet::new(), Vec::new());
+        let (mut open, mut seen, mut forms) =
+            (VecDeque::from([place.clone()]), HashSet::new(), Vec::new());
         while let Some(place) = open.pop_front() {
             if !seen.insert(place.pointer.clone()) {
                 continue;
@@ -139,18 +162,28 @@ impl<'a> ParameterSchema<'a> {
     /// Returns the types of the values in words.
     fn kind(&self, place: &SchemaPlace<'a>, depth: usize) -> String {
         let types = self.types(place);
-        let name = |name: &str| match self.items(place).filter(|_| name == "array" && depth < MAX_DEPTH) {
+        let name = |name: &str| match self
+            .items(place)
+            .filter(|_| name == "array" && depth < MAX_DEPTH)
+        {
             Some(items) => format!("array of {}", self.kind(&items, depth + 1)),
             None => name.to_owned(),
         };
-        if types.is_empty() { "any".to_owned() } else { types.into_iter().map(name).collect::<Vec<_>>().join(" or ") }
+        if types.is_empty() {
+            "any".to_owned()
+        } else {
+            types.into_iter().map(name).collect::<Vec<_>>().join(" or ")
+        }
     }
 
     /// Returns the schema of an array's elements.
     fn items(&self, place: &SchemaPlace<'a>) -> Option<SchemaPlace<'a>> {
         self.forms(place).into_iter().find_map(|form| {
             let schema = form.schema.get("items").filter(|items| items.is_object())?;
-            Some(SchemaPlace { schema, pointer: format!("{}/items", form.pointer) })
+            Some(SchemaPlace {
+                schema,
+                pointer: format!("{}/items", form.pointer),
+            })
         })
     }
 
@@ -158,15 +191,23 @@ impl<'a> ParameterSchema<'a> {
     fn limits(&self, place: &SchemaPlace<'a>, depth: usize) -> Vec<String> {
         let forms = self.forms(place);
         let mut limits = Vec::new();
-        let allowed = forms.iter().flat_map(|form| values(form.schema)).filter(|value| !value.is_null());
+        let allowed = forms
+            .iter()
+            .flat_map(|form| values(form.schema))
+            .filter(|value| !value.is_null());
         let allowed = allowed.collect::<Vec<_>>();
         // A tag of an object is not the object's value.
         if !allowed.is_empty() {
             limits.push(one_of(&allowed));
         }
-        let variants = |form: &SchemaPlace<'a>| form.list("oneOf").chain(form.list("anyOf")).collect::<Vec<_>>();
+        let variants = |form: &SchemaPlace<'a>| {
+            form.list("oneOf")
+                .chain(form.list("anyOf"))
+                .collect::<Vec<_>>()
+        };
         let variants = forms.iter().flat_map(variants).filter(|variant| {
-            !values(variant.schema).any(|_| true) && variant.schema.get("type").is_none_or(|kind| kind != "null")
+            !values(variant.schema).any(|_| true)
+                && variant.schema.get("type").is_none_or(|kind| kind != "null")
         });
         let variants = variants.count();
         if variants > 1 {
@@ -177,7 +218,11 @@ impl<'a> ParameterSchema<'a> {
             limits.extend(keyword_limits(map));
         }
         if let Some(items) = self.items(place).filter(|_| depth < MAX_DEPTH) {
-            limits.extend(self.limits(&items, depth + 1).into_iter().map(|limit| format!("each {limit}")));
+            limits.extend(
+                self.limits(&items, depth + 1)
+                    .into_iter()
+                    .map(|limit| format!("each {limit}")),
+            );
         }
         limits.dedup();
         limits
@@ -186,7 +231,11 @@ impl<'a> ParameterSchema<'a> {
 
 /// Returns the values that `enum` and `const` allow.
 fn values(schema: &Value) -> impl Iterator<Item = &Value> {
-    let several = schema.get("enum").and_then(Value::as_array).into_iter().flatten();
+    let several = schema
+        .get("enum")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
     several.chain(schema.get("const"))
 }
 
@@ -203,12 +252,20 @@ fn type_of(value: &Value) -> &'static str {
 }
 
 fn one_of(values: &[&Value]) -> String {
-    let word = |text: &str| text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':'));
+    let word = |text: &str| {
+        text.chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':'))
+    };
     let name = |value: &&Value| match value.as_str() {
         Some(text) if !text.is_empty() && word(text) => text.to_owned(),
         _ => value.to_string(),
     };
-    let named = values.iter().take(MAX_VALUES).map(name).collect::<Vec<_>>().join(", ");
+    let named = values
+        .iter()
+        .take(MAX_VALUES)
+        .map(name)
+        .collect::<Vec<_>>()
+        .join(", ");
     match values.len().saturating_sub(MAX_VALUES) {
         0 if values.len() == 1 => format!("only {named}"),
         0 => format!("one of {named}"),
@@ -247,27 +304,50 @@ fn keyword_limits(schema: &Map<String, Value>) -> Vec<String> {
     limits.extend(get("exclusiveMaximum").map(|max| format!("below {max}")));
     limits.extend(get("multipleOf").map(|step| format!("a multiple of {step}")));
     limits.extend(count(get("minLength"), get("maxLength"), "character"));
-    limits.extend(get("format").and_then(Value::as_str).map(|format| format!("format {format}")));
-    limits.extend(get("pattern").and_then(Value::as_str).map(|pattern| format!("pattern {pattern}")));
+    limits.extend(
+        get("format")
+            .and_then(Value::as_str)
+            .map(|format| format!("format {format}")),
+    );
+    limits.extend(
+        get("pattern")
+            .and_then(Value::as_str)
+            .map(|pattern| format!("pattern {pattern}")),
+    );
     limits.extend(count(get("minItems"), get("maxItems"), "item"));
     if get("uniqueItems") == Some(&Value::Bool(true)) {
         limits.push("no item twice".to_owned());
     }
     limits.extend(
-        NAMED_KEYWORDS.iter().filter(|keyword| schema.contains_key(**keyword)).map(|keyword| format!("`{keyword}`")),
+        NAMED_KEYWORDS
+            .iter()
+            .filter(|keyword| schema.contains_key(**keyword))
+            .map(|keyword| format!("`{keyword}`")),
     );
     limits
 }
 
 /// Returns true for the bound of a type of 32 or 64 bits, which says less than it takes to read.
 fn is_type_bound(bound: &Value) -> bool {
-    let signed = [i64::MIN, i64::from(i32::MIN), i64::from(i32::MAX), i64::MAX, i64::from(u32::MAX)];
+    let signed = [
+        i64::MIN,
+        i64::from(i32::MIN),
+        i64::from(i32::MAX),
+        i64::MAX,
+        i64::from(u32::MAX),
+    ];
     bound.as_i64().is_some_and(|bound| signed.contains(&bound)) || bound.as_u64() == Some(u64::MAX)
 }
 
 fn count(min: Option<&Value>, max: Option<&Value>, unit: &str) -> Option<String> {
     let min = min.filter(|min| min.as_u64() != Some(0));
-    let units = |count: &Value| if count.as_u64() == Some(1) { unit.to_owned() } else { format!("{unit}s") };
+    let units = |count: &Value| {
+        if count.as_u64() == Some(1) {
+            unit.to_owned()
+        } else {
+            format!("{unit}s")
+        }
+    };
     Some(match (min, max) {
         (Some(min), Some(max)) if min == max => format!("{min} {}", units(min)),
         (Some(min), Some(max)) => format!("{min} to {max} {}", units(max)),
@@ -295,21 +375,51 @@ mod tests {
     #[test]
     fn types_and_limits_are_words() {
         for (schema, expected) in [
-            (json!({"type": "integer", "minimum": 5, "maximum": 480}), "integer | 5 to 480"),
-            (json!({"type": "number", "exclusiveMinimum": 0}), "number | above 0"),
-            (json!({"type": "integer", "minimum": i64::MIN, "maximum": 9}), "integer | at most 9"),
-            (json!({"type": "integer", "minimum": 0, "maximum": u32::MAX}), "integer | at least 0"),
-            (json!({"type": ["string", "null"], "minLength": 1, "maxLength": 1}), "string | 1 character"),
-            (json!({"enum": ["a", "b c", 1]}), "string or integer | one of a, \"b c\", 1"),
+            (
+                json!({"type": "integer", "minimum": 5, "maximum": 480}),
+                "integer | 5 to 480",
+            ),
+            (
+                json!({"type": "number", "exclusiveMinimum": 0}),
+                "number | above 0",
+            ),
+            (
+                json!({"type": "integer", "minimum": i64::MIN, "maximum": 9}),
+                "integer | at most 9",
+            ),
+            (
+                json!({"type": "integer", "minimum": 0, "maximum": u32::MAX}),
+                "integer | at least 0",
+            ),
+            (
+                json!({"type": ["string", "null"], "minLength": 1, "maxLength": 1}),
+                "string | 1 character",
+            ),
+            (
+                json!({"enum": ["a", "b c", 1]}),
+                "string or integer | one of a, \"b c\", 1",
+            ),
             (json!({"const": "a"}), "string | only a"),
-            (json!({"oneOf": [{"const": "a"}, {"const": "b", "description": "B"}]}), "string | one of a, b"),
-            (json!({"anyOf": [{"type": "integer", "maximum": 3}, {"type": "null"}]}), "integer | at most 3"),
+            (
+                json!({"oneOf": [{"const": "a"}, {"const": "b", "description": "B"}]}),
+                "string | one of a, b",
+            ),
+            (
+                json!({"anyOf": [{"type": "integer", "maximum": 3}, {"type": "null"}]}),
+                "integer | at most 3",
+            ),
             (
                 json!({"type": "array", "maxItems": 20, "items": {"type": "string", "format": "email"}}),
                 "array of string | at most 20 items, each format email",
             ),
-            (json!({"oneOf": [{"type": "object"}, {"type": "string"}]}), "object or string | one of 2 forms"),
-            (json!({"type": "string", "not": {"const": "x"}}), "string | `not`"),
+            (
+                json!({"oneOf": [{"type": "object"}, {"type": "string"}]}),
+                "object or string | one of 2 forms",
+            ),
+            (
+                json!({"type": "string", "not": {"const": "x"}}),
+                "string | `not`",
+            ),
             (json!(true), "any | "),
         ] {
             assert_eq!(words(&schema), expected);
@@ -325,7 +435,8 @@ mod tests {
         let rows = ParameterSchema::new(&root).rows();
         let names = rows.iter().map(|row| row.name.as_str()).collect::<Vec<_>>();
         assert!(
-            names.starts_with(&["tree", "tree.next", "tree.next.next"]) && names.ends_with(&["tree.name"]),
+            names.starts_with(&["tree", "tree.next", "tree.next.next"])
+                && names.ends_with(&["tree.name"]),
             "{names:?}"
         );
         assert!(names.len() < 20 && rows.last().is_some_and(|row| row.required));
@@ -340,7 +451,17 @@ mod tests {
             "any": true,
         }});
         let schema = ParameterSchema::new(&root);
-        let texts = [&["a"][..], &["b"], &["c", "d"], &["c", "e"], &["any"], &["none"]];
-        assert_eq!(texts.map(|path| schema.takes_text(path)), [true, false, true, false, false, false]);
+        let texts = [
+            &["a"][..],
+            &["b"],
+            &["c", "d"],
+            &["c", "e"],
+            &["any"],
+            &["none"],
+        ];
+        assert_eq!(
+            texts.map(|path| schema.takes_text(path)),
+            [true, false, true, false, false, false]
+        );
     }
 }

@@ -31,9 +31,19 @@ impl ProgressLine {
     }
 
     /// Shows a text with the time since the beginning if it is due.
-    pub(crate) fn show(&mut self, layout: TextLayout, errors: &mut dyn Write, text: impl FnOnce() -> String) {
-        let Some(began) = self.began.filter(|_| self.enabled) else { return };
-        let (now, due) = (Instant::now(), self.last.map_or(began + FIRST, |last| last + INTERVAL));
+    pub(crate) fn show(
+        &mut self,
+        layout: TextLayout,
+        errors: &mut dyn Write,
+        text: impl FnOnce() -> String,
+    ) {
+        let Some(began) = self.began.filter(|_| self.enabled) else {
+            return;
+        };
+        let (now, due) = (
+            Instant::now(),
+            self.last.map_or(began + FIRST, |last| last + INTERVAL),
+        );
         if now < due {
             return;
         }
@@ -41,8 +51,12 @@ impl ProgressLine {
         let text = format!("{}, {} s", text(), (now - began).as_secs());
         let text = escape_invisible(&text);
         // A line that fills the terminal would wrap.
-        let text = cut(&text, layout.width.unwrap_or(UNKNOWN_WIDTH).saturating_sub(1));
-        let written = write!(errors, "{ERASE}{}", layout.paint(ASIDE, text)).and_then(|()| errors.flush());
+        let text = cut(
+            &text,
+            layout.width.unwrap_or(UNKNOWN_WIDTH).saturating_sub(1),
+        );
+        let written =
+            write!(errors, "{ERASE}{}", layout.paint(ASIDE, text)).and_then(|()| errors.flush());
         // An error stream that is closed shows no progress.
         (self.visible, self.enabled) = (written.is_ok(), written.is_ok());
     }
@@ -50,7 +64,9 @@ impl ProgressLine {
     /// Erases the line where it is visible.
     pub(crate) fn erase(&mut self, errors: &mut dyn Write) {
         if std::mem::take(&mut self.visible) {
-            let _ = errors.write_all(ERASE.as_bytes()).and_then(|()| errors.flush());
+            let _ = errors
+                .write_all(ERASE.as_bytes())
+                .and_then(|()| errors.flush());
         }
     }
 }

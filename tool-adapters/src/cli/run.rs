@@ -82,17 +82,26 @@ pub struct CommandLine {
 impl CommandLine {
     /// Creates a command line over all linked tools that need no configuration.
     pub fn linked() -> Self {
-        Self { tools: None, user_data: Vec::new() }
+        Self {
+            tools: None,
+            user_data: Vec::new(),
+        }
     }
 
     /// Creates a command line over the tools of a context.
     pub fn new(tools: ToolContext) -> Self {
-        Self { tools: Some(tools), user_data: Vec::new() }
+        Self {
+            tools: Some(tools),
+            user_data: Vec::new(),
+        }
     }
 
     /// Registers a constructor of [`UserData<T>`](tool_core::UserData) from the JSON of `call --user-data`. You can register
     /// one for each type: all of them get the same JSON. An error of a constructor is an error of the command.
-    pub fn user_data<T, E>(mut self, make: impl Fn(Value) -> Result<T, E> + Send + Sync + 'static) -> Self
+    pub fn user_data<T, E>(
+        mut self,
+        make: impl Fn(Value) -> Result<T, E> + Send + Sync + 'static,
+    ) -> Self
     where
         T: Send + Sync + 'static,
         E: Display,
@@ -159,10 +168,16 @@ where
 }
 
 fn run_process(command_line: &CommandLine) -> ExitCode {
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => {
-            let _ = writeln!(stderr(), "error: failed to start the async runtime: {error}");
+            let _ = writeln!(
+                stderr(),
+                "error: failed to start the async runtime: {error}"
+            );
             return CommandStatus::Failure.into();
         }
     };
@@ -174,10 +189,17 @@ fn run_process(command_line: &CommandLine) -> ExitCode {
     let mut errors = AutoStream::new(stderr(), colors[1]);
     let mut io = CommandIo::new(&mut input, &mut output, &mut errors)
         .color(color, error_color)
-        .progress(stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|name| name != "dumb"));
-    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse::<usize>().ok()).filter(|&n| n > 0);
-    io.layout.width = columns.or_else(|| terminal_size_of(stdout()).map(|(width, _)| width.0.into()));
-    io.error_layout.width = columns.or_else(|| terminal_size_of(stderr()).map(|(width, _)| width.0.into()));
+        .progress(
+            stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|name| name != "dumb"),
+        );
+    let columns = std::env::var("COLUMNS")
+        .ok()
+        .and_then(|columns| columns.parse::<usize>().ok())
+        .filter(|&n| n > 0);
+    io.layout.width =
+        columns.or_else(|| terminal_size_of(stdout()).map(|(width, _)| width.0.into()));
+    io.error_layout.width =
+        columns.or_else(|| terminal_size_of(stderr()).map(|(width, _)| width.0.into()));
     let status = runtime.block_on(execute(std::env::args_os(), command_line, &mut io));
     // A blocking tool that hangs does not delay the exit.
     runtime.shutdown_background();
@@ -187,51 +209,93 @@ fn run_process(command_line: &CommandLine) -> ExitCode {
 /// The columns of help outside of a terminal.
 const HELP_WIDTH: usize = 100;
 
-async fn execute<I>(arguments: I, command_line: &CommandLine, io: &mut CommandIo<'_>) -> CommandStatus
+async fn execute<I>(
+    arguments: I,
+    command_line: &CommandLine,
+    io: &mut CommandIo<'_>,
+) -> CommandStatus
 where
     I: IntoIterator<Item: Into<OsString> + Clone>,
 {
-    let arguments = arguments.into_iter().map(Into::into).collect::<Vec<OsString>>();
+    let arguments = arguments
+        .into_iter()
+        .map(Into::into)
+        .collect::<Vec<OsString>>();
     let command = Cli::command().term_width(io.layout.width.unwrap_or(HELP_WIDTH));
-    let parsed = command.try_get_matches_from(&arguments).and_then(|matches| Cli::from_arg_matches(&matches));
+    let parsed = command
+        .try_get_matches_from(&arguments)
+        .and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => return print_parse_error(&error, io),
     };
-    let program = arguments.first().and_then(|path| Path::new(path).file_stem()).and_then(OsStr::to_str);
+    let program = arguments
+        .first()
+        .and_then(|path| Path::new(path).file_stem())
+        .and_then(OsStr::to_str);
     match run_command(cli, program.unwrap_or("tools"), command_line, io).await {
         Ok(status) => io.finish(status),
         Err(error) => io.fail(&error),
     }
 }
 
-async fn run_command(cli: Cli, program: &str, command_line: &CommandLine, io: &mut CommandIo<'_>) -> CommandResult {
+async fn run_command(
+    cli: Cli,
+    program: &str,
+    command_line: &CommandLine,
+    io: &mut CommandIo<'_>,
+) -> CommandResult {
     io.json = cli.json;
     let source: ToolSource<'_> = &|| command_line.open_tools();
     let path = cli.tools.as_deref();
-    let file = path.map(|path| ToolFile { path, skips_invalid: cli.skip_invalid });
+    let file = path.map(|path| ToolFile {
+        path,
+        skips_invalid: cli.skip_invalid,
+    });
     match cli.command {
         Command::List => show::list(&open_tools(source, file, io)?, path, io),
-        Command::Show(options) => show::show(&open_tools(source, file, io)?, &options.name, path, io).await,
-        Command::Schema(options) => declare::schema(&open_tools(source, file, io)?, &options, file.is_some(), io),
-        Command::Call(options) => call::call(source, file, &options, &command_line.user_data, io).await,
-        Command::Manifest(options) => declare::manifest(&open_tools(source, file, io)?, &options, io),
+        Command::Show(options) => {
+            show::show(&open_tools(source, file, io)?, &options.name, path, io).await
+        }
+        Command::Schema(options) => {
+            declare::schema(&open_tools(source, file, io)?, &options, file.is_some(), io)
+        }
+        Command::Call(options) => {
+            call::call(source, file, &options, &command_line.user_data, io).await
+        }
+        Command::Manifest(options) => {
+            declare::manifest(&open_tools(source, file, io)?, &options, io)
+        }
         Command::Lint(options) => declare::lint(&open_tools(source, file, io)?, &options, io),
-        Command::Inspect(options) => inspector::inspect_tools(open_tools(source, file, io)?, &options, io).await,
+        Command::Inspect(options) => {
+            inspector::inspect_tools(open_tools(source, file, io)?, &options, io).await
+        }
         Command::Serve(options) => serve::serve(open_tools(source, file, io)?, &options, io).await,
         Command::OpenApi(options) => openapi::openapi(&options, io).await,
-        Command::Completions(options) => print_completions(options.shell, program, &open_tools(source, file, io)?, io),
+        Command::Completions(options) => {
+            print_completions(options.shell, program, &open_tools(source, file, io)?, io)
+        }
     }
 }
 
 /// Prints a completion script with the names of the tools.
-fn print_completions(shell: Shell, program: &str, tools: &ToolContext, io: &mut CommandIo<'_>) -> CommandResult {
-    let names = tools.definitions().map(ToolDefinition::name).collect::<Vec<_>>();
+fn print_completions(
+    shell: Shell,
+    program: &str,
+    tools: &ToolContext,
+    io: &mut CommandIo<'_>,
+) -> CommandResult {
+    let names = tools
+        .definitions()
+        .map(ToolDefinition::name)
+        .collect::<Vec<_>>();
     let mut command = Cli::command();
     if !names.is_empty() {
         for with_name in ["call", "show"] {
             let parser = PossibleValuesParser::new(names.iter().map(|name| (*name).to_owned()));
-            command = command.mut_subcommand(with_name, |sub| sub.mut_arg("name", |arg| arg.value_parser(parser)));
+            command = command.mut_subcommand(with_name, |sub| {
+                sub.mut_arg("name", |arg| arg.value_parser(parser))
+            });
         }
     }
     let mut script = Vec::new();
@@ -240,16 +304,26 @@ fn print_completions(shell: Shell, program: &str, tools: &ToolContext, io: &mut 
     if shell == Shell::Fish && !names.is_empty() {
         // clap_complete completes options only in fish.
         let condition = "__fish_seen_subcommand_from call show";
-        io.print_line(&format!("complete -c {program} -n \"{condition}\" -f -a \"{}\"", names.join(" ")))?;
+        io.print_line(&format!(
+            "complete -c {program} -n \"{condition}\" -f -a \"{}\"",
+            names.join(" ")
+        ))?;
     }
     Ok(CommandStatus::Success)
 }
 
 /// Prints help to the output, and errors in the arguments to the error stream.
 fn print_parse_error(error: &clap::Error, io: &mut CommandIo<'_>) -> CommandStatus {
-    let is_help = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+    let is_help = matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
+    );
     let layout = if is_help { io.layout } else { io.error_layout };
-    let text = if layout.color { error.render().ansi().to_string() } else { error.render().to_string() };
+    let text = if layout.color {
+        error.render().ansi().to_string()
+    } else {
+        error.render().to_string()
+    };
     if is_help {
         return match io.print(&text) {
             Ok(()) => io.finish(CommandStatus::Success),

@@ -7,7 +7,11 @@ use crate::cli::output::{CommandError, CommandIo, CommandResult};
 use tool_core::ToolContext;
 
 #[cfg(feature = "mcp")]
-pub(crate) async fn serve(tools: ToolContext, options: &ServeOptions, io: &mut CommandIo<'_>) -> CommandResult {
+pub(crate) async fn serve(
+    tools: ToolContext,
+    options: &ServeOptions,
+    io: &mut CommandIo<'_>,
+) -> CommandResult {
     use crate::cli::arguments::ServeTransport;
     use crate::cli::output::CommandStatus;
     use crate::mcp::Server;
@@ -32,7 +36,10 @@ pub(crate) async fn serve(tools: ToolContext, options: &ServeOptions, io: &mut C
         ServeTransport::Http => match server.bind(options.address).await {
             Ok(bound) => {
                 // A program that starts the server may wait for this line.
-                io.note(&format!("listening on {}", bound.url().unwrap_or_else(|_| options.address.to_string())));
+                io.note(&format!(
+                    "listening on {}",
+                    bound.url().unwrap_or_else(|_| options.address.to_string())
+                ));
                 bound.serve().await
             }
             Err(error) => {
@@ -42,7 +49,10 @@ pub(crate) async fn serve(tools: ToolContext, options: &ServeOptions, io: &mut C
                 } else {
                     ""
                 };
-                return Err(CommandError::Failure(format!("{}: {error}{flags}", options.address)));
+                return Err(CommandError::Failure(format!(
+                    "{}: {error}{flags}",
+                    options.address
+                )));
             }
         },
     };
@@ -52,8 +62,15 @@ pub(crate) async fn serve(tools: ToolContext, options: &ServeOptions, io: &mut C
 }
 
 #[cfg(not(feature = "mcp"))]
-#[allow(clippy::unused_async, reason = "the signature is the same with the feature")]
-pub(crate) async fn serve(_: ToolContext, _: &ServeOptions, _: &mut CommandIo<'_>) -> CommandResult {
+#[allow(
+    clippy::unused_async,
+    reason = "the signature is the same with the feature"
+)]
+pub(crate) async fn serve(
+    _: ToolContext,
+    _: &ServeOptions,
+    _: &mut CommandIo<'_>,
+) -> CommandResult {
     let message = "this program was built without MCP; enable the feature `mcp` of `tool-adapters` in its Cargo.toml";
     Err(CommandError::Usage(message.to_owned()))
 }

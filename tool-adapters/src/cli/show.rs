@@ -36,14 +36,19 @@ fn listed_function(tool: &ToolDefinition, file: Option<&Path>) -> Map<String, Va
 
 /// Returns the members of an object that are not null.
 fn members(object: Value) -> Map<String, Value> {
-    let Value::Object(mut members) = object else { return Map::new() };
+    let Value::Object(mut members) = object else {
+        return Map::new();
+    };
     members.retain(|_, value| !value.is_null());
     members
 }
 
 /// Returns the place that declares a tool.
 fn source(tool: &ToolDefinition, file: Option<&Path>) -> String {
-    file.map_or_else(|| tool.source().to_string(), |file| file.display().to_string())
+    file.map_or_else(
+        || tool.source().to_string(),
+        |file| file.display().to_string(),
+    )
 }
 
 fn listed_provider_tool(tool: &dyn ProviderTool) -> Map<String, Value> {
@@ -51,38 +56,86 @@ fn listed_provider_tool(tool: &dyn ProviderTool) -> Map<String, Value> {
 }
 
 fn supporting_providers(tool: &dyn ProviderTool) -> Vec<Provider> {
-    Provider::ALL.into_iter().filter(|provider| tool.config(&provider.id()).is_some()).collect()
+    Provider::ALL
+        .into_iter()
+        .filter(|provider| tool.config(&provider.id()).is_some())
+        .collect()
 }
 
 /// Returns the providers of a provider tool in words.
 fn for_providers(tool: &dyn ProviderTool) -> String {
-    let providers = supporting_providers(tool).into_iter().map(Provider::name).collect::<Vec<_>>();
-    format!("for {}", if providers.is_empty() { "no provider".to_owned() } else { providers.join(", ") })
+    let providers = supporting_providers(tool)
+        .into_iter()
+        .map(Provider::name)
+        .collect::<Vec<_>>();
+    format!(
+        "for {}",
+        if providers.is_empty() {
+            "no provider".to_owned()
+        } else {
+            providers.join(", ")
+        }
+    )
 }
 
 fn modes(tool: &ToolDefinition) -> String {
-    tool.modes().iter().map(Mode::as_str).collect::<Vec<_>>().join(", ")
+    tool.modes()
+        .iter()
+        .map(Mode::as_str)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// Prints all tools, a line each.
-pub(crate) fn list(tools: &ToolContext, file: Option<&Path>, io: &mut CommandIo<'_>) -> CommandResult {
+pub(crate) fn list(
+    tools: &ToolContext,
+    file: Option<&Path>,
+    io: &mut CommandIo<'_>,
+) -> CommandResult {
     for toolset in tools.unconfigured() {
-        io.note(&format!("note: toolset `{}` is left out: it needs configuration", toolset.name));
+        io.note(&format!(
+            "note: toolset `{}` is left out: it needs configuration",
+            toolset.name
+        ));
     }
     if io.json {
-        let others = tools.provider_tools().iter().map(|tool| listed_provider_tool(&**tool));
-        let all = tools.definitions().map(|tool| listed_function(tool, file)).chain(others);
+        let others = tools
+            .provider_tools()
+            .iter()
+            .map(|tool| listed_provider_tool(&**tool));
+        let all = tools
+            .definitions()
+            .map(|tool| listed_function(tool, file))
+            .chain(others);
         io.print_json(&all.collect::<Vec<_>>())?;
         return Ok(CommandStatus::Success);
     }
     let functions = tools.definitions().map(|tool| {
         let [name, category] = [tool.name(), tool.category().as_str()].map(str::to_owned);
-        let modes = if tool.modes().iter().count() == 2 { "both".to_owned() } else { modes(tool) };
-        [name, parameter_list(tool), confirm_word(tool).to_owned(), category, modes, tool.summary().into_owned()]
+        let modes = if tool.modes().iter().count() == 2 {
+            "both".to_owned()
+        } else {
+            modes(tool)
+        };
+        [
+            name,
+            parameter_list(tool),
+            confirm_word(tool).to_owned(),
+            category,
+            modes,
+            tool.summary().into_owned(),
+        ]
     });
     let others = tools.provider_tools().iter().map(|tool| {
         let [name, category] = [tool.id(), "provider"].map(str::to_owned);
-        [name, String::new(), String::new(), category, String::new(), for_providers(&**tool)]
+        [
+            name,
+            String::new(),
+            String::new(),
+            category,
+            String::new(),
+            for_providers(&**tool),
+        ]
     });
     let rows = functions.chain(others).collect::<Vec<_>>();
     if rows.is_empty() {
@@ -107,10 +160,13 @@ pub(crate) fn list(tools: &ToolContext, file: Option<&Path>, io: &mut CommandIo<
 /// Returns the names of a tool's parameters, the optional ones with a question mark.
 fn parameter_list(tool: &ToolDefinition) -> String {
     let rows = ParameterSchema::new(tool.parameters()).rows();
-    let named = rows.iter().filter(|row| !row.name.contains('.')).map(|row| {
-        let mark = if row.required { "" } else { "?" };
-        format!("{}{mark}", row.name)
-    });
+    let named = rows
+        .iter()
+        .filter(|row| !row.name.contains('.'))
+        .map(|row| {
+            let mark = if row.required { "" } else { "?" };
+            format!("{}{mark}", row.name)
+        });
     named.collect::<Vec<_>>().join(", ")
 }
 
@@ -127,7 +183,9 @@ pub(crate) async fn show(
     let Some(tool) = tools.provider_tools().iter().find(|tool| tool.id() == name) else {
         // The error of a call has the nearest name. No tool runs, as there is none of this name.
         let response = tools.call(name, "{}", &RunContext::detached()).await;
-        let message = response.error().map_or_else(String::new, |error| error.message.clone());
+        let message = response
+            .error()
+            .map_or_else(String::new, |error| error.message.clone());
         return Err(CommandError::Failure(message));
     };
     if io.json {
@@ -135,13 +193,19 @@ pub(crate) async fn show(
     } else {
         let title = io.layout.paint(HEADING, &name.escape_debug().to_string());
         io.print_line(&title)?;
-        let text = io.layout.lines(&format!("A provider tool {}.", for_providers(&**tool)), 0);
+        let text = io
+            .layout
+            .lines(&format!("A provider tool {}.", for_providers(&**tool)), 0);
         io.print(&text)?;
     }
     Ok(CommandStatus::Success)
 }
 
-fn show_function(tool: &ToolDefinition, file: Option<&Path>, io: &mut CommandIo<'_>) -> CommandResult {
+fn show_function(
+    tool: &ToolDefinition,
+    file: Option<&Path>,
+    io: &mut CommandIo<'_>,
+) -> CommandResult {
     if io.json {
         let mut shown = listed_function(tool, file);
         shown.extend(members(json!({
@@ -153,8 +217,13 @@ fn show_function(tool: &ToolDefinition, file: Option<&Path>, io: &mut CommandIo<
         return Ok(CommandStatus::Success);
     }
     let layout = io.layout;
-    let title = tool.title().map_or_else(String::new, |title| format!(": {}", title.escape_debug()));
-    io.print_line(&format!("{}{title}", layout.paint(NAME.bold(), tool.name())))?;
+    let title = tool
+        .title()
+        .map_or_else(String::new, |title| format!(": {}", title.escape_debug()));
+    io.print_line(&format!(
+        "{}{title}",
+        layout.paint(NAME.bold(), tool.name())
+    ))?;
     io.print(&layout.lines(tool.description(), 0))?;
     let rows = ParameterSchema::new(tool.parameters()).rows();
     if rows.is_empty() {
@@ -170,14 +239,24 @@ fn show_function(tool: &ToolDefinition, file: Option<&Path>, io: &mut CommandIo<
         ];
         let cells = |row: ParameterRow| {
             let required = if row.required { "yes" } else { "no" };
-            [row.name, row.kind, required.to_owned(), row.default, row.limits, one_line(&row.description)]
+            [
+                row.name,
+                row.kind,
+                required.to_owned(),
+                row.default,
+                row.limits,
+                one_line(&row.description),
+            ]
         };
         let table = layout.table(columns, rows.into_iter().map(cells).collect());
         io.print_line("")?;
         io.print(&table)?;
     }
     io.print_line("")?;
-    let options = layout.table([Column::new("OPTION"), Column::new("VALUE").wraps()], options(tool, file));
+    let options = layout.table(
+        [Column::new("OPTION"), Column::new("VALUE").wraps()],
+        options(tool, file),
+    );
     io.print(&options)?;
     let approval = match tool.confirm() {
         Confirm::Never => "",
@@ -220,7 +299,10 @@ fn flags(tool: &ToolDefinition) -> Vec<&'static str> {
         (flags.sequential, "sequential"),
         (flags.blocking, "blocking"),
     ];
-    named.into_iter().filter_map(|(set, name)| set.then_some(name)).collect()
+    named
+        .into_iter()
+        .filter_map(|(set, name)| set.then_some(name))
+        .collect()
 }
 
 /// Returns the options of a tool as they are named in `#[tool(..)]`, without those that are not set.
@@ -238,16 +320,38 @@ fn options(tool: &ToolDefinition, file: Option<&Path>) -> Vec<[String; 2]> {
         ("category", Some(tool.category().as_str().to_owned())),
         ("modes", Some(modes(tool))),
         ("confirm", Some(confirm_word(tool).to_owned())),
-        ("flags", Some(flags(tool).join(", ")).filter(|flags| !flags.is_empty())),
-        ("timeout", tool.timeout().map(|timeout| format!("{} s", timeout.as_secs_f64()))),
-        ("on_duplicate", duplicate_word(tool).map(|word| format!("{word}{scope}"))),
-        ("max_calls", tool.max_calls().map(|calls| format!("{calls} a turn"))),
-        ("max_output", tool.max_output().map(|length| format!("{length} characters"))),
+        (
+            "flags",
+            Some(flags(tool).join(", ")).filter(|flags| !flags.is_empty()),
+        ),
+        (
+            "timeout",
+            tool.timeout()
+                .map(|timeout| format!("{} s", timeout.as_secs_f64())),
+        ),
+        (
+            "on_duplicate",
+            duplicate_word(tool).map(|word| format!("{word}{scope}")),
+        ),
+        (
+            "max_calls",
+            tool.max_calls().map(|calls| format!("{calls} a turn")),
+        ),
+        (
+            "max_output",
+            tool.max_output()
+                .map(|length| format!("{length} characters")),
+        ),
         ("returns", returns),
-        ("tokens", Some(format!("{} (estimate)", tool.token_estimate()))),
+        (
+            "tokens",
+            Some(format!("{} (estimate)", tool.token_estimate())),
+        ),
         ("source", Some(source(tool, file))),
     ];
-    all.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?])).collect()
+    all.into_iter()
+        .filter_map(|(name, value)| Some([name.to_owned(), value?]))
+        .collect()
 }
 
 fn options_json(tool: &ToolDefinition) -> Map<String, Value> {

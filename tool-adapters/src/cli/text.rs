@@ -35,7 +35,11 @@ pub(crate) struct TextLayout {
 impl TextLayout {
     /// Returns the text in a style, where there are colours.
     pub(crate) fn paint(self, style: Style, text: &str) -> String {
-        if self.color && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_owned() }
+        if self.color && !text.is_empty() {
+            format!("{style}{text}{style:#}")
+        } else {
+            text.to_owned()
+        }
     }
 
     fn columns(self) -> usize {
@@ -62,13 +66,19 @@ impl TextLayout {
     /// (`error: `, `warning: `, `note: `) in the severity's colour.
     pub(crate) fn message(self, message: &str) -> String {
         let mut text = String::new();
-        for (at, part) in wrap(message, self.columns().saturating_sub(GAP)).into_iter().enumerate() {
+        for (at, part) in wrap(message, self.columns().saturating_sub(GAP))
+            .into_iter()
+            .enumerate()
+        {
             let indent = if at == 0 { 0 } else { GAP };
             _ = writeln!(text, "{:indent$}{part}", "");
         }
         let severities = [("error", ERROR), ("warning", WARNING), ("note", ASIDE)];
         for (severity, style) in severities {
-            if let Some(rest) = text.strip_prefix(severity).filter(|rest| rest.starts_with(':')) {
+            if let Some(rest) = text
+                .strip_prefix(severity)
+                .filter(|rest| rest.starts_with(':'))
+            {
                 return self.paint(style, severity) + rest;
             }
         }
@@ -77,12 +87,24 @@ impl TextLayout {
 
     /// Formats rows under their headings with aligned columns. If the rows are wider than a line, cells take several
     /// lines, and where that does not fit either, each row becomes a list. Columns without any text are left out.
-    pub(crate) fn table<const N: usize>(self, columns: [Column; N], rows: Vec<[String; N]>) -> String {
-        let rows = rows.into_iter().map(|row| row.map(|cell| escape_invisible(&cell))).collect::<Vec<_>>();
-        let shown = (0..N).filter(|at| rows.is_empty() || rows.iter().any(|row| !row[*at].is_empty()));
+    pub(crate) fn table<const N: usize>(
+        self,
+        columns: [Column; N],
+        rows: Vec<[String; N]>,
+    ) -> String {
+        let rows = rows
+            .into_iter()
+            .map(|row| row.map(|cell| escape_invisible(&cell)))
+            .collect::<Vec<_>>();
+        let shown =
+            (0..N).filter(|at| rows.is_empty() || rows.iter().any(|row| !row[*at].is_empty()));
         let shown = shown.map(|at| (at, columns[at])).collect::<Vec<_>>();
         let natural = shown.iter().map(|(at, column)| {
-            rows.iter().map(|row| row[*at].width()).max().unwrap_or_default().max(column.heading.width())
+            rows.iter()
+                .map(|row| row[*at].width())
+                .max()
+                .unwrap_or_default()
+                .max(column.heading.width())
         });
         match self.fit(&shown, natural.collect()) {
             Some(widths) => self.aligned(&shown, &widths, &rows),
@@ -97,10 +119,15 @@ impl TextLayout {
             return Some(natural);
         }
         let wraps = |at: usize| shown[at].1.wraps;
-        let fixed = (0..natural.len()).filter(|at| !wraps(*at)).map(|at| natural[at]).sum::<usize>();
+        let fixed = (0..natural.len())
+            .filter(|at| !wraps(*at))
+            .map(|at| natural[at])
+            .sum::<usize>();
         let mut left = self.columns().checked_sub(fixed + gaps)?;
         // The narrowest first, so that the wider ones share what it leaves.
-        let mut open = (0..natural.len()).filter(|at| wraps(*at)).collect::<Vec<_>>();
+        let mut open = (0..natural.len())
+            .filter(|at| wraps(*at))
+            .collect::<Vec<_>>();
         open.sort_by_key(|at| natural[*at]);
         let mut widths = natural;
         let mut count = open.len();
@@ -115,11 +142,22 @@ impl TextLayout {
         Some(widths)
     }
 
-    fn aligned<const N: usize>(self, shown: &[(usize, Column)], widths: &[usize], rows: &[[String; N]]) -> String {
-        let headings = shown.iter().map(|(_, column)| (HEADING, vec![column.heading.to_owned()])).collect::<Vec<_>>();
+    fn aligned<const N: usize>(
+        self,
+        shown: &[(usize, Column)],
+        widths: &[usize],
+        rows: &[[String; N]],
+    ) -> String {
+        let headings = shown
+            .iter()
+            .map(|(_, column)| (HEADING, vec![column.heading.to_owned()]))
+            .collect::<Vec<_>>();
         let mut text = self.row(&headings, widths);
         for row in rows {
-            let cells = shown.iter().zip(widths).map(|((at, column), width)| (column.style, wrap(&row[*at], *width)));
+            let cells = shown
+                .iter()
+                .zip(widths)
+                .map(|((at, column), width)| (column.style, wrap(&row[*at], *width)));
             text.push_str(&self.row(&cells.collect::<Vec<_>>(), widths));
         }
         text
@@ -127,7 +165,11 @@ impl TextLayout {
 
     /// Formats one row of cells of one or more lines.
     fn row(self, cells: &[(Style, Vec<String>)], widths: &[usize]) -> String {
-        let height = cells.iter().map(|(_, lines)| lines.len()).max().unwrap_or_default();
+        let height = cells
+            .iter()
+            .map(|(_, lines)| lines.len())
+            .max()
+            .unwrap_or_default();
         let mut text = String::new();
         for line in 0..height {
             let mut blanks = 0;
@@ -147,7 +189,12 @@ impl TextLayout {
 
     /// Formats each row as a list: the first cell, and below it the others with their headings.
     fn listed<const N: usize>(self, shown: &[(usize, Column)], rows: &[[String; N]]) -> String {
-        let label = shown.iter().skip(1).map(|(_, column)| column.heading.width()).max().unwrap_or_default();
+        let label = shown
+            .iter()
+            .skip(1)
+            .map(|(_, column)| column.heading.width())
+            .max()
+            .unwrap_or_default();
         let begin = GAP + label + GAP;
         let mut text = String::new();
         for row in rows {
@@ -162,7 +209,10 @@ impl TextLayout {
                     let heading = self.paint(HEADING, column.heading);
                     let blanks = " ".repeat(begin - GAP - column.heading.width());
                     _ = write!(text, "{:GAP$}{heading}{blanks}", "");
-                    for (line, part) in wrap(cell, self.columns().saturating_sub(begin)).iter().enumerate() {
+                    for (line, part) in wrap(cell, self.columns().saturating_sub(begin))
+                        .iter()
+                        .enumerate()
+                    {
                         let indent = if line == 0 { 0 } else { begin };
                         _ = writeln!(text, "{:indent$}{}", "", self.paint(column.style, part));
                     }
@@ -184,12 +234,19 @@ pub(crate) struct Column {
 impl Column {
     /// Creates a column whose cells take one line.
     pub(crate) const fn new(heading: &'static str) -> Self {
-        Self { heading, style: Style::new(), wraps: false }
+        Self {
+            heading,
+            style: Style::new(),
+            wraps: false,
+        }
     }
 
     /// Lets cells take several lines where the terminal is narrow.
     pub(crate) const fn wraps(self) -> Self {
-        Self { wraps: true, ..self }
+        Self {
+            wraps: true,
+            ..self
+        }
     }
 
     /// Sets the style of the cells.
@@ -242,36 +299,60 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const COLUMNS: [Column; 3] = [Column::new("NAME").style(NAME), Column::new("NOTE"), Column::new("TEXT").wraps()];
+    const COLUMNS: [Column; 3] = [
+        Column::new("NAME").style(NAME),
+        Column::new("NOTE"),
+        Column::new("TEXT").wraps(),
+    ];
 
     fn rows() -> Vec<[String; 3]> {
         vec![
-            ["a".to_owned(), String::new(), "One line of a few words.".to_owned()],
+            [
+                "a".to_owned(),
+                String::new(),
+                "One line of a few words.".to_owned(),
+            ],
             ["bcd".to_owned(), String::new(), "short".to_owned()],
         ]
     }
 
     fn plain(width: usize) -> TextLayout {
-        TextLayout { width: Some(width), color: false }
+        TextLayout {
+            width: Some(width),
+            color: false,
+        }
     }
 
     #[test]
     fn leaves_out_columns_without_text() {
         let text = TextLayout::default().table(COLUMNS, rows());
-        assert_eq!(text, "NAME  TEXT\na     One line of a few words.\nbcd   short\n");
+        assert_eq!(
+            text,
+            "NAME  TEXT\na     One line of a few words.\nbcd   short\n"
+        );
     }
 
     #[test]
     fn breaks_cells_between_words_on_a_narrow_terminal() {
         let text = plain(20).table(COLUMNS, rows());
-        assert_eq!(text, "NAME  TEXT\na     One line of a\n      few words.\nbcd   short\n");
+        assert_eq!(
+            text,
+            "NAME  TEXT\na     One line of a\n      few words.\nbcd   short\n"
+        );
     }
 
     #[test]
     fn lists_the_cells_where_no_table_fits() {
-        let long = ["a_name_of_many_letters".to_owned(), "yes".to_owned(), "One line of a few words.".to_owned()];
+        let long = [
+            "a_name_of_many_letters".to_owned(),
+            "yes".to_owned(),
+            "One line of a few words.".to_owned(),
+        ];
         let text = plain(24).table(COLUMNS, vec![long]);
-        assert_eq!(text, "a_name_of_many_letters\n  NOTE  yes\n  TEXT  One line of a\n        few words.\n");
+        assert_eq!(
+            text,
+            "a_name_of_many_letters\n  NOTE  yes\n  TEXT  One line of a\n        few words.\n"
+        );
     }
 
     #[test]
@@ -283,10 +364,22 @@ mod tests {
 
     #[test]
     fn colours_cells_and_leaves_blanks_plain() {
-        let layout = TextLayout { width: None, color: true };
-        let text = layout.table([COLUMNS[0], COLUMNS[2]], vec![["a".to_owned(), "b".to_owned()]]);
-        assert_eq!(text, "\u{1b}[1mNAME\u{1b}[0m  \u{1b}[1mTEXT\u{1b}[0m\n\u{1b}[36ma\u{1b}[0m     b\n");
-        assert_eq!(layout.message("error: bad"), "\u{1b}[1m\u{1b}[31merror\u{1b}[0m: bad\n");
+        let layout = TextLayout {
+            width: None,
+            color: true,
+        };
+        let text = layout.table(
+            [COLUMNS[0], COLUMNS[2]],
+            vec![["a".to_owned(), "b".to_owned()]],
+        );
+        assert_eq!(
+            text,
+            "\u{1b}[1mNAME\u{1b}[0m  \u{1b}[1mTEXT\u{1b}[0m\n\u{1b}[36ma\u{1b}[0m     b\n"
+        );
+        assert_eq!(
+            layout.message("error: bad"),
+            "\u{1b}[1m\u{1b}[31merror\u{1b}[0m: bad\n"
+        );
     }
 
     proptest! {

@@ -51,12 +51,18 @@ pub(crate) fn read_declarations(
         let tool = match echo_tool(entry, output_schemas) {
             Ok(tool) => tool,
             Err(messages) => {
-                problems.extend(messages.into_iter().map(|message| format!("tool {number}: {message}")));
+                problems.extend(
+                    messages
+                        .into_iter()
+                        .map(|message| format!("tool {number}: {message}")),
+                );
                 continue;
             }
         };
         // Registered alone, so that an invalid tool does not keep the others out.
-        let alone = file.skips_invalid.then(|| ToolContext::builder().with(tool.clone()).build());
+        let alone = file
+            .skips_invalid
+            .then(|| ToolContext::builder().with(tool.clone()).build());
         if let Some(Err(errors)) = alone {
             problems.extend(messages(&errors));
             continue;
@@ -65,12 +71,19 @@ pub(crate) fn read_declarations(
             None => builder = builder.with(tool),
             Some(first) => {
                 let name = tool.name().escape_debug();
-                problems.push(format!("duplicate tool name `{name}`: tools {first} and {number}"));
+                problems.push(format!(
+                    "duplicate tool name `{name}`: tools {first} and {number}"
+                ));
             }
         }
     }
-    let built = builder.build().map_err(|errors| problems.extend(messages(&errors)));
-    let problems = problems.iter().map(|problem| format!("{}: {problem}", path.display())).collect::<Vec<_>>();
+    let built = builder
+        .build()
+        .map_err(|errors| problems.extend(messages(&errors)));
+    let problems = problems
+        .iter()
+        .map(|problem| format!("{}: {problem}", path.display()))
+        .collect::<Vec<_>>();
     match built {
         Ok(tools) if problems.is_empty() || file.skips_invalid => {
             for problem in &problems {
@@ -108,7 +121,9 @@ fn parse_entries(text: &[u8]) -> Result<Vec<Value>, String> {
 }
 
 fn echo_tool(entry: Value, output_schemas: bool) -> Result<FunctionTool, Vec<String>> {
-    let Value::Object(mut entry) = entry else { return Err(vec!["expected an object".to_owned()]) };
+    let Value::Object(mut entry) = entry else {
+        return Err(vec!["expected an object".to_owned()]);
+    };
     // OpenAI's Chat Completions have the declaration inside, and may leave out the parameters.
     let is_openai = entry.get("type").is_some_and(|kind| kind == "function");
     if let (true, Some(Value::Object(function))) = (is_openai, entry.get_mut("function")) {
@@ -121,9 +136,12 @@ fn echo_tool(entry: Value, output_schemas: bool) -> Result<FunctionTool, Vec<Str
     }
     let description = string_member(&mut entry, "description", &mut problems).unwrap_or_default();
     let title = string_member(&mut entry, "title", &mut problems);
-    let parameters = ["inputSchema", "input_schema", "parameters"].into_iter().find_map(|key| entry.remove(key));
+    let parameters = ["inputSchema", "input_schema", "parameters"]
+        .into_iter()
+        .find_map(|key| entry.remove(key));
     let parameters = parameters.filter(|parameters| !(is_openai && parameters.is_null()));
-    let parameters = parameters.or_else(|| is_openai.then(|| json!({"type": "object", "properties": {}})));
+    let parameters =
+        parameters.or_else(|| is_openai.then(|| json!({"type": "object", "properties": {}})));
     if parameters.is_none() {
         problems.push("missing `inputSchema`".to_owned());
     }
@@ -135,13 +153,34 @@ fn echo_tool(entry: Value, output_schemas: bool) -> Result<FunctionTool, Vec<Str
             None
         }
     };
-    let (Some(name), Some(parameters), true) = (name, parameters, problems.is_empty()) else { return Err(problems) };
-    let mut tool = FunctionTool::raw(RawTool { name, description, parameters }, echo).validate(true);
+    let (Some(name), Some(parameters), true) = (name, parameters, problems.is_empty()) else {
+        return Err(problems);
+    };
+    let mut tool = FunctionTool::raw(
+        RawTool {
+            name,
+            description,
+            parameters,
+        },
+        echo,
+    )
+    .validate(true);
     if let Some(hints) = &hints {
-        let names = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
-        tool = with_hints(&tool, names.map(|name| hints.get(name).and_then(Value::as_bool)));
+        let names = [
+            "readOnlyHint",
+            "destructiveHint",
+            "idempotentHint",
+            "openWorldHint",
+        ];
+        tool = with_hints(
+            &tool,
+            names.map(|name| hints.get(name).and_then(Value::as_bool)),
+        );
     }
-    let hinted = hints.as_ref().and_then(|hints| hints.get("title")?.as_str()).map(str::to_owned);
+    let hinted = hints
+        .as_ref()
+        .and_then(|hints| hints.get("title")?.as_str())
+        .map(str::to_owned);
     if let Some(title) = title.or(hinted) {
         tool = tool.title(title);
     }
@@ -153,7 +192,11 @@ fn echo_tool(entry: Value, output_schemas: bool) -> Result<FunctionTool, Vec<Str
 }
 
 /// Removes an optional string from an entry.
-fn string_member(entry: &mut Map<String, Value>, key: &str, problems: &mut Vec<String>) -> Option<String> {
+fn string_member(
+    entry: &mut Map<String, Value>,
+    key: &str,
+    problems: &mut Vec<String>,
+) -> Option<String> {
     match entry.remove(key)? {
         Value::String(text) => Some(text),
         Value::Null => None,

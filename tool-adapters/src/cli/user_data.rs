@@ -21,19 +21,33 @@ pub(crate) struct SessionUserData<'a> {
 
 impl<'a> SessionUserData<'a> {
     /// Reads the option: JSON, or `@FILE`.
-    pub(crate) fn read(option: Option<&str>, constructors: &'a [UserDataConstructor]) -> Result<Self, CommandError> {
-        let Some(text) = option else { return Ok(Self { given: None, constructors }) };
+    pub(crate) fn read(
+        option: Option<&str>,
+        constructors: &'a [UserDataConstructor],
+    ) -> Result<Self, CommandError> {
+        let Some(text) = option else {
+            return Ok(Self {
+                given: None,
+                constructors,
+            });
+        };
         if constructors.is_empty() {
-            let problem = format!("--user-data: this program makes no user data from JSON; {REGISTER}");
+            let problem =
+                format!("--user-data: this program makes no user data from JSON; {REGISTER}");
             return Err(CommandError::Usage(problem));
         }
         let text = match text.strip_prefix('@') {
-            Some(path) => std::fs::read_to_string(path).map_err(|error| CommandError::file(Path::new(path), error))?,
+            Some(path) => std::fs::read_to_string(path)
+                .map_err(|error| CommandError::file(Path::new(path), error))?,
             None => text.to_owned(),
         };
-        let value = serde_json::from_str(&text)
-            .map_err(|error| CommandError::Usage(format!("--user-data: expected JSON or @FILE: {error}")))?;
-        Ok(Self { given: Some(value), constructors })
+        let value = serde_json::from_str(&text).map_err(|error| {
+            CommandError::Usage(format!("--user-data: expected JSON or @FILE: {error}"))
+        })?;
+        Ok(Self {
+            given: Some(value),
+            constructors,
+        })
     }
 
     /// Adds the data to a session, and the reason for which a tool has none.
@@ -46,10 +60,12 @@ impl<'a> SessionUserData<'a> {
             };
             return Ok(session.user_data(MissingUserData(hint)));
         };
-        let mut session = session.user_data(MissingUserData(format!("`--user-data` makes another type; {REGISTER}")));
+        let mut session = session.user_data(MissingUserData(format!(
+            "`--user-data` makes another type; {REGISTER}"
+        )));
         for construct in self.constructors {
-            session =
-                construct(value, session).map_err(|problem| CommandError::Usage(format!("--user-data: {problem}")))?;
+            session = construct(value, session)
+                .map_err(|problem| CommandError::Usage(format!("--user-data: {problem}")))?;
         }
         Ok(session)
     }

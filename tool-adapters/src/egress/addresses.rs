@@ -12,7 +12,10 @@ const V4: [(Ipv4Net, &str); 20] = [
     (v4([100, 64, 0, 0], 10), "an address of a carrier's network"),
     (v4([127, 0, 0, 0], 8), "a loopback address"),
     // The platform service of Azure, with the credentials of the machine, has a public address.
-    (v4([168, 63, 129, 16], 32), "the address of a cloud's metadata"),
+    (
+        v4([168, 63, 129, 16], 32),
+        "the address of a cloud's metadata",
+    ),
     (v4([169, 254, 0, 0], 16), "a link-local address"),
     (v4([172, 16, 0, 0], 12), "a private address"),
     (v4([192, 0, 0, 0], 24), "an address of protocols"),
@@ -38,9 +41,18 @@ const GLOBAL_UNICAST: Ipv6Net = v6([0x2000, 0, 0], 3);
 
 /// The special ranges of IPv6. Those outside [`GLOBAL_UNICAST`] have a name of their own for the error only.
 const V6: [(Ipv6Net, &str); 16] = [
-    (Ipv6Net::new_assert(Ipv6Addr::UNSPECIFIED, 128), "an unspecified address"),
-    (Ipv6Net::new_assert(Ipv6Addr::LOCALHOST, 128), "a loopback address"),
-    (Ipv6Net::new_assert(Ipv4Addr::UNSPECIFIED.to_ipv6_mapped(), 96), "an IPv4 address in the form of IPv6"),
+    (
+        Ipv6Net::new_assert(Ipv6Addr::UNSPECIFIED, 128),
+        "an unspecified address",
+    ),
+    (
+        Ipv6Net::new_assert(Ipv6Addr::LOCALHOST, 128),
+        "a loopback address",
+    ),
+    (
+        Ipv6Net::new_assert(Ipv4Addr::UNSPECIFIED.to_ipv6_mapped(), 96),
+        "an IPv4 address in the form of IPv6",
+    ),
     (v6([0, 0, 0], 96), "an IPv4 address in the form of IPv6"),
     (NAT64, "an address of NAT64"),
     (v6([0x64, 0xff9b, 1], 48), "an address of NAT64"),
@@ -68,10 +80,18 @@ const fn v6([a, b, c]: [u16; 3], bits: u8) -> Ipv6Net {
 /// Returns the kind of an address that is not public, such as `a private address`.
 pub(crate) fn special_range(address: IpAddr) -> Option<&'static str> {
     match address {
-        IpAddr::V4(address) => V4.iter().find(|(range, _)| range.contains(&address)).map(|(_, kind)| *kind),
+        IpAddr::V4(address) => V4
+            .iter()
+            .find(|(range, _)| range.contains(&address))
+            .map(|(_, kind)| *kind),
         IpAddr::V6(address) => {
-            let special = V6.iter().find(|(range, _)| range.contains(&address)).map(|(_, kind)| *kind);
-            special.or((!GLOBAL_UNICAST.contains(&address)).then_some("an address outside the internet"))
+            let special = V6
+                .iter()
+                .find(|(range, _)| range.contains(&address))
+                .map(|(_, kind)| *kind);
+            special
+                .or((!GLOBAL_UNICAST.contains(&address))
+                    .then_some("an address outside the internet"))
         }
     }
 }
@@ -89,7 +109,9 @@ pub(crate) fn behind_nat64(address: IpAddr) -> Option<Ipv4Addr> {
 
 /// Parses a network such as `10.20.0.0/16`, or a single address.
 pub(crate) fn parse_network(text: &str) -> Option<IpNet> {
-    text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from))
+    text.parse()
+        .ok()
+        .or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from))
 }
 
 /// Returns a host in the form that URLs give it, without the dot at the end.
@@ -183,12 +205,12 @@ mod tests {
 
     fn step(address: IpAddr, by: i8) -> IpAddr {
         match address {
-            IpAddr::V4(address) => {
-                IpAddr::V4(Ipv4Addr::from_bits(address.to_bits().wrapping_add_signed(i32::from(by))))
-            }
-            IpAddr::V6(address) => {
-                IpAddr::V6(Ipv6Addr::from_bits(address.to_bits().wrapping_add_signed(i128::from(by))))
-            }
+            IpAddr::V4(address) => IpAddr::V4(Ipv4Addr::from_bits(
+                address.to_bits().wrapping_add_signed(i32::from(by)),
+            )),
+            IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(
+                address.to_bits().wrapping_add_signed(i128::from(by)),
+            )),
         }
     }
 
@@ -196,7 +218,10 @@ mod tests {
     fn refuses_both_edges_of_every_special_range() {
         for range in SPECIAL {
             let (first, last) = first_and_last(range);
-            assert!(special_range(first).is_some() && special_range(last).is_some(), "{range}");
+            assert!(
+                special_range(first).is_some() && special_range(last).is_some(),
+                "{range}"
+            );
         }
     }
 
@@ -206,7 +231,12 @@ mod tests {
         for range in SPECIAL {
             let (first, last) = first_and_last(range);
             for neighbour in [step(first, -1), step(last, 1)] {
-                let inside = SPECIAL.iter().any(|range| range.parse::<IpNet>().expect("a range").contains(&neighbour));
+                let inside = SPECIAL.iter().any(|range| {
+                    range
+                        .parse::<IpNet>()
+                        .expect("a range")
+                        .contains(&neighbour)
+                });
                 let assigned = match neighbour {
                     IpAddr::V4(_) => true,
                     IpAddr::V6(address) => address.segments()[0] >> 13 == 1,
@@ -230,8 +260,19 @@ mod tests {
 
     #[test]
     fn allows_public_addresses() {
-        for address in ["1.1.1.1", "8.8.8.8", "93.184.215.14", "223.255.255.255", "2606:4700::1111", "2a00:1450::1"] {
-            assert_eq!(special_range(address.parse().expect("an address")), None, "{address}");
+        for address in [
+            "1.1.1.1",
+            "8.8.8.8",
+            "93.184.215.14",
+            "223.255.255.255",
+            "2606:4700::1111",
+            "2a00:1450::1",
+        ] {
+            assert_eq!(
+                special_range(address.parse().expect("an address")),
+                None,
+                "{address}"
+            );
         }
     }
 }

@@ -60,12 +60,20 @@ impl EgressClient {
     ///
     /// Returns an error if the policy has invalid settings, or the certificates of the system cannot be read.
     pub fn new(policy: EgressPolicy) -> Result<Self, EgressError> {
-        let builder = client_builder(policy.clone())?.redirect(Policy::none()).user_agent(USER_AGENT);
+        let builder = client_builder(policy.clone())?
+            .redirect(Policy::none())
+            .user_agent(USER_AGENT);
         let builder = builder.build().map_err(|error| EgressError::Policy {
             problems: vec![format!("failed to create an HTTP client: {error}")],
         })?;
-        let http = ClientBuilder::new(builder.clone()).with(TraceMiddleware::new()).build();
-        Ok(Self(Arc::new(ClientInner { policy, http, builder })))
+        let http = ClientBuilder::new(builder.clone())
+            .with(TraceMiddleware::new())
+            .build();
+        Ok(Self(Arc::new(ClientInner {
+            policy,
+            http,
+            builder,
+        })))
     }
 
     /// Returns the policy.
@@ -85,9 +93,14 @@ impl EgressClient {
 
     /// Begins a request.
     pub fn request(&self, method: Method, url: impl AsRef<str>) -> EgressRequest {
-        let url = Url::parse(url.as_ref()).map_err(|error| EgressError::InvalidUrl { reason: error.to_string() });
+        let url = Url::parse(url.as_ref()).map_err(|error| EgressError::InvalidUrl {
+            reason: error.to_string(),
+        });
         let url = url.and_then(|url| self.0.policy.check_url(&url).map(|()| url));
-        EgressRequest { client: self.clone(), request: url.map(|url| self.0.builder.request(method, url)) }
+        EgressRequest {
+            client: self.clone(),
+            request: url.map(|url| self.0.builder.request(method, url)),
+        }
     }
 
     /// Sends a request that `reqwest` built, and follows its redirects.
@@ -106,14 +119,28 @@ impl EgressClient {
         allows: &(dyn Fn(&str) -> bool + Sync),
     ) -> Result<EgressResponse, EgressError> {
         let policy = &self.0.policy;
-        let limit = request.timeout().map_or(policy.timeout, |own| policy.timeout.min(*own));
+        let limit = request
+            .timeout()
+            .map_or(policy.timeout, |own| policy.timeout.min(*own));
         let deadline = Instant::now() + limit;
         for hop in 0.. {
-            let wrap = |error| if hop == 0 { error } else { EgressError::Redirect(Box::new(error)) };
+            let wrap = |error| {
+                if hop == 0 {
+                    error
+                } else {
+                    EgressError::Redirect(Box::new(error))
+                }
+            };
             policy.check_url(request.url()).map_err(wrap)?;
-            let host = request.url().host_str().unwrap_or_default().trim_end_matches('.');
+            let host = request
+                .url()
+                .host_str()
+                .unwrap_or_default()
+                .trim_end_matches('.');
             if !allows(host) {
-                return Err(wrap(EgressError::NotAllowed { host: host.to_owned() }));
+                return Err(wrap(EgressError::NotAllowed {
+                    host: host.to_owned(),
+                }));
             }
             let copy = request.try_clone();
             let response = self.send(request, deadline, limit).await.map_err(wrap)?;
@@ -123,10 +150,17 @@ impl EgressClient {
                 Some(next) => next,
             };
         }
-        Err(EgressError::TooManyRedirects { limit: policy.max_redirects })
+        Err(EgressError::TooManyRedirects {
+            limit: policy.max_redirects,
+        })
     }
 
-    async fn send(&self, mut request: Request, deadline: Instant, limit: Duration) -> Result<Response, EgressError> {
+    async fn send(
+        &self,
+        mut request: Request,
+        deadline: Instant,
+        limit: Duration,
+    ) -> Result<Response, EgressError> {
         let host = request.url().host_str().unwrap_or_default().to_owned();
         // The limit of a request ends with its body.
         *request.timeout_mut() = Some(deadline.saturating_duration_since(Instant::now()));
@@ -208,12 +242,21 @@ impl EgressRequest {
             Ok(request) => Ok(request.try_clone()?),
             Err(refused) => Err(refused.clone()),
         };
-        Some(Self { client: self.client.clone(), request })
+        Some(Self {
+            client: self.client.clone(),
+            request,
+        })
     }
 
     /// Changes the request with the methods of `reqwest`.
-    pub fn map(self, change: impl FnOnce(reqwest::RequestBuilder) -> reqwest::RequestBuilder) -> Self {
-        Self { request: self.request.map(change), ..self }
+    pub fn map(
+        self,
+        change: impl FnOnce(reqwest::RequestBuilder) -> reqwest::RequestBuilder,
+    ) -> Self {
+        Self {
+            request: self.request.map(change),
+            ..self
+        }
     }
 
     /// Sends the request, and follows its redirects.
@@ -231,7 +274,9 @@ impl EgressRequest {
         allows: &(dyn Fn(&str) -> bool + Sync),
     ) -> Result<EgressResponse, EgressError> {
         let request = self.request?.build();
-        let request = request.map_err(|error| EgressError::InvalidUrl { reason: error.without_url().to_string() })?;
+        let request = request.map_err(|error| EgressError::InvalidUrl {
+            reason: error.without_url().to_string(),
+        })?;
         self.client.execute_within(request, allows).await
     }
 }
@@ -274,7 +319,9 @@ impl RunContextExt for RunContext {
         if self.user_data::<EgressPolicy>().is_some() {
             let problem = "expected an `EgressClient` in the user data, got an `EgressPolicy`; create the client once with \
                            `EgressClient::new`";
-            return Err(EgressError::Policy { problems: vec![problem.to_owned()] });
+            return Err(EgressError::Policy {
+                problems: vec![problem.to_owned()],
+            });
         }
         if let Some(client) = DEFAULT.get() {
             return Ok(client);

@@ -117,7 +117,9 @@ pub enum EgressError {
         host: String,
     },
     /// The body of the answer is too large.
-    #[error("expected an answer of at most {limit} bytes, got a longer one; request a smaller part")]
+    #[error(
+        "expected an answer of at most {limit} bytes, got a longer one; request a smaller part"
+    )]
     TooLarge {
         /// The limit.
         limit: usize,
@@ -164,17 +166,27 @@ impl EgressError {
     }
 
     /// Converts the error of a request to `host`.
-    pub(crate) fn from_transport(error: reqwest_middleware::Error, host: &str, limit: Duration) -> Self {
+    pub(crate) fn from_transport(
+        error: reqwest_middleware::Error,
+        host: &str,
+        limit: Duration,
+    ) -> Self {
         match error {
             reqwest_middleware::Error::Reqwest(error) => Self::from_reqwest(error, host, limit),
-            reqwest_middleware::Error::Middleware(error) => Self::InvalidUrl { reason: error.to_string() },
+            reqwest_middleware::Error::Middleware(error) => Self::InvalidUrl {
+                reason: error.to_string(),
+            },
         }
     }
 
     /// Converts the error of decoding the body of an answer.
     pub(crate) fn from_json(error: &serde_json::Error, host: String) -> Self {
         let problem = if error.is_data() {
-            format!("a value of another form at line {} column {}", error.line(), error.column())
+            format!(
+                "a value of another form at line {} column {}",
+                error.line(),
+                error.column()
+            )
         } else {
             format!("something else: {error}")
         };
@@ -189,9 +201,17 @@ impl EgressError {
         let host = host.to_owned();
         match error {
             error if error.is_timeout() => Self::Timeout { host, limit },
-            error if error.is_connect() => Self::Connect { host, source: Arc::new(error.without_url()) },
-            error if error.is_builder() => Self::InvalidUrl { reason: error.without_url().to_string() },
-            error => Self::Interrupted { host, source: Arc::new(error.without_url()) },
+            error if error.is_connect() => Self::Connect {
+                host,
+                source: Arc::new(error.without_url()),
+            },
+            error if error.is_builder() => Self::InvalidUrl {
+                reason: error.without_url().to_string(),
+            },
+            error => Self::Interrupted {
+                host,
+                source: Arc::new(error.without_url()),
+            },
         }
     }
 }
@@ -200,9 +220,10 @@ impl IntoToolError for EgressError {
     fn into_tool_error(self) -> ToolError {
         let kind = match self.innermost() {
             Self::Policy { .. } => ToolError::internal,
-            Self::Resolve { .. } | Self::Connect { .. } | Self::Interrupted { .. } | Self::Timeout { .. } => {
-                ToolError::transient
-            }
+            Self::Resolve { .. }
+            | Self::Connect { .. }
+            | Self::Interrupted { .. }
+            | Self::Timeout { .. } => ToolError::transient,
             Self::Status { status, .. } => match status.as_u16() {
                 401 | 403 => ToolError::auth,
                 429 => ToolError::rate_limit,

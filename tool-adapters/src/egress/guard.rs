@@ -37,13 +37,19 @@ pub fn client_builder(policy: EgressPolicy) -> Result<ClientBuilder, EgressError
     // A URL's address does not reach the resolver. The proxy's rule sees each connection, so it is the place for this check.
     let rules = Arc::clone(&policy);
     let refuse = Proxy::custom(move |url| rules.check_url(url).is_err().then_some(REFUSED));
-    Ok(on_its_way(guarded(Arc::clone(&policy)).proxy(refuse), &policy))
+    Ok(on_its_way(
+        guarded(Arc::clone(&policy)).proxy(refuse),
+        &policy,
+    ))
 }
 
 /// Returns a builder for a client that sends requests to the origin of one URL only, which is checked here, and not with each
 /// request. It needs a redirect policy that stays at this origin.
 #[cfg(feature = "mcp")]
-pub(crate) fn client_builder_for(policy: EgressPolicy, url: &reqwest::Url) -> Result<ClientBuilder, EgressError> {
+pub(crate) fn client_builder_for(
+    policy: EgressPolicy,
+    url: &reqwest::Url,
+) -> Result<ClientBuilder, EgressError> {
     policy.check()?;
     policy.check_url(url)?;
     let policy = Arc::new(policy);
@@ -51,7 +57,10 @@ pub(crate) fn client_builder_for(policy: EgressPolicy, url: &reqwest::Url) -> Re
 }
 
 /// Sends the requests of a client on the way that the policy names.
-#[cfg_attr(not(feature = "gateway"), allow(unused_variables, reason = "every way is direct"))]
+#[cfg_attr(
+    not(feature = "gateway"),
+    allow(unused_variables, reason = "every way is direct")
+)]
 fn on_its_way(builder: ClientBuilder, policy: &EgressPolicy) -> ClientBuilder {
     #[cfg(feature = "gateway")]
     if let Some(network) = &policy.network {
@@ -61,15 +70,22 @@ fn on_its_way(builder: ClientBuilder, policy: &EgressPolicy) -> ClientBuilder {
 }
 
 fn guarded(policy: Arc<EgressPolicy>) -> ClientBuilder {
-    let builder = Client::builder().timeout(policy.timeout).redirect(redirect_policy(Arc::clone(&policy)));
+    let builder = Client::builder()
+        .timeout(policy.timeout)
+        .redirect(redirect_policy(Arc::clone(&policy)));
     // A `Referer` would carry the query of a URL to the next server.
-    builder.referer(false).no_proxy().dns_resolver(GuardedResolver(policy))
+    builder
+        .referer(false)
+        .no_proxy()
+        .dns_resolver(GuardedResolver(policy))
 }
 
 fn redirect_policy(policy: Arc<EgressPolicy>) -> redirect::Policy {
     redirect::Policy::custom(move |attempt| {
         if attempt.previous().len() > policy.max_redirects {
-            return attempt.error(EgressError::TooManyRedirects { limit: policy.max_redirects });
+            return attempt.error(EgressError::TooManyRedirects {
+                limit: policy.max_redirects,
+            });
         }
         match policy.check_url(attempt.url()) {
             Ok(()) => attempt.follow(),
@@ -91,7 +107,11 @@ impl Resolve for GuardedResolver {
             }
             // The operator has chosen the proxy.
             #[cfg(feature = "gateway")]
-            if policy.network.as_ref().is_some_and(|network| network.is_proxy_host(name.as_str())) {
+            if policy
+                .network
+                .as_ref()
+                .is_some_and(|network| network.is_proxy_host(name.as_str()))
+            {
                 return Ok(Box::new(policy.lookup(name.as_str(), 0).await?.into_iter()) as Addrs);
             }
             // `reqwest` sets the port.

@@ -51,24 +51,46 @@ pub(crate) struct Network {
 impl fmt::Debug for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The address of a proxy may have a password.
-        f.debug_struct("Network").field("proxy_hosts", &self.proxy_hosts).finish_non_exhaustive()
+        f.debug_struct("Network")
+            .field("proxy_hosts", &self.proxy_hosts)
+            .finish_non_exhaustive()
     }
 }
 
 impl Network {
     /// Makes the way. Fails with the problem of a proxy's address.
-    pub(crate) fn new(settings: &ProxySettings, certificates: Vec<Certificate>) -> Result<Self, String> {
-        let mut network = Self { proxies: Vec::new(), matcher: None, proxy_hosts: Vec::new(), certificates };
+    pub(crate) fn new(
+        settings: &ProxySettings,
+        certificates: Vec<Certificate>,
+    ) -> Result<Self, String> {
+        let mut network = Self {
+            proxies: Vec::new(),
+            matcher: None,
+            proxy_hosts: Vec::new(),
+            certificates,
+        };
         let no_proxy = format!("{LOCAL},{}", settings.no_proxy.replace("*.", "."));
         let mut matcher = Matcher::builder().no(no_proxy.clone());
         for (scheme, address) in [("https", &settings.https), ("http", &settings.http)] {
             let Some(address) = address else { continue };
             let url = proxy_url(address)?;
-            let proxy = if scheme == "https" { Proxy::https(url.clone()) } else { Proxy::http(url.clone()) };
+            let proxy = if scheme == "https" {
+                Proxy::https(url.clone())
+            } else {
+                Proxy::http(url.clone())
+            };
             let proxy = proxy.map_err(|_| "expected the address of a proxy".to_owned())?;
-            network.proxies.push(proxy.no_proxy(NoProxy::from_string(&no_proxy)));
-            network.proxy_hosts.extend(url.host_str().map(str::to_owned));
-            matcher = if scheme == "https" { matcher.https(url.to_string()) } else { matcher.http(url.to_string()) };
+            network
+                .proxies
+                .push(proxy.no_proxy(NoProxy::from_string(&no_proxy)));
+            network
+                .proxy_hosts
+                .extend(url.host_str().map(str::to_owned));
+            matcher = if scheme == "https" {
+                matcher.https(url.to_string())
+            } else {
+                matcher.http(url.to_string())
+            };
         }
         if !network.proxies.is_empty() {
             network.matcher = Some(Arc::new(matcher.build()));
@@ -78,13 +100,19 @@ impl Network {
 
     /// Returns true if requests to a URL go to a proxy.
     pub(crate) fn is_proxied(&self, url: &Url) -> bool {
-        let Some(matcher) = &self.matcher else { return false };
-        url.as_str().parse::<Uri>().is_ok_and(|uri| matcher.intercept(&uri).is_some())
+        let Some(matcher) = &self.matcher else {
+            return false;
+        };
+        url.as_str()
+            .parse::<Uri>()
+            .is_ok_and(|uri| matcher.intercept(&uri).is_some())
     }
 
     /// Returns true for the name of a proxy.
     pub(crate) fn is_proxy_host(&self, name: &str) -> bool {
-        self.proxy_hosts.iter().any(|host| normalised_host(name).as_deref() == Some(host))
+        self.proxy_hosts
+            .iter()
+            .any(|host| normalised_host(name).as_deref() == Some(host))
     }
 
     /// Sends the requests of a client on this way.
@@ -94,16 +122,27 @@ impl Network {
         } else {
             builder.tls_certs_merge(self.certificates.iter().cloned())
         };
-        self.proxies.iter().cloned().fold(builder, ClientBuilder::proxy)
+        self.proxies
+            .iter()
+            .cloned()
+            .fold(builder, ClientBuilder::proxy)
     }
 }
 
 /// Parses the address of a proxy. One without a scheme is `http`.
 pub(crate) fn proxy_url(address: &str) -> Result<Url, String> {
-    let address = if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
-    let url = Url::parse(&address).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    let address = if address.contains("://") {
+        address.to_owned()
+    } else {
+        format!("http://{address}")
+    };
+    let url = Url::parse(&address)
+        .ok()
+        .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     // The address may have a password.
-    url.ok_or_else(|| "expected the address of a proxy, such as \"http://proxy.example:3128\"".to_owned())
+    url.ok_or_else(|| {
+        "expected the address of a proxy, such as \"http://proxy.example:3128\"".to_owned()
+    })
 }
 
 #[cfg(test)]
@@ -118,7 +157,12 @@ mod tests {
     #[test]
     fn variables_of_the_environment_name_the_proxies() {
         let set = |pairs: &'static [(&str, &str)]| {
-            let get = |name: &str| pairs.iter().find(|(own, _)| *own == name).map(|(_, value)| (*value).to_owned());
+            let get = |name: &str| {
+                pairs
+                    .iter()
+                    .find(|(own, _)| *own == name)
+                    .map(|(_, value)| (*value).to_owned())
+            };
             Network::new(&ProxySettings::from_env(get), Vec::new()).expect("a way")
         };
         let none = set(&[]);
@@ -127,7 +171,11 @@ mod tests {
             ("HTTPS_PROXY", "http://user:secret@proxy.corp:3128"),
             ("no_proxy", "direct.example,.internal.example,10.0.0.0/8"),
         ]);
-        for proxied in ["https://mcp.example/mcp", "https://notdirect.example/", "https://11.0.0.1/"] {
+        for proxied in [
+            "https://mcp.example/mcp",
+            "https://notdirect.example/",
+            "https://11.0.0.1/",
+        ] {
             assert!(network.is_proxied(&url(proxied)), "{proxied}");
         }
         for direct in [
@@ -143,8 +191,11 @@ mod tests {
         }
         assert!(network.is_proxy_host("PROXY.corp") && !network.is_proxy_host("mcp.example"));
         assert!(!format!("{network:?}").contains("secret"));
-        let all =
-            set(&[("all_proxy", "proxy.corp:3128"), ("REQUEST_METHOD", "GET"), ("HTTP_PROXY", "http://evil.example")]);
+        let all = set(&[
+            ("all_proxy", "proxy.corp:3128"),
+            ("REQUEST_METHOD", "GET"),
+            ("HTTP_PROXY", "http://evil.example"),
+        ]);
         assert!(all.is_proxied(&url("http://mcp.example/")) && !all.is_proxy_host("evil.example"));
     }
 
@@ -153,7 +204,11 @@ mod tests {
         for address in ["ftp://proxy", "http://", "socks5://proxy:1080", ""] {
             assert!(proxy_url(address).is_err(), "{address}");
         }
-        for address in ["proxy.corp:3128", "https://proxy.corp", "http://10.0.0.1:3128"] {
+        for address in [
+            "proxy.corp:3128",
+            "https://proxy.corp",
+            "http://10.0.0.1:3128",
+        ] {
             proxy_url(address).expect(address);
         }
     }

@@ -16,15 +16,24 @@ const PUBLIC_HEADERS: [HeaderName; 6] = [
 
 /// Returns the request that a redirect asks for, or `None` if the response is not a redirect. `request` is a copy of the
 /// request, which is missing if its body is a stream.
-pub(crate) fn next_request(response: &Response, request: Option<Request>) -> Result<Option<Request>, EgressError> {
-    let Some(location) = location(response)? else { return Ok(None) };
+pub(crate) fn next_request(
+    response: &Response,
+    request: Option<Request>,
+) -> Result<Option<Request>, EgressError> {
+    let Some(location) = location(response)? else {
+        return Ok(None);
+    };
     let host = || location.host_str().unwrap_or_default().to_owned();
     let mut request = request.ok_or_else(|| EgressError::RedirectedBody { host: host() })?;
     if drops_body(response.status(), request.method()) {
         *request.method_mut() = Method::GET;
         *request.body_mut() = None;
-        for name in [header::CONTENT_TYPE, header::CONTENT_LENGTH, header::CONTENT_ENCODING, header::TRANSFER_ENCODING]
-        {
+        for name in [
+            header::CONTENT_TYPE,
+            header::CONTENT_LENGTH,
+            header::CONTENT_ENCODING,
+            header::TRANSFER_ENCODING,
+        ] {
             request.headers_mut().remove(name);
         }
     }
@@ -42,11 +51,16 @@ fn location(response: &Response) -> Result<Option<Url>, EgressError> {
     if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
     }
-    let Some(location) = response.headers().get(header::LOCATION) else { return Ok(None) };
+    let Some(location) = response.headers().get(header::LOCATION) else {
+        return Ok(None);
+    };
     let text = std::str::from_utf8(location.as_bytes()).ok();
     let url = text.and_then(|text| response.url().join(text).ok());
-    let invalid = || EgressError::InvalidUrl { reason: "the address of the redirect is not a URL".to_owned() };
-    url.map(Some).ok_or_else(|| EgressError::Redirect(Box::new(invalid())))
+    let invalid = || EgressError::InvalidUrl {
+        reason: "the address of the redirect is not a URL".to_owned(),
+    };
+    url.map(Some)
+        .ok_or_else(|| EgressError::Redirect(Box::new(invalid())))
 }
 
 fn drops_body(status: StatusCode, method: &Method) -> bool {
@@ -58,7 +72,11 @@ fn drops_body(status: StatusCode, method: &Method) -> bool {
 }
 
 fn keep_public(headers: &mut HeaderMap) {
-    let secret = headers.keys().filter(|name| !PUBLIC_HEADERS.contains(name)).cloned().collect::<Vec<_>>();
+    let secret = headers
+        .keys()
+        .filter(|name| !PUBLIC_HEADERS.contains(name))
+        .cloned()
+        .collect::<Vec<_>>();
     for name in secret {
         headers.remove(name);
     }

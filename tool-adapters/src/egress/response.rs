@@ -31,7 +31,12 @@ pub struct EgressResponse {
 
 impl EgressResponse {
     pub(crate) fn new(response: Response, max_body: usize, limit: Duration) -> Self {
-        Self { response, max_body, read: 0, limit }
+        Self {
+            response,
+            max_body,
+            read: 0,
+            limit,
+        }
     }
 
     /// Returns the status.
@@ -57,7 +62,10 @@ impl EgressResponse {
     pub fn error_for_status(self) -> Result<Self, EgressError> {
         let status = self.status();
         if status.is_client_error() || status.is_server_error() {
-            return Err(EgressError::Status { host: self.host(), status });
+            return Err(EgressError::Status {
+                host: self.host(),
+                status,
+            });
         }
         Ok(self)
     }
@@ -69,8 +77,14 @@ impl EgressResponse {
     /// Returns an error if the body is larger than the limit, takes too long, or breaks off.
     pub async fn chunk(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, EgressError> {
         let left = self.max_body - self.read;
-        if self.response.content_length().is_some_and(|length| length > left as u64) {
-            return Err(EgressError::TooLarge { limit: self.max_body });
+        if self
+            .response
+            .content_length()
+            .is_some_and(|length| length > left as u64)
+        {
+            return Err(EgressError::TooLarge {
+                limit: self.max_body,
+            });
         }
         let chunk = match self.response.chunk().await {
             Ok(chunk) => chunk,
@@ -78,7 +92,9 @@ impl EgressResponse {
         };
         let length = chunk.as_ref().map_or(0, |chunk| chunk.as_ref().len());
         if length > left {
-            return Err(EgressError::TooLarge { limit: self.max_body });
+            return Err(EgressError::TooLarge {
+                limit: self.max_body,
+            });
         }
         self.read += length;
         Ok(chunk)
@@ -104,7 +120,8 @@ impl EgressResponse {
     /// Returns an error if the body is larger than the limit, takes too long, or breaks off.
     pub async fn text(self) -> Result<String, EgressError> {
         let body = self.bytes().await?;
-        Ok(String::from_utf8(body).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+        Ok(String::from_utf8(body)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
 
     /// Reads the body to its end as JSON.
@@ -119,7 +136,11 @@ impl EgressResponse {
     }
 
     fn host(&self) -> String {
-        self.response.url().host_str().unwrap_or_default().to_owned()
+        self.response
+            .url()
+            .host_str()
+            .unwrap_or_default()
+            .to_owned()
     }
 }
 

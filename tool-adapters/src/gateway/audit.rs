@@ -89,11 +89,17 @@ pub(crate) struct AuditView {
 impl AuditView {
     /// Returns a text of a client or server as a record has it. A long one is cut before it is searched for secrets.
     fn shown(&self, text: &str) -> String {
-        truncate(&self.redaction.text(&truncate(text, 4 * MAX_TEXT)), MAX_TEXT)
+        truncate(
+            &self.redaction.text(&truncate(text, 4 * MAX_TEXT)),
+            MAX_TEXT,
+        )
     }
 
     fn redacted(&self, name: &str, arguments: &str) -> (String, String) {
-        (self.shown(name), self.redaction.json_up_to(arguments, MAX_ARGUMENTS))
+        (
+            self.shown(name),
+            self.redaction.json_up_to(arguments, MAX_ARGUMENTS),
+        )
     }
 
     fn server_of(&self, kind: RequestKind, name: &str) -> Option<&Arc<str>> {
@@ -111,7 +117,10 @@ impl AuditView {
                 }
                 self.servers.get(&format!("resource:{}", resource.uri()))
             }
-            _ => self.servers.get(name).filter(|_| !name.starts_with("prompt:") && !name.starts_with("resource:")),
+            _ => self
+                .servers
+                .get(name)
+                .filter(|_| !name.starts_with("prompt:") && !name.starts_with("resource:")),
         }
     }
 }
@@ -138,15 +147,25 @@ impl Audit {
                 .await
                 .map_err(|error| error.to_string())??;
             let (sender, messages) = channel(QUEUE);
-            thread.handle.spawn(write_all(sinks, messages, Arc::clone(&state)));
+            thread
+                .handle
+                .spawn(write_all(sinks, messages, Arc::clone(&state)));
             (queue, writer) = (Some(sender), Some(thread));
         }
-        Ok(Self { queue, state, required: settings.required, shared: RwLock::default(), writer: Mutex::new(writer) })
+        Ok(Self {
+            queue,
+            state,
+            required: settings.required,
+            shared: RwLock::default(),
+            writer: Mutex::new(writer),
+        })
     }
 
     pub(crate) fn set_view(&self, view: AuditView) {
-        let earlier =
-            std::mem::replace(&mut *self.shared.write().unwrap_or_else(PoisonError::into_inner), Arc::new(view));
+        let earlier = std::mem::replace(
+            &mut *self.shared.write().unwrap_or_else(PoisonError::into_inner),
+            Arc::new(view),
+        );
         drop(earlier);
     }
 
@@ -166,9 +185,16 @@ impl Audit {
 
     /// Notes the links in the result of a call.
     fn note_links(&self, tool: &str, response: &ToolResponse) {
-        let Some(result) = response.original().filter(|result| UnlistedResources::may_link(result)) else { return };
+        let Some(result) = response
+            .original()
+            .filter(|result| UnlistedResources::may_link(result))
+        else {
+            return;
+        };
         let view = self.view();
-        if let (Some(unlisted), Some(server)) = (&view.unlisted, view.server_of(RequestKind::Call, tool)) {
+        if let (Some(unlisted), Some(server)) =
+            (&view.unlisted, view.server_of(RequestKind::Call, tool))
+        {
             unlisted.note(server, result);
         }
     }
@@ -208,17 +234,33 @@ impl Audit {
 
     /// Stops the writer, after [`flush`](Self::flush).
     pub(crate) fn stop(&self) {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.writer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
     }
 
     /// Returns the record of something that has not been answered: of a session with its principal, in a turn.
-    fn unanswered(&self, of: (&str, &str, u64), kind: RequestKind, name: &str, arguments: &str) -> NewRecord {
+    fn unanswered(
+        &self,
+        of: (&str, &str, u64),
+        kind: RequestKind,
+        name: &str,
+        arguments: &str,
+    ) -> NewRecord {
         let (view, (session, principal, turn)) = (self.view(), of);
         // Long texts do not wait in the queue.
         let is_long = arguments.len() > MAX_ARGUMENTS || name.len() > MAX_TEXT;
-        let server = view.server_of(kind, name).map(ToString::to_string).unwrap_or_default();
+        let server = view
+            .server_of(kind, name)
+            .map(ToString::to_string)
+            .unwrap_or_default();
         let as_sent = || (name.to_owned(), arguments.to_owned());
-        let (name, arguments) = if is_long { view.redacted(name, arguments) } else { as_sent() };
+        let (name, arguments) = if is_long {
+            view.redacted(name, arguments)
+        } else {
+            as_sent()
+        };
         let record = AuditRecord {
             time: Timestamp::now(),
             session: session.to_owned(),
@@ -239,23 +281,32 @@ impl Audit {
             duration_ms: 0,
             characters: 0,
         };
-        NewRecord { record, view: (!is_long).then_some(view) }
+        NewRecord {
+            record,
+            view: (!is_long).then_some(view),
+        }
     }
 
     fn record(&self, call: &HookedCall<'_>, response: &ToolResponse) -> NewRecord {
-        let (error, meta, of) = (response.error(), response.meta(), (call.session, call.principal, call.turn));
+        let (error, meta, of) = (
+            response.error(),
+            response.meta(),
+            (call.session, call.principal, call.turn),
+        );
         let mut new = self.unanswered(of, RequestKind::Call, call.tool.name(), call.arguments);
         call.call_id.clone_into(&mut new.record.call);
         new.record.outcome = error.map_or("OK", |error| error.kind.as_str());
         new.record.error = error.map(|error| self.view().shown(&error.message));
-        (new.record.duration_ms, new.record.characters) = (milliseconds(meta.duration()), meta.size_chars());
+        (new.record.duration_ms, new.record.characters) =
+            (milliseconds(meta.duration()), meta.size_chars());
         new
     }
 
     /// Refuses to do something while its record cannot be written.
     fn check(&self) -> Result<(), ToolError> {
         if self.required && self.is_failing() {
-            let message = "nothing was done, because the gateway cannot write its audit log; try again later";
+            let message =
+                "nothing was done, because the gateway cannot write its audit log; try again later";
             return Err(ToolError::transient(message));
         }
         Ok(())
@@ -263,7 +314,9 @@ impl Audit {
 
     /// Adds a record to the queue. If that has to wait, the runtime drops the future after a second.
     fn send(&self, record: NewRecord) -> HookFuture<'_, ()> {
-        let Some(queue) = &self.queue else { return Box::pin(ready(())) };
+        let Some(queue) = &self.queue else {
+            return Box::pin(ready(()));
+        };
         match queue.try_send(Message::Record(Box::new(record))) {
             Ok(()) => Box::pin(ready(())),
             Err(error) => {
@@ -286,9 +339,16 @@ struct WriterThread {
 
 impl WriterThread {
     fn start() -> Result<Self, String> {
-        let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("audit").enable_all().build();
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("audit")
+            .enable_all()
+            .build();
         let runtime = runtime.map_err(|error| format!("audit: {error}"))?;
-        Ok(Self { handle: runtime.handle().clone(), runtime: Some(runtime) })
+        Ok(Self {
+            handle: runtime.handle().clone(),
+            runtime: Some(runtime),
+        })
     }
 }
 
@@ -312,12 +372,20 @@ impl Hook for GatewayHook {
         Box::pin(ready(self.0.check()))
     }
 
-    fn after<'a>(&'a self, call: &'a HookedCall<'a>, response: &'a mut ToolResponse) -> HookFuture<'a, ()> {
+    fn after<'a>(
+        &'a self,
+        call: &'a HookedCall<'a>,
+        response: &'a mut ToolResponse,
+    ) -> HookFuture<'a, ()> {
         self.0.note_links(call.tool.name(), response);
         self.0.send(self.0.record(call, response))
     }
 
-    fn around<'a>(&'a self, call: &'a HookedCall<'a>, next: Next<'a>) -> HookFuture<'a, ToolResponse> {
+    fn around<'a>(
+        &'a self,
+        call: &'a HookedCall<'a>,
+        next: Next<'a>,
+    ) -> HookFuture<'a, ToolResponse> {
         if let Some(cost) = self.0.view().costs.get(call.tool.name()) {
             trace::record_cost(call.tool.name().to_owned(), *cost);
         }
@@ -331,17 +399,40 @@ impl Hook for GatewayHook {
     ) -> HookFuture<'a, Result<(), ToolError>> {
         Box::pin(async move {
             self.0.check()?;
-            let HookedRequest { session, principal, turn, kind, name, arguments, .. } = *request;
-            let record = Some(self.0.unanswered((session, principal, turn), kind, name, arguments));
-            let mut open = OpenRequest { audit: &self.0, began: Instant::now(), record };
+            let HookedRequest {
+                session,
+                principal,
+                turn,
+                kind,
+                name,
+                arguments,
+                ..
+            } = *request;
+            let record = Some(
+                self.0
+                    .unanswered((session, principal, turn), kind, name, arguments),
+            );
+            let mut open = OpenRequest {
+                audit: &self.0,
+                began: Instant::now(),
+                record,
+            };
             let outcome = next.await;
             if let Some(mut new) = open.finish() {
                 // The server of an unlisted resource is known once it has answered.
-                if let (true, Some(server)) = (new.record.server.is_empty(), self.0.view().server_of(kind, name)) {
+                if let (true, Some(server)) = (
+                    new.record.server.is_empty(),
+                    self.0.view().server_of(kind, name),
+                ) {
                     new.record.server = server.to_string();
                 }
-                new.record.outcome = outcome.as_ref().map_or_else(|error| error.kind().as_str(), |()| "OK");
-                new.record.error = outcome.as_ref().err().map(|error| self.0.view().shown(error.message()));
+                new.record.outcome = outcome
+                    .as_ref()
+                    .map_or_else(|error| error.kind().as_str(), |()| "OK");
+                new.record.error = outcome
+                    .as_ref()
+                    .err()
+                    .map(|error| self.0.view().shown(error.message()));
                 _ = timeout(SEND, self.0.send(new)).await;
             }
             outcome
@@ -387,7 +478,11 @@ impl Drop for CountOnDrop<'_> {
 async fn write_all(mut sinks: AuditSinks, mut messages: Receiver<Message>, state: Arc<AuditState>) {
     let mut batch = Vec::new();
     while messages.recv_many(&mut batch, BATCH).await > 0 {
-        if batch.len() < BATCH && batch.iter().all(|message| matches!(message, Message::Record(_))) {
+        if batch.len() < BATCH
+            && batch
+                .iter()
+                .all(|message| matches!(message, Message::Record(_)))
+        {
             sleep(COLLECT).await;
             batch.extend(std::iter::from_fn(|| messages.try_recv().ok()).take(BATCH));
         }
@@ -424,7 +519,9 @@ async fn write_until_done(sinks: &mut AuditSinks, records: &[AuditRecord], state
     if state.failing.swap(false, Ordering::Relaxed) {
         tracing::warn!("the audit log is written again");
     }
-    state.written.fetch_add(records.len() as u64, Ordering::Relaxed);
+    state
+        .written
+        .fetch_add(records.len() as u64, Ordering::Relaxed);
 }
 
 #[cfg(test)]
@@ -434,10 +531,17 @@ mod tests {
     #[test]
     fn a_tool_with_a_colon_in_its_name_has_its_server() {
         let names = ["git:status", "prompt:status"].map(|name| (name.to_owned(), Arc::from("git")));
-        let view = AuditView { servers: HashMap::from(names), ..AuditView::default() };
+        let view = AuditView {
+            servers: HashMap::from(names),
+            ..AuditView::default()
+        };
         let server_of = |kind, name| view.server_of(kind, name).map(|server| &**server);
         assert_eq!(server_of(RequestKind::Call, "git:status"), Some("git"));
         assert_eq!(server_of(RequestKind::Prompt, "status"), Some("git"));
-        assert_eq!(server_of(RequestKind::Call, "prompt:status"), None, "the prompt `status` is no tool");
+        assert_eq!(
+            server_of(RequestKind::Call, "prompt:status"),
+            None,
+            "the prompt `status` is no tool"
+        );
     }
 }

@@ -43,12 +43,18 @@ pub(crate) struct AuditSinks {
 }
 
 impl AuditSinks {
-    #[cfg_attr(not(feature = "postgres"), allow(clippy::unused_async, reason = "only PostgreSQL is waited for"))]
+    #[cfg_attr(
+        not(feature = "postgres"),
+        allow(clippy::unused_async, reason = "only PostgreSQL is waited for")
+    )]
     pub(crate) async fn open(settings: &AuditSettings) -> Result<Self, String> {
         let file = match &settings.file {
             Some(path) => {
                 let opened = open_file(path);
-                Some((path.to_owned(), opened.map_err(|error| format!("audit.file: {}: {error}", path.display()))?))
+                Some((
+                    path.to_owned(),
+                    opened.map_err(|error| format!("audit.file: {}: {error}", path.display()))?,
+                ))
             }
             None => None,
         };
@@ -56,7 +62,11 @@ impl AuditSinks {
             file,
             #[cfg(feature = "postgres")]
             postgres: match &settings.postgres {
-                Some(url) => Some(AuditTable::open(url).await.map_err(|error| describe_postgres(&error))?),
+                Some(url) => Some(
+                    AuditTable::open(url)
+                        .await
+                        .map_err(|error| describe_postgres(&error))?,
+                ),
                 None => None,
             },
         })
@@ -66,15 +76,24 @@ impl AuditSinks {
         if let Some((path, file)) = &mut self.file {
             match open_file(path) {
                 Ok(opened) => *file = opened,
-                Err(error) => tracing::error!(%error, "failed to open the audit log again; the earlier file is used"),
+                Err(error) => {
+                    tracing::error!(%error, "failed to open the audit log again; the earlier file is used")
+                }
             }
         }
     }
 
     /// Writes records. `done` counts the bytes of them that the file has, for a repetition after an error. A file that was removed is
     /// created again.
-    #[cfg_attr(not(feature = "postgres"), allow(clippy::unused_async, reason = "only PostgreSQL is waited for"))]
-    pub(crate) async fn write(&mut self, records: &[AuditRecord], done: &mut usize) -> io::Result<()> {
+    #[cfg_attr(
+        not(feature = "postgres"),
+        allow(clippy::unused_async, reason = "only PostgreSQL is waited for")
+    )]
+    pub(crate) async fn write(
+        &mut self,
+        records: &[AuditRecord],
+        done: &mut usize,
+    ) -> io::Result<()> {
         if let Some((path, file)) = &mut self.file {
             let mut lines = Vec::new();
             for record in records {
@@ -95,7 +114,10 @@ impl AuditSinks {
         }
         #[cfg(feature = "postgres")]
         if let Some(table) = &self.postgres {
-            table.insert(records).await.map_err(|error| io::Error::other(describe_postgres(&error)))?;
+            table
+                .insert(records)
+                .await
+                .map_err(|error| io::Error::other(describe_postgres(&error)))?;
         }
         Ok(())
     }
@@ -165,14 +187,30 @@ impl AuditTable {
         use sqlx::Execute;
         let texts = |read: fn(&AuditRecord) -> &str| {
             // The type `text` has no zero byte.
-            records.iter().map(|record| read(record).replace('\0', "\u{fffd}")).collect::<Vec<_>>()
+            records
+                .iter()
+                .map(|record| read(record).replace('\0', "\u{fffd}"))
+                .collect::<Vec<_>>()
         };
         let numbers = |read: fn(&AuditRecord) -> u64| {
-            records.iter().map(|record| i64::try_from(read(record)).unwrap_or(i64::MAX)).collect::<Vec<_>>()
+            records
+                .iter()
+                .map(|record| i64::try_from(read(record)).unwrap_or(i64::MAX))
+                .collect::<Vec<_>>()
         };
-        let errors = records.iter().map(|record| record.error.as_ref().map(|error| error.replace('\0', "\u{fffd}")));
+        let errors = records.iter().map(|record| {
+            record
+                .error
+                .as_ref()
+                .map(|error| error.replace('\0', "\u{fffd}"))
+        });
         let mut statement = sqlx::query(INSERT)
-            .bind(records.iter().map(|record| record.time.to_string()).collect::<Vec<_>>())
+            .bind(
+                records
+                    .iter()
+                    .map(|record| record.time.to_string())
+                    .collect::<Vec<_>>(),
+            )
             .bind(texts(|record| &record.session))
             .bind(texts(|record| &record.principal))
             .bind(numbers(|record| record.turn))
@@ -185,9 +223,15 @@ impl AuditTable {
             .bind(errors.collect::<Vec<_>>())
             .bind(numbers(|record| record.duration_ms))
             .bind(numbers(|record| record.characters as u64));
-        let arguments = statement.take_arguments().map_err(sqlx::Error::Encode)?.unwrap_or_default();
+        let arguments = statement
+            .take_arguments()
+            .map_err(sqlx::Error::Encode)?
+            .unwrap_or_default();
         let mut connection = self.0.pool.acquire().await?;
-        self.0.fetch_all(&mut connection, INSERT, arguments).await.map(drop)
+        self.0
+            .fetch_all(&mut connection, INSERT, arguments)
+            .await
+            .map(drop)
     }
 }
 
@@ -230,7 +274,10 @@ mod tests {
     async fn a_write_that_stops_halfway_goes_on_there() {
         let folder = tempfile::tempdir().expect("a folder");
         let (mut reader, full) = UnixStream::pair().expect("a pair");
-        reader.set_nonblocking(true).and_then(|()| full.set_nonblocking(true)).expect("set");
+        reader
+            .set_nonblocking(true)
+            .and_then(|()| full.set_nonblocking(true))
+            .expect("set");
         let mut sinks = sinks(folder.path(), File::from(OwnedFd::from(full)));
         let (records, mut done, mut text, mut failures) = (records(2_000), 0, Vec::new(), 0);
         while sinks.write(&records, &mut done).await.is_err() {
@@ -240,8 +287,12 @@ mod tests {
         }
         _ = reader.read_to_end(&mut text);
         let lines = text.split_inclusive(|byte| *byte == b'\n');
-        let turns = lines.map(|line| serde_json::from_slice::<Value>(line).expect("a record")["turn"].clone());
-        assert!(failures > 0 && turns.eq(0..2_000), "each record is there once");
+        let turns = lines
+            .map(|line| serde_json::from_slice::<Value>(line).expect("a record")["turn"].clone());
+        assert!(
+            failures > 0 && turns.eq(0..2_000),
+            "each record is there once"
+        );
     }
 
     #[tokio::test]
@@ -253,9 +304,18 @@ mod tests {
         let mut sinks = sinks(&path, open_file(&path).expect("opened"));
         sinks.write(&records(1), &mut 0).await.expect("written");
         std::fs::remove_dir_all(&within).expect("removed");
-        assert!(sinks.write(&records(1), &mut 0).await.is_err(), "there is no folder");
+        assert!(
+            sinks.write(&records(1), &mut 0).await.is_err(),
+            "there is no folder"
+        );
         std::fs::create_dir(&within).expect("created");
         sinks.write(&records(2), &mut 0).await.expect("written");
-        assert_eq!(std::fs::read_to_string(&path).expect("a file").lines().count(), 2);
+        assert_eq!(
+            std::fs::read_to_string(&path)
+                .expect("a file")
+                .lines()
+                .count(),
+            2
+        );
     }
 }

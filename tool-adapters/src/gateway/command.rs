@@ -44,7 +44,10 @@ struct Arguments {
     policy: Option<PathBuf>,
 
     /// Serve over HTTP. The address defaults to `http.listen` of the policy, or 127.0.0.1:8080.
-    #[allow(clippy::option_option, reason = "an option whose value may be left out")]
+    #[allow(
+        clippy::option_option,
+        reason = "an option whose value may be left out"
+    )]
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1)]
     http: Option<Option<SocketAddr>>,
 
@@ -134,9 +137,13 @@ enum Failure {
 impl From<GatewayError> for Failure {
     fn from(error: GatewayError) -> Self {
         match error {
-            GatewayError::Invalid(problems) => {
-                Self::Files(problems.iter().map(|problem| format!("error: {problem}")).collect::<Vec<_>>().join("\n"))
-            }
+            GatewayError::Invalid(problems) => Self::Files(
+                problems
+                    .iter()
+                    .map(|problem| format!("error: {problem}"))
+                    .collect::<Vec<_>>()
+                    .join("\n"),
+            ),
             GatewayError::Start(error) => Self::Other(error),
         }
     }
@@ -160,22 +167,34 @@ fn runtime() -> io::Result<Runtime> {
 
 /// Warns of names that the servers' file switches on or off, and that the server does not have.
 fn unused_choices(upstream: &Upstream) -> String {
-    let Some(toolset) = upstream.toolset() else { return String::new() };
+    let Some(toolset) = upstream.toolset() else {
+        return String::new();
+    };
     let mut text = String::new();
     let entry = &upstream.route.entry;
     for (member, pattern) in entry.tools.unused(&toolset.own_names()) {
         let [name, pattern] = [&entry.name, pattern].map(escape_invisible);
-        _ = writeln!(text, "warning: `{member}` of `{name}` names `{pattern}`, which matches no tool of the server");
+        _ = writeln!(
+            text,
+            "warning: `{member}` of `{name}` names `{pattern}`, which matches no tool of the server"
+        );
     }
     text
 }
 
 /// Asks a person on the terminal for an input.
 fn ask(input: &Input) -> io::Result<String> {
-    let [description, options] =
-        [&input.description, &input.options.join(", ")].map(|text| truncate(&escape_invisible(text), 500));
-    let choice = if options.is_empty() { String::new() } else { format!(" ({options})") };
-    let default = input.default.as_deref().map(|default| format!(" [{}]", escape_invisible(default)));
+    let [description, options] = [&input.description, &input.options.join(", ")]
+        .map(|text| truncate(&escape_invisible(text), 500));
+    let choice = if options.is_empty() {
+        String::new()
+    } else {
+        format!(" ({options})")
+    };
+    let default = input
+        .default
+        .as_deref()
+        .map(|default| format!(" [{}]", escape_invisible(default)));
     let prompt = format!("{description}{choice}{}: ", default.unwrap_or_default());
     loop {
         let answer = if input.is_password {
@@ -200,7 +219,10 @@ fn ask(input: &Input) -> io::Result<String> {
 }
 
 async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let files = GatewayFiles { config: arguments.config.clone(), policy: arguments.policy.clone() };
+    let files = GatewayFiles {
+        config: arguments.config.clone(),
+        policy: arguments.policy.clone(),
+    };
     if io::stdin().is_terminal() && io::stderr().is_terminal() {
         files.ask_inputs(ask).await?;
     }
@@ -208,7 +230,14 @@ async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut stopped = std::pin::pin!(stop_signal());
     #[cfg(feature = "mcp-auth")]
     if let Some(server) = &arguments.login {
-        return until(stopped, Box::pin(log_in(files.parse(&files.read().await?, None).await?, server))).await;
+        return until(
+            stopped,
+            Box::pin(log_in(
+                files.parse(&files.read().await?, None).await?,
+                server,
+            )),
+        )
+        .await;
     }
     if arguments.check || arguments.create_pins || arguments.forget_pin.is_some() {
         let settings = files.parse(&files.read().await?, address).await?;
@@ -218,20 +247,30 @@ async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             None => until(stopped, check(settings)).await,
         };
     }
-    let gateway = until(stopped.as_mut(), async { Ok(Gateway::open_at(files, address).await?) }).await?;
+    let gateway = until(stopped.as_mut(), async {
+        Ok(Gateway::open_at(files, address).await?)
+    })
+    .await?;
     let served = serve(&gateway, arguments.http, stopped).await;
     gateway.close().await;
     served?;
     Ok(ExitCode::SUCCESS)
 }
 
-#[allow(clippy::option_option, reason = "an option whose value may be left out")]
+#[allow(
+    clippy::option_option,
+    reason = "an option whose value may be left out"
+)]
 async fn serve(
     gateway: &Gateway,
     http: Option<Option<SocketAddr>>,
     stopped: impl Future<Output = ()>,
 ) -> Result<(), Failure> {
-    if let Some(admin) = gateway.bind_admin().await.map_err(|error| Failure::Other(format!("admin.listen: {error}")))? {
+    if let Some(admin) = gateway
+        .bind_admin()
+        .await
+        .map_err(|error| Failure::Other(format!("admin.listen: {error}")))?
+    {
         tokio::spawn(admin.serve());
     }
     tokio::spawn(reload_on_hangup(gateway.clone()));
@@ -242,14 +281,21 @@ async fn serve(
         };
     };
     let address = address.unwrap_or(gateway.0.fixed.http.listen);
-    let bound = gateway.bind(address).await.map_err(|error| Failure::Other(format!("{address}: {error}")))?;
+    let bound = gateway
+        .bind(address)
+        .await
+        .map_err(|error| Failure::Other(format!("{address}: {error}")))?;
     // A program that starts the gateway may wait for this line.
     eprintln!("listening on {}", bound.url()?);
     serve_until(bound, stopped, gateway).await
 }
 
 /// Serves until a signal. Requests that run get some seconds to end then.
-async fn serve_until(bound: BoundServer, stopped: impl Future<Output = ()>, gateway: &Gateway) -> Result<(), Failure> {
+async fn serve_until(
+    bound: BoundServer,
+    stopped: impl Future<Output = ()>,
+    gateway: &Gateway,
+) -> Result<(), Failure> {
     let mut serving = std::pin::pin!(bound.serve());
     tokio::select! {
         served = &mut serving => return Ok(served?),
@@ -275,7 +321,9 @@ async fn until<T>(
 #[cfg(unix)]
 async fn stop_signal() {
     use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut terminate) = signal(SignalKind::terminate()) else { return std::future::pending().await };
+    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
+        return std::future::pending().await;
+    };
     tokio::select! {
         _ = terminate.recv() => {}
         _ = tokio::signal::ctrl_c() => {}
@@ -293,7 +341,9 @@ async fn stop_signal() {
 #[cfg(unix)]
 async fn reload_on_hangup(gateway: Gateway) {
     use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut hangups) = signal(SignalKind::hangup()) else { return };
+    let Ok(mut hangups) = signal(SignalKind::hangup()) else {
+        return;
+    };
     while hangups.recv().await.is_some() {
         gateway.reopen_audit().await;
         // A problem is logged.
@@ -305,7 +355,10 @@ async fn reload_on_hangup(gateway: Gateway) {
 async fn reload_on_hangup(_: Gateway) {}
 
 fn pins_file(policy: &GatewayPolicy) -> Result<&PathBuf, Failure> {
-    policy.pins.as_ref().ok_or_else(|| Failure::Other("expected a policy with `pins.file`".to_owned()))
+    policy
+        .pins
+        .as_ref()
+        .ok_or_else(|| Failure::Other("expected a policy with `pins.file`".to_owned()))
 }
 
 fn create_pins(policy: &GatewayPolicy) -> Result<ExitCode, Failure> {
@@ -317,12 +370,21 @@ fn create_pins(policy: &GatewayPolicy) -> Result<ExitCode, Failure> {
 
 fn forget_pin(policy: &GatewayPolicy, pin: &str) -> Result<ExitCode, Failure> {
     let Some((server, tool)) = pin.split_once('/') else {
-        return Err(Failure::Other(format!("expected SERVER/TOOL, got `{}`", escape_invisible(pin))));
+        return Err(Failure::Other(format!(
+            "expected SERVER/TOOL, got `{}`",
+            escape_invisible(pin)
+        )));
     };
-    let pins = Pins::file(pins_file(policy)?).map_err(|error| Failure::Other(describe_pins(&error)))?;
-    let is_forgotten = pins.forget(server, tool).map_err(|error| Failure::Other(error.to_string()))?;
+    let pins =
+        Pins::file(pins_file(policy)?).map_err(|error| Failure::Other(describe_pins(&error)))?;
+    let is_forgotten = pins
+        .forget(server, tool)
+        .map_err(|error| Failure::Other(error.to_string()))?;
     if !is_forgotten {
-        return Err(Failure::Other(format!("no tool is pinned as `{}`", escape_invisible(pin))));
+        return Err(Failure::Other(format!(
+            "no tool is pinned as `{}`",
+            escape_invisible(pin)
+        )));
     }
     println!("forgot the pin of {}", escape_invisible(pin));
     Ok(ExitCode::SUCCESS)
@@ -332,8 +394,14 @@ fn forget_pin(policy: &GatewayPolicy, pin: &str) -> Result<ExitCode, Failure> {
 #[cfg(feature = "mcp-auth")]
 async fn log_in(settings: Settings, server: &str) -> Result<ExitCode, Failure> {
     let policy = settings.policy;
-    let mut routes = settings.servers.into_iter().map(|entry| Route::new(entry, &policy));
-    let (route, name) = (routes.find(|route| route.entry.name == server), escape_invisible(server));
+    let mut routes = settings
+        .servers
+        .into_iter()
+        .map(|entry| Route::new(entry, &policy));
+    let (route, name) = (
+        routes.find(|route| route.entry.name == server),
+        escape_invisible(server),
+    );
     let login = route.and_then(|mut route| route.login.take().map(|login| (route, login)));
     let Some((mut route, mut login)) = login.filter(|(_, login)| login.needs_person()) else {
         let expected = "expected a server that has `oauth` in the policy, without `machine`";
@@ -341,7 +409,10 @@ async fn log_in(settings: Settings, server: &str) -> Result<ExitCode, Failure> {
     };
     login.is_asking = true;
     route.login = Some(login);
-    let toolset = route.connect(&policy, Pins::memory()).await.map_err(|error| Failure::Other(error.to_string()))?;
+    let toolset = route
+        .connect(&policy, Pins::memory())
+        .await
+        .map_err(|error| Failure::Other(error.to_string()))?;
     println!("signed in at {name}");
     _ = Toolset::close(&toolset).await;
     Ok(ExitCode::SUCCESS)
@@ -353,18 +424,27 @@ async fn check(settings: Settings) -> Result<ExitCode, Failure> {
     let pins = match &policy.pins {
         // Nothing is pinned.
         Some(file) => PinSource::Memory(
-            Pins::copy(file).map_err(|error| Failure::Files(format!("error: {}", describe_pins(&error))))?,
+            Pins::copy(file)
+                .map_err(|error| Failure::Files(format!("error: {}", describe_pins(&error))))?,
         ),
         None => PinSource::Memory(Pins::memory()),
     };
     let changed = Arc::new(Notify::new());
     let start = |entry| {
         let route = Route::new(entry, &policy);
-        Upstream::start(route, Arc::clone(&policy), pins.clone(), None, Arc::clone(&changed), ChangeNotifier::default())
+        Upstream::start(
+            route,
+            Arc::clone(&policy),
+            pins.clone(),
+            None,
+            Arc::clone(&changed),
+            ChangeNotifier::default(),
+        )
     };
     let upstreams = settings.servers.into_iter().map(start).collect::<Vec<_>>();
     futures_util::future::join_all(upstreams.iter().map(Upstream::settled)).await;
-    let offered = offer(&upstreams, &policy, None).map_err(|errors| Failure::Other(messages(&errors)))?;
+    let offered =
+        offer(&upstreams, &policy, None).map_err(|errors| Failure::Other(messages(&errors)))?;
     let (mut text, mut code) = (String::new(), ExitCode::SUCCESS);
     for upstream in &upstreams {
         let name = escape_invisible(&upstream.route.entry.name);
@@ -375,11 +455,12 @@ async fn check(settings: Settings) -> Result<ExitCode, Failure> {
             }
             _ => _ = writeln!(text, "{name}: connected"),
         }
-        for tool in offered
-            .tools
-            .definitions()
-            .filter(|tool| offered.servers.get(tool.name()).is_some_and(|server| **server == upstream.route.entry.name))
-        {
+        for tool in offered.tools.definitions().filter(|tool| {
+            offered
+                .servers
+                .get(tool.name())
+                .is_some_and(|server| **server == upstream.route.entry.name)
+        }) {
             _ = write!(text, "  {} ({}", tool.name(), tool.category().as_str());
             match tool.confirm() {
                 Confirm::Never => {}
@@ -394,25 +475,52 @@ async fn check(settings: Settings) -> Result<ExitCode, Failure> {
             }
             let server = &upstream.route.entry.name;
             if let Some(member) = policy.approval_of(tool.name(), server) {
-                let effect = if policy.honours_approvals(server) { "honoured" } else { "not honoured" };
+                let effect = if policy.honours_approvals(server) {
+                    "honoured"
+                } else {
+                    "not honoured"
+                };
                 _ = write!(text, ", {member} {effect}");
             }
             text.push_str(")\n");
         }
-        for tool in upstream.toolset().iter().flat_map(|toolset| toolset.quarantined()) {
-            _ = writeln!(text, "  not offered: {}", escape_invisible(&tool.to_string()));
+        for tool in upstream
+            .toolset()
+            .iter()
+            .flat_map(|toolset| toolset.quarantined())
+        {
+            _ = writeln!(
+                text,
+                "  not offered: {}",
+                escape_invisible(&tool.to_string())
+            );
         }
-        for (offered, own) in upstream.toolset().iter().flat_map(|toolset| toolset.renamed()) {
-            _ = writeln!(text, "  {offered} is `{}` at the server", escape_invisible(own));
+        for (offered, own) in upstream
+            .toolset()
+            .iter()
+            .flat_map(|toolset| toolset.renamed())
+        {
+            _ = writeln!(
+                text,
+                "  {offered} is `{}` at the server",
+                escape_invisible(own)
+            );
         }
         text.push_str(&unused_choices(upstream));
     }
     for clash in &offered.clashes {
         _ = writeln!(text, "warning: {clash}");
     }
-    let names = offered.tools.definitions().map(tool_core::ToolDefinition::name).collect::<Vec<_>>();
+    let names = offered
+        .tools
+        .definitions()
+        .map(tool_core::ToolDefinition::name)
+        .collect::<Vec<_>>();
     for pattern in policy.unused_patterns(&names) {
-        _ = writeln!(text, "warning: `match` = \"{pattern}\" matches no tool that is offered");
+        _ = writeln!(
+            text,
+            "warning: `match` = \"{pattern}\" matches no tool that is offered"
+        );
     }
     for tool in offered.tools.definitions() {
         if let Some(arguments) = policy.missing_arguments(tool) {
@@ -424,7 +532,10 @@ async fn check(settings: Settings) -> Result<ExitCode, Failure> {
         }
     }
     io::stdout().lock().write_all(text.as_bytes())?;
-    let toolsets = upstreams.iter().filter_map(Upstream::toolset).collect::<Vec<_>>();
+    let toolsets = upstreams
+        .iter()
+        .filter_map(Upstream::toolset)
+        .collect::<Vec<_>>();
     // Their tasks would connect again.
     drop(upstreams);
     futures_util::future::join_all(toolsets.iter().map(|toolset| Toolset::close(&**toolset))).await;

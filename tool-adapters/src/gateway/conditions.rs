@@ -14,9 +14,14 @@ pub(crate) struct Condition {
 impl Condition {
     /// Returns true if the argument, or a value in it, has the pattern. `schema` is that of the tool's arguments.
     fn is_met(&self, arguments: &Value, schema: &Value) -> bool {
-        let Some(value) = arguments.get(&self.argument) else { return false };
-        let declared = schema.get("properties").and_then(|all| all.get(&self.argument));
-        let takes_numbers = declared.is_some_and(|declared| takes_numbers(declared, schema, MAX_DEPTH));
+        let Some(value) = arguments.get(&self.argument) else {
+            return false;
+        };
+        let declared = schema
+            .get("properties")
+            .and_then(|all| all.get(&self.argument));
+        let takes_numbers =
+            declared.is_some_and(|declared| takes_numbers(declared, schema, MAX_DEPTH));
         has_match(value, &self.pattern, takes_numbers)
     }
 }
@@ -26,20 +31,29 @@ const MAX_DEPTH: usize = 16;
 
 /// Returns true if one of the conditions is met, or if the arguments cannot be read.
 pub(crate) fn asks(conditions: &[Condition], arguments: &str, schema: &Value) -> bool {
-    let Ok(arguments) = serde_json::from_str::<Value>(arguments) else { return true };
-    conditions.iter().any(|condition| condition.is_met(&arguments, schema))
+    let Ok(arguments) = serde_json::from_str::<Value>(arguments) else {
+        return true;
+    };
+    conditions
+        .iter()
+        .any(|condition| condition.is_met(&arguments, schema))
 }
 
 fn has_match(value: &Value, pattern: &str, takes_numbers: bool) -> bool {
     match value {
-        Value::Array(items) => items.iter().any(|item| has_match(item, pattern, takes_numbers)),
-        Value::Object(members) => members.values().any(|member| has_match(member, pattern, takes_numbers)),
+        Value::Array(items) => items
+            .iter()
+            .any(|item| has_match(item, pattern, takes_numbers)),
+        Value::Object(members) => members
+            .values()
+            .any(|member| has_match(member, pattern, takes_numbers)),
         Value::Number(number) => matches_number(number, pattern),
         Value::String(text) => {
             // A server may read a text as a number where its schema takes both.
             let number = || serde_json::from_str::<Number>(text.trim()).ok();
             matches_wildcards(pattern, text)
-                || (takes_numbers && number().is_some_and(|number| matches_number(&number, pattern)))
+                || (takes_numbers
+                    && number().is_some_and(|number| matches_number(&number, pattern)))
         }
         other => matches_wildcards(pattern, &other.to_string()),
     }
@@ -76,21 +90,31 @@ fn plain_digits(number: &Number) -> String {
 
 /// Returns true if a schema names a type of numbers, at this value or in it.
 fn takes_numbers(schema: &Value, root: &Value, depth: usize) -> bool {
-    let Some(depth) = depth.checked_sub(1) else { return true };
+    let Some(depth) = depth.checked_sub(1) else {
+        return true;
+    };
     let is_number = |name: &Value| name == "number" || name == "integer";
     let leads_to_numbers = |schema: &Value| takes_numbers(schema, root, depth);
-    let Some(map) = schema.as_object() else { return false };
-    map.iter().any(|(keyword, value)| match (keyword.as_str(), value) {
-        ("type", Value::Array(names)) => names.iter().any(is_number),
-        ("type", name) => is_number(name),
-        ("$ref", Value::String(reference)) => {
-            reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer)).is_none_or(leads_to_numbers)
-        }
-        ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(schemas)) => schemas.iter().any(leads_to_numbers),
-        ("properties" | "patternProperties", Value::Object(schemas)) => schemas.values().any(leads_to_numbers),
-        ("items" | "additionalProperties", schema) => leads_to_numbers(schema),
-        _ => false,
-    })
+    let Some(map) = schema.as_object() else {
+        return false;
+    };
+    map.iter()
+        .any(|(keyword, value)| match (keyword.as_str(), value) {
+            ("type", Value::Array(names)) => names.iter().any(is_number),
+            ("type", name) => is_number(name),
+            ("$ref", Value::String(reference)) => reference
+                .strip_prefix('#')
+                .and_then(|pointer| root.pointer(pointer))
+                .is_none_or(leads_to_numbers),
+            ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(schemas)) => {
+                schemas.iter().any(leads_to_numbers)
+            }
+            ("properties" | "patternProperties", Value::Object(schemas)) => {
+                schemas.values().any(leads_to_numbers)
+            }
+            ("items" | "additionalProperties", schema) => leads_to_numbers(schema),
+            _ => false,
+        })
 }
 
 #[cfg(test)]
@@ -99,7 +123,10 @@ mod tests {
     use serde_json::json;
 
     fn is_asked(pattern: &str, schema: &Value, value: &str) -> bool {
-        let condition = Condition { argument: "amount".to_owned(), pattern: pattern.to_owned() };
+        let condition = Condition {
+            argument: "amount".to_owned(),
+            pattern: pattern.to_owned(),
+        };
         let schema = json!({"properties": {"amount": schema}});
         asks(&[condition], &format!(r#"{{"amount": {value}}}"#), &schema)
     }
@@ -110,7 +137,10 @@ mod tests {
         for pattern in ["500", "500.0", "5e2", "5E+2", "50*", "5*"] {
             for value in ["500", "500.0", "500.00", "5e2", "5E+2", "0.5e3", "50000e-2"] {
                 assert!(is_asked(pattern, &number, value), "{pattern} {value}");
-                assert!(is_asked(pattern, &number, &format!("[1, {{\"a\": {value}}}]")), "{pattern} {value}");
+                assert!(
+                    is_asked(pattern, &number, &format!("[1, {{\"a\": {value}}}]")),
+                    "{pattern} {value}"
+                );
             }
         }
         for value in ["501", "50", "5e3", "-500", "500.5"] {
@@ -129,7 +159,10 @@ mod tests {
         assert!(is_asked(large, &number, large));
         assert!(!is_asked(large, &number, "9007199254740992"));
         for value in ["1e30", "1000000000000000000000000000000", "10e29"] {
-            assert!(is_asked("1000000000000000000000000000000", &number, value), "{value}");
+            assert!(
+                is_asked("1000000000000000000000000000000", &number, value),
+                "{value}"
+            );
             assert!(is_asked("1000000*", &number, value), "{value}");
         }
     }

@@ -28,7 +28,13 @@ pub(crate) struct ServerEntry {
 impl ServerEntry {
     pub(crate) fn new(name: impl Into<String>, target: Target) -> Self {
         let (tools, approved) = (ToolChoice::default(), ApprovedTools::default());
-        Self { name: name.into(), place: String::new(), target, tools, approved }
+        Self {
+            name: name.into(),
+            place: String::new(),
+            target,
+            tools,
+            approved,
+        }
     }
 }
 
@@ -45,18 +51,30 @@ pub(crate) struct Input {
 /// The place where a server runs.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Target {
-    Command { program: String, arguments: Vec<String>, env: Vec<(String, Secret)>, cwd: Option<PathBuf> },
-    Url { url: Url, headers: Vec<(String, Secret)> },
+    Command {
+        program: String,
+        arguments: Vec<String>,
+        env: Vec<(String, Secret)>,
+        cwd: Option<PathBuf>,
+    },
+    Url {
+        url: Url,
+        headers: Vec<(String, Secret)>,
+    },
 }
 
 impl fmt::Debug for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Arguments, headers and URLs may have keys.
         match self {
-            Self::Command { program, .. } => {
-                f.debug_struct("Command").field("program", program).finish_non_exhaustive()
-            }
-            Self::Url { url, .. } => f.debug_struct("Url").field("host", &url.host_str()).finish_non_exhaustive(),
+            Self::Command { program, .. } => f
+                .debug_struct("Command")
+                .field("program", program)
+                .finish_non_exhaustive(),
+            Self::Url { url, .. } => f
+                .debug_struct("Url")
+                .field("host", &url.host_str())
+                .finish_non_exhaustive(),
         }
     }
 }
@@ -65,8 +83,16 @@ impl fmt::Debug for Target {
 const SERVERS: [&str; 4] = ["mcpServers", "servers", "context_servers", "amp.mcpServers"];
 
 /// The members that name the lists of servers which are left out, and of those which are left in.
-const SERVERS_OFF: [&str; 3] = ["disabledMcpServers", "disabledMcpjsonServers", "excludeMCPServers"];
-const SERVERS_ON: [&str; 3] = ["enabledMcpServers", "enabledMcpjsonServers", "allowMCPServers"];
+const SERVERS_OFF: [&str; 3] = [
+    "disabledMcpServers",
+    "disabledMcpjsonServers",
+    "excludeMCPServers",
+];
+const SERVERS_ON: [&str; 3] = [
+    "enabledMcpServers",
+    "enabledMcpjsonServers",
+    "allowMCPServers",
+];
 
 /// The folders in which clients keep their files of a workspace.
 const CLIENT_FOLDERS: [&str; 16] = [
@@ -119,23 +145,65 @@ const WITHOUT_EFFECT: [&str; 24] = [
 /// Members that have an effect in a client and none here, each with what does the same here.
 const ELSEWHERE: [(&str, &str); 18] = [
     ("timeout", "set `timeout` of the server in the policy"),
-    ("requestTimeout", "set `timeout` of the server in the policy"),
-    ("startupTimeout", "set `timeout` of the server in the policy"),
+    (
+        "requestTimeout",
+        "set `timeout` of the server in the policy",
+    ),
+    (
+        "startupTimeout",
+        "set `timeout` of the server in the policy",
+    ),
     ("initTimeout", "set `timeout` of the server in the policy"),
-    ("networkTimeout", "set `timeout` of the server in the policy"),
-    ("startup_timeout_sec", "set `timeout` of the server in the policy"),
-    ("tool_timeout_sec", "set `timeout` of the server in the policy"),
+    (
+        "networkTimeout",
+        "set `timeout` of the server in the policy",
+    ),
+    (
+        "startup_timeout_sec",
+        "set `timeout` of the server in the policy",
+    ),
+    (
+        "tool_timeout_sec",
+        "set `timeout` of the server in the policy",
+    ),
     ("oauth", "set the table `oauth` of the server in the policy"),
-    ("oauthScopes", "set the table `oauth` of the server in the policy"),
-    ("settings", "only the editor passes them on; write them into `args` or `env`"),
+    (
+        "oauthScopes",
+        "set the table `oauth` of the server in the policy",
+    ),
+    (
+        "settings",
+        "only the editor passes them on; write them into `args` or `env`",
+    ),
     ("auth", "set the table `oauth` of the server in the policy"),
-    ("authProviderType", "set the table `oauth` of the server in the policy"),
-    ("headersHelper", "no command is run for headers; write them into `headers`"),
-    ("sandbox", "the gateway starts no sandbox; write it into `command`"),
-    ("sandboxEnabled", "the gateway starts no sandbox; write it into `command`"),
-    ("bearer_token_env_var", "write the header `Authorization` into `headers`"),
-    ("authorization_token", "write the header `Authorization` into `headers`"),
-    ("watchPaths", "a server is not started again when files change"),
+    (
+        "authProviderType",
+        "set the table `oauth` of the server in the policy",
+    ),
+    (
+        "headersHelper",
+        "no command is run for headers; write them into `headers`",
+    ),
+    (
+        "sandbox",
+        "the gateway starts no sandbox; write it into `command`",
+    ),
+    (
+        "sandboxEnabled",
+        "the gateway starts no sandbox; write it into `command`",
+    ),
+    (
+        "bearer_token_env_var",
+        "write the header `Authorization` into `headers`",
+    ),
+    (
+        "authorization_token",
+        "write the header `Authorization` into `headers`",
+    ),
+    (
+        "watchPaths",
+        "a server is not started again when files change",
+    ),
 ];
 
 /// Returns the folder of the workspace of a file: its own, or the one around the folder of a client, such as `.vscode`.
@@ -160,16 +228,23 @@ pub(crate) struct Config {
 
 /// Reads the servers in the order of the file, without those that are disabled.
 pub(crate) fn parse(text: &str, problems: &Problems, expand: &mut Expand) -> Config {
-    let Some(mut document) = source::json(text, problems) else { return Config::default() };
+    let Some(mut document) = source::json(text, problems) else {
+        return Config::default();
+    };
     if is_of_gemini(&document) {
         expand.replace_plain_variables();
     }
     let expand = &*expand;
     wrap_bare_servers(&mut document);
-    if let Some(servers) = document.get_mut("mcp").filter(|mcp| mcp.get("servers").is_none()) {
+    if let Some(servers) = document
+        .get_mut("mcp")
+        .filter(|mcp| mcp.get("servers").is_none())
+    {
         translate_placeholders(servers);
     }
-    let Some(mut fields) = Fields::new(document, String::new(), problems, expand) else { return Config::default() };
+    let Some(mut fields) = Fields::new(document, String::new(), problems, expand) else {
+        return Config::default();
+    };
     let mut file = ConfigFile::default();
     let mut is_named = false;
     for name in SERVERS {
@@ -188,10 +263,18 @@ pub(crate) fn parse(text: &str, problems: &Problems, expand: &mut Expand) -> Con
     }
     file.tools_off = tools_off(&mut fields);
     if !is_named {
-        let near = fields.rest().find_map(|name| Some((name, fields.near(name)?)));
-        let hint = near.map(|(name, near)| format!(", did you mean `{near}` by `{}`?", name.escape_debug()));
+        let near = fields
+            .rest()
+            .find_map(|name| Some((name, fields.near(name)?)));
+        let hint = near
+            .map(|(name, near)| format!(", did you mean `{near}` by `{}`?", name.escape_debug()));
         let hint = hint.unwrap_or_default();
-        problems.add("", format_args!("expected an object with the member `mcpServers` or `servers`, got none{hint}"));
+        problems.add(
+            "",
+            format_args!(
+                "expected an object with the member `mcpServers` or `servers`, got none{hint}"
+            ),
+        );
         return Config::default();
     }
     warn_of_unread(&fields);
@@ -202,14 +285,23 @@ pub(crate) fn parse(text: &str, problems: &Problems, expand: &mut Expand) -> Con
 fn is_of_gemini(document: &Value) -> bool {
     let own = ["httpUrl", "includeTools", "excludeTools", "trust"];
     let servers = document.get("mcpServers").and_then(Value::as_object);
-    servers.is_some_and(|servers| servers.values().any(|server| own.iter().any(|name| server.get(name).is_some())))
+    servers.is_some_and(|servers| {
+        servers
+            .values()
+            .any(|server| own.iter().any(|name| server.get(name).is_some()))
+    })
 }
 
 /// Puts servers that are the members of the file itself into `mcpServers`, as plugins of Claude have them.
 fn wrap_bare_servers(document: &mut Value) {
-    let is_server =
-        |value: &Value| ["command", "url", "httpUrl", "serverUrl"].iter().any(|name| value.get(name).is_some());
-    let Some(members) = document.as_object_mut() else { return };
+    let is_server = |value: &Value| {
+        ["command", "url", "httpUrl", "serverUrl"]
+            .iter()
+            .any(|name| value.get(name).is_some())
+    };
+    let Some(members) = document.as_object_mut() else {
+        return;
+    };
     let is_bare = !members.is_empty() && members.values().all(is_server);
     if is_bare && !SERVERS.iter().any(|name| members.contains_key(*name)) {
         let servers = std::mem::take(members);
@@ -264,7 +356,9 @@ impl<'a> ConfigFile<'a> {
     /// Reads the member `mcp`: that of the settings of VS Code with servers and inputs, of Gemini CLI with the names of servers, and of
     /// opencode and Crush with the servers themselves. Returns true if it has servers.
     fn read_nested(&mut self, fields: &mut Fields<'a>) -> bool {
-        let Some(mut nested) = fields.table("mcp") else { return true };
+        let Some(mut nested) = fields.table("mcp") else {
+            return true;
+        };
         let has_servers = nested.has("servers") || nested.has("mcpServers");
         for name in ["servers", "mcpServers"] {
             let servers = nested.named_tables(name);
@@ -280,7 +374,10 @@ impl<'a> ConfigFile<'a> {
     }
 
     fn finish(self) -> Config {
-        let mut config = Config { servers: Vec::new(), inputs: self.inputs };
+        let mut config = Config {
+            servers: Vec::new(),
+            inputs: self.inputs,
+        };
         for (name, fields) in self.servers {
             if self.choice.off(&name).is_some() {
                 continue;
@@ -296,10 +393,20 @@ impl<'a> ConfigFile<'a> {
 
 /// Reads the switches of opencode: `"tools": {"SERVER_*": false}`.
 fn tools_off(fields: &mut Fields<'_>) -> Vec<String> {
-    let is_map = |value: &Value| value.as_object().is_some_and(|tools| tools.values().all(Value::is_boolean));
-    let Some(tools) = fields.take_if("tools", is_map) else { return Vec::new() };
+    let is_map = |value: &Value| {
+        value
+            .as_object()
+            .is_some_and(|tools| tools.values().all(Value::is_boolean))
+    };
+    let Some(tools) = fields.take_if("tools", is_map) else {
+        return Vec::new();
+    };
     let tools = tools.as_object().cloned().unwrap_or_default();
-    tools.into_iter().filter(|(_, is_on)| *is_on == Value::Bool(false)).map(|(name, _)| name).collect()
+    tools
+        .into_iter()
+        .filter(|(_, is_on)| *is_on == Value::Bool(false))
+        .map(|(name, _)| name)
+        .collect()
 }
 
 /// Warns of the members that were not read. Of the settings of a whole program they are many, so they share a line.
@@ -316,10 +423,21 @@ fn warn_of_unread(fields: &Fields<'_>) {
     }
     let Some(first) = others.first() else { return };
     let more = others.len().saturating_sub(MAX_NAMED);
-    let named = others.iter().take(MAX_NAMED).map(|name| format!("`{}`", name.escape_debug())).collect::<Vec<_>>();
-    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    let named = others
+        .iter()
+        .take(MAX_NAMED)
+        .map(|name| format!("`{}`", name.escape_debug()))
+        .collect::<Vec<_>>();
+    let more = if more == 0 {
+        String::new()
+    } else {
+        format!(" and {more} more")
+    };
     let named = named.join(", ");
-    fields.warn(first, format_args!("these keys are not read: {named}{more}"));
+    fields.warn(
+        first,
+        format_args!("these keys are not read: {named}{more}"),
+    );
 }
 
 /// The keys that one warning names.
@@ -339,22 +457,34 @@ fn read_inputs(fields: &mut Fields<'_>) -> Vec<Input> {
         };
         let is_text = |value: &Value| value.as_str().map(str::to_owned);
         let option = |option: &Value| is_text(option).or_else(|| is_text(option.get("value")?));
-        let options = |value: &Value| value.as_array().map(|items| items.iter().filter_map(option).collect());
+        let options = |value: &Value| {
+            value
+                .as_array()
+                .map(|items| items.iter().filter_map(option).collect())
+        };
         inputs.push(Input {
             description: input.literal("description").unwrap_or_else(|| id.clone()),
             id,
             is_password: input.flag("password") == Some(true),
             default: input.read("default", "a text", is_text),
-            options: input.read("options", "a list of texts", options).unwrap_or_default(),
+            options: input
+                .read("options", "a list of texts", options)
+                .unwrap_or_default(),
         });
     }
     inputs
 }
 
 fn parse_server(name: String, mut fields: Fields<'_>) -> Option<ServerEntry> {
-    let off = ["disabled", "disable"].into_iter().any(|member| fields.flag(member) == Some(true));
+    let off = ["disabled", "disable"]
+        .into_iter()
+        .any(|member| fields.flag(member) == Some(true));
     let on = ["enabled", "enable", "isActive", "active"];
-    if off || on.into_iter().any(|member| fields.flag(member) == Some(false)) {
+    if off
+        || on
+            .into_iter()
+            .any(|member| fields.flag(member) == Some(false))
+    {
         return None;
     }
     if name.is_empty() || name.len() > MAX_NAME {
@@ -364,11 +494,19 @@ fn parse_server(name: String, mut fields: Fields<'_>) -> Option<ServerEntry> {
     let tools = ToolChoice::read(&mut fields);
     let approved = ApprovedTools::read(&mut fields);
     fields.inline("transport");
-    let url_member = URLS.into_iter().find(|member| fields.has(member)).unwrap_or_default();
+    let url_member = URLS
+        .into_iter()
+        .find(|member| fields.has(member))
+        .unwrap_or_default();
     let place = fields.place(url_member);
     let target = parse_target(&mut fields);
     warn_of_members(&mut fields);
-    Some(ServerEntry { place, tools, approved, ..ServerEntry::new(name, target?) })
+    Some(ServerEntry {
+        place,
+        tools,
+        approved,
+        ..ServerEntry::new(name, target?)
+    })
 }
 
 /// Maximum number of bytes of a server's name.
@@ -383,7 +521,10 @@ fn warn_of_members(fields: &mut Fields<'_>) {
         }
     }
     // `type` is enough where the others are there too.
-    for name in WITHOUT_EFFECT.into_iter().chain(["transport", "transportType"]) {
+    for name in WITHOUT_EFFECT
+        .into_iter()
+        .chain(["transport", "transportType"])
+    {
         fields.forget(name);
     }
     for name in fields.rest().filter(|name| !is_remark(name)) {
@@ -404,7 +545,9 @@ enum Transport {
 
 fn transport(fields: &mut Fields<'_>) -> Result<Option<Transport>, ()> {
     for member in ["type", "transport", "transportType"] {
-        let Some(kind) = fields.text(member) else { continue };
+        let Some(kind) = fields.text(member) else {
+            continue;
+        };
         let letters = kind.to_ascii_lowercase().replace(['-', '_'], "");
         return match &*letters {
             "stdio" | "local" | "command" => Ok(Some(Transport::Stdio)),
@@ -418,7 +561,10 @@ fn transport(fields: &mut Fields<'_>) -> Result<Option<Transport>, ()> {
                 Ok(Some(Transport::Sse))
             }
             _ => {
-                fields.problem(member, format_args!("expected `stdio` or `http`, got `{}`", kind.escape_debug()));
+                fields.problem(
+                    member,
+                    format_args!("expected `stdio` or `http`, got `{}`", kind.escape_debug()),
+                );
                 Err(())
             }
         };
@@ -429,7 +575,9 @@ fn transport(fields: &mut Fields<'_>) -> Result<Option<Transport>, ()> {
 fn parse_target(fields: &mut Fields<'_>) -> Option<Target> {
     let kind = transport(fields);
     let program = command_line(fields);
-    let url = URLS.into_iter().find_map(|name| Some((name, fields.text_of(name)?)));
+    let url = URLS
+        .into_iter()
+        .find_map(|name| Some((name, fields.text_of(name)?)));
     // The members of a client that knows several are read, so that they are no unknown ones.
     for name in URLS {
         fields.forget(name);
@@ -441,9 +589,14 @@ fn parse_target(fields: &mut Fields<'_>) -> Option<Target> {
             None
         }
         (None | Some(Transport::Stdio), Some(program), None) => Some(command(program, fields)),
-        (None | Some(Transport::Http | Transport::Sse), None, Some((name, url))) => remote(name, &url?, fields),
+        (None | Some(Transport::Http | Transport::Sse), None, Some((name, url))) => {
+            remote(name, &url?, fields)
+        }
         (Some(Transport::Stdio), ..) => {
-            fields.problem("command", "expected the program of a `stdio` server, got none");
+            fields.problem(
+                "command",
+                "expected the program of a `stdio` server, got none",
+            );
             None
         }
         (Some(Transport::Http | Transport::Sse), ..) => {
@@ -469,7 +622,11 @@ struct CommandLine {
 fn command_line(fields: &mut Fields<'_>) -> Option<CommandLine> {
     if let Some(words) = fields.take_if("command", Value::is_array) {
         let mut words = fields.all_expanded("command", words).into_iter();
-        return Some(CommandLine { program: words.next(), arguments: words.collect(), env: Vec::new() });
+        return Some(CommandLine {
+            program: words.next(),
+            arguments: words.collect(),
+            env: Vec::new(),
+        });
     }
     if fields.is_table("command") {
         let mut table = fields.table("command")?;
@@ -477,10 +634,17 @@ fn command_line(fields: &mut Fields<'_>) -> Option<CommandLine> {
         let arguments = table.texts("args").unwrap_or_default();
         let env = secrets(table.value_table("env"));
         warn_of_members(&mut table);
-        return Some(CommandLine { program, arguments, env });
+        return Some(CommandLine {
+            program,
+            arguments,
+            env,
+        });
     }
     let program = fields.text_of("command")?;
-    Some(CommandLine { program, ..CommandLine::default() })
+    Some(CommandLine {
+        program,
+        ..CommandLine::default()
+    })
 }
 
 fn command(line: CommandLine, fields: &mut Fields<'_>) -> Target {
@@ -490,7 +654,10 @@ fn command(line: CommandLine, fields: &mut Fields<'_>) -> Target {
     }
     let mut arguments = line.arguments;
     arguments.extend(fields.texts("args").unwrap_or_default());
-    let mut env = fields.text("envFile").map(|file| read_env_file(&file, fields)).unwrap_or_default();
+    let mut env = fields
+        .text("envFile")
+        .map(|file| read_env_file(&file, fields))
+        .unwrap_or_default();
     for (name, value) in line.env {
         env.insert(name, Some(value));
     }
@@ -503,10 +670,20 @@ fn command(line: CommandLine, fields: &mut Fields<'_>) -> Target {
             env.insert(name, value.map(Zeroizing::new));
         }
     }
-    let env = env.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
-    let cwd = fields.text("cwd").or_else(|| fields.text("workingDirectory"));
+    let env = env
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)))
+        .collect();
+    let cwd = fields
+        .text("cwd")
+        .or_else(|| fields.text("workingDirectory"));
     let cwd = cwd.map(|cwd| fields.workspace().join(cwd));
-    Target::Command { program: line.program.unwrap_or_default(), arguments, env, cwd }
+    Target::Command {
+        program: line.program.unwrap_or_default(),
+        arguments,
+        env,
+        cwd,
+    }
 }
 
 /// The largest file of variables that is read.
@@ -519,7 +696,10 @@ fn read_env_file(file: &str, fields: &Fields<'_>) -> BTreeMap<String, Option<Sec
         Ok(Err(lines)) => {
             for line in lines {
                 // The line may have a secret.
-                let problem = format!("{}:{line}: expected a line such as `NAME=value`", path.display());
+                let problem = format!(
+                    "{}:{line}: expected a line such as `NAME=value`",
+                    path.display()
+                );
                 fields.problem("envFile", problem);
             }
             Vec::new()
@@ -529,7 +709,10 @@ fn read_env_file(file: &str, fields: &Fields<'_>) -> BTreeMap<String, Option<Sec
             Vec::new()
         }
     };
-    variables.into_iter().map(|(name, value)| (name, Some(value))).collect()
+    variables
+        .into_iter()
+        .map(|(name, value)| (name, Some(value)))
+        .collect()
 }
 
 fn remote(name: &str, url: &str, fields: &mut Fields<'_>) -> Option<Target> {
@@ -544,14 +727,20 @@ fn remote(name: &str, url: &str, fields: &mut Fields<'_>) -> Option<Target> {
         }
         _ => {
             // The text may have a key.
-            fields.problem(name, "expected a URL that begins with `https://` or `http://`, got another text");
+            fields.problem(
+                name,
+                "expected a URL that begins with `https://` or `http://`, got another text",
+            );
             None
         }
     }
 }
 
 fn secrets(values: Vec<(String, Option<String>)>) -> Vec<(String, Secret)> {
-    values.into_iter().filter_map(|(name, value)| Some((name, Zeroizing::new(value?)))).collect()
+    values
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, Zeroizing::new(value?))))
+        .collect()
 }
 
 #[cfg(test)]
@@ -563,7 +752,10 @@ mod tests {
 
     fn read(document: &Value) -> (Vec<ServerEntry>, Vec<String>) {
         let problems = Problems::new("mcp.json");
-        let editor = EditorVariables { workspace: "/etc/mcp".into(), inputs: BTreeMap::new() };
+        let editor = EditorVariables {
+            workspace: "/etc/mcp".into(),
+            inputs: BTreeMap::new(),
+        };
         let mut expand = Expand::of([("KEY", "k-1")]).editor(editor);
         let config = parse(&document.to_string(), &problems, &mut expand);
         (config.servers, problems.into_vec())
@@ -580,11 +772,27 @@ mod tests {
             }
         }));
         assert_eq!(problems, [""; 0]);
-        let names = servers.iter().map(|server| &*server.name).collect::<Vec<_>>();
+        let names = servers
+            .iter()
+            .map(|server| &*server.name)
+            .collect::<Vec<_>>();
         assert_eq!(names, ["files", "web"]);
-        let Target::Command { arguments, env, cwd, .. } = &servers[0].target else { panic!("a command") };
-        assert_eq!((arguments.len(), env[0].1.as_str(), cwd.as_deref()), (2, "k-1", Some(Path::new("/etc/mcp/data"))));
-        let Target::Url { headers, .. } = &servers[1].target else { panic!("a URL") };
+        let Target::Command {
+            arguments,
+            env,
+            cwd,
+            ..
+        } = &servers[0].target
+        else {
+            panic!("a command")
+        };
+        assert_eq!(
+            (arguments.len(), env[0].1.as_str(), cwd.as_deref()),
+            (2, "k-1", Some(Path::new("/etc/mcp/data")))
+        );
+        let Target::Url { headers, .. } = &servers[1].target else {
+            panic!("a URL")
+        };
         assert_eq!(headers[0].1.as_str(), "Bearer k-1");
     }
 
@@ -592,12 +800,21 @@ mod tests {
     fn describe(config: &Config) -> String {
         let mut text = String::new();
         for input in &config.inputs {
-            let kind = if input.is_password { "password" } else { "text" };
+            let kind = if input.is_password {
+                "password"
+            } else {
+                "text"
+            };
             _ = writeln!(text, "input {}: {kind}, {:?}", input.id, input.description);
         }
         for server in &config.servers {
             match &server.target {
-                Target::Command { program, arguments, env, cwd } => {
+                Target::Command {
+                    program,
+                    arguments,
+                    env,
+                    cwd,
+                } => {
                     _ = writeln!(text, "{}: {program:?} {arguments:?}", server.name);
                     for (name, value) in env {
                         _ = writeln!(text, "  env {name}={:?}", value.as_str());
@@ -633,7 +850,10 @@ mod tests {
                 if let Some(file) = file_below(&path) {
                     return Some(file);
                 }
-            } else if path.extension().is_some_and(|extension| extension == "json") {
+            } else if path
+                .extension()
+                .is_some_and(|extension| extension == "json")
+            {
                 return Some(path);
             }
         }
@@ -644,7 +864,10 @@ mod tests {
     #[test]
     fn files_of_clients_yield_their_servers() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gateway/clients");
-        let mut clients = std::fs::read_dir(&folder).expect("a folder").flatten().collect::<Vec<_>>();
+        let mut clients = std::fs::read_dir(&folder)
+            .expect("a folder")
+            .flatten()
+            .collect::<Vec<_>>();
         clients.sort_by_key(std::fs::DirEntry::file_name);
         assert!(clients.len() >= 20, "{}", clients.len());
         for client in clients {
@@ -652,8 +875,13 @@ mod tests {
             let problems = Problems::new(file.file_name().unwrap_or_default().to_string_lossy());
             let text = read_bounded(&file, 1 << 20).expect("a text");
             let inputs = BTreeMap::from([("token".to_owned(), Zeroizing::new("i-$1".to_owned()))]);
-            let editor = EditorVariables { workspace: workspace_of(&file), inputs };
-            let mut expand = Expand::of([("API_KEY", "k-1"), ("HOME", "/home/ada"), ("PORT", "8931")]).editor(editor);
+            let editor = EditorVariables {
+                workspace: workspace_of(&file),
+                inputs,
+            };
+            let mut expand =
+                Expand::of([("API_KEY", "k-1"), ("HOME", "/home/ada"), ("PORT", "8931")])
+                    .editor(editor);
             let mut described = describe(&parse(&text, &problems, &mut expand));
             let (problems, warnings) = problems.split();
             for problem in problems {

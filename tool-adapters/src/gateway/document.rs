@@ -20,18 +20,36 @@ pub(crate) struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// Reads a table. Any other value is a problem.
-    pub(crate) fn new(value: Value, place: String, problems: &'a Problems, expand: &'a Expand) -> Option<Self> {
+    pub(crate) fn new(
+        value: Value,
+        place: String,
+        problems: &'a Problems,
+        expand: &'a Expand,
+    ) -> Option<Self> {
         match value {
-            Value::Object(members) => Some(Self { members, place, known: Vec::new(), problems, expand }),
+            Value::Object(members) => Some(Self {
+                members,
+                place,
+                known: Vec::new(),
+                problems,
+                expand,
+            }),
             other => {
-                problems.add(&place, format_args!("expected a table, got {}", kind(&other)));
+                problems.add(
+                    &place,
+                    format_args!("expected a table, got {}", kind(&other)),
+                );
                 None
             }
         }
     }
 
     pub(crate) fn place(&self, name: &str) -> String {
-        if name.is_empty() { self.place.clone() } else { join(&self.place, name) }
+        if name.is_empty() {
+            self.place.clone()
+        } else {
+            join(&self.place, name)
+        }
     }
 
     pub(crate) fn problem(&self, name: &str, problem: impl Display) {
@@ -45,12 +63,22 @@ impl<'a> Fields<'a> {
 
     fn take(&mut self, name: &'static str) -> Option<Value> {
         self.known.push(name);
-        self.members.shift_remove(name).filter(|value| !value.is_null())
+        self.members
+            .shift_remove(name)
+            .filter(|value| !value.is_null())
     }
 
     /// Takes a member for which a function returns true.
-    pub(crate) fn take_if(&mut self, name: &'static str, is_meant: impl FnOnce(&Value) -> bool) -> Option<Value> {
-        if self.members.get(name).is_some_and(is_meant) { self.take(name) } else { None }
+    pub(crate) fn take_if(
+        &mut self,
+        name: &'static str,
+        is_meant: impl FnOnce(&Value) -> bool,
+    ) -> Option<Value> {
+        if self.members.get(name).is_some_and(is_meant) {
+            self.take(name)
+        } else {
+            None
+        }
     }
 
     /// Returns true if a member is a table, and was not read.
@@ -65,7 +93,9 @@ impl<'a> Fields<'a> {
 
     /// Moves the members of a table inside to this one, unless they are here already.
     pub(crate) fn inline(&mut self, name: &'static str) {
-        let Some(Value::Object(members)) = self.take_if(name, Value::is_object) else { return };
+        let Some(Value::Object(members)) = self.take_if(name, Value::is_object) else {
+            return;
+        };
         for (key, value) in members {
             self.members.entry(key).or_insert(value);
         }
@@ -91,7 +121,10 @@ impl<'a> Fields<'a> {
         let value = self.take(name)?;
         let found = read(&value);
         if found.is_none() {
-            self.problem(name, format_args!("expected {expected}, got {}", kind(&value)));
+            self.problem(
+                name,
+                format_args!("expected {expected}, got {}", kind(&value)),
+            );
         }
         found
     }
@@ -102,17 +135,29 @@ impl<'a> Fields<'a> {
 
     /// Reads a whole number from 1 on.
     pub(crate) fn count(&mut self, name: &'static str) -> Option<u32> {
-        let count =
-            |value: &Value| value.as_u64().and_then(|count| u32::try_from(count).ok()).filter(|count| *count > 0);
+        let count = |value: &Value| {
+            value
+                .as_u64()
+                .and_then(|count| u32::try_from(count).ok())
+                .filter(|count| *count > 0)
+        };
         self.read(name, "a whole number from 1 on", count)
     }
 
     pub(crate) fn size(&mut self, name: &'static str) -> Option<usize> {
-        self.read(name, "a size such as \"4MiB\", or a number of bytes", value::size)
+        self.read(
+            name,
+            "a size such as \"4MiB\", or a number of bytes",
+            value::size,
+        )
     }
 
     pub(crate) fn duration(&mut self, name: &'static str) -> Option<Duration> {
-        self.read(name, "a time such as \"800ms\", \"30s\" or \"10m\"", value::duration)
+        self.read(
+            name,
+            "a time such as \"800ms\", \"30s\" or \"10m\"",
+            value::duration,
+        )
     }
 
     /// Reads a text in which variables are replaced.
@@ -127,7 +172,10 @@ impl<'a> Fields<'a> {
     }
 
     /// Reads a text in which variables are replaced. The inner value is `None` for one that cannot be read, which was reported.
-    #[allow(clippy::option_option, reason = "a member that is there need not be of use")]
+    #[allow(
+        clippy::option_option,
+        reason = "a member that is there need not be of use"
+    )]
     pub(crate) fn text_of(&mut self, name: &'static str) -> Option<Option<String>> {
         let is_there = self.members.get(name).is_some_and(|value| !value.is_null());
         let text = self.text(name);
@@ -149,7 +197,11 @@ impl<'a> Fields<'a> {
         };
         let mut texts = Vec::new();
         for (at, item) in items.iter().enumerate() {
-            let place = if is_list { format!("{name}[{at}]") } else { name.to_owned() };
+            let place = if is_list {
+                format!("{name}[{at}]")
+            } else {
+                name.to_owned()
+            };
             match item.as_str() {
                 Some(text) => texts.extend(self.expanded(&place, text)),
                 None => self.problem(&place, format_args!("expected a text, got {}", kind(item))),
@@ -160,9 +212,14 @@ impl<'a> Fields<'a> {
 
     /// Reads a table of texts.
     pub(crate) fn text_table(&mut self, name: &'static str) -> Vec<(String, String)> {
-        let Some(value) = self.take(name) else { return Vec::new() };
+        let Some(value) = self.take(name) else {
+            return Vec::new();
+        };
         let Value::Object(members) = value else {
-            self.problem(name, format_args!("expected a table of texts, got {}", kind(&value)));
+            self.problem(
+                name,
+                format_args!("expected a table of texts, got {}", kind(&value)),
+            );
             return Vec::new();
         };
         let mut texts = Vec::new();
@@ -170,7 +227,10 @@ impl<'a> Fields<'a> {
             let place = join(name, &key);
             match value.as_str() {
                 Some(text) => texts.extend(self.expanded(&place, text).map(|text| (key, text))),
-                None => self.problem(&place, format_args!("expected a text, got {}", kind(&value))),
+                None => self.problem(
+                    &place,
+                    format_args!("expected a text, got {}", kind(&value)),
+                ),
             }
         }
         texts
@@ -178,12 +238,20 @@ impl<'a> Fields<'a> {
 
     /// Reads a table of texts, in which numbers and true or false are texts too. `None` is a value that is null.
     pub(crate) fn value_table(&mut self, name: &'static str) -> Vec<(String, Option<String>)> {
-        let Some(Value::Object(members)) = self.members.get_mut(name) else { return self.texts_of(name) };
-        for value in members.values_mut().filter(|value| value.is_number() || value.is_boolean()) {
+        let Some(Value::Object(members)) = self.members.get_mut(name) else {
+            return self.texts_of(name);
+        };
+        for value in members
+            .values_mut()
+            .filter(|value| value.is_number() || value.is_boolean())
+        {
             *value = Value::String(value.to_string());
         }
         let is_null = |value: &Value| value.is_null();
-        let removed = members.iter().filter(|(_, value)| is_null(value)).map(|(key, _)| (key.clone(), None));
+        let removed = members
+            .iter()
+            .filter(|(_, value)| is_null(value))
+            .map(|(key, _)| (key.clone(), None));
         let removed = removed.collect::<Vec<_>>();
         members.retain(|_, value| !is_null(value));
         let mut values = self.texts_of(name);
@@ -192,22 +260,44 @@ impl<'a> Fields<'a> {
     }
 
     fn texts_of(&mut self, name: &'static str) -> Vec<(String, Option<String>)> {
-        self.text_table(name).into_iter().map(|(key, text)| (key, Some(text))).collect()
+        self.text_table(name)
+            .into_iter()
+            .map(|(key, text)| (key, Some(text)))
+            .collect()
     }
 
     fn expanded(&self, name: &str, text: &str) -> Option<String> {
         if let Some(variable) = self.expand.unreplaced(text) {
-            self.warn(name, format_args!("`${variable}` is not replaced; write `${{{variable}}}` for the variable"));
+            self.warn(
+                name,
+                format_args!(
+                    "`${variable}` is not replaced; write `${{{variable}}}` for the variable"
+                ),
+            );
         }
-        self.expand.expand(text).map_err(|problem| self.problem(name, problem)).ok()
+        self.expand
+            .expand(text)
+            .map_err(|problem| self.problem(name, problem))
+            .ok()
     }
 
     /// Reads one of several names.
-    pub(crate) fn choice<T: Copy>(&mut self, name: &'static str, choices: &[(&'static str, T)]) -> Option<T> {
+    pub(crate) fn choice<T: Copy>(
+        &mut self,
+        name: &'static str,
+        choices: &[(&'static str, T)],
+    ) -> Option<T> {
         let text = self.text(name)?;
-        let found = choices.iter().find(|(choice, _)| *choice == text).map(|(_, choice)| *choice);
+        let found = choices
+            .iter()
+            .find(|(choice, _)| *choice == text)
+            .map(|(_, choice)| *choice);
         if found.is_none() {
-            let names = choices.iter().map(|(choice, _)| format!("`{choice}`")).collect::<Vec<_>>().join(" or ");
+            let names = choices
+                .iter()
+                .map(|(choice, _)| format!("`{choice}`"))
+                .collect::<Vec<_>>()
+                .join(" or ");
             self.problem(name, format_args!("expected {names}, got `{text}`"));
         }
         found
@@ -220,19 +310,30 @@ impl<'a> Fields<'a> {
 
     /// Reads a list of tables.
     pub(crate) fn tables(&mut self, name: &'static str) -> Vec<Fields<'a>> {
-        let Some(value) = self.take(name) else { return Vec::new() };
+        let Some(value) = self.take(name) else {
+            return Vec::new();
+        };
         let Value::Array(items) = value else {
-            self.problem(name, format_args!("expected a list of tables `[[{name}]]`, got {}", kind(&value)));
+            self.problem(
+                name,
+                format_args!(
+                    "expected a list of tables `[[{name}]]`, got {}",
+                    kind(&value)
+                ),
+            );
             return Vec::new();
         };
         let place = self.place(name);
-        let fields = |(at, item)| Fields::new(item, format!("{place}[{at}]"), self.problems, self.expand);
+        let fields =
+            |(at, item)| Fields::new(item, format!("{place}[{at}]"), self.problems, self.expand);
         items.into_iter().enumerate().filter_map(fields).collect()
     }
 
     /// Reads a table of tables by name.
     pub(crate) fn named_tables(&mut self, name: &'static str) -> Vec<(String, Fields<'a>)> {
-        let Some(Fields { members, place, .. }) = self.table(name) else { return Vec::new() };
+        let Some(Fields { members, place, .. }) = self.table(name) else {
+            return Vec::new();
+        };
         let fields = |(key, value): (String, Value)| {
             let fields = Fields::new(value, join(&place, &key), self.problems, self.expand)?;
             Some((key, fields))
@@ -243,10 +344,17 @@ impl<'a> Fields<'a> {
     /// Returns the tables that were not read, by their names.
     pub(crate) fn rest_tables(&mut self) -> Vec<(String, Fields<'a>)> {
         let is_table = |(_, value): &(&String, &Value)| value.is_object();
-        let names = self.members.iter().filter(is_table).map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        let names = self
+            .members
+            .iter()
+            .filter(is_table)
+            .map(|(name, _)| name.clone())
+            .collect::<Vec<_>>();
         let mut tables = Vec::new();
         for name in names {
-            let Some(value) = self.members.shift_remove(&name) else { continue };
+            let Some(value) = self.members.shift_remove(&name) else {
+                continue;
+            };
             let fields = Fields::new(value, self.place(&name), self.problems, self.expand);
             tables.extend(fields.map(|fields| (name, fields)));
         }
@@ -276,8 +384,14 @@ impl<'a> Fields<'a> {
 
     /// Says that a name has no effect, and which was probably meant.
     pub(crate) fn not_understood(&self, name: &str) -> String {
-        let near = self.near(name).map(|near| format!(", did you mean `{near}`?"));
-        format!("key `{}` is not understood{}", name.escape_debug(), near.as_deref().unwrap_or(", and has no effect"))
+        let near = self
+            .near(name)
+            .map(|near| format!(", did you mean `{near}`?"));
+        format!(
+            "key `{}` is not understood{}",
+            name.escape_debug(),
+            near.as_deref().unwrap_or(", and has no effect")
+        )
     }
 
     /// Says that a name is not known, and which was probably meant.
@@ -286,7 +400,12 @@ impl<'a> Fields<'a> {
         if let Some(near) = self.near(name) {
             return format!("unknown key `{name_text}`, did you mean `{near}`?");
         }
-        let known = self.known.iter().map(|known| format!("`{known}`")).collect::<Vec<_>>().join(", ");
+        let known = self
+            .known
+            .iter()
+            .map(|known| format!("`{known}`"))
+            .collect::<Vec<_>>()
+            .join(", ");
         format!("unknown key `{name_text}`; expected one of {known}")
     }
 }

@@ -67,7 +67,10 @@ impl GatewayFiles {
     /// Reads the files.
     pub(crate) async fn read(&self) -> Result<Texts, GatewayError> {
         let (mut problems, mut texts) = (Vec::new(), [String::new(), String::new()]);
-        for (text, path) in texts.iter_mut().zip([Some(&self.config), self.policy.as_ref()]) {
+        for (text, path) in texts
+            .iter_mut()
+            .zip([Some(&self.config), self.policy.as_ref()])
+        {
             let Some(path) = path else { continue };
             match read(path).await {
                 Ok(read) => *text = read,
@@ -75,12 +78,20 @@ impl GatewayFiles {
             }
         }
         let [config, policy] = texts;
-        if problems.is_empty() { Ok(Texts { config, policy }) } else { Err(GatewayError::Invalid(problems)) }
+        if problems.is_empty() {
+            Ok(Texts { config, policy })
+        } else {
+            Err(GatewayError::Invalid(problems))
+        }
     }
 
     /// Parses the contents, reads the secrets that are in files of their own, and reports every problem.
     /// `http` is the address of the option `--http`.
-    pub(crate) async fn parse(&self, texts: &Texts, http: Option<SocketAddr>) -> Result<Settings, GatewayError> {
+    pub(crate) async fn parse(
+        &self,
+        texts: &Texts,
+        http: Option<SocketAddr>,
+    ) -> Result<Settings, GatewayError> {
         let of_config = Problems::new(self.config.display().to_string());
         let path = self.policy.as_deref();
         let of_policy = Problems::new(path.unwrap_or(Path::new("policy")).display().to_string());
@@ -92,14 +103,19 @@ impl GatewayFiles {
         policy.set_approved(&servers);
         for (server, file, secret) in policy.secret_files() {
             let problem = match read(file).await.map(Zeroizing::new) {
-                Ok(text) if text.trim().is_empty() => "expected a file with the secret, got an empty one".to_owned(),
+                Ok(text) if text.trim().is_empty() => {
+                    "expected a file with the secret, got an empty one".to_owned()
+                }
                 Ok(text) => {
                     *secret = Some(Zeroizing::new(text.trim_end().to_owned()));
                     continue;
                 }
                 Err(error) => error,
             };
-            of_policy.add(&join(&join("servers", server), "oauth.client_secret_file"), problem);
+            of_policy.add(
+                &join(&join("servers", server), "oauth.client_secret_file"),
+                problem,
+            );
         }
         let (mut problems, mut warnings) = of_config.split();
         let of_policy = of_policy.split();
@@ -108,19 +124,28 @@ impl GatewayFiles {
         for warning in warnings {
             tracing::warn!("{warning}");
         }
-        if problems.is_empty() { Ok(Settings { servers, policy }) } else { Err(GatewayError::Invalid(problems)) }
+        if problems.is_empty() {
+            Ok(Settings { servers, policy })
+        } else {
+            Err(GatewayError::Invalid(problems))
+        }
     }
 
     fn parse_policy(&self, texts: &Texts, problems: &Problems) -> GatewayPolicy {
         match self.policy.as_deref() {
-            Some(path) => GatewayPolicy::parse(&texts.policy, folder(path), problems, &Expand::default()),
+            Some(path) => {
+                GatewayPolicy::parse(&texts.policy, folder(path), problems, &Expand::default())
+            }
             None => GatewayPolicy::default(),
         }
     }
 
     /// Returns the variables of the servers' file.
     fn config_variables(&self, policy: &GatewayPolicy) -> Expand {
-        let workspace = policy.workspace_folder.clone().unwrap_or_else(|| config::workspace_of(&self.config));
+        let workspace = policy
+            .workspace_folder
+            .clone()
+            .unwrap_or_else(|| config::workspace_of(&self.config));
         let mut inputs = ANSWERS.lock().clone();
         inputs.extend(policy.inputs.clone());
         Expand::default().editor(EditorVariables { workspace, inputs })
@@ -138,8 +163,13 @@ impl GatewayFiles {
         let config = config::parse(&texts.config, &ignored, &mut expand);
         for id in expand.missing_inputs() {
             let known = config.inputs.iter().find(|input| input.id == id).cloned();
-            let input = known.unwrap_or_else(|| Input { description: id.clone(), id, ..Input::default() });
-            let answer = ask(&input).map_err(|error| GatewayError::Start(format!("input {}: {error}", input.id)))?;
+            let input = known.unwrap_or_else(|| Input {
+                description: id.clone(),
+                id,
+                ..Input::default()
+            });
+            let answer = ask(&input)
+                .map_err(|error| GatewayError::Start(format!("input {}: {error}", input.id)))?;
             ANSWERS.lock().insert(input.id, Zeroizing::new(answer));
         }
         Ok(())
@@ -170,12 +200,20 @@ pub(crate) fn describe_pins(error: &PinError) -> String {
 }
 
 fn folder(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    path.parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
 }
 
 async fn read(path: &Path) -> Result<String, String> {
     let mut bytes = Vec::new();
-    let read = async { File::open(path).await?.take(MAX_FILE + 1).read_to_end(&mut bytes).await };
+    let read = async {
+        File::open(path)
+            .await?
+            .take(MAX_FILE + 1)
+            .read_to_end(&mut bytes)
+            .await
+    };
     read.await.map_err(|error| error.to_string())?;
     text_of(bytes, MAX_FILE)
 }
@@ -200,10 +238,21 @@ mod tests {
         std::fs::write(&config, text).expect("written");
         let policy = folder.path().join("policy.toml");
         std::fs::write(&policy, "[inputs]\nof-policy = 'p-1'").expect("written");
-        let files = GatewayFiles { config, policy: Some(policy) };
+        let files = GatewayFiles {
+            config,
+            policy: Some(policy),
+        };
         let texts = files.read().await.expect("texts");
-        let error = files.parse(&texts, None).await.err().expect("no value").to_string();
-        assert!(error.contains("set `inputs.asked-once` in the policy") && !error.contains("never"), "{error}");
+        let error = files
+            .parse(&texts, None)
+            .await
+            .err()
+            .expect("no value")
+            .to_string();
+        assert!(
+            error.contains("set `inputs.asked-once` in the policy") && !error.contains("never"),
+            "{error}"
+        );
         let mut asked = Vec::new();
         for _ in 0..2 {
             let ask = |input: &Input| {
@@ -213,8 +262,12 @@ mod tests {
             files.ask_inputs(ask).await.expect("answers");
         }
         assert_eq!(asked, [("A key".to_owned(), true)]);
-        let Ok(settings) = files.parse(&texts, None).await else { panic!("settings") };
-        let config::Target::Command { arguments, .. } = &settings.servers[0].target else { panic!("a command") };
+        let Ok(settings) = files.parse(&texts, None).await else {
+            panic!("settings")
+        };
+        let config::Target::Command { arguments, .. } = &settings.servers[0].target else {
+            panic!("a command")
+        };
         assert_eq!(arguments, &["a-1", "a-1", "p-1"]);
     }
 }

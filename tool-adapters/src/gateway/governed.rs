@@ -94,15 +94,25 @@ pub(crate) fn offer(
     let mut names = Taken {
         prefixes: upstreams
             .iter()
-            .map(|upstream| (upstream.route.offered_name(""), upstream.route.entry.name.clone()))
+            .map(|upstream| {
+                (
+                    upstream.route.offered_name(""),
+                    upstream.route.entry.name.clone(),
+                )
+            })
             .collect(),
         ..Taken::default()
     };
     for upstream in upstreams {
-        let Some(imported) = upstream.toolset() else { continue };
+        let Some(imported) = upstream.toolset() else {
+            continue;
+        };
         let server: Arc<str> = upstream.route.entry.name.as_str().into();
         let quarantined = quarantined(&imported);
-        let hidden = quarantined.iter().map(|tool| upstream.route.offered_name(tool)).collect::<HashSet<_>>();
+        let hidden = quarantined
+            .iter()
+            .map(|tool| upstream.route.offered_name(tool))
+            .collect::<HashSet<_>>();
         let mut tools = Vec::new();
         let mut offered = Vec::new();
         for tool in functions(&imported) {
@@ -117,13 +127,20 @@ pub(crate) fn offer(
             tools.push(Tool::Function(policy.govern(&tool, &server)));
             offered.push(tool);
         }
-        unlisted.extend(UnlistedServer::new(&server, &imported, &quarantined, &offered));
-        let is_offered =
-            |kind: &str, name: &str, own: &str| policy.allows(name) && !quarantined.contains(&format!("{kind}:{own}"));
+        unlisted.extend(UnlistedServer::new(
+            &server,
+            &imported,
+            &quarantined,
+            &offered,
+        ));
+        let is_offered = |kind: &str, name: &str, own: &str| {
+            policy.allows(name) && !quarantined.contains(&format!("{kind}:{own}"))
+        };
         let mut own_prompts = Toolset::prompts(Arc::clone(&imported));
         own_prompts.retain(|prompt| {
             let own = upstream.route.own_name(prompt.name());
-            is_offered("prompt", prompt.name(), own) && names.take("prompt:", prompt.name(), &server)
+            is_offered("prompt", prompt.name(), own)
+                && names.take("prompt:", prompt.name(), &server)
         });
         let mut own_resources = Toolset::resources(Arc::clone(&imported));
         own_resources.retain(|resource| {
@@ -136,18 +153,37 @@ pub(crate) fn offer(
             resource.only(move |uri| policy.allows_uri(uri))
         };
         sources.push((Arc::clone(&imported), quarantined));
-        let (prompts, resources) = (own_prompts, own_resources.into_iter().map(only_allowed).collect());
+        let (prompts, resources) = (
+            own_prompts,
+            own_resources.into_iter().map(only_allowed).collect(),
+        );
         let server = server.to_string();
-        toolsets.push(Arc::new(GovernedToolset { server, tools, prompts, resources, _imported: imported }));
+        toolsets.push(Arc::new(GovernedToolset {
+            server,
+            tools,
+            prompts,
+            resources,
+            _imported: imported,
+        }));
     }
-    let sources = OfferSources { policy: Arc::clone(policy), servers: sources };
+    let sources = OfferSources {
+        policy: Arc::clone(policy),
+        servers: sources,
+    };
     let mut refused = Vec::new();
     let unlisted = Arc::new(UnlistedResources::new(unlisted, before));
     let tools = match context(&toolsets, &unlisted, policy) {
         Ok(tools) => tools,
         Err(_) => context_of_fitting(toolsets, &unlisted, policy, &mut refused)?,
     };
-    Ok(Offer { tools, servers: names.servers, clashes: names.clashes, refused, unlisted, sources })
+    Ok(Offer {
+        tools,
+        servers: names.servers,
+        clashes: names.clashes,
+        refused,
+        unlisted,
+        sources,
+    })
 }
 
 fn context(
@@ -155,8 +191,9 @@ fn context(
     unlisted: &Arc<UnlistedResources>,
     policy: &Arc<GatewayPolicy>,
 ) -> Result<ToolContext, RegistryErrors> {
-    let mut builder =
-        ToolContext::builder().max_argument_bytes(policy.max_arguments).max_output_bytes(policy.max_result);
+    let mut builder = ToolContext::builder()
+        .max_argument_bytes(policy.max_arguments)
+        .max_output_bytes(policy.max_result);
     for toolset in toolsets {
         builder = builder.with(Arc::clone(toolset));
     }
@@ -181,7 +218,10 @@ fn context_of_fitting(
         fitting.push(toolset);
         if let Err(errors) = context(&fitting, unlisted, policy) {
             fitting.pop();
-            refused.push(escape_invisible(&format!("the tools of `{server}` are not offered: {}", messages(&errors))));
+            refused.push(escape_invisible(&format!(
+                "the tools of `{server}` are not offered: {}",
+                messages(&errors)
+            )));
         }
     }
     context(&fitting, unlisted, policy)
@@ -204,9 +244,17 @@ impl Taken {
     /// Takes a name for a server. Returns false, and notes the clash, if it belongs to another one.
     fn take(&mut self, kind: &str, name: &str, server: &Arc<str>) -> bool {
         let key = format!("{kind}{name}");
-        let shown = if kind.is_empty() { shown_name(name) } else { name.to_owned() };
+        let shown = if kind.is_empty() {
+            shown_name(name)
+        } else {
+            name.to_owned()
+        };
         let is_reserved = kind.is_empty() && CONTROL_TOOL_NAMES.contains(&&*shown);
-        let other = self.servers.get(&key).map(|other| &**other).or_else(|| self.owner(kind, &shown, server));
+        let other = self
+            .servers
+            .get(&key)
+            .map(|other| &**other)
+            .or_else(|| self.owner(kind, &shown, server));
         let other = if is_reserved { Some(GATEWAY) } else { other };
         let Some(other) = other.map(str::to_owned) else {
             self.servers.insert(key, Arc::clone(server));
@@ -221,10 +269,20 @@ impl Taken {
 
     /// Returns the other server whose prefix a name has, if it is longer than that of its own.
     fn owner(&self, kind: &str, name: &str, server: &str) -> Option<&str> {
-        let begins = self.prefixes.iter().filter(|(prefix, _)| kind != "resource:" && name.starts_with(prefix));
+        let begins = self
+            .prefixes
+            .iter()
+            .filter(|(prefix, _)| kind != "resource:" && name.starts_with(prefix));
         let longest = begins.map(|(prefix, _)| prefix.len()).max()?;
-        let mut owners = self.prefixes.iter().filter(|(prefix, _)| prefix.len() == longest && name.starts_with(prefix));
-        owners.clone().all(|(_, owner)| owner != server).then(|| owners.next().map(|(_, owner)| &**owner)).flatten()
+        let mut owners = self
+            .prefixes
+            .iter()
+            .filter(|(prefix, _)| prefix.len() == longest && name.starts_with(prefix));
+        owners
+            .clone()
+            .all(|(_, owner)| owner != server)
+            .then(|| owners.next().map(|(_, owner)| &**owner))
+            .flatten()
     }
 }
 
@@ -243,8 +301,16 @@ mod tests {
     #[test]
     fn no_spelling_takes_the_prefix_of_another_server() {
         let prefixes = ["git", "git_hub"].map(|server| (format!("{server}_"), server.to_owned()));
-        let mut names = Taken { prefixes: prefixes.into(), ..Taken::default() };
-        for name in ["git_hub_search", "git_hub:search", "git_hub/search", "git:hub_search"] {
+        let mut names = Taken {
+            prefixes: prefixes.into(),
+            ..Taken::default()
+        };
+        for name in [
+            "git_hub_search",
+            "git_hub:search",
+            "git_hub/search",
+            "git:hub_search",
+        ] {
             assert!(!names.take("", name, &"git".into()), "{name}");
         }
         assert!(names.take("", "git_hub_search", &"git_hub".into()));
@@ -254,28 +320,52 @@ mod tests {
     #[test]
     fn the_names_of_control_tools_are_taken() {
         let mut names = Taken::default();
-        for name in ["search_tools", "search:tools", "cancel_call", "list_running_calls", "get_tool_guide"] {
+        for name in [
+            "search_tools",
+            "search:tools",
+            "cancel_call",
+            "list_running_calls",
+            "get_tool_guide",
+        ] {
             assert!(!names.take("", name, &"one".into()), "{name}");
         }
-        assert!(names.take("", "x_search_tools", &"one".into()) && names.take("prompt:", "cancel_call", &"one".into()));
-        assert_eq!(names.clashes[0], "`search_tools` of `one` is left out, as it is a name of `the gateway`");
+        assert!(
+            names.take("", "x_search_tools", &"one".into())
+                && names.take("prompt:", "cancel_call", &"one".into())
+        );
+        assert_eq!(
+            names.clashes[0],
+            "`search_tools` of `one` is left out, as it is a name of `the gateway`"
+        );
     }
 
     #[test]
     fn clashes_show_no_invisible_characters() {
         let mut names = Taken::default();
-        let taken = ["one", "two"].map(|server| names.take("resource:", "file:///\u{202e}a", &server.into()));
+        let taken = ["one", "two"]
+            .map(|server| names.take("resource:", "file:///\u{202e}a", &server.into()));
         assert_eq!(taken, [true, false]);
-        assert!(names.clashes[0].contains(r"file:///\u{202e}a"), "{}", names.clashes[0]);
+        assert!(
+            names.clashes[0].contains(r"file:///\u{202e}a"),
+            "{}",
+            names.clashes[0]
+        );
     }
 
     #[test]
     fn a_server_with_many_names_fills_no_log() {
         let (mut names, [one, two]) = (Taken::default(), ["one", "two"].map(Arc::<str>::from));
-        let mut taken =
-            (0..1_000).map(|n| (names.take("", &n.to_string(), &one), names.take("", &n.to_string(), &two)));
+        let mut taken = (0..1_000).map(|n| {
+            (
+                names.take("", &n.to_string(), &one),
+                names.take("", &n.to_string(), &two),
+            )
+        });
         assert!(taken.all(|taken| taken == (true, false)));
         assert_eq!(names.clashes.len(), MAX_CLASHES);
-        assert_eq!(names.clashes[0], "`0` of `two` is left out, as it is a name of `one`");
+        assert_eq!(
+            names.clashes[0],
+            "`0` of `two` is left out, as it is a name of `one`"
+        );
     }
 }

@@ -47,30 +47,53 @@ impl Gateway {
 /// Returns the routes. `/metrics` needs the token of `admin.token`, if there is one.
 fn router(gateway: &Arc<GatewayInner>) -> Router {
     let (http, admin) = (&gateway.fixed.http, &gateway.fixed.admin);
-    let access = AccessRules { hosts: http.hosts.clone(), origins: http.origins.clone(), ..AccessRules::default() };
-    let with_token = AccessRules { token: admin.token.as_ref().map(|token| BearerToken::new(token)), ..access.clone() };
-    let open = Router::new().route("/healthz", get(async || "ok\n")).route("/readyz", get(ready));
+    let access = AccessRules {
+        hosts: http.hosts.clone(),
+        origins: http.origins.clone(),
+        ..AccessRules::default()
+    };
+    let with_token = AccessRules {
+        token: admin.token.as_ref().map(|token| BearerToken::new(token)),
+        ..access.clone()
+    };
+    let open = Router::new()
+        .route("/healthz", get(async || "ok\n"))
+        .route("/readyz", get(ready));
     let metrics = Router::new().route("/metrics", get(metrics));
     let state = Arc::downgrade(gateway);
-    access.guard(open.with_state(Weak::clone(&state))).merge(with_token.guard(metrics.with_state(state)))
+    access
+        .guard(open.with_state(Weak::clone(&state)))
+        .merge(with_token.guard(metrics.with_state(state)))
 }
 
 /// Binds an address for the routes alone.
 async fn bind(gateway: &Arc<GatewayInner>, address: SocketAddr) -> io::Result<BoundServer> {
     let (http, admin) = (&gateway.fixed.http, &gateway.fixed.admin);
     let token = admin.token.as_ref().map(|token| BearerToken::new(token));
-    let access = AccessRules { hosts: http.hosts.clone(), token, ..AccessRules::default() };
+    let access = AccessRules {
+        hosts: http.hosts.clone(),
+        token,
+        ..AccessRules::default()
+    };
     let (stop, limits) = (CancellationToken::new(), HttpLimits::default());
-    access.bind(address, router(gateway), "/readyz", stop, limits, None).await
+    access
+        .bind(address, router(gateway), "/readyz", stop, limits, None)
+        .await
 }
 
 /// Answers 200 while calls can be served. The body has the state of each server.
 async fn ready(State(gateway): State<Watched>) -> Response {
-    let Some(gateway) = gateway.upgrade() else { return StatusCode::SERVICE_UNAVAILABLE.into_response() };
+    let Some(gateway) = gateway.upgrade() else {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    };
     let servers = gateway.servers();
     let store = gateway.runtime.sessions().await;
     let mut up = servers.iter().map(|server| server.is_up);
-    let are_up = if gateway.fixed.admin.needs_all { up.all(|up| up) } else { servers.is_empty() || up.any(|up| up) };
+    let are_up = if gateway.fixed.admin.needs_all {
+        up.all(|up| up)
+    } else {
+        servers.is_empty() || up.any(|up| up)
+    };
     let writes_audit = !gateway.audit.is_required() || !gateway.audit.is_failing();
     let refusal = gateway.refusal();
     let is_ready = are_up && store.is_ok() && writes_audit && refusal.is_none();
@@ -93,31 +116,70 @@ async fn ready(State(gateway): State<Watched>) -> Response {
         "offer": state(refusal.is_none()),
         "servers": listed.collect::<serde_json::Map<_, _>>(),
     });
-    let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, [(header::CACHE_CONTROL, "no-store")], axum::Json(body)).into_response()
+    let status = if is_ready {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
+    (
+        status,
+        [(header::CACHE_CONTROL, "no-store")],
+        axum::Json(body),
+    )
+        .into_response()
 }
 
 async fn metrics(State(gateway): State<Watched>) -> Response {
-    let Some(gateway) = gateway.upgrade() else { return StatusCode::SERVICE_UNAVAILABLE.into_response() };
+    let Some(gateway) = gateway.upgrade() else {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    };
     let mut text = PrometheusText::new();
     let servers = gateway.servers();
-    text.family("tool_gateway_server_up", "gauge", "1 while the server is connected.");
+    text.family(
+        "tool_gateway_server_up",
+        "gauge",
+        "1 while the server is connected.",
+    );
     for server in &servers {
-        text.sample("tool_gateway_server_up", &[("server", &server.name)], u8::from(server.is_up));
+        text.sample(
+            "tool_gateway_server_up",
+            &[("server", &server.name)],
+            u8::from(server.is_up),
+        );
     }
-    text.family("tool_gateway_quarantined_tools", "gauge", "Tools of the server that are not offered.");
+    text.family(
+        "tool_gateway_quarantined_tools",
+        "gauge",
+        "Tools of the server that are not offered.",
+    );
     for server in &servers {
-        text.sample("tool_gateway_quarantined_tools", &[("server", &server.name)], server.quarantined.len());
+        text.sample(
+            "tool_gateway_quarantined_tools",
+            &[("server", &server.name)],
+            server.quarantined.len(),
+        );
     }
     let counters = [
-        ("tool_gateway_reloads_total", "Reloads that were applied.", gateway.reloads.load(Ordering::Relaxed)),
+        (
+            "tool_gateway_reloads_total",
+            "Reloads that were applied.",
+            gateway.reloads.load(Ordering::Relaxed),
+        ),
         (
             "tool_gateway_failed_reloads_total",
             "Reloads of broken files.",
             gateway.failed_reloads.load(Ordering::Relaxed),
         ),
-        ("tool_gateway_audit_records_total", "Records of the audit log.", gateway.audit.written()),
-        ("tool_gateway_audit_lost_total", "Records that the audit log has lost.", gateway.audit.lost()),
+        (
+            "tool_gateway_audit_records_total",
+            "Records of the audit log.",
+            gateway.audit.written(),
+        ),
+        (
+            "tool_gateway_audit_lost_total",
+            "Records that the audit log has lost.",
+            gateway.audit.lost(),
+        ),
     ];
     for (name, help, value) in counters {
         text.family(name, "counter", help);
@@ -125,7 +187,10 @@ async fn metrics(State(gateway): State<Watched>) -> Response {
     }
     let body = gateway.runtime.metrics().prometheus() + &text.into_string();
     let headers = [
-        (header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8"),
+        (
+            header::CONTENT_TYPE,
+            "text/plain; version=0.0.4; charset=utf-8",
+        ),
         (header::CACHE_CONTROL, "no-store"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     ];

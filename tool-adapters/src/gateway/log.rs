@@ -18,18 +18,24 @@ pub(crate) struct StderrLog {
 impl StderrLog {
     /// Creates a log of this level for the crates of the gateway. Other crates are logged from warnings on.
     pub(crate) fn new(level: LevelFilter) -> Self {
-        Self { level, spans: AtomicU64::new(1) }
+        Self {
+            level,
+            spans: AtomicU64::new(1),
+        }
     }
 }
 
 impl Subscriber for StderrLog {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        let is_ours =
-            ["tool_adapters", "tool_core", "tool_gateway"].iter().any(|name| metadata.target().starts_with(name));
+        let is_ours = ["tool_adapters", "tool_core", "tool_gateway"]
+            .iter()
+            .any(|name| metadata.target().starts_with(name));
         let level = match metadata.target() {
             _ if is_ours => self.level,
             // The gateway logs its failures itself, in words of its own.
-            target if target.starts_with("rmcp") && self.level < LevelFilter::DEBUG => LevelFilter::OFF,
+            target if target.starts_with("rmcp") && self.level < LevelFilter::DEBUG => {
+                LevelFilter::OFF
+            }
             _ => self.level.min(LevelFilter::WARN),
         };
         metadata.is_event() && *metadata.level() <= level
@@ -79,9 +85,18 @@ impl Line {
         if field.name() == "message" {
             // The lines of a message stay lines.
             let lines = value.to_string();
-            self.message = lines.lines().map(escape_invisible).collect::<Vec<_>>().join("\n  ");
+            self.message = lines
+                .lines()
+                .map(escape_invisible)
+                .collect::<Vec<_>>()
+                .join("\n  ");
         } else {
-            _ = write!(self.fields, " {}={}", field.name(), escape_invisible(&value.to_string()));
+            _ = write!(
+                self.fields,
+                " {}={}",
+                field.name(),
+                escape_invisible(&value.to_string())
+            );
         }
     }
 }

@@ -47,14 +47,20 @@ impl LoginSettings {
                 "expected the file that keeps the tokens, such as \"github.login.json\", or `machine = true`",
             );
         }
-        let port = |value: &serde_json::Value| value.as_u64().and_then(|port| u16::try_from(port).ok());
+        let port =
+            |value: &serde_json::Value| value.as_u64().and_then(|port| u16::try_from(port).ok());
         let port = fields.read("port", "a port from 0 to 65535", port);
         let scopes = fields.texts("scopes").unwrap_or_default();
         let (issuer, id) = (fields.text("issuer"), fields.text("client_id"));
         let secret = fields.text("client_secret").map(Zeroizing::new);
-        let secret_file = fields.text("client_secret_file").map(|file| folder.join(file));
+        let secret_file = fields
+            .text("client_secret_file")
+            .map(|file| folder.join(file));
         if secret.is_some() && secret_file.is_some() {
-            fields.problem("client_secret_file", "expected no `client_secret` beside it");
+            fields.problem(
+                "client_secret_file",
+                "expected no `client_secret` beside it",
+            );
         }
         let has_secret = secret.is_some() || secret_file.is_some();
         if is_machine && (issuer.is_none() || id.is_none() || !has_secret || port.is_some()) {
@@ -63,11 +69,24 @@ impl LoginSettings {
                 "expected `issuer`, `client_id`, one of `client_secret` and `client_secret_file`, and no `port`",
             );
         } else if issuer.is_some() != id.is_some() || (has_secret && id.is_none()) {
-            fields.problem("", "expected `issuer` and `client_id`, or neither, and `client_secret` only with them");
+            fields.problem(
+                "",
+                "expected `issuer` and `client_id`, or neither, and `client_secret` only with them",
+            );
         }
         fields.finish();
-        let client = issuer.zip(id).map(|(issuer, id)| RegisteredClient { issuer, id });
-        Self { file: file.map(|file| folder.join(file)), client, secret, secret_file, scopes, port, is_asking: false }
+        let client = issuer
+            .zip(id)
+            .map(|(issuer, id)| RegisteredClient { issuer, id });
+        Self {
+            file: file.map(|file| folder.join(file)),
+            client,
+            secret,
+            secret_file,
+            scopes,
+            port,
+            is_asking: false,
+        }
     }
 
     /// Returns the file that has the secret of the client, and the place of the secret.
@@ -88,12 +107,20 @@ impl LoginSettings {
                     OAuthLogin::browser(|request| std::future::ready(show_page(&request)))
                 } else {
                     let command = login_command(server);
-                    OAuthLogin::stored(format!("expected a login, got none that is good; run `{command}`"))
+                    OAuthLogin::stored(format!(
+                        "expected a login, got none that is good; run `{command}`"
+                    ))
                 };
-                asked.store(LoginFile { path: file.clone(), is_new: self.is_asking })
+                asked.store(LoginFile {
+                    path: file.clone(),
+                    is_new: self.is_asking,
+                })
             }
             (None, client) => {
-                let (issuer, id) = client.as_ref().map(|client| (&*client.issuer, &*client.id)).unwrap_or_default();
+                let (issuer, id) = client
+                    .as_ref()
+                    .map(|client| (&*client.issuer, &*client.id))
+                    .unwrap_or_default();
                 OAuthLogin::machine(issuer, id, "")
             }
         };
@@ -117,16 +144,26 @@ impl LoginSettings {
 /// Returns the command by which a person signs in at a server. A shell reads any name in it as one word.
 pub(crate) fn login_command(server: &str) -> String {
     let name = escape_invisible(server);
-    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'));
-    let name = if is_plain { name } else { format!("'{}'", name.replace('\'', r"'\''")) };
+    let is_plain = name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'));
+    let name = if is_plain {
+        name
+    } else {
+        format!("'{}'", name.replace('\'', r"'\''"))
+    };
     format!("tool-gateway --login {name}")
 }
 
 /// Prints the page on which a person signs in.
 fn show_page(request: &LoginRequest) -> io::Result<()> {
-    let [server, issuer, url] = [&request.server, &request.issuer, &request.url].map(|text| escape_invisible(text));
+    let [server, issuer, url] =
+        [&request.server, &request.issuer, &request.url].map(|text| escape_invisible(text));
     let mut output = io::stdout().lock();
-    writeln!(output, "{server} asks you to sign in at {issuer}. Open this page in a browser on this machine:\n{url}")?;
+    writeln!(
+        output,
+        "{server} asks you to sign in at {issuer}. Open this page in a browser on this machine:\n{url}"
+    )?;
     output.flush()
 }
 
@@ -137,7 +174,8 @@ struct LoginFile {
     is_new: bool,
 }
 
-type Stored<'a, T> = Pin<Box<dyn Future<Output = Result<T, Box<dyn std::error::Error + Send + Sync>>> + Send + 'a>>;
+type Stored<'a, T> =
+    Pin<Box<dyn Future<Output = Result<T, Box<dyn std::error::Error + Send + Sync>>> + Send + 'a>>;
 
 impl LoginStore for LoginFile {
     fn load<'a>(&'a self, _: &'a str) -> Stored<'a, Option<tool_core::Secret>> {
@@ -155,7 +193,9 @@ impl LoginStore for LoginFile {
 
     fn save<'a>(&'a self, _: &'a str, login: Option<tool_core::Secret>) -> Stored<'a, ()> {
         let path = self.path.clone();
-        Box::pin(async move { Ok(tokio::task::spawn_blocking(move || write(&path, login.as_ref())).await??) })
+        Box::pin(async move {
+            Ok(tokio::task::spawn_blocking(move || write(&path, login.as_ref())).await??)
+        })
     }
 }
 
@@ -169,14 +209,22 @@ fn write(path: &Path, login: Option<&tool_core::Secret>) -> io::Result<()> {
         });
     };
     let mut new = path.as_os_str().to_owned();
-    new.push(format!(".{}-{}", std::process::id(), WRITTEN.fetch_add(1, Ordering::Relaxed)));
+    new.push(format!(
+        ".{}-{}",
+        std::process::id(),
+        WRITTEN.fetch_add(1, Ordering::Relaxed)
+    ));
     let mut options = File::options();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.open(&new)?;
-    let written = file.write_all(login.expose().as_bytes()).and_then(|()| file.sync_all());
-    written.and_then(|()| fs::rename(&new, path)).inspect_err(|_| _ = fs::remove_file(&new))
+    let written = file
+        .write_all(login.expose().as_bytes())
+        .and_then(|()| file.sync_all());
+    written
+        .and_then(|()| fs::rename(&new, path))
+        .inspect_err(|_| _ = fs::remove_file(&new))
 }
 
 #[cfg(all(test, unix))]
@@ -186,17 +234,39 @@ mod tests {
 
     #[test]
     fn a_shell_reads_any_name_of_a_server_as_one_word() {
-        let names =
-            ["$(touch /tmp/x)", "`id`", "a; id", "a' ; id #", "''", "a\nid", "a b", "*", "~", "a\u{202e}b", "\\", "!!"];
+        let names = [
+            "$(touch /tmp/x)",
+            "`id`",
+            "a; id",
+            "a' ; id #",
+            "''",
+            "a\nid",
+            "a b",
+            "*",
+            "~",
+            "a\u{202e}b",
+            "\\",
+            "!!",
+        ];
         for name in names {
             let command = login_command(name);
-            assert!(!command.chars().any(|c| c.is_control() || c == '\u{202e}'), "{command:?}");
+            assert!(
+                !command.chars().any(|c| c.is_control() || c == '\u{202e}'),
+                "{command:?}"
+            );
             let script = format!("tool-gateway() {{ printf '%s|' \"$@\"; }}\n{command}");
             let script = script.replace("tool-gateway", "tool_gateway");
-            let output = Command::new("sh").arg("-c").arg(script).output().expect("a shell");
+            let output = Command::new("sh")
+                .arg("-c")
+                .arg(script)
+                .output()
+                .expect("a shell");
             let words = String::from_utf8_lossy(&output.stdout).into_owned();
             assert_eq!(words, format!("--login|{}|", escape_invisible(name)));
         }
-        assert_eq!(login_command("git-hub_1.x"), "tool-gateway --login git-hub_1.x");
+        assert_eq!(
+            login_command("git-hub_1.x"),
+            "tool-gateway --login git-hub_1.x"
+        );
     }
 }

@@ -31,10 +31,15 @@ use tool_core::{Category, FunctionTool, Mode, Policy, ToolDefinition};
 use zeroize::Zeroizing;
 
 /// The default address over HTTP.
-pub(crate) const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
+pub(crate) const LISTEN: SocketAddr =
+    SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
 
 /// The prefixes of servers, which leave room for the names of their tools.
-const PREFIX: NameRule = NameRule { punctuation: "-", any_first: true, max_length: 40 };
+const PREFIX: NameRule = NameRule {
+    punctuation: "-",
+    any_first: true,
+    max_length: 40,
+};
 
 /// The amounts that are read.
 const DOLLARS: &str = "an amount of US dollars such as 0.05";
@@ -218,11 +223,14 @@ impl NetworkSettings {
         if let Some(file) = fields.text("ca_file").map(|file| folder.join(file)) {
             match read_bounded(&file, MAX_CERTIFICATES) {
                 Ok(text) => settings.certificates = text.into_bytes(),
-                Err(error) => fields.problem("ca_file", format_args!("{}: {error}", file.display())),
+                Err(error) => {
+                    fields.problem("ca_file", format_args!("{}: {error}", file.display()))
+                }
             }
             let found = Certificate::from_pem_bundle(&settings.certificates);
             if !settings.certificates.is_empty() && found.is_ok_and(|found| found.is_empty()) {
-                let expected = "expected certificates in PEM, `-----BEGIN CERTIFICATE-----`, got none";
+                let expected =
+                    "expected certificates in PEM, `-----BEGIN CERTIFICATE-----`, got none";
                 fields.problem("ca_file", format_args!("{}: {expected}", file.display()));
             }
         }
@@ -240,9 +248,12 @@ impl NetworkSettings {
         if let Some(hosts) = &self.no_proxy {
             proxies.no_proxy = hosts.join(",");
         }
-        let certificates = Certificate::from_pem_bundle(&self.certificates).map_err(|error| error.to_string())?;
+        let certificates =
+            Certificate::from_pem_bundle(&self.certificates).map_err(|error| error.to_string())?;
         let network = Network::new(&proxies, certificates);
-        network.map_err(|problem| format!("`network.proxy` or the variables `HTTPS_PROXY` and `HTTP_PROXY`: {problem}"))
+        network.map_err(|problem| {
+            format!("`network.proxy` or the variables `HTTPS_PROXY` and `HTTP_PROXY`: {problem}")
+        })
     }
 }
 
@@ -262,7 +273,14 @@ impl GatewayPolicy {
     /// Reads a policy. Relative paths are of `folder`.
     pub(crate) fn parse(text: &str, folder: &Path, problems: &Problems, expand: &Expand) -> Self {
         let document = source::toml(text, problems);
-        let empty = || Fields::new(Value::Object(serde_json::Map::new()), String::new(), problems, expand);
+        let empty = || {
+            Fields::new(
+                Value::Object(serde_json::Map::new()),
+                String::new(),
+                problems,
+                expand,
+            )
+        };
         match Fields::new(document, String::new(), problems, expand).or_else(empty) {
             Some(fields) => Self::read(fields, folder),
             None => Self::default(),
@@ -274,7 +292,10 @@ impl GatewayPolicy {
         let fixed = &mut policy.fixed;
         set(&mut fixed.name, fields.text("name"));
         fixed.instructions = fields.text("instructions");
-        set(&mut fixed.mode, fields.choice("mode", &[("text", Mode::Text), ("voice", Mode::Voice)]));
+        set(
+            &mut fixed.mode,
+            fields.choice("mode", &[("text", Mode::Text), ("voice", Mode::Voice)]),
+        );
         policy.allow = patterns(&mut fields, "allow").unwrap_or(policy.allow);
         policy.deny = patterns(&mut fields, "deny").unwrap_or_default();
         if let Some(table) = fields.table("redaction") {
@@ -291,8 +312,12 @@ impl GatewayPolicy {
             .map(|(name, table)| (name, read_server(table, folder)))
             .collect();
         let inputs = fields.text_table("inputs").into_iter();
-        policy.inputs = inputs.map(|(id, value)| (id, Zeroizing::new(value))).collect();
-        policy.workspace_folder = fields.text("workspace_folder").map(|path| folder.join(path));
+        policy.inputs = inputs
+            .map(|(id, value)| (id, Zeroizing::new(value)))
+            .collect();
+        policy.workspace_folder = fields
+            .text("workspace_folder")
+            .map(|path| folder.join(path));
         if let Some(mut table) = fields.table("pins") {
             if !table.has("file") {
                 table.problem(
@@ -315,15 +340,24 @@ impl GatewayPolicy {
         fixed.has_costs = policy.tools.iter().any(|rule| rule.cost.is_some());
         fixed.admin = fields.table("admin").map(read_admin).unwrap_or_default();
         fixed.inspector = fields.table("inspector").map(read_inspector);
-        fixed.audit = fields.table("audit").map(|table| read_audit(table, folder)).unwrap_or_default();
+        fixed.audit = fields
+            .table("audit")
+            .map(|table| read_audit(table, folder))
+            .unwrap_or_default();
         fixed.otel = fields.table("otel").and_then(read_otel);
-        fixed.sessions = fields.table("sessions").map(read_sessions).unwrap_or_default();
+        fixed.sessions = fields
+            .table("sessions")
+            .map(read_sessions)
+            .unwrap_or_default();
         fields.finish();
         policy
     }
 
     /// Returns the secrets that are in files of their own: the server of each, the file, and the place of the secret.
-    #[cfg_attr(not(feature = "mcp-auth"), allow(clippy::unused_self, reason = "only logins have such secrets"))]
+    #[cfg_attr(
+        not(feature = "mcp-auth"),
+        allow(clippy::unused_self, reason = "only logins have such secrets")
+    )]
     pub(crate) fn secret_files(&mut self) -> Vec<(&str, &Path, &mut Option<Secret>)> {
         #[cfg(feature = "mcp-auth")]
         let files = self.servers.iter_mut().filter_map(|(server, rule)| {
@@ -341,15 +375,22 @@ impl GatewayPolicy {
         set(&mut fixed.startup, fields.duration("startup"));
         set(&mut fixed.max_message, fields.size("max_message"));
         set(&mut fixed.idle_timeout, fields.duration("idle_timeout"));
-        set(&mut fixed.confirm_timeout, fields.duration("approval_lifetime"));
+        set(
+            &mut fixed.confirm_timeout,
+            fields.duration("approval_lifetime"),
+        );
         set(&mut fixed.approval_wait, fields.duration("approval_wait"));
         let sessions = fields.count("max_sessions");
         fixed.max_http_sessions = sessions.and_then(|sessions| sessions.try_into().ok());
-        fixed.max_sessions_per_client = fields.count("max_sessions_per_client").and_then(|each| each.try_into().ok());
+        fixed.max_sessions_per_client = fields
+            .count("max_sessions_per_client")
+            .and_then(|each| each.try_into().ok());
         set(&mut self.deadline, fields.duration("deadline"));
         set(&mut self.max_arguments, fields.size("max_arguments"));
         set(&mut self.max_result, fields.size("max_result"));
-        self.max_output = fields.count("max_output").and_then(|characters| characters.try_into().ok());
+        self.max_output = fields
+            .count("max_output")
+            .and_then(|characters| characters.try_into().ok());
         let mut policy = self.session.clone();
         policy = policy
             .max_calls(fields.count("max_calls"))
@@ -368,12 +409,18 @@ impl GatewayPolicy {
             let search = ToolSearch::over_tools(usize::try_from(tools).unwrap_or(usize::MAX));
             policy = policy.search_tools(search.always(always.unwrap_or_default()));
         } else if always.is_some() {
-            fields.problem("search_always", "expected `search_over` too, as all tools are declared without it");
+            fields.problem(
+                "search_always",
+                "expected `search_over` too, as all tools are declared without it",
+            );
         }
         if let Some(sessions) = sessions {
             policy = policy.max_sessions(sessions.into());
         }
-        if let Some(calls) = fields.count("concurrent_calls").and_then(|calls| calls.try_into().ok()) {
+        if let Some(calls) = fields
+            .count("concurrent_calls")
+            .and_then(|calls| calls.try_into().ok())
+        {
             policy = policy.concurrent_calls(calls);
         }
         if let Some(calls) = fields.count("max_approvals") {
@@ -385,7 +432,10 @@ impl GatewayPolicy {
         let caps = [
             (CapScope::Turn, fields.duration("max_time_per_turn")),
             (CapScope::Session, fields.duration("max_time_per_session")),
-            (CapScope::Principal, fields.duration("max_time_per_principal")),
+            (
+                CapScope::Principal,
+                fields.duration("max_time_per_principal"),
+            ),
         ];
         for (scope, time) in caps {
             if time.is_some() {
@@ -393,9 +443,18 @@ impl GatewayPolicy {
             }
         }
         let caps = [
-            (CapScope::Turn, fields.read("max_cost_per_turn", DOLLARS, value::dollars)),
-            (CapScope::Session, fields.read("max_cost_per_session", DOLLARS, value::dollars)),
-            (CapScope::Principal, fields.read("max_cost_per_principal", DOLLARS, value::dollars)),
+            (
+                CapScope::Turn,
+                fields.read("max_cost_per_turn", DOLLARS, value::dollars),
+            ),
+            (
+                CapScope::Session,
+                fields.read("max_cost_per_session", DOLLARS, value::dollars),
+            ),
+            (
+                CapScope::Principal,
+                fields.read("max_cost_per_principal", DOLLARS, value::dollars),
+            ),
         ];
         for (scope, cost) in caps {
             if cost.is_some() {
@@ -419,10 +478,12 @@ impl GatewayPolicy {
         http.hosts = fields.texts("hosts");
         http.origins = fields.texts("origins");
         set(&mut http.allow_anonymous, fields.flag("allow_anonymous"));
-        http.max_connections_per_address =
-            fields.count("max_connections_per_address").and_then(|each| each.try_into().ok());
+        http.max_connections_per_address = fields
+            .count("max_connections_per_address")
+            .and_then(|each| each.try_into().ok());
         if let Some(path) = fields.text("path") {
-            if path.starts_with('/') && path.len() > 1 && !path.contains(['{', '}', '*', '?', '#']) {
+            if path.starts_with('/') && path.len() > 1 && !path.contains(['{', '}', '*', '?', '#'])
+            {
                 http.path = path;
             } else {
                 fields.problem("path", "expected a path such as \"/mcp\"");
@@ -430,7 +491,10 @@ impl GatewayPolicy {
         }
         for mut principal in fields.tables("principals") {
             let has_token = principal.has("token");
-            let (name, token) = (principal.text("name"), principal.text("token").map(Zeroizing::new));
+            let (name, token) = (
+                principal.text("name"),
+                principal.text("token").map(Zeroizing::new),
+            );
             // A text that cannot be read was reported.
             let is_unread = has_token && token.is_none();
             if name.as_ref().is_none_or(|name| name.trim().is_empty()) {
@@ -443,13 +507,29 @@ impl GatewayPolicy {
                     "expected at least 16 visible ASCII characters, such as of `openssl rand -hex 24`",
                 );
             }
-            if let Some(name) = name.as_ref().filter(|name| self.principals.iter().any(|other| other.name == **name)) {
-                principal.problem("name", format_args!("expected a name of its own, got `{name}` again"));
+            if let Some(name) = name
+                .as_ref()
+                .filter(|name| self.principals.iter().any(|other| other.name == **name))
+            {
+                principal.problem(
+                    "name",
+                    format_args!("expected a name of its own, got `{name}` again"),
+                );
             }
-            if let Some(other) = self.principals.iter().find(|other| other.token.is_same(&token)) {
-                principal.problem("token", format_args!("expected a token of its own, got that of `{}`", other.name));
+            if let Some(other) = self
+                .principals
+                .iter()
+                .find(|other| other.token.is_same(&token))
+            {
+                principal.problem(
+                    "token",
+                    format_args!("expected a token of its own, got that of `{}`", other.name),
+                );
             }
-            self.principals.push(Principal { name: name.unwrap_or_default(), token });
+            self.principals.push(Principal {
+                name: name.unwrap_or_default(),
+                token,
+            });
             principal.finish();
         }
         http.has_principals = !self.principals.is_empty();
@@ -460,29 +540,62 @@ impl GatewayPolicy {
     /// names of this machine, and a check of its clients.
     pub(crate) fn check_addresses(&self, of_option: Option<SocketAddr>, problems: &Problems) {
         let (http, admin) = (&self.fixed.http, &self.fixed.admin);
-        let clients = ("`http.principals` (or `http.allow_anonymous`)", http.has_principals || http.allow_anonymous);
+        let clients = (
+            "`http.principals` (or `http.allow_anonymous`)",
+            http.has_principals || http.allow_anonymous,
+        );
         let addresses = [
             ("http.listen", Some(http.listen), clients),
             ("--http", of_option, clients),
-            ("admin.listen", admin.listen, ("`admin.token`", admin.token.is_some())),
+            (
+                "admin.listen",
+                admin.listen,
+                ("`admin.token`", admin.token.is_some()),
+            ),
         ];
         for (place, address, check) in addresses {
             let checks = [("`http.hosts`", http.hosts.is_some()), check];
-            let missing = checks.into_iter().filter(|(_, is_set)| !is_set).map(|(key, _)| key).collect::<Vec<_>>();
-            if let Some(address) = address.filter(|address| !address.ip().is_loopback() && !missing.is_empty()) {
-                problems.add(place, format_args!("other machines can reach {address}; set {}", missing.join(" and ")));
+            let missing = checks
+                .into_iter()
+                .filter(|(_, is_set)| !is_set)
+                .map(|(key, _)| key)
+                .collect::<Vec<_>>();
+            if let Some(address) =
+                address.filter(|address| !address.ip().is_loopback() && !missing.is_empty())
+            {
+                problems.add(
+                    place,
+                    format_args!(
+                        "other machines can reach {address}; set {}",
+                        missing.join(" and ")
+                    ),
+                );
             }
         }
     }
 
     /// Checks the policy against the servers.
     pub(crate) fn check(&self, servers: &[ServerEntry], problems: &Problems, config: &Problems) {
-        for name in self.servers.keys().filter(|name| servers.iter().all(|server| server.name != **name)) {
-            let known = servers.iter().map(|server| format!("`{}`", server.name)).collect::<Vec<_>>().join(", ");
-            let known = if known.is_empty() { "none".to_owned() } else { known };
+        for name in self
+            .servers
+            .keys()
+            .filter(|name| servers.iter().all(|server| server.name != **name))
+        {
+            let known = servers
+                .iter()
+                .map(|server| format!("`{}`", server.name))
+                .collect::<Vec<_>>()
+                .join(", ");
+            let known = if known.is_empty() {
+                "none".to_owned()
+            } else {
+                known
+            };
             let place = join("servers", name);
             let near = nearest(name, servers.iter().map(|server| server.name.as_str()));
-            let near = near.map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
+            let near = near
+                .map(|near| format!(", did you mean `{near}`?"))
+                .unwrap_or_default();
             problems.add(
                 &place,
                 format_args!(
@@ -490,7 +603,11 @@ impl GatewayPolicy {
                 ),
             );
         }
-        for (name, _) in self.servers.iter().filter(|(_, rule)| rule.pinned_only == Some(true) && self.pins.is_none()) {
+        for (name, _) in self
+            .servers
+            .iter()
+            .filter(|(_, rule)| rule.pinned_only == Some(true) && self.pins.is_none())
+        {
             problems.add(
                 &join(&join("servers", name), "pinned_only"),
                 "expected `pins.file` too, as no tool is pinned without it",
@@ -499,10 +616,16 @@ impl GatewayPolicy {
         for server in servers {
             #[cfg(feature = "mcp-auth")]
             if matches!(server.target, Target::Command { .. })
-                && self.servers.get(&server.name).is_some_and(|rule| rule.login.is_some())
+                && self
+                    .servers
+                    .get(&server.name)
+                    .is_some_and(|rule| rule.login.is_some())
             {
                 let place = join(&join("servers", &server.name), "oauth");
-                problems.add(&place, "expected a server with a `url`, as one with a `command` has no login");
+                problems.add(
+                    &place,
+                    "expected a server with a `url`, as one with a `command` has no login",
+                );
             }
             if let Target::Url { url, .. } = &server.target
                 && let Err(problem) = self.egress_of(url)
@@ -521,24 +644,33 @@ impl GatewayPolicy {
             None if is_address(host) => policy = policy.allow_host(host),
             None => {}
             Some(rules) => {
-                let is_private = rules.private.iter().any(|named| named.eq_ignore_ascii_case(host));
+                let is_private = rules
+                    .private
+                    .iter()
+                    .any(|named| named.eq_ignore_ascii_case(host));
                 let hosts = rules.hosts.iter().flatten();
                 let is_allowed = rules.hosts.is_none()
-                    || hosts.into_iter().any(|pattern| matches_wildcards(&pattern.to_ascii_lowercase(), host));
+                    || hosts
+                        .into_iter()
+                        .any(|pattern| matches_wildcards(&pattern.to_ascii_lowercase(), host));
                 if !is_private && !is_allowed {
                     return Err(format!(
                         "the host `{host}` is not among `egress.hosts` of the policy; name it there, or remove the server"
                     ));
                 }
                 for named in &rules.private {
-                    policy = if named.contains('/') { policy.allow_network(named) } else { policy.allow_host(named) };
+                    policy = if named.contains('/') {
+                        policy.allow_network(named)
+                    } else {
+                        policy.allow_host(named)
+                    };
                 }
             }
         }
         policy.check().map_err(|error| error.to_string())?;
-        policy
-            .check_url(url)
-            .map_err(|error| format!("{error}; name the host in `egress.private` of the policy if it is meant"))?;
+        policy.check_url(url).map_err(|error| {
+            format!("{error}; name the host in `egress.private` of the policy if it is meant")
+        })?;
         Ok(policy.network(self.network.network()?))
     }
 
@@ -551,7 +683,11 @@ impl GatewayPolicy {
         }
         let policy = EgressPolicy::new();
         let is_local = is_local(url.host_str().unwrap_or_default());
-        let policy = if is_local { policy.allow_loopback() } else { policy };
+        let policy = if is_local {
+            policy.allow_loopback()
+        } else {
+            policy
+        };
         Ok(policy.network(self.network.network()?))
     }
 
@@ -577,8 +713,19 @@ impl GatewayPolicy {
         }
         let is_offered = |spelling: &Spelling| {
             let matches = |pattern: &str| matches_wildcards(pattern, &spelling.text);
-            let is_denied = |pattern: &String| LeftOut::default().forms_of(pattern).iter().any(|form| matches(form));
-            let is_allowed = |pattern: &String| spelling.without.forms_of(pattern).iter().any(|form| matches(form));
+            let is_denied = |pattern: &String| {
+                LeftOut::default()
+                    .forms_of(pattern)
+                    .iter()
+                    .any(|form| matches(form))
+            };
+            let is_allowed = |pattern: &String| {
+                spelling
+                    .without
+                    .forms_of(pattern)
+                    .iter()
+                    .any(|form| matches(form))
+            };
             // Without the slash at its end, a folder is no other one.
             let is_allowed = spelling.without.end_slash || self.allow.iter().any(is_allowed);
             is_allowed && !self.deny.iter().any(is_denied)
@@ -588,7 +735,11 @@ impl GatewayPolicy {
 
     /// Applies all rules that match a tool, in order. A later one replaces what an earlier one has set.
     pub(crate) fn govern(&self, tool: &FunctionTool, server: &str) -> FunctionTool {
-        let timeout = self.servers.get(server).and_then(|rule| rule.timeout).unwrap_or(self.deadline);
+        let timeout = self
+            .servers
+            .get(server)
+            .and_then(|rule| rule.timeout)
+            .unwrap_or(self.deadline);
         let mut governed = tool.timeout(timeout);
         if let Some(characters) = self.max_output {
             governed = governed.max_output(characters);
@@ -604,24 +755,35 @@ impl GatewayPolicy {
 
     /// Notes the tools that the users of the servers' file have approved.
     pub(crate) fn set_approved(&mut self, servers: &[ServerEntry]) {
-        self.approved = servers.iter().map(|server| (server.name.clone(), server.approved.clone())).collect();
+        self.approved = servers
+            .iter()
+            .map(|server| (server.name.clone(), server.approved.clone()))
+            .collect();
     }
 
     /// Returns true if the approvals of the servers' file hold for a server.
     pub(crate) fn honours_approvals(&self, server: &str) -> bool {
-        self.servers.get(server).is_some_and(|rule| rule.auto_approve)
+        self.servers
+            .get(server)
+            .is_some_and(|rule| rule.auto_approve)
     }
 
     /// Returns the member of the servers' file that approves a tool, by the name under which it is offered.
     pub(crate) fn approval_of(&self, tool: &str, server: &str) -> Option<&'static str> {
         let prefix = self.prefix_of(server);
-        let own = prefix.and_then(|prefix| tool.strip_prefix(&*prefix)?.strip_prefix('_')).unwrap_or(tool);
+        let own = prefix
+            .and_then(|prefix| tool.strip_prefix(&*prefix)?.strip_prefix('_'))
+            .unwrap_or(tool);
         self.approved.get(server)?.member_of(own)
     }
 
     /// Returns the rules that hold for a tool, in their order.
     fn rules_of(&self, tool: &str) -> impl DoubleEndedIterator<Item = &ToolRule> {
-        self.tools.iter().filter(move |rule| rule.patterns.iter().any(|pattern| matches_tool(pattern, tool)))
+        self.tools.iter().filter(move |rule| {
+            rule.patterns
+                .iter()
+                .any(|pattern| matches_tool(pattern, tool))
+        })
     }
 
     /// Returns the price of a call of a tool, which is that of the last rule with one.
@@ -632,22 +794,36 @@ impl GatewayPolicy {
     /// Returns false if no call of a tool is sent again after its server was lost, whatever the server says of it: the last rule with a
     /// `resend` or a category decides.
     pub(crate) fn resends(&self, tool: &str) -> bool {
-        let says = |rule: &ToolRule| rule.resend.or(rule.category.map(|category| category == Category::Retrieval));
+        let says = |rule: &ToolRule| {
+            rule.resend.or(rule
+                .category
+                .map(|category| category == Category::Retrieval))
+        };
         self.rules_of(tool).rev().find_map(says).unwrap_or(true)
     }
 
     /// Returns the patterns of rules that match none of these tools.
     pub(crate) fn unused_patterns(&self, tools: &[&str]) -> Vec<&str> {
-        let patterns = self.tools.iter().flat_map(|rule| &rule.patterns).map(String::as_str);
-        patterns.filter(|pattern| !tools.iter().any(|tool| matches_tool(pattern, tool))).collect()
+        let patterns = self
+            .tools
+            .iter()
+            .flat_map(|rule| &rule.patterns)
+            .map(String::as_str);
+        patterns
+            .filter(|pattern| !tools.iter().any(|tool| matches_tool(pattern, tool)))
+            .collect()
     }
 
     /// Returns the arguments of the rule that decides by arguments on the approval of a tool's calls, if the tool has none of them, so
     /// that no call is confirmed.
     pub(crate) fn missing_arguments(&self, tool: &ToolDefinition) -> Option<Vec<&str>> {
         let decides = |rule: &&ToolRule| rule.confirm.is_some() || !rule.confirm_if.is_empty();
-        let names =
-            self.rules_of(tool.name()).rfind(decides)?.confirm_if.iter().map(|condition| condition.argument.as_str());
+        let names = self
+            .rules_of(tool.name())
+            .rfind(decides)?
+            .confirm_if
+            .iter()
+            .map(|condition| condition.argument.as_str());
         let names = names.collect::<Vec<_>>();
         let has = |name: &&str| tool.parameters()["properties"].get(name).is_some();
         (!names.is_empty() && !names.iter().any(has)).then_some(names)
@@ -655,13 +831,25 @@ impl GatewayPolicy {
 
     /// Returns the time limit of a server's connection and of its calls. No rule of a tool is cut by it.
     pub(crate) fn timeout_of(&self, server: &str) -> Duration {
-        let longest = self.tools.iter().filter_map(|rule| rule.timeout).max().unwrap_or_default();
-        self.servers.get(server).and_then(|rule| rule.timeout).unwrap_or(self.deadline).max(longest)
+        let longest = self
+            .tools
+            .iter()
+            .filter_map(|rule| rule.timeout)
+            .max()
+            .unwrap_or_default();
+        self.servers
+            .get(server)
+            .and_then(|rule| rule.timeout)
+            .unwrap_or(self.deadline)
+            .max(longest)
     }
 
     /// Returns the prefix of a server's tools. Returns `None` for a server without a prefix.
     pub(crate) fn prefix_of(&self, server: &str) -> Option<String> {
-        let own = self.servers.get(server).and_then(|rule| rule.prefix.clone());
+        let own = self
+            .servers
+            .get(server)
+            .and_then(|rule| rule.prefix.clone());
         let prefix = own.unwrap_or_else(|| PREFIX.nearest(server).into_owned());
         (!prefix.is_empty()).then_some(prefix)
     }
@@ -671,12 +859,18 @@ impl ToolRule {
     fn apply(&self, tool: &FunctionTool) -> FunctionTool {
         let mut tool = tool.clone();
         if let Some(confirm) = self.confirm {
-            tool = tool.confirm(if confirm { Confirm::Always } else { Confirm::Never });
+            tool = tool.confirm(if confirm {
+                Confirm::Always
+            } else {
+                Confirm::Never
+            });
         }
         if !self.confirm_if.is_empty() {
             let conditions = self.confirm_if.clone();
             let definition = tool.definition().clone();
-            tool = tool.confirm_where(move |arguments| asks(&conditions, arguments, definition.parameters()));
+            tool = tool.confirm_where(move |arguments| {
+                asks(&conditions, arguments, definition.parameters())
+            });
         }
         if let Some(timeout) = self.timeout {
             tool = tool.timeout(timeout);
@@ -778,12 +972,28 @@ impl FixedSettings {
             ("limits.startup", self.startup == new.startup),
             ("limits.max_message", self.max_message == new.max_message),
             ("limits.idle_timeout", self.idle_timeout == new.idle_timeout),
-            ("limits.approval_lifetime", self.confirm_timeout == new.confirm_timeout),
-            ("limits.approval_wait", self.approval_wait == new.approval_wait),
-            ("limits.max_sessions", self.max_http_sessions == new.max_http_sessions),
-            ("limits.max_sessions_per_client", self.max_sessions_per_client == new.max_sessions_per_client),
+            (
+                "limits.approval_lifetime",
+                self.confirm_timeout == new.confirm_timeout,
+            ),
+            (
+                "limits.approval_wait",
+                self.approval_wait == new.approval_wait,
+            ),
+            (
+                "limits.max_sessions",
+                self.max_http_sessions == new.max_http_sessions,
+            ),
+            (
+                "limits.max_sessions_per_client",
+                self.max_sessions_per_client == new.max_sessions_per_client,
+            ),
         ];
-        parts.into_iter().filter(|(_, same)| !same).map(|(name, _)| name).collect()
+        parts
+            .into_iter()
+            .filter(|(_, same)| !same)
+            .map(|(name, _)| name)
+            .collect()
     }
 }
 
@@ -796,7 +1006,10 @@ fn set<T>(field: &mut T, value: Option<T>) {
 fn patterns(fields: &mut Fields<'_>, name: &'static str) -> Option<Vec<String>> {
     let patterns = fields.texts(name)?;
     if patterns.iter().any(String::is_empty) {
-        fields.problem(name, "expected patterns such as \"github_*\", got an empty text");
+        fields.problem(
+            name,
+            "expected patterns such as \"github_*\", got an empty text",
+        );
     }
     Some(patterns)
 }
@@ -808,8 +1021,10 @@ fn read_redaction(mut fields: Fields<'_>) -> Redaction {
     }
     for pointer in fields.texts("pointers").unwrap_or_default() {
         if !pointer.starts_with('/') {
-            fields
-                .problem("pointers", format_args!("expected a JSON pointer such as \"/user/*/name\", got `{pointer}`"));
+            fields.problem(
+                "pointers",
+                format_args!("expected a JSON pointer such as \"/user/*/name\", got `{pointer}`"),
+            );
         }
         redaction = redaction.pointer(pointer);
     }
@@ -820,26 +1035,44 @@ fn read_redaction(mut fields: Fields<'_>) -> Redaction {
 fn read_tool(mut fields: Fields<'_>) -> ToolRule {
     let matched = patterns(&mut fields, "match");
     if matched.as_ref().is_none_or(Vec::is_empty) {
-        fields.problem("match", "expected patterns of the tools' names, such as \"github_delete_*\"");
+        fields.problem(
+            "match",
+            "expected patterns of the tools' names, such as \"github_delete_*\"",
+        );
     }
-    let categories = [("retrieval", Category::Retrieval), ("action", Category::Action), ("utility", Category::Utility)];
-    let modes = [("text", Modes::TEXT), ("voice", Modes::VOICE), ("both", Modes::BOTH)];
+    let categories = [
+        ("retrieval", Category::Retrieval),
+        ("action", Category::Action),
+        ("utility", Category::Utility),
+    ];
+    let modes = [
+        ("text", Modes::TEXT),
+        ("voice", Modes::VOICE),
+        ("both", Modes::BOTH),
+    ];
     let conditions = fields.text_table("confirm_if").into_iter();
     let rule = ToolRule {
         patterns: matched.unwrap_or_default(),
         confirm: fields.flag("confirm"),
-        confirm_if: conditions.map(|(argument, pattern)| Condition { argument, pattern }).collect(),
+        confirm_if: conditions
+            .map(|(argument, pattern)| Condition { argument, pattern })
+            .collect(),
         timeout: fields.duration("timeout"),
         max_calls: fields.count("max_calls"),
         cost: fields.read("cost", DOLLARS, value::dollars),
-        max_output: fields.count("max_output").and_then(|characters| characters.try_into().ok()),
+        max_output: fields
+            .count("max_output")
+            .and_then(|characters| characters.try_into().ok()),
         category: fields.choice("category", &categories),
         modes: fields.choice("modes", &modes),
         sequential: fields.flag("sequential"),
         resend: fields.flag("resend"),
     };
     if rule.confirm.is_some() && !rule.confirm_if.is_empty() {
-        fields.problem("confirm_if", "expected no `confirm` beside it; put one of them into another rule");
+        fields.problem(
+            "confirm_if",
+            "expected no `confirm` beside it; put one of them into another rule",
+        );
     }
     fields.finish();
     rule
@@ -848,12 +1081,24 @@ fn read_tool(mut fields: Fields<'_>) -> ToolRule {
 #[cfg_attr(not(feature = "mcp-auth"), allow(unused_variables))]
 fn read_server(mut fields: Fields<'_>, folder: &Path) -> ServerRule {
     let prefix = fields.text("prefix");
-    let is_name = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
-    if prefix.as_deref().is_some_and(|prefix| prefix.len() > PREFIX.max_length) {
-        fields.problem("prefix", format_args!("expected at most {} characters", PREFIX.max_length));
+    let is_name = |text: &str| {
+        text.bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+    };
+    if prefix
+        .as_deref()
+        .is_some_and(|prefix| prefix.len() > PREFIX.max_length)
+    {
+        fields.problem(
+            "prefix",
+            format_args!("expected at most {} characters", PREFIX.max_length),
+        );
     }
     if let Some(prefix) = prefix.as_deref().filter(|prefix| !is_name(prefix)) {
-        fields.problem("prefix", format_args!("expected letters, digits, `_` and `-`, got `{prefix}`"));
+        fields.problem(
+            "prefix",
+            format_args!("expected letters, digits, `_` and `-`, got `{prefix}`"),
+        );
     }
     let rule = ServerRule {
         prefix,
@@ -868,7 +1113,9 @@ fn read_server(mut fields: Fields<'_>, folder: &Path) -> ServerRule {
             sampling: fields.table("sampling").and_then(read_sampling),
         },
         #[cfg(feature = "mcp-auth")]
-        login: fields.table("oauth").map(|table| crate::gateway::login::LoginSettings::read(table, folder)),
+        login: fields
+            .table("oauth")
+            .map(|table| crate::gateway::login::LoginSettings::read(table, folder)),
     };
     #[cfg(not(feature = "mcp-auth"))]
     if fields.table("oauth").is_some() {
@@ -881,18 +1128,30 @@ fn read_server(mut fields: Fields<'_>, folder: &Path) -> ServerRule {
 fn read_sampling(mut fields: Fields<'_>) -> Option<(u32, u64)> {
     let (has_requests, has_tokens) = (fields.has("requests"), fields.has("tokens"));
     if !has_requests || !has_tokens {
-        fields.problem("", "expected `requests` and `tokens`, the most that a session may use");
+        fields.problem(
+            "",
+            "expected `requests` and `tokens`, the most that a session may use",
+        );
     }
-    let budget = fields.count("requests").zip(fields.count("tokens").map(u64::from));
+    let budget = fields
+        .count("requests")
+        .zip(fields.count("tokens").map(u64::from));
     fields.finish();
     budget
 }
 
 fn read_egress(mut fields: Fields<'_>) -> EgressRules {
-    let rules = EgressRules { hosts: fields.texts("hosts"), private: fields.texts("private").unwrap_or_default() };
+    let rules = EgressRules {
+        hosts: fields.texts("hosts"),
+        private: fields.texts("private").unwrap_or_default(),
+    };
     for named in &rules.private {
         let policy = EgressPolicy::new();
-        let policy = if named.contains('/') { policy.allow_network(named) } else { policy.allow_host(named) };
+        let policy = if named.contains('/') {
+            policy.allow_network(named)
+        } else {
+            policy.allow_host(named)
+        };
         if let Err(error) = policy.check() {
             fields.problem("private", error);
         }
@@ -905,8 +1164,10 @@ fn address(fields: &mut Fields<'_>) -> Option<SocketAddr> {
     let text = fields.text("listen")?;
     let address = text.parse().ok();
     if address.is_none() {
-        fields
-            .problem("listen", format_args!("expected an address and a port such as \"127.0.0.1:8080\", got `{text}`"));
+        fields.problem(
+            "listen",
+            format_args!("expected an address and a port such as \"127.0.0.1:8080\", got `{text}`"),
+        );
     }
     address
 }
@@ -924,7 +1185,9 @@ fn read_admin(mut fields: Fields<'_>) -> AdminSettings {
     let settings = AdminSettings {
         listen: address(&mut fields),
         token: token(&mut fields),
-        needs_all: fields.choice("ready", &[("any", false), ("all", true)]).unwrap_or_default(),
+        needs_all: fields
+            .choice("ready", &[("any", false), ("all", true)])
+            .unwrap_or_default(),
     };
     fields.finish();
     settings
@@ -939,7 +1202,10 @@ fn read_inspector(mut fields: Fields<'_>) -> InspectorSettings {
         );
     }
     fields.finish();
-    InspectorSettings { listen: listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 7411))), token }
+    InspectorSettings {
+        listen: listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 7411))),
+        token,
+    }
 }
 
 fn read_audit(mut fields: Fields<'_>, folder: &Path) -> AuditSettings {
@@ -961,12 +1227,23 @@ fn read_audit(mut fields: Fields<'_>, folder: &Path) -> AuditSettings {
 fn read_otel(mut fields: Fields<'_>) -> Option<OtelSettings> {
     let endpoint = fields.text("endpoint");
     if endpoint.is_none() {
-        fields.problem("endpoint", "expected the address of a receiver, such as \"http://localhost:4318\"");
+        fields.problem(
+            "endpoint",
+            "expected the address of a receiver, such as \"http://localhost:4318\"",
+        );
     }
-    let headers = fields.text_table("headers").into_iter().map(|(name, value)| (name, Zeroizing::new(value))).collect();
+    let headers = fields
+        .text_table("headers")
+        .into_iter()
+        .map(|(name, value)| (name, Zeroizing::new(value)))
+        .collect();
     let content = fields.flag("content").unwrap_or_default();
     fields.finish();
-    Some(OtelSettings { endpoint: endpoint?, headers, content })
+    Some(OtelSettings {
+        endpoint: endpoint?,
+        headers,
+        content,
+    })
 }
 
 fn read_sessions(mut fields: Fields<'_>) -> SessionSettings {
@@ -977,7 +1254,10 @@ fn read_sessions(mut fields: Fields<'_>) -> SessionSettings {
         signing_key: key.as_ref().and_then(|key| signing_key(key)),
     };
     if key.is_some() && settings.signing_key.is_none() {
-        fields.problem("signing_key", "expected 64 hexadecimal digits, such as of `openssl rand -hex 32`");
+        fields.problem(
+            "signing_key",
+            "expected 64 hexadecimal digits, such as of `openssl rand -hex 32`",
+        );
     }
     if cfg!(not(feature = "redis")) && settings.redis.is_some() {
         fields.problem("redis", missing_feature("redis"));
@@ -1019,10 +1299,23 @@ mod tests {
         let policy = GatewayPolicy::parse(text, Path::new(""), &problems, &expand);
         assert_eq!(problems.into_vec(), [""; 0]);
         for between in ["_", ":", "/"] {
-            assert!(!policy.allows_tool(&format!("gh_delete{between}repository")), "{between}");
-            assert!(policy.cost_of(&format!("gh{between}write{between}file")).is_some(), "{between}");
+            assert!(
+                !policy.allows_tool(&format!("gh_delete{between}repository")),
+                "{between}"
+            );
+            assert!(
+                policy
+                    .cost_of(&format!("gh{between}write{between}file"))
+                    .is_some(),
+                "{between}"
+            );
         }
-        assert!(policy.allows_tool("gh_delete.repository") && policy.cost_of("gh.write.file").is_none());
-        assert!(policy.allows("notes://delete/repository"), "URIs stay as they are");
+        assert!(
+            policy.allows_tool("gh_delete.repository") && policy.cost_of("gh.write.file").is_none()
+        );
+        assert!(
+            policy.allows("notes://delete/repository"),
+            "URIs stay as they are"
+        );
     }
 }

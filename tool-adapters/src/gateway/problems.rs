@@ -56,7 +56,12 @@ impl Problems {
             None => !broken.is_empty(),
         };
         if !follows {
-            self.push(position.or_else(|| self.outer_position(place)), false, place, problem);
+            self.push(
+                position.or_else(|| self.outer_position(place)),
+                false,
+                place,
+                problem,
+            );
         }
     }
 
@@ -79,9 +84,17 @@ impl Problems {
 
     fn push(&self, position: Option<Position>, is_warning: bool, place: &str, text: impl Display) {
         let at = position.map_or_else(String::new, |at| format!(":{}:{}", at.line, at.column));
-        let place = if place.is_empty() { String::new() } else { format!("{place}: ") };
+        let place = if place.is_empty() {
+            String::new()
+        } else {
+            format!("{place}: ")
+        };
         let text = escape_invisible(&format!("{}{at}: {place}{text}", self.file));
-        self.found.borrow_mut().push(Finding { position, is_warning, text });
+        self.found.borrow_mut().push(Finding {
+            position,
+            is_warning,
+            text,
+        });
     }
 
     /// Returns the position of a place, or that of the nearest table or list around it.
@@ -109,7 +122,11 @@ impl Problems {
         found.sort_by_key(|finding| finding.position);
         let (mut problems, mut warnings) = (Vec::new(), Vec::new());
         for finding in found {
-            let texts = if finding.is_warning { &mut warnings } else { &mut problems };
+            let texts = if finding.is_warning {
+                &mut warnings
+            } else {
+                &mut problems
+            };
             texts.push(finding.text);
         }
         (problems, warnings)
@@ -119,6 +136,14 @@ impl Problems {
 /// Returns the place of a member.
 pub(crate) fn join(place: &str, name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '[' | ']' | '.');
-    let name = if !name.is_empty() && name.chars().all(is_plain) { name.to_owned() } else { format!("{name:?}") };
-    if place.is_empty() { name } else { format!("{place}.{name}") }
+    let name = if !name.is_empty() && name.chars().all(is_plain) {
+        name.to_owned()
+    } else {
+        format!("{name:?}")
+    };
+    if place.is_empty() {
+        name
+    } else {
+        format!("{place}.{name}")
+    }
 }

@@ -98,14 +98,21 @@ impl Gateway {
     }
 
     /// Opens a gateway that is to be bound to the address of the option `--http`.
-    pub(crate) async fn open_at(files: GatewayFiles, http: Option<SocketAddr>) -> Result<Self, GatewayError> {
+    pub(crate) async fn open_at(
+        files: GatewayFiles,
+        http: Option<SocketAddr>,
+    ) -> Result<Self, GatewayError> {
         let texts = files.read().await?;
         let settings = files.parse(&texts, http).await?;
         let fixed = settings.policy.fixed.clone();
         if let Some(file) = &settings.policy.pins {
             Pins::file(file).map_err(|error| GatewayError::Start(describe_pins(&error)))?;
         }
-        let audit = Arc::new(Audit::open(&fixed.audit).await.map_err(GatewayError::Start)?);
+        let audit = Arc::new(
+            Audit::open(&fixed.audit)
+                .await
+                .map_err(GatewayError::Start)?,
+        );
         let runtime = runtime(&settings.policy, &audit).await?;
         let principals = Arc::new(RwLock::new(settings.policy.principals.clone()));
         let stop = CancellationToken::new();
@@ -136,16 +143,29 @@ impl Gateway {
             stop,
         }));
         let inner = &gateway.0;
-        let (watching, mut watched) = (Arc::downgrade(inner), inner.server.changes().watched().start());
+        let (watching, mut watched) = (
+            Arc::downgrade(inner),
+            inner.server.changes().watched().start(),
+        );
         tokio::spawn(inner.stop.clone().run_until_cancelled_owned(async move {
             while let Some((uri, is_watched)) = watched.recv().await {
-                let Some(inner) = watching.upgrade() else { return };
+                let Some(inner) = watching.upgrade() else {
+                    return;
+                };
                 inner.watch(&uri, is_watched);
             }
         }));
         inner.connect(settings.servers, policy);
-        let settled = inner.state().upstreams.iter().map(Upstream::settled).collect::<Vec<_>>();
-        if timeout(startup, futures_util::future::join_all(settled)).await.is_err() {
+        let settled = inner
+            .state()
+            .upstreams
+            .iter()
+            .map(Upstream::settled)
+            .collect::<Vec<_>>();
+        if timeout(startup, futures_util::future::join_all(settled))
+            .await
+            .is_err()
+        {
             tracing::warn!("some servers are not connected yet; their tools appear once they are");
         }
         inner.offer_tools();
@@ -227,9 +247,17 @@ impl Gateway {
         inner.audit.flush().await;
         inner.audit.stop();
         let upstreams = std::mem::take(&mut inner.state().upstreams);
-        let toolsets = upstreams.iter().filter_map(Upstream::toolset).collect::<Vec<_>>();
+        let toolsets = upstreams
+            .iter()
+            .filter_map(Upstream::toolset)
+            .collect::<Vec<_>>();
         drop(upstreams);
-        futures_util::future::join_all(toolsets.iter().map(|toolset| tool_core::Toolset::close(&**toolset))).await;
+        futures_util::future::join_all(
+            toolsets
+                .iter()
+                .map(|toolset| tool_core::Toolset::close(&**toolset)),
+        )
+        .await;
         if let Some(otel) = inner.otel.clone() {
             // It blocks.
             match tokio::task::spawn_blocking(move || otel.shutdown()).await {
@@ -261,7 +289,9 @@ impl GatewayInner {
                 let waiting = wait(&inner);
                 drop(inner);
                 waiting.await;
-                let Some(inner) = Weak::upgrade(&gateway) else { return };
+                let Some(inner) = Weak::upgrade(&gateway) else {
+                    return;
+                };
                 work(inner).await;
             }
         }));
@@ -273,7 +303,9 @@ impl GatewayInner {
         let mut earlier = std::mem::take(&mut state.upstreams);
         for entry in servers {
             let route = Route::new(entry, &policy);
-            let known = earlier.iter().position(|upstream| upstream.route.entry.name == route.entry.name);
+            let known = earlier
+                .iter()
+                .position(|upstream| upstream.route.entry.name == route.entry.name);
             let known = known.map(|at| earlier.swap_remove(at));
             let upstream = match known {
                 Some(upstream) if upstream.route == route => upstream,
@@ -310,25 +342,45 @@ impl GatewayInner {
         let before = self.audit.unlisted();
         let (offered, policy) = {
             let state = self.state();
-            (offer(&state.upstreams, &state.policy, before.as_deref()), Arc::clone(&state.policy))
+            (
+                offer(&state.upstreams, &state.policy, before.as_deref()),
+                Arc::clone(&state.policy),
+            )
         };
         drop(before);
         let offered = match offered {
             Ok(offered) => offered,
             Err(error) => return self.offer_nothing(&messages(&error)),
         };
-        if self.state().offered.as_ref().is_some_and(|before| before.is_same(&offered.sources)) {
+        if self
+            .state()
+            .offered
+            .as_ref()
+            .is_some_and(|before| before.is_same(&offered.sources))
+        {
             return false;
         }
         let clashes = std::mem::replace(&mut self.state().clashes, offered.clashes.clone());
-        for clash in offered.clashes.iter().filter(|clash| !clashes.contains(clash)) {
+        for clash in offered
+            .clashes
+            .iter()
+            .filter(|clash| !clashes.contains(clash))
+        {
             tracing::warn!("{clash}; set another `prefix` for one of the servers");
         }
         let names = offered.tools.definitions().map(ToolDefinition::name);
-        let costs = names.filter_map(|name| Some((name.to_owned(), policy.cost_of(name)?))).collect();
+        let costs = names
+            .filter_map(|name| Some((name.to_owned(), policy.cost_of(name)?)))
+            .collect();
         let (redaction, servers) = (policy.redaction.clone(), offered.servers);
         let unlisted = Some(offered.unlisted);
-        self.audit.set_view(AuditView { redaction, offered: Some(offered.tools.clone()), servers, costs, unlisted });
+        self.audit.set_view(AuditView {
+            redaction,
+            offered: Some(offered.tools.clone()),
+            servers,
+            costs,
+            unlisted,
+        });
         if let Err(error) = self.runtime.update_tools(offered.tools) {
             return self.offer_nothing(&messages(&error));
         }
@@ -349,8 +401,14 @@ impl GatewayInner {
     /// Offers no tools: those from before are not what the policy says.
     fn offer_nothing(&self, error: &str) -> bool {
         tracing::error!(error, "failed to offer the tools; none are offered");
-        self.audit.set_view(AuditView { redaction: self.state().policy.redaction.clone(), ..AuditView::default() });
-        match ToolContext::builder().build().map(|none| self.runtime.update_tools(none)) {
+        self.audit.set_view(AuditView {
+            redaction: self.state().policy.redaction.clone(),
+            ..AuditView::default()
+        });
+        match ToolContext::builder()
+            .build()
+            .map(|none| self.runtime.update_tools(none))
+        {
             Ok(Ok(())) => {}
             Ok(Err(errors)) | Err(errors) => {
                 tracing::error!(error = messages(&errors), "failed to take back the tools");
@@ -372,7 +430,10 @@ impl GatewayInner {
     fn watch(&self, uri: &str, is_watched: bool) {
         let server = self.audit.server_of_resource(uri).filter(|_| is_watched);
         for upstream in &self.state().upstreams {
-            upstream.watch(uri, server.as_deref() == Some(upstream.route.entry.name.as_str()));
+            upstream.watch(
+                uri,
+                server.as_deref() == Some(upstream.route.entry.name.as_str()),
+            );
         }
     }
 
@@ -408,7 +469,9 @@ impl GatewayInner {
                 let text = error.to_string();
                 if seen.error.as_ref() != Some(&text) {
                     self.failed_reloads.fetch_add(1, Ordering::Relaxed);
-                    tracing::error!("failed to reload the files; the gateway goes on as before:\n{text}");
+                    tracing::error!(
+                        "failed to reload the files; the gateway goes on as before:\n{text}"
+                    );
                     seen.error = Some(text);
                 }
                 Err(error)
@@ -419,14 +482,20 @@ impl GatewayInner {
     async fn apply(&self, settings: Settings) -> Result<(), GatewayError> {
         let changed = self.fixed.changed(&settings.policy.fixed);
         if !changed.is_empty() {
-            tracing::warn!("these settings take effect after a restart: {}", changed.join(", "));
+            tracing::warn!(
+                "these settings take effect after a restart: {}",
+                changed.join(", ")
+            );
         }
         let policy = Arc::new(settings.policy);
         for mode in [Mode::Voice, Mode::Text] {
             let updated = self.runtime.update_policy(mode, policy.session.clone());
             updated.map_err(|error| GatewayError::Start(error.to_string()))?;
         }
-        self.principals.write().unwrap_or_else(PoisonError::into_inner).clone_from(&policy.principals);
+        self.principals
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone_from(&policy.principals);
         self.connect(settings.servers, policy);
         self.offer_tools();
         self.refresh_clients().await;
@@ -464,12 +533,20 @@ impl GatewayInner {
 }
 
 /// Builds the runtime, still without tools.
-#[cfg_attr(not(feature = "redis"), allow(clippy::unused_async, reason = "only Redis is waited for"))]
+#[cfg_attr(
+    not(feature = "redis"),
+    allow(clippy::unused_async, reason = "only Redis is waited for")
+)]
 async fn runtime(policy: &GatewayPolicy, audit: &Arc<Audit>) -> Result<Runtime, GatewayError> {
     let start = |error: &dyn std::fmt::Display| GatewayError::Start(error.to_string());
-    let tools = ToolContext::builder().build().map_err(|error| start(&error))?;
+    let tools = ToolContext::builder()
+        .build()
+        .map_err(|error| start(&error))?;
     let mut builder = Runtime::builder(tools).policy(policy.session.clone());
-    if policy.fixed.audit.file.is_some() || policy.fixed.audit.postgres.is_some() || policy.fixed.has_costs {
+    if policy.fixed.audit.file.is_some()
+        || policy.fixed.audit.postgres.is_some()
+        || policy.fixed.has_costs
+    {
         builder = builder.hook(GatewayHook(Arc::clone(audit)));
     }
     let sessions = &policy.fixed.sessions;
@@ -479,7 +556,8 @@ async fn runtime(policy: &GatewayPolicy, audit: &Arc<Audit>) -> Result<Runtime, 
     #[cfg(feature = "redis")]
     if let Some(url) = &sessions.redis {
         let store = crate::stores::RedisStore::connect(url).await;
-        let store = store.map_err(|error| GatewayError::Start(format!("sessions.redis: {error}")))?;
+        let store =
+            store.map_err(|error| GatewayError::Start(format!("sessions.redis: {error}")))?;
         builder = builder.store(match &sessions.prefix {
             Some(prefix) => store.prefix(prefix),
             None => store,
@@ -489,7 +567,11 @@ async fn runtime(policy: &GatewayPolicy, audit: &Arc<Audit>) -> Result<Runtime, 
 }
 
 /// Builds the server of the clients.
-fn server(fixed: &FixedSettings, runtime: &Runtime, principals: &Arc<RwLock<Vec<Principal>>>) -> Server {
+fn server(
+    fixed: &FixedSettings,
+    runtime: &Runtime,
+    principals: &Arc<RwLock<Vec<Principal>>>,
+) -> Server {
     let mut server = Server::new(runtime.clone())
         .name(&fixed.name, env!("CARGO_PKG_VERSION"))
         .mode(fixed.mode)
@@ -527,7 +609,9 @@ fn server(fixed: &FixedSettings, runtime: &Runtime, principals: &Arc<RwLock<Vec<
         server = server.principal(move |parts| {
             let sent = BearerToken::hash_in(&parts.headers)?;
             let principals = principals.read().unwrap_or_else(PoisonError::into_inner);
-            let known = principals.iter().find(|principal| principal.token.has_hash(&sent));
+            let known = principals
+                .iter()
+                .find(|principal| principal.token.has_hash(&sent));
             known.map(|principal| principal.name.clone())
         });
     }
@@ -544,30 +628,49 @@ async fn observe(
     if fixed.otel.is_none() && fixed.inspector.is_none() {
         return Ok(None);
     }
-    let keeps_content = fixed.inspector.is_some() || fixed.otel.as_ref().is_some_and(|otel| otel.content);
-    let mut collector = Collector::builder().keep(0).content(keeps_content).redaction(policy.redaction.clone());
+    let keeps_content =
+        fixed.inspector.is_some() || fixed.otel.as_ref().is_some_and(|otel| otel.content);
+    let mut collector = Collector::builder()
+        .keep(0)
+        .content(keeps_content)
+        .redaction(policy.redaction.clone());
     let mut exporter = None;
     if let Some(settings) = &fixed.otel {
-        let mut builder = Otel::otlp().endpoint(&settings.endpoint).service_name(&fixed.name).content(settings.content);
+        let mut builder = Otel::otlp()
+            .endpoint(&settings.endpoint)
+            .service_name(&fixed.name)
+            .content(settings.content);
         for (name, value) in &settings.headers {
             builder = builder.header(name, &**value);
         }
-        let otel = builder.build().map_err(|error| GatewayError::Start(format!("otel: {error}")))?;
+        let otel = builder
+            .build()
+            .map_err(|error| GatewayError::Start(format!("otel: {error}")))?;
         collector = collector.sink(otel.clone());
         exporter = Some(otel);
     }
     if let Some(settings) = &fixed.inspector {
-        let mut inspector =
-            Inspector::new(runtime).redaction(policy.redaction.clone()).sessions_only().shutdown(stop.clone());
+        let mut inspector = Inspector::new(runtime)
+            .redaction(policy.redaction.clone())
+            .sessions_only()
+            .shutdown(stop.clone());
         if let Some(token) = &settings.token {
             inspector = inspector.token(&**token);
         }
         collector = collector.sink(inspector.span_log());
         let bound = inspector.bind(settings.listen).await;
-        let bound = bound.map_err(|error| GatewayError::Start(format!("inspector: {}: {error}", settings.listen)))?;
-        let url = bound.url().map_err(|error| GatewayError::Start(error.to_string()))?;
+        let bound = bound.map_err(|error| {
+            GatewayError::Start(format!("inspector: {}: {error}", settings.listen))
+        })?;
+        let url = bound
+            .url()
+            .map_err(|error| GatewayError::Start(error.to_string()))?;
         // A token of the policy is known to its author.
-        let url = if settings.token.is_some() { url.split('#').next().unwrap_or_default().to_owned() } else { url };
+        let url = if settings.token.is_some() {
+            url.split('#').next().unwrap_or_default().to_owned()
+        } else {
+            url
+        };
         tracing::info!(target: "tool_gateway", "the inspector is at {url}");
         tokio::spawn(bound.serve());
     }
@@ -582,7 +685,10 @@ mod tests {
     #[tokio::test]
     async fn no_earlier_policy_is_offered_after_a_later_one() {
         let folder = tempfile::tempdir().expect("a folder");
-        let files = GatewayFiles { config: folder.path().join("mcp.json"), policy: None };
+        let files = GatewayFiles {
+            config: folder.path().join("mcp.json"),
+            policy: None,
+        };
         std::fs::write(&files.config, r#"{"mcpServers": {}}"#).expect("written");
         let gateway = Gateway::open(files).await.expect("a gateway");
         for _ in 0..200 {

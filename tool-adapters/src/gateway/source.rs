@@ -17,14 +17,20 @@ struct Lines<'a> {
 impl<'a> Lines<'a> {
     fn new(text: &'a str) -> Self {
         let later = text.match_indices('\n').map(|(at, _)| at + 1);
-        Self { text, starts: std::iter::once(0).chain(later).collect() }
+        Self {
+            text,
+            starts: std::iter::once(0).chain(later).collect(),
+        }
     }
 
     fn position(&self, offset: usize) -> Position {
         let line = self.starts.partition_point(|start| *start <= offset);
         let start = self.starts.get(line - 1).copied().unwrap_or_default();
         let before = self.text.get(start..offset).unwrap_or_default();
-        Position { line, column: before.chars().count() + 1 }
+        Position {
+            line,
+            column: before.chars().count() + 1,
+        }
     }
 }
 
@@ -48,7 +54,11 @@ pub(crate) fn json(text: &str, problems: &Problems) -> Option<Value> {
         Err(error) => {
             let position = lines.position(error.range().start);
             let kind = error.kind().to_string();
-            problems.add_at(position, "", format_args!("expected JSON: {}", lower_first(&kind)));
+            problems.add_at(
+                position,
+                "",
+                format_args!("expected JSON: {}", lower_first(&kind)),
+            );
             return None;
         }
     };
@@ -56,7 +66,11 @@ pub(crate) fn json(text: &str, problems: &Problems) -> Option<Value> {
         problems.add_at(lines.position(0), "", "expected JSON, got an empty file");
         return None;
     };
-    let mut reader = JsonReader { lines, positions: Positions::new(), problems };
+    let mut reader = JsonReader {
+        lines,
+        positions: Positions::new(),
+        problems,
+    };
     let value = reader.value(&node, "");
     problems.set_positions(reader.positions);
     Some(value)
@@ -72,14 +86,19 @@ impl JsonReader<'_> {
     fn value(&mut self, node: &Node<'_>, place: &str) -> Value {
         match node {
             Node::StringLit(text) => Value::String(text.value.to_string()),
-            Node::NumberLit(number) => {
-                number.value.parse::<Number>().map_or_else(|_| number.value.into(), Value::Number)
-            }
+            Node::NumberLit(number) => number
+                .value
+                .parse::<Number>()
+                .map_or_else(|_| number.value.into(), Value::Number),
             Node::BooleanLit(flag) => Value::Bool(flag.value),
             Node::NullKeyword(_) => Value::Null,
             Node::Array(items) => {
                 let items = items.elements.iter().enumerate();
-                Value::Array(items.map(|(at, item)| self.item(item, format!("{place}[{at}]"))).collect())
+                Value::Array(
+                    items
+                        .map(|(at, item)| self.item(item, format!("{place}[{at}]")))
+                        .collect(),
+                )
             }
             Node::Object(object) => {
                 let mut members = Map::new();
@@ -105,7 +124,8 @@ impl JsonReader<'_> {
 
     fn item(&mut self, node: &Node<'_>, place: String) -> Value {
         let value = self.value(node, &place);
-        self.positions.insert(place, self.lines.position(node.range().start));
+        self.positions
+            .insert(place, self.lines.position(node.range().start));
         value
     }
 }
@@ -120,12 +140,20 @@ pub(crate) fn toml(text: &str, problems: &Problems) -> Value {
     for error in errors {
         // The error's own text has the line, which may have a secret.
         let position = lines.position(error.span().map_or(0, |span| span.start));
-        problems.add_broken(position, format_args!("expected TOML: {}", error.message().replace('\n', "; ")));
+        problems.add_broken(
+            position,
+            format_args!("expected TOML: {}", error.message().replace('\n', "; ")),
+        );
     }
     table
 }
 
-fn toml_table(table: &DeTable<'_>, place: &str, lines: &Lines<'_>, positions: &mut Positions) -> Value {
+fn toml_table(
+    table: &DeTable<'_>,
+    place: &str,
+    lines: &Lines<'_>,
+    positions: &mut Positions,
+) -> Value {
     let mut members = Map::new();
     // In the order of the file, as problems are.
     let mut ordered = table.iter().collect::<Vec<_>>();
@@ -139,7 +167,12 @@ fn toml_table(table: &DeTable<'_>, place: &str, lines: &Lines<'_>, positions: &m
     Value::Object(members)
 }
 
-fn toml_value(value: &DeValue<'_>, place: &str, lines: &Lines<'_>, positions: &mut Positions) -> Value {
+fn toml_value(
+    value: &DeValue<'_>,
+    place: &str,
+    lines: &Lines<'_>,
+    positions: &mut Positions,
+) -> Value {
     match value {
         DeValue::String(text) => Value::String(text.to_string()),
         DeValue::Integer(number) => {
@@ -148,7 +181,10 @@ fn toml_value(value: &DeValue<'_>, place: &str, lines: &Lines<'_>, positions: &m
         }
         DeValue::Float(number) => {
             let text = number.as_str();
-            text.parse::<f64>().ok().and_then(Number::from_f64).map_or_else(|| text.into(), Value::Number)
+            text.parse::<f64>()
+                .ok()
+                .and_then(Number::from_f64)
+                .map_or_else(|| text.into(), Value::Number)
         }
         DeValue::Boolean(flag) => Value::Bool(*flag),
         DeValue::Datetime(time) => Value::String(time.to_string()),
@@ -167,7 +203,9 @@ fn toml_value(value: &DeValue<'_>, place: &str, lines: &Lines<'_>, positions: &m
 
 fn lower_first(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+    letters.next().map_or_else(String::new, |first| {
+        first.to_lowercase().chain(letters).collect()
+    })
 }
 
 #[cfg(test)]
@@ -178,7 +216,11 @@ mod tests {
     fn positions_count_lines_and_characters() {
         let lines = Lines::new("ab\nä€c\n");
         for (offset, line, column) in [(0, 1, 1), (2, 1, 3), (3, 2, 1), (8, 2, 3), (10, 3, 1)] {
-            assert_eq!(lines.position(offset), Position { line, column }, "{offset}");
+            assert_eq!(
+                lines.position(offset),
+                Position { line, column },
+                "{offset}"
+            );
         }
     }
 
@@ -193,8 +235,14 @@ mod tests {
     #[test]
     fn numbers_of_both_formats_are_read() {
         let problems = Problems::new("f");
-        assert_eq!(json("{\"a\": -1.5e2, // b\n}", &problems), Some(serde_json::json!({"a": -150.0})));
-        assert_eq!(toml("a = 0x1F\nb = 1_000\nc = 1.5", &problems), serde_json::json!({"a": 31, "b": 1000, "c": 1.5}));
+        assert_eq!(
+            json("{\"a\": -1.5e2, // b\n}", &problems),
+            Some(serde_json::json!({"a": -150.0}))
+        );
+        assert_eq!(
+            toml("a = 0x1F\nb = 1_000\nc = 1.5", &problems),
+            serde_json::json!({"a": 31, "b": 1000, "c": 1.5})
+        );
         assert_eq!(problems.into_vec(), [""; 0]);
     }
 }

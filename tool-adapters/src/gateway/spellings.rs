@@ -36,7 +36,10 @@ struct Parts<'a> {
 
 /// Returns the texts that a reader could take a URI for, the URI itself first. `None` if they are too many.
 pub(crate) fn spellings(uri: &str) -> Option<Vec<Spelling>> {
-    let first = Spelling { text: uri.to_owned(), without: LeftOut::default() };
+    let first = Spelling {
+        text: uri.to_owned(),
+        without: LeftOut::default(),
+    };
     let mut known = HashSet::from([first.clone()]);
     let mut found = vec![first];
     let mut at = 0;
@@ -70,7 +73,10 @@ impl LeftOut {
 }
 
 fn add_form(forms: &mut Vec<Cow<'_, str>>, rewrite: impl Fn(&str) -> Option<String>) {
-    let further = forms.iter().filter_map(|form| rewrite(form).filter(|other| other != form)).collect::<Vec<_>>();
+    let further = forms
+        .iter()
+        .filter_map(|form| rewrite(form).filter(|other| other != form))
+        .collect::<Vec<_>>();
     forms.extend(further.into_iter().map(Cow::Owned));
 }
 
@@ -82,21 +88,51 @@ fn rewritten(spelling: &Spelling) -> impl Iterator<Item = Spelling> {
         Some(decoded(text)),
         Url::parse(text).ok().map(String::from),
         Some(text.replace('\\', "/")),
-        Some(text.chars().filter(|letter| !letter.is_control()).collect::<String>().trim().to_owned()),
+        Some(
+            text.chars()
+                .filter(|letter| !letter.is_control())
+                .collect::<String>()
+                .trim()
+                .to_owned(),
+        ),
         with_plain_host(text),
         with_rest(text, without_empty_segments),
         with_rest(text, without_dot_segments),
         without_dots_in_authority(text),
     ];
-    let same_parts = same_parts.into_iter().flatten().map(move |text| Spelling { text, without });
+    let same_parts = same_parts
+        .into_iter()
+        .flatten()
+        .map(move |text| Spelling { text, without });
     let fewer_parts = [
-        without_user_and_port(text).map(|text| Spelling { text, without: LeftOut { user_and_port: true, ..without } }),
-        Some(Spelling { text: without_query(text).to_owned(), without: LeftOut { query: true, ..without } }),
-        text.strip_suffix('/')
-            .map(|text| Spelling { text: text.to_owned(), without: LeftOut { end_slash: true, ..without } }),
+        without_user_and_port(text).map(|text| Spelling {
+            text,
+            without: LeftOut {
+                user_and_port: true,
+                ..without
+            },
+        }),
+        Some(Spelling {
+            text: without_query(text).to_owned(),
+            without: LeftOut {
+                query: true,
+                ..without
+            },
+        }),
+        text.strip_suffix('/').map(|text| Spelling {
+            text: text.to_owned(),
+            without: LeftOut {
+                end_slash: true,
+                ..without
+            },
+        }),
     ];
     let is_other = |other: &Spelling| other.text != text;
-    let fewer_parts = fewer_parts.into_iter().flatten().filter(is_other).collect::<Vec<_>>();
+    let fewer_parts = fewer_parts
+        .into_iter()
+        .flatten()
+        .filter(is_other)
+        .collect::<Vec<_>>();
     same_parts.chain(fewer_parts)
 }
 
@@ -107,14 +143,28 @@ fn decoded(text: &str) -> String {
 impl<'a> Parts<'a> {
     fn of(text: &'a str) -> Option<Self> {
         let (scheme, after) = text.split_once(':')?;
-        let Some(after) = after.strip_prefix("//") else { return Some(Self { scheme, authority: None, rest: after }) };
+        let Some(after) = after.strip_prefix("//") else {
+            return Some(Self {
+                scheme,
+                authority: None,
+                rest: after,
+            });
+        };
         let end = after.find(['/', '\\', '?', '#']).unwrap_or(after.len());
         let (authority, rest) = after.split_at(end);
-        Some(Self { scheme, authority: Some(authority), rest })
+        Some(Self {
+            scheme,
+            authority: Some(authority),
+            rest,
+        })
     }
 
     fn written(&self) -> String {
-        let Self { scheme, authority, rest } = self;
+        let Self {
+            scheme,
+            authority,
+            rest,
+        } = self;
         match authority {
             Some(authority) => format!("{scheme}://{authority}{rest}"),
             None => format!("{scheme}:{rest}"),
@@ -125,7 +175,13 @@ impl<'a> Parts<'a> {
 fn with_rest(text: &str, rewrite: fn(&str) -> String) -> Option<String> {
     let parts = Parts::of(text)?;
     let rest = rewrite(parts.rest);
-    Some(Parts { rest: &rest, ..parts }.written())
+    Some(
+        Parts {
+            rest: &rest,
+            ..parts
+        }
+        .written(),
+    )
 }
 
 /// Returns a URI whose scheme and host are in lower case, without the dot at the end of the host.
@@ -138,14 +194,27 @@ fn with_plain_host(text: &str) -> Option<String> {
         let host = host.to_lowercase();
         format!("{user}{}{port}", host.strip_suffix('.').unwrap_or(&host))
     });
-    Some(Parts { scheme: &scheme, authority: authority.as_deref(), rest: parts.rest }.written())
+    Some(
+        Parts {
+            scheme: &scheme,
+            authority: authority.as_deref(),
+            rest: parts.rest,
+        }
+        .written(),
+    )
 }
 
 fn without_user_and_port(text: &str) -> Option<String> {
     let parts = Parts::of(text)?;
     let (_, host_and_port) = split_user(parts.authority?);
     let (host, _) = split_port(host_and_port);
-    Some(Parts { authority: Some(host), ..parts }.written())
+    Some(
+        Parts {
+            authority: Some(host),
+            ..parts
+        }
+        .written(),
+    )
 }
 
 /// Splits an authority after its user, which ends with `@`.
@@ -155,9 +224,14 @@ fn split_user(authority: &str) -> (&str, &str) {
 
 /// Splits a host from its port, which begins with `:`.
 fn split_port(host_and_port: &str) -> (&str, &str) {
-    let is_port = |port: &str| port.bytes().all(|digit| digit.is_ascii_digit() || digit == b'*');
+    let is_port = |port: &str| {
+        port.bytes()
+            .all(|digit| digit.is_ascii_digit() || digit == b'*')
+    };
     match host_and_port.rfind(':') {
-        Some(at) if is_port(host_and_port.get(at + 1..).unwrap_or_default()) => host_and_port.split_at(at),
+        Some(at) if is_port(host_and_port.get(at + 1..).unwrap_or_default()) => {
+            host_and_port.split_at(at)
+        }
         _ => (host_and_port, ""),
     }
 }
@@ -196,7 +270,11 @@ fn without_dot_segments(rest: &str) -> String {
             _ => kept.push(segment),
         }
     }
-    let end = if is_folder && !kept.is_empty() { "/" } else { "" };
+    let end = if is_folder && !kept.is_empty() {
+        "/"
+    } else {
+        ""
+    };
     format!("{root}{}{end}", kept.join("/"))
 }
 
@@ -205,7 +283,14 @@ fn without_dots_in_authority(text: &str) -> Option<String> {
     let parts = Parts::of(text)?;
     let authority = parts.authority.filter(|authority| !authority.is_empty())?;
     let path = without_dot_segments(&format!("{authority}{}", parts.rest));
-    Some(Parts { authority: Some(""), rest: &path, ..parts }.written())
+    Some(
+        Parts {
+            authority: Some(""),
+            rest: &path,
+            ..parts
+        }
+        .written(),
+    )
 }
 
 #[cfg(test)]
@@ -216,7 +301,12 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     fn policy(allow: &[&str], deny: &[&str]) -> GatewayPolicy {
-        let owned = |patterns: &[&str]| patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
+        let owned = |patterns: &[&str]| {
+            patterns
+                .iter()
+                .map(|pattern| (*pattern).to_owned())
+                .collect()
+        };
         let mut policy = GatewayPolicy::default();
         policy.allow = owned(allow);
         policy.deny = owned(deny);
@@ -245,7 +335,14 @@ mod tests {
 
     #[test]
     fn spellings_of_what_is_allowed_are_allowed() {
-        let allowed = policy(&["file:///data/public/*", "https://Docs.example:8443/*", "search://notes?text=*"], &[]);
+        let allowed = policy(
+            &[
+                "file:///data/public/*",
+                "https://Docs.example:8443/*",
+                "search://notes?text=*",
+            ],
+            &[],
+        );
         for uri in [
             "file:///data/public/a.md",
             "file:///data/public/sub/../a.md",
@@ -257,7 +354,10 @@ mod tests {
         ] {
             assert!(allowed.allows_uri(uri), "{uri}");
         }
-        assert!(!allowed.allows_uri("https://docs.example:9443/page"), "another port");
+        assert!(
+            !allowed.allows_uri("https://docs.example:9443/page"),
+            "another port"
+        );
         assert!(!policy(&["file:///data/*.md"], &[]).allows_uri("file:///data/secret.txt#.md"));
         assert!(!policy(&["db://users*"], &[]).allows_uri("db://users@admin/"));
     }
@@ -289,7 +389,10 @@ mod tests {
 
     #[test]
     fn a_uri_that_never_ends_to_decode_is_refused() {
-        let nested = format!("file:///data/public/{}2e", "%25".to_owned() + &"25".repeat(1_000));
+        let nested = format!(
+            "file:///data/public/{}2e",
+            "%25".to_owned() + &"25".repeat(1_000)
+        );
         assert!(!policy(&["file:///data/public/*"], &[]).allows_uri(&nested));
     }
 
@@ -298,7 +401,10 @@ mod tests {
         let path = uri.strip_prefix("file://").unwrap_or_default();
         let decoded = decoded(path);
         let twice = super::decoded(&decoded);
-        let mut paths = vec![path, &decoded, &twice].into_iter().map(PathBuf::from).collect::<Vec<_>>();
+        let mut paths = vec![path, &decoded, &twice]
+            .into_iter()
+            .map(PathBuf::from)
+            .collect::<Vec<_>>();
         for text in [path, &decoded, &twice] {
             let plain = without_query(text);
             paths.push(plain.into());

@@ -31,8 +31,15 @@ const ON: [&str; 8] = [
 ];
 
 /// The members that name tools which need no approval.
-const APPROVED: [&str; 7] =
-    ["alwaysAllow", "always_allow", "autoApprove", "auto_approve", "autoApproved", "autoApproveTools", "trust"];
+const APPROVED: [&str; 7] = [
+    "alwaysAllow",
+    "always_allow",
+    "autoApprove",
+    "auto_approve",
+    "autoApproved",
+    "autoApproveTools",
+    "trust",
+];
 
 /// The tools that a user has switched on and off. By default all are on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,11 +69,16 @@ impl ToolChoice {
 
     /// Reads `"tools": {"NAME": false}` and `"tools": {"NAME": {"enabled": false}}`.
     fn read_map(&mut self, fields: &mut Fields<'_>) {
-        let Some(Value::Object(tools)) = fields.take_if("tools", Value::is_object) else { return };
+        let Some(Value::Object(tools)) = fields.take_if("tools", Value::is_object) else {
+            return;
+        };
         let mut off = Vec::new();
         for (name, value) in tools {
             let member = |name: &str| value.get(name).and_then(Value::as_bool);
-            if value == false || member("enabled") == Some(false) || member("disabled") == Some(true) {
+            if value == false
+                || member("enabled") == Some(false)
+                || member("disabled") == Some(true)
+            {
                 off.push(name);
             } else if !value.is_boolean() && !value.is_object() {
                 let place = format!("tools.{name}");
@@ -83,7 +95,11 @@ impl ToolChoice {
             let end = pattern.find('(').unwrap_or(pattern.len());
             pattern.truncate(end);
         }
-        self.0.push(ChoiceRule { member: member.to_owned(), patterns, is_on });
+        self.0.push(ChoiceRule {
+            member: member.to_owned(),
+            patterns,
+            is_on,
+        });
     }
 
     /// Leaves out what these patterns match.
@@ -98,13 +114,23 @@ impl ToolChoice {
 
     /// Leaves out the tools of a server for which there are patterns of `SERVER_TOOL`.
     pub(crate) fn exclude_of_server(&mut self, server: &str, patterns: &[String]) {
-        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+        let plain = |c: char| {
+            if c.is_ascii_alphanumeric() || c == '-' {
+                c
+            } else {
+                '_'
+            }
+        };
         let prefix = format!("{}_", server.chars().map(plain).collect::<String>());
         let mut own = Vec::new();
         for pattern in patterns {
             if let Some(tool) = pattern.strip_prefix(&prefix) {
                 own.push(tool.to_owned());
-            } else if pattern == "*" || pattern.strip_suffix('*').is_some_and(|start| prefix.starts_with(start)) {
+            } else if pattern == "*"
+                || pattern
+                    .strip_suffix('*')
+                    .is_some_and(|start| prefix.starts_with(start))
+            {
                 own.push("*".to_owned());
             }
         }
@@ -115,15 +141,26 @@ impl ToolChoice {
 
     /// Returns the member that switches a tool off.
     pub(crate) fn off(&self, tool: &str) -> Option<&str> {
-        let is_off = |rule: &&ChoiceRule| rule.patterns.iter().any(|pattern| matches_tool(pattern, tool)) != rule.is_on;
+        let is_off = |rule: &&ChoiceRule| {
+            rule.patterns
+                .iter()
+                .any(|pattern| matches_tool(pattern, tool))
+                != rule.is_on
+        };
         self.0.iter().find(is_off).map(|rule| rule.member.as_str())
     }
 
     /// Returns the patterns that match none of these tools, each with its member.
     pub(crate) fn unused<'a>(&'a self, tools: &[String]) -> Vec<(&'a str, &'a str)> {
-        let all =
-            self.0.iter().flat_map(|rule| rule.patterns.iter().map(|pattern| (rule.member.as_str(), pattern.as_str())));
-        all.filter(|(_, pattern)| *pattern != "*" && !tools.iter().any(|tool| matches_tool(pattern, tool))).collect()
+        let all = self.0.iter().flat_map(|rule| {
+            rule.patterns
+                .iter()
+                .map(|pattern| (rule.member.as_str(), pattern.as_str()))
+        });
+        all.filter(|(_, pattern)| {
+            *pattern != "*" && !tools.iter().any(|tool| matches_tool(pattern, tool))
+        })
+        .collect()
     }
 }
 
@@ -150,8 +187,12 @@ impl ApprovedTools {
 
     /// Returns the member that approves a tool.
     pub(crate) fn member_of(&self, tool: &str) -> Option<&'static str> {
-        let approves = |patterns: &[String]| patterns.iter().any(|pattern| matches_tool(pattern, tool));
-        self.0.iter().find(|(_, patterns)| approves(patterns)).map(|(member, _)| *member)
+        let approves =
+            |patterns: &[String]| patterns.iter().any(|pattern| matches_tool(pattern, tool));
+        self.0
+            .iter()
+            .find(|(_, patterns)| approves(patterns))
+            .map(|(member, _)| *member)
     }
 }
 

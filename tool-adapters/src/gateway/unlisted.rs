@@ -75,20 +75,30 @@ impl UnlistedServer {
 
     /// Returns true if the server has linked to a resource.
     fn links_to(&self, uri: &str) -> bool {
-        self.pages.contains(uri) || self.links.lock().unwrap_or_else(PoisonError::into_inner).known.contains(uri)
+        self.pages.contains(uri)
+            || self
+                .links
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .known
+                .contains(uri)
     }
 
     /// Returns true if no spelling of a URI is one that the server declares and that is not offered.
     fn may_have(&self, uri: &str) -> bool {
         let is_free = |text: &str| !self.quarantined.contains(&format!("resource:{text}"));
-        spellings(uri).is_some_and(|spellings| spellings.iter().all(|spelling| is_free(&spelling.text)))
+        spellings(uri)
+            .is_some_and(|spellings| spellings.iter().all(|spelling| is_free(&spelling.text)))
     }
 }
 
 /// Returns the URI of the page that shows the results of a tool (MCP Apps).
 fn page_of(tool: &FunctionTool) -> Option<String> {
     let meta = tool.definition().declared()?.get("_meta")?;
-    let uri = meta.get("ui").and_then(|ui| ui.get("resourceUri")).or_else(|| meta.get("ui/resourceUri"))?;
+    let uri = meta
+        .get("ui")
+        .and_then(|ui| ui.get("resourceUri"))
+        .or_else(|| meta.get("ui/resourceUri"))?;
     uri.as_str().map(str::to_owned)
 }
 
@@ -96,9 +106,14 @@ impl UnlistedResources {
     /// Creates the resources of these servers. The links that were known before are kept.
     pub(crate) fn new(servers: Vec<UnlistedServer>, before: Option<&Self>) -> Self {
         for server in &servers {
-            let same = before.and_then(|before| before.0.iter().find(|known| known.name == server.name));
+            let same =
+                before.and_then(|before| before.0.iter().find(|known| known.name == server.name));
             if let Some(same) = same {
-                let links = same.links.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let links = same
+                    .links
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .clone();
                 *server.links.lock().unwrap_or_else(PoisonError::into_inner) = links;
             }
         }
@@ -120,8 +135,12 @@ impl UnlistedResources {
         struct Linking {
             content: Vec<Map<String, Value>>,
         }
-        let Some(server) = self.0.iter().find(|known| *known.name == *server) else { return };
-        let Ok(Linking { content }) = serde_json::from_str(result) else { return };
+        let Some(server) = self.0.iter().find(|known| *known.name == *server) else {
+            return;
+        };
+        let Ok(Linking { content }) = serde_json::from_str(result) else {
+            return;
+        };
         let mut links = server.links.lock().unwrap_or_else(PoisonError::into_inner);
         for part in content {
             let linked = part.get("uri").or_else(|| part.get("resource")?.get("uri"));
@@ -133,8 +152,16 @@ impl UnlistedResources {
 
     /// Returns the servers to ask for a URI: those that have linked to it, or all.
     fn candidates(&self, uri: &str) -> Vec<&UnlistedServer> {
-        let linking = self.0.iter().filter(|server| server.links_to(uri)).collect::<Vec<_>>();
-        if linking.is_empty() { self.0.iter().collect() } else { linking }
+        let linking = self
+            .0
+            .iter()
+            .filter(|server| server.links_to(uri))
+            .collect::<Vec<_>>();
+        if linking.is_empty() {
+            self.0.iter().collect()
+        } else {
+            linking
+        }
     }
 
     /// Returns the server that has a URI, if it is known before it is read.
@@ -145,19 +172,37 @@ impl UnlistedResources {
         }
     }
 
-    async fn read_any(&self, uri: &str, ctx: &RunContext) -> Result<Vec<ResourceContents>, ToolError> {
+    async fn read_any(
+        &self,
+        uri: &str,
+        ctx: &RunContext,
+    ) -> Result<Vec<ResourceContents>, ToolError> {
         let mut error = None::<ToolError>;
-        for server in self.candidates(uri).into_iter().filter(|server| server.may_have(uri)) {
+        for server in self
+            .candidates(uri)
+            .into_iter()
+            .filter(|server| server.may_have(uri))
+        {
             match server.imported.read_unlisted(uri, ctx).await {
                 Ok(contents) => {
-                    server.links.lock().unwrap_or_else(PoisonError::into_inner).add(uri);
+                    server
+                        .links
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .add(uri);
                     return Ok(contents);
                 }
-                Err(failed) if matches!(failed.kind(), ErrorKind::Cancelled | ErrorKind::Timeout) => {
+                Err(failed)
+                    if matches!(failed.kind(), ErrorKind::Cancelled | ErrorKind::Timeout) =>
+                {
                     return Err(failed);
                 }
                 // Servers that do not know a resource say so in several ways.
-                Err(failed) => error = error.filter(|first| first.kind() != ErrorKind::NotFound).or(Some(failed)),
+                Err(failed) => {
+                    error = error
+                        .filter(|first| first.kind() != ErrorKind::NotFound)
+                        .or(Some(failed))
+                }
             }
         }
         Err(error.unwrap_or_else(|| ToolError::not_found("there is no such resource")))
@@ -189,7 +234,10 @@ mod tests {
             links.add("a:1");
         }
         links.add(&"a".repeat(MAX_URI + 1));
-        assert_eq!((links.known.len(), links.order.len()), (MAX_LINKS, MAX_LINKS));
+        assert_eq!(
+            (links.known.len(), links.order.len()),
+            (MAX_LINKS, MAX_LINKS)
+        );
         assert!(!links.known.contains("a:0") && links.known.contains("a:1"));
     }
 }

@@ -3,7 +3,8 @@
 use crate::gateway::config::{ServerEntry, Target};
 use crate::gateway::policy::{GatewayPolicy, ServerRights};
 use crate::mcp::{
-    ChangeNotifier, ImportError, ImportedToolset, McpClient, Pins, QuarantineReason, SamplingBudget, ServerChange,
+    ChangeNotifier, ImportError, ImportedToolset, McpClient, Pins, QuarantineReason,
+    SamplingBudget, ServerChange,
 };
 use futures_util::FutureExt;
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,19 +54,35 @@ impl Route {
 
     /// Returns the name under which a tool of the server is offered.
     pub(crate) fn offered_name(&self, tool: &str) -> String {
-        self.prefix.as_ref().map_or_else(|| tool.to_owned(), |prefix| format!("{prefix}_{tool}"))
+        self.prefix
+            .as_ref()
+            .map_or_else(|| tool.to_owned(), |prefix| format!("{prefix}_{tool}"))
     }
 
     /// Returns the name that the server gives what is offered under a name.
     pub(crate) fn own_name<'a>(&self, offered: &'a str) -> &'a str {
-        let Some(prefix) = &self.prefix else { return offered };
-        offered.strip_prefix(&**prefix).and_then(|name| name.strip_prefix('_')).unwrap_or(offered)
+        let Some(prefix) = &self.prefix else {
+            return offered;
+        };
+        offered
+            .strip_prefix(&**prefix)
+            .and_then(|name| name.strip_prefix('_'))
+            .unwrap_or(offered)
     }
 
     /// Connects to the server.
-    pub(crate) async fn connect(&self, policy: &GatewayPolicy, pins: Pins) -> Result<ImportedToolset, ImportError> {
+    pub(crate) async fn connect(
+        &self,
+        policy: &GatewayPolicy,
+        pins: Pins,
+    ) -> Result<ImportedToolset, ImportError> {
         let mut client = match &self.entry.target {
-            Target::Command { program, arguments, env, cwd } => {
+            Target::Command {
+                program,
+                arguments,
+                env,
+                cwd,
+            } => {
                 let mut command = Command::new(program);
                 command.args(arguments);
                 if let Some(folder) = cwd {
@@ -78,7 +95,9 @@ impl Route {
                 client
             }
             Target::Url { url, headers } => {
-                let egress = policy.egress_of(url).map_err(|problem| ImportError::Protocol(problem.into()))?;
+                let egress = policy
+                    .egress_of(url)
+                    .map_err(|problem| ImportError::Protocol(problem.into()))?;
                 let mut client = McpClient::url(url.as_str());
                 #[cfg(feature = "mcp-auth")]
                 if let Some(login) = &self.login {
@@ -90,10 +109,17 @@ impl Route {
                 for (name, value) in headers {
                     client = client.header(name, &**value);
                 }
-                if self.allow_unencrypted { client.allow_unencrypted() } else { client }
+                if self.allow_unencrypted {
+                    client.allow_unencrypted()
+                } else {
+                    client
+                }
             }
         };
-        client = client.name(&self.entry.name).timeout(self.timeout).pins(pins);
+        client = client
+            .name(&self.entry.name)
+            .timeout(self.timeout)
+            .pins(pins);
         if let Some(prefix) = &self.prefix {
             client = client.prefix(prefix);
         }
@@ -130,15 +156,24 @@ pub(crate) enum Health {
 impl Health {
     fn down(error: &ImportError) -> Self {
         #[cfg(feature = "mcp-auth")]
-        let needs_login = matches!(error, ImportError::Login(crate::mcp::LoginError::Required(_)));
+        let needs_login = matches!(
+            error,
+            ImportError::Login(crate::mcp::LoginError::Required(_))
+        );
         #[cfg(not(feature = "mcp-auth"))]
         let needs_login = false;
-        Self::Down(truncate(&escape_invisible(&error.to_string()), MAX_ERROR), needs_login)
+        Self::Down(
+            truncate(&escape_invisible(&error.to_string()), MAX_ERROR),
+            needs_login,
+        )
     }
 }
 
 /// Returns the error of the login at a server, while there is no token to send.
-#[cfg_attr(not(feature = "mcp-auth"), allow(unused_variables, clippy::unnecessary_wraps))]
+#[cfg_attr(
+    not(feature = "mcp-auth"),
+    allow(unused_variables, clippy::unnecessary_wraps)
+)]
 fn login_failure(toolset: &ImportedToolset) -> Option<ImportError> {
     #[cfg(feature = "mcp-auth")]
     return toolset.login_failure();
@@ -194,7 +229,11 @@ impl UpstreamState {
         if let Health::Down(error, _) = &health
             && *self.health.borrow() != health
         {
-            tracing::warn!(server, error, "failed to connect to a server; it is tried again");
+            tracing::warn!(
+                server,
+                error,
+                "failed to connect to a server; it is tried again"
+            );
         }
         self.health.send_replace(health);
     }
@@ -221,11 +260,28 @@ impl Upstream {
         changed: Arc<Notify>,
         notifier: ChangeNotifier,
     ) -> Self {
-        let inner = Mutex::new(Inner { toolset: None, earlier });
-        let (health, watched) = (watch::Sender::new(Health::Connecting), watch::Sender::default());
-        let state = Arc::new(UpstreamState { inner, health, watched });
+        let inner = Mutex::new(Inner {
+            toolset: None,
+            earlier,
+        });
+        let (health, watched) = (
+            watch::Sender::new(Health::Connecting),
+            watch::Sender::default(),
+        );
+        let state = Arc::new(UpstreamState {
+            inner,
+            health,
+            watched,
+        });
         let stop = CancellationToken::new();
-        let task = keep_connected(route.clone(), policy, pins, Arc::clone(&state), changed, notifier);
+        let task = keep_connected(
+            route.clone(),
+            policy,
+            pins,
+            Arc::clone(&state),
+            changed,
+            notifier,
+        );
         let stopped = stop.clone();
         tokio::spawn(async move { stopped.run_until_cancelled(Box::pin(task)).await });
         Self { route, state, stop }
@@ -238,14 +294,22 @@ impl Upstream {
     /// Waits until the server is connected, or the first attempt has failed.
     pub(crate) fn settled(&self) -> impl Future<Output = ()> + use<> {
         let mut health = self.state.health.subscribe();
-        async move { _ = health.wait_for(|health| *health != Health::Connecting).await }
+        async move {
+            _ = health
+                .wait_for(|health| *health != Health::Connecting)
+                .await
+        }
     }
 
     /// Subscribes to a resource of the server, or ends the subscription.
     pub(crate) fn watch(&self, uri: &str, is_watched: bool) {
-        self.state
-            .watched
-            .send_if_modified(|watched| if is_watched { watched.insert(uri.to_owned()) } else { watched.remove(uri) });
+        self.state.watched.send_if_modified(|watched| {
+            if is_watched {
+                watched.insert(uri.to_owned())
+            } else {
+                watched.remove(uri)
+            }
+        });
     }
 
     /// Returns the tools that are offered now.
@@ -276,7 +340,9 @@ impl PinSource {
             Self::File(path) => {
                 let path = path.clone();
                 let opened = tokio::task::spawn_blocking(move || Pins::file(path)).await;
-                opened.map_err(|error| ImportError::Protocol(error.into()))?.map_err(ImportError::Pins)
+                opened
+                    .map_err(|error| ImportError::Protocol(error.into()))?
+                    .map_err(ImportError::Pins)
             }
         }
     }
@@ -292,7 +358,10 @@ impl Backoff {
         // Servers that were lost at the same time are not all started again at the same time.
         let mut byte = [0];
         _ = getrandom::fill(&mut byte);
-        sleep(Duration::from_millis(seconds * 1_000 * (200 + u64::from(byte[0] % 100)) / 256)).await;
+        sleep(Duration::from_millis(
+            seconds * 1_000 * (200 + u64::from(byte[0] % 100)) / 256,
+        ))
+        .await;
     }
 }
 
@@ -370,14 +439,20 @@ impl Watched<'_> {
     const PAUSE: Duration = Duration::from_secs(5);
 
     async fn look(&mut self, state: &UpstreamState, changed: &Notify) {
-        let Some(toolset) = state.inner().toolset.clone() else { return };
+        let Some(toolset) = state.inner().toolset.clone() else {
+            return;
+        };
         if !toolset.is_connected() || login_failure(&toolset).is_some() {
             return self.connect_again(&toolset, state, changed).await;
         }
         if self.since.elapsed() < Self::PAUSE {
             return;
         }
-        if toolset.quarantined().iter().any(|tool| tool.reason == QuarantineReason::Added) {
+        if toolset
+            .quarantined()
+            .iter()
+            .any(|tool| tool.reason == QuarantineReason::Added)
+        {
             self.since = Instant::now();
             match toolset.import_again().await {
                 Ok(toolset) => {
@@ -400,14 +475,28 @@ impl Watched<'_> {
 
     /// Makes the subscriptions those of the clients.
     async fn subscribe(&mut self, state: &UpstreamState) {
-        let Some(toolset) = state.inner().toolset.clone() else { return };
-        let (server, wanted) = (self.route.entry.name.as_str(), state.watched.borrow().clone());
-        let ended = self.subscribed.keys().filter(|uri| !wanted.contains(*uri)).cloned().collect::<Vec<_>>();
+        let Some(toolset) = state.inner().toolset.clone() else {
+            return;
+        };
+        let (server, wanted) = (
+            self.route.entry.name.as_str(),
+            state.watched.borrow().clone(),
+        );
+        let ended = self
+            .subscribed
+            .keys()
+            .filter(|uri| !wanted.contains(*uri))
+            .cloned()
+            .collect::<Vec<_>>();
         for uri in ended {
             self.subscribed.remove(&uri);
             if let Err(error) = toolset.unsubscribe(&uri).await {
                 let error = escape_invisible(error.message());
-                tracing::debug!(server, error, "failed to end the subscription to a resource");
+                tracing::debug!(
+                    server,
+                    error,
+                    "failed to end the subscription to a resource"
+                );
             }
         }
         for uri in wanted {
@@ -419,7 +508,11 @@ impl Watched<'_> {
             if let Err(error) = subscribed {
                 let is_silent = error.kind() == ErrorKind::Timeout;
                 let error = truncate(&escape_invisible(error.message()), MAX_ERROR);
-                tracing::warn!(server, error, "failed to subscribe to a resource; its clients get no updates");
+                tracing::warn!(
+                    server,
+                    error,
+                    "failed to subscribe to a resource; its clients get no updates"
+                );
                 if is_silent {
                     // The rest would take as long.
                     return;
@@ -436,7 +529,9 @@ impl Watched<'_> {
         let mut uris = BTreeSet::new();
         for update in updates {
             match update {
-                ServerChange::Resource(uri) if self.subscribed.contains_key(&uri) => _ = uris.insert(uri),
+                ServerChange::Resource(uri) if self.subscribed.contains_key(&uri) => {
+                    _ = uris.insert(uri)
+                }
                 ServerChange::Missed => uris.extend(self.subscribed.keys().cloned()),
                 _ => {}
             }
@@ -446,7 +541,12 @@ impl Watched<'_> {
         }
     }
 
-    async fn connect_again(&mut self, toolset: &ImportedToolset, state: &UpstreamState, changed: &Notify) {
+    async fn connect_again(
+        &mut self,
+        toolset: &ImportedToolset,
+        state: &UpstreamState,
+        changed: &Notify,
+    ) {
         let server = self.route.entry.name.as_str();
         match toolset.refresh().await {
             Ok(()) => {
@@ -468,7 +568,10 @@ impl Watched<'_> {
 
 /// Returns the names of the tools that the server has and that are not offered, other than added ones, as they follow the prefix.
 pub(crate) fn quarantined(toolset: &ImportedToolset) -> BTreeSet<String> {
-    let tools = toolset.quarantined().into_iter().filter(|tool| tool.reason != QuarantineReason::Added);
+    let tools = toolset
+        .quarantined()
+        .into_iter()
+        .filter(|tool| tool.reason != QuarantineReason::Added);
     tools.map(|tool| toolset.offered_key(&tool.name)).collect()
 }
 
@@ -478,13 +581,26 @@ mod tests {
 
     #[test]
     fn offered_names_lead_back_to_those_of_the_server() {
-        let command = Target::Command { program: "x".into(), arguments: Vec::new(), env: Vec::new(), cwd: None };
-        for (prefix, own, offered) in [("", "_x", "_x"), ("", "x", "x"), ("gh", "x", "gh_x"), ("gh", "_x", "gh__x")] {
+        let command = Target::Command {
+            program: "x".into(),
+            arguments: Vec::new(),
+            env: Vec::new(),
+            cwd: None,
+        };
+        for (prefix, own, offered) in [
+            ("", "_x", "_x"),
+            ("", "x", "x"),
+            ("gh", "x", "gh_x"),
+            ("gh", "_x", "gh__x"),
+        ] {
             let mut policy = GatewayPolicy::default();
             policy.servers.entry("one".into()).or_default().prefix = Some(prefix.to_owned());
             let route = Route::new(ServerEntry::new("one", command.clone()), &policy);
             // A quarantined prompt is known by its own name.
-            assert_eq!((route.offered_name(own).as_str(), route.own_name(offered)), (offered, own));
+            assert_eq!(
+                (route.offered_name(own).as_str(), route.own_name(offered)),
+                (offered, own)
+            );
         }
     }
 }

@@ -42,13 +42,21 @@ const MAX_VALUE: u64 = 64 << 10;
 impl Expand {
     #[cfg(test)]
     pub(crate) fn of<const N: usize>(variables: [(&str, &str); N]) -> Self {
-        let variables = variables.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
-        Self { variables: Some(variables.collect()), ..Self::default() }
+        let variables = variables
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Self {
+            variables: Some(variables.collect()),
+            ..Self::default()
+        }
     }
 
     /// Adds the variables of an editor.
     pub(crate) fn editor(self, editor: EditorVariables) -> Self {
-        Self { editor: Some(editor), ..self }
+        Self {
+            editor: Some(editor),
+            ..self
+        }
     }
 
     /// Replaces `$NAME` too, if it is a variable of the environment.
@@ -58,7 +66,9 @@ impl Expand {
 
     /// Returns the folder of the workspace.
     pub(crate) fn workspace(&self) -> &Path {
-        self.editor.as_ref().map_or(Path::new("."), |editor| &editor.workspace)
+        self.editor
+            .as_ref()
+            .map_or(Path::new("."), |editor| &editor.workspace)
     }
 
     /// Returns the inputs that were used and have no value, in the order of the file.
@@ -117,7 +127,11 @@ impl Expand {
         if !is_variable(name) {
             return Ok(None);
         }
-        match (self.get(name).filter(|value| default.is_none() || !value.is_empty()), default) {
+        match (
+            self.get(name)
+                .filter(|value| default.is_none() || !value.is_empty()),
+            default,
+        ) {
             (Some(value), _) => Ok(Some(value)),
             (None, Some(default)) => Ok(Some(default.to_owned())),
             (None, None) => Err(format!(
@@ -126,17 +140,30 @@ impl Expand {
         }
     }
 
-    fn replace_editor(&self, editor: &EditorVariables, placeholder: &str) -> Result<Option<String>, String> {
+    fn replace_editor(
+        &self,
+        editor: &EditorVariables,
+        placeholder: &str,
+    ) -> Result<Option<String>, String> {
         let workspace = editor.workspace.to_string_lossy();
-        let base_name = editor.workspace.file_name().unwrap_or_default().to_string_lossy();
+        let base_name = editor
+            .workspace
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy();
         let value = match placeholder {
             "workspaceFolder" | "workspaceRoot" | "fileWorkspaceFolder" => workspace.into_owned(),
             "workspaceFolderBasename" => base_name.into_owned(),
             "userHome" => {
                 let home = self.get("HOME").or_else(|| self.get("USERPROFILE"));
-                home.ok_or("the folder of the user is not known; set the environment variable `HOME`")?
+                home.ok_or(
+                    "the folder of the user is not known; set the environment variable `HOME`",
+                )?
             }
-            "cwd" => env::current_dir().map_err(|error| error.to_string())?.to_string_lossy().into_owned(),
+            "cwd" => env::current_dir()
+                .map_err(|error| error.to_string())?
+                .to_string_lossy()
+                .into_owned(),
             "pathSeparator" | "/" => std::path::MAIN_SEPARATOR.to_string(),
             _ => return self.replace_prefixed(editor, &base_name, placeholder),
         };
@@ -149,9 +176,13 @@ impl Expand {
         base_name: &str,
         placeholder: &str,
     ) -> Result<Option<String>, String> {
-        let Some((kind, name)) = placeholder.split_once(':') else { return Ok(None) };
+        let Some((kind, name)) = placeholder.split_once(':') else {
+            return Ok(None);
+        };
         match kind {
-            "workspaceFolder" if name == base_name => Ok(Some(editor.workspace.to_string_lossy().into_owned())),
+            "workspaceFolder" if name == base_name => {
+                Ok(Some(editor.workspace.to_string_lossy().into_owned()))
+            }
             "input" => {
                 if let Some(value) = editor.inputs.get(name) {
                     return Ok(Some(value.to_string()));
@@ -168,7 +199,8 @@ impl Expand {
             }
             "file" => {
                 let path = editor.workspace.join(name);
-                let text = read_bounded(&path, MAX_VALUE).map_err(|error| format!("{}: {error}", path.display()))?;
+                let text = read_bounded(&path, MAX_VALUE)
+                    .map_err(|error| format!("{}: {error}", path.display()))?;
                 Ok(Some(text.trim_end_matches(['\n', '\r']).to_owned()))
             }
             "workspaceFolder" | "config" | "command" | "extensionInstallFolder" => Err(format!(
@@ -195,11 +227,18 @@ impl Expand {
         }
         let mut expanded = text.to_owned();
         let mut from = 0;
-        while let Some(at) = expanded.get(from..).and_then(|rest| rest.find('$')).map(|at| from + at) {
+        while let Some(at) = expanded
+            .get(from..)
+            .and_then(|rest| rest.find('$'))
+            .map(|at| from + at)
+        {
             let after = expanded.get(at + 1..).unwrap_or_default();
             let name = plain_name(after).to_owned();
             from = at + 1;
-            if let Some(value) = Some(&name).filter(|name| is_variable(name)).and_then(|name| self.get(name)) {
+            if let Some(value) = Some(&name)
+                .filter(|name| is_variable(name))
+                .and_then(|name| self.get(name))
+            {
                 expanded.replace_range(at..=at + name.len(), &value);
                 from = at + value.len();
             }
@@ -210,7 +249,9 @@ impl Expand {
 
 /// Returns the name that follows a `$`.
 fn plain_name(after: &str) -> &str {
-    let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len());
+    let end = after
+        .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .unwrap_or(after.len());
     after.get(..end).unwrap_or_default()
 }
 
@@ -224,7 +265,10 @@ fn is_variable(name: &str) -> bool {
 pub(crate) fn read_bounded(path: &Path, limit: u64) -> Result<String, String> {
     let mut bytes = Vec::new();
     let opened = File::open(path).map_err(|error| error.to_string())?;
-    opened.take(limit + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    opened
+        .take(limit + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| error.to_string())?;
     text_of(bytes, limit)
 }
 
@@ -237,7 +281,8 @@ pub(crate) fn text_of(bytes: Vec<u8>, limit: u64) -> Result<String, String> {
     if bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]) {
         return Err("expected UTF-8, got UTF-16; save the file as UTF-8".to_owned());
     }
-    let text = String::from_utf8(bytes).map_err(|_| "expected UTF-8, got other bytes; save the file as UTF-8")?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| "expected UTF-8, got other bytes; save the file as UTF-8")?;
     match text.strip_prefix('\u{feff}') {
         Some(text) => Ok(text.to_owned()),
         None => Ok(text),
@@ -254,14 +299,21 @@ pub(crate) fn env_file(text: &str) -> Result<Vec<(String, Secret)>, Vec<usize>> 
             continue;
         }
         let line = line.strip_prefix("export ").unwrap_or(line);
-        match line.split_once('=').map(|(name, value)| (name.trim(), env_value(value.trim()))) {
+        match line
+            .split_once('=')
+            .map(|(name, value)| (name.trim(), env_value(value.trim())))
+        {
             Some((name, Some(value))) if is_env_name(name) => {
                 variables.push((name.to_owned(), Zeroizing::new(value)));
             }
             _ => problems.push(at + 1),
         }
     }
-    if problems.is_empty() { Ok(variables) } else { Err(problems) }
+    if problems.is_empty() {
+        Ok(variables)
+    } else {
+        Err(problems)
+    }
 }
 
 /// Returns true for a name of a variable of a process.
@@ -313,8 +365,13 @@ pub(crate) fn duration(value: &Value) -> Option<Duration> {
 
 /// Reads an amount of US dollars, down to a billionth.
 pub(crate) fn dollars(value: &Value) -> Option<Cost> {
-    let billionths = Duration::try_from_secs_f64(value.as_f64()?).ok()?.as_nanos();
-    u64::try_from(billionths * 1_000).ok().filter(|amount| *amount > 0).map(Cost::pico)
+    let billionths = Duration::try_from_secs_f64(value.as_f64()?)
+        .ok()?
+        .as_nanos();
+    u64::try_from(billionths * 1_000)
+        .ok()
+        .filter(|amount| *amount > 0)
+        .map(Cost::pico)
 }
 
 /// Reads a size such as `64KiB` or `4MiB`, or a number of bytes.
@@ -330,7 +387,9 @@ pub(crate) fn size(value: &Value) -> Option<usize> {
         "GiB" => 1 << 30,
         _ => return None,
     };
-    usize::try_from(number.checked_mul(bytes)?).ok().filter(|bytes| *bytes > 0)
+    usize::try_from(number.checked_mul(bytes)?)
+        .ok()
+        .filter(|bytes| *bytes > 0)
 }
 
 fn number_and_unit(text: &str) -> Option<(u64, &str)> {
@@ -358,14 +417,25 @@ mod tests {
         ] {
             assert_eq!(expand.expand(text).as_deref(), Ok(expected), "{text}");
         }
-        assert!(expand.expand("${C}").is_err_and(|problem| problem.contains("`C` is not set")));
-        assert!(expand.expand("${env:C}").is_err_and(|problem| problem.contains("`C` is not set")));
+        assert!(
+            expand
+                .expand("${C}")
+                .is_err_and(|problem| problem.contains("`C` is not set"))
+        );
+        assert!(
+            expand
+                .expand("${env:C}")
+                .is_err_and(|problem| problem.contains("`C` is not set"))
+        );
     }
 
     // C13
     #[test]
     fn texts_without_placeholder_stay_as_they_are() {
-        let editor = EditorVariables { workspace: "/w".into(), inputs: BTreeMap::new() };
+        let editor = EditorVariables {
+            workspace: "/w".into(),
+            inputs: BTreeMap::new(),
+        };
         let expand = Expand::of([("A", "one")]).editor(editor);
         for text in [
             "$A $$ 5$",
@@ -397,7 +467,10 @@ mod tests {
         let inputs = BTreeMap::from([("key".to_owned(), Zeroizing::new("${A}".to_owned()))]);
         let expand = Expand::of([("HOME", "/home/ada"), ("A", "one")]);
         assert!(expand.expand("${workspaceFolder}").is_err());
-        let expand = expand.editor(EditorVariables { workspace: "/src/app".into(), inputs });
+        let expand = expand.editor(EditorVariables {
+            workspace: "/src/app".into(),
+            inputs,
+        });
         for (text, expected) in [
             ("${workspaceFolder}/x", "/src/app/x"),
             ("${workspaceFolder:app}", "/src/app"),
@@ -408,9 +481,18 @@ mod tests {
             assert_eq!(expand.expand(text).as_deref(), Ok(expected), "{text}");
         }
         for text in ["${config:a.b}", "${command:x}", "${workspaceFolder:other}"] {
-            assert!(expand.expand(text).is_err_and(|problem| problem.contains(text)), "{text}");
+            assert!(
+                expand
+                    .expand(text)
+                    .is_err_and(|problem| problem.contains(text)),
+                "{text}"
+            );
         }
-        assert!(expand.expand("${input:my key}").is_err_and(|problem| problem.contains(r#"`inputs."my key"`"#)));
+        assert!(
+            expand
+                .expand("${input:my key}")
+                .is_err_and(|problem| problem.contains(r#"`inputs."my key"`"#))
+        );
         assert_eq!(expand.missing_inputs(), ["my key"]);
     }
 
@@ -418,10 +500,23 @@ mod tests {
     fn env_files_are_read_as_editors_do() {
         let text = "# a\n\nA=one\nexport B = two # c\nC='a $A #b'\nD=\"x\\ny\\\"\"\r\nE=\nF=a#b$A";
         let variables = env_file(text).expect("variables");
-        let variables = variables.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect::<Vec<_>>();
-        let expected = [("A", "one"), ("B", "two"), ("C", "a $A #b"), ("D", "x\ny\""), ("E", ""), ("F", "a#b$A")];
+        let variables = variables
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect::<Vec<_>>();
+        let expected = [
+            ("A", "one"),
+            ("B", "two"),
+            ("C", "a $A #b"),
+            ("D", "x\ny\""),
+            ("E", ""),
+            ("F", "a#b$A"),
+        ];
         assert_eq!(variables, expected);
-        assert_eq!(env_file("A=1\nhello\n=x\nB=\"open").err(), Some(vec![2, 3, 4]));
+        assert_eq!(
+            env_file("A=1\nhello\n=x\nB=\"open").err(),
+            Some(vec![2, 3, 4])
+        );
     }
 
     #[test]
@@ -434,7 +529,10 @@ mod tests {
             assert_eq!(expand.unreplaced(text), None, "{text}");
             assert_eq!(plain.expand(text).as_deref(), Ok(text));
         }
-        assert_eq!(plain.expand("Bearer $TOKEN, $A ${A}").as_deref(), Ok("Bearer t$TOKEN, 1 1"));
+        assert_eq!(
+            plain.expand("Bearer $TOKEN, $A ${A}").as_deref(),
+            Ok("Bearer t$TOKEN, 1 1")
+        );
     }
 
     #[test]
@@ -453,7 +551,11 @@ mod tests {
             (json!("99999999999999999999s"), None),
             (json!(true), None),
         ] {
-            assert_eq!(duration(&value), expected.map(Duration::from_millis), "{value}");
+            assert_eq!(
+                duration(&value),
+                expected.map(Duration::from_millis),
+                "{value}"
+            );
         }
         for (value, expected) in [
             (json!(0.05), Some(Cost::micros(50_000))),

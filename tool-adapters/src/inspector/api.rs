@@ -42,13 +42,19 @@ pub(crate) fn router(state: Arc<InspectorState>) -> Router {
         .route("/api/overview", get(overview))
         .route("/api/tools", get(tools))
         .route("/api/tools/{name}", get(one_tool))
-        .route("/api/tools/{name}/declarations/{provider}", post(declarations))
+        .route(
+            "/api/tools/{name}/declarations/{provider}",
+            post(declarations),
+        )
         .route("/api/call", post(call))
         .route("/api/sessions", get(sessions).post(open_session))
         .route("/api/sessions/{id}", get(one_session).delete(end_session))
         .route("/api/sessions/{id}/turn", post(next_turn))
         .route("/api/sessions/{id}/mode", post(switch_mode))
-        .route("/api/sessions/{id}/messages", get(messages).post(send_message))
+        .route(
+            "/api/sessions/{id}/messages",
+            get(messages).post(send_message),
+        )
         .route("/api/approvals", get(approvals))
         .route("/api/approvals/{id}/{decision}", post(decide))
         .route("/api/metrics", get(metrics))
@@ -98,23 +104,40 @@ fn respond(document: &impl Serialize) -> Response {
 }
 
 async fn read<T: DeserializeOwned>(body: Body) -> Result<T, ApiError> {
-    let bytes = timeout(BODY_TIME, to_bytes(body, MAX_BODY)).await.map_err(|_| ApiError::NotRead)?;
+    let bytes = timeout(BODY_TIME, to_bytes(body, MAX_BODY))
+        .await
+        .map_err(|_| ApiError::NotRead)?;
     let bytes = bytes.map_err(|error| {
-        let is_too_long =
-            std::error::Error::source(&error).is_some_and(|source| source.to_string().contains("length limit"));
-        if is_too_long { ApiError::TooLong } else { ApiError::NotRead }
+        let is_too_long = std::error::Error::source(&error)
+            .is_some_and(|source| source.to_string().contains("length limit"));
+        if is_too_long {
+            ApiError::TooLong
+        } else {
+            ApiError::NotRead
+        }
     })?;
-    serde_json::from_slice(&bytes).map_err(|error| ApiError::Malformed(format!("another JSON document: {error}")))
+    serde_json::from_slice(&bytes)
+        .map_err(|error| ApiError::Malformed(format!("another JSON document: {error}")))
 }
 
 impl InspectorState {
     fn session(&self, id: &str) -> Result<Arc<PageSession>, ApiError> {
-        let unknown = || ApiError::NotFound(format!("no session `{}` is open here; open it first", id.escape_debug()));
+        let unknown = || {
+            ApiError::NotFound(format!(
+                "no session `{}` is open here; open it first",
+                id.escape_debug()
+            ))
+        };
         self.sessions.get(id).ok_or_else(unknown)
     }
 
     /// Opens or joins a session.
-    async fn open(&self, id: String, mode: Mode, principal: &str) -> Result<Arc<PageSession>, ApiError> {
+    async fn open(
+        &self,
+        id: String,
+        mode: Mode,
+        principal: &str,
+    ) -> Result<Arc<PageSession>, ApiError> {
         let full = || ApiError::Conflict(format!("{MAX_SESSIONS} sessions are open here; end one"));
         if self.sessions.get(&id).is_none() && self.sessions.is_full() {
             return Err(full());
@@ -128,8 +151,15 @@ impl InspectorState {
 
     /// Returns the call that waits for approval under an id.
     async fn waiting(&self, id: &str) -> Result<WaitingCall, ApiError> {
-        let gone = || ApiError::NotFound("no call waits under this id; it was decided or has expired".to_owned());
-        self.waiting_call(id).await.map_err(|error| store_down(&error))?.ok_or_else(gone)
+        let gone = || {
+            ApiError::NotFound(
+                "no call waits under this id; it was decided or has expired".to_owned(),
+            )
+        };
+        self.waiting_call(id)
+            .await
+            .map_err(|error| store_down(&error))?
+            .ok_or_else(gone)
     }
 }
 
@@ -156,7 +186,10 @@ struct CallAnswer {
 impl CallAnswer {
     /// Returns the answer to a call, with the session in which it was made if that is one of the page.
     fn new(response: &ToolResponse, open: Option<&PageSession>) -> Self {
-        Self { response: ResponseViews::new(response), session: open.map(PageSession::snapshot_json) }
+        Self {
+            response: ResponseViews::new(response),
+            session: open.map(PageSession::snapshot_json),
+        }
     }
 }
 
@@ -175,13 +208,25 @@ impl ResponseViews {
         let envelope = RawValue::from_string(response.to_json()).unwrap_or_default();
         let result = response.for_model(ResultForm::Plain);
         let content = result.content();
-        Self { envelope, model: result.text, content }
+        Self {
+            envelope,
+            model: result.text,
+            content,
+        }
     }
 }
 
 fn find(tools: &tool_core::ToolContext, name: &str) -> Result<ToolDefinition, ApiError> {
-    let unknown = || ApiError::NotFound(format!("no tool `{}` is there; reload the page", name.escape_debug()));
-    tools.function_tool(name).map(|tool| tool.definition().clone()).ok_or_else(unknown)
+    let unknown = || {
+        ApiError::NotFound(format!(
+            "no tool `{}` is there; reload the page",
+            name.escape_debug()
+        ))
+    };
+    tools
+        .function_tool(name)
+        .map(|tool| tool.definition().clone())
+        .ok_or_else(unknown)
 }
 
 async fn overview(State(state): Shared) -> Response {
@@ -202,9 +247,15 @@ async fn one_tool(State(state): Shared, Path(name): Path<String>) -> ApiResult {
     Ok(respond(&tool_json(&find(&state.runtime.tools(), &name)?)))
 }
 
-async fn declarations(State(state): Shared, Path((name, provider)): Path<(String, String)>, body: Body) -> ApiResult {
+async fn declarations(
+    State(state): Shared,
+    Path((name, provider)): Path<(String, String)>,
+    body: Body,
+) -> ApiResult {
     let request = read::<DeclareRequest>(body).await?;
-    let provider = provider.parse::<Provider>().map_err(|error| ApiError::NotFound(error.to_string()))?;
+    let provider = provider
+        .parse::<Provider>()
+        .map_err(|error| ApiError::NotFound(error.to_string()))?;
     let tools = state.runtime.tools();
     let tool = find(&tools, &name)?;
     Ok(respond(&declared_json(&tools, &tool, provider, request)))
@@ -222,16 +273,29 @@ struct CallRequest {
 }
 
 async fn call(State(state): Shared, body: Body) -> ApiResult {
-    let CallRequest { tool, arguments, session, mode, id } = read(body).await?;
-    let id = id.filter(|id| id.len() <= MAX_CALL_ID).unwrap_or_else(|| state.next_call_id());
-    let _permit = state.call_permit().ok_or_else(|| ApiError::Busy(format!("{MAX_CALLS} calls are running")))?;
+    let CallRequest {
+        tool,
+        arguments,
+        session,
+        mode,
+        id,
+    } = read(body).await?;
+    let id = id
+        .filter(|id| id.len() <= MAX_CALL_ID)
+        .unwrap_or_else(|| state.next_call_id());
+    let _permit = state
+        .call_permit()
+        .ok_or_else(|| ApiError::Busy(format!("{MAX_CALLS} calls are running")))?;
     let mode = mode.unwrap_or(Mode::Text);
     let open = match session {
         Some(session) => state.session(&session)?,
         None if state.sessions_only => state.open(random_session_id(), mode, PRINCIPAL).await?,
         None => {
             let ctx = RunContext::builder().mode(mode).call_id(id).build();
-            let response = state.collector.run(state.runtime.tools().call(&tool, arguments.as_str(), &ctx)).await;
+            let response = state
+                .collector
+                .run(state.runtime.tools().call(&tool, arguments.as_str(), &ctx))
+                .await;
             return Ok(respond(&CallAnswer::new(&response, None)));
         }
     };
@@ -254,7 +318,11 @@ struct OpenRequest {
 }
 
 async fn open_session(State(state): Shared, body: Body) -> ApiResult {
-    let OpenRequest { id, mode, principal } = read(body).await?;
+    let OpenRequest {
+        id,
+        mode,
+        principal,
+    } = read(body).await?;
     let open = state.open(id, mode, &principal).await?;
     Ok(respond(&open.snapshot_json()))
 }
@@ -280,8 +348,11 @@ async fn next_turn(State(state): Shared, Path(id): Path<String>) -> ApiResult {
     let open = state.session(&id)?;
     let turn = open.session.next_turn().await;
     state.sessions.changed();
-    let turn = json!({"number": turn.number, "pendingMessage": turn.pending_message, "ended": turn.ended});
-    Ok(respond(&json!({"turn": turn, "session": open.snapshot_json()})))
+    let turn =
+        json!({"number": turn.number, "pendingMessage": turn.pending_message, "ended": turn.ended});
+    Ok(respond(
+        &json!({"turn": turn, "session": open.snapshot_json()}),
+    ))
 }
 
 /// The mode that a session changes to.
@@ -293,7 +364,10 @@ struct ModeRequest {
 async fn switch_mode(State(state): Shared, Path(id): Path<String>, body: Body) -> ApiResult {
     let ModeRequest { mode } = read(body).await?;
     let open = state.session(&id)?;
-    open.session.switch_mode(mode).await.map_err(|error| ApiError::Conflict(error.to_string()))?;
+    open.session
+        .switch_mode(mode)
+        .await
+        .map_err(|error| ApiError::Conflict(error.to_string()))?;
     state.sessions.changed();
     Ok(respond(&open.snapshot_json()))
 }
@@ -307,9 +381,15 @@ async fn messages(State(state): Shared, Path(id): Path<String>) -> ApiResult {
 async fn send_message(State(state): Shared, Path(id): Path<String>, body: Body) -> ApiResult {
     let request = read::<SayRequest>(body).await?;
     let open = state.session(&id)?;
-    let _permit = state.call_permit().ok_or_else(|| ApiError::Busy(format!("{MAX_CALLS} calls are running")))?;
-    let reply = state.collector.run(say(&open, state.model.as_ref(), request)).await;
-    let no_model = || ApiError::Malformed("a script, as the program gave the inspector no model".to_owned());
+    let _permit = state
+        .call_permit()
+        .ok_or_else(|| ApiError::Busy(format!("{MAX_CALLS} calls are running")))?;
+    let reply = state
+        .collector
+        .run(say(&open, state.model.as_ref(), request))
+        .await;
+    let no_model =
+        || ApiError::Malformed("a script, as the program gave the inspector no model".to_owned());
     let reply = reply.ok_or_else(no_model)?;
     let history = open.history.lock().await;
     Ok(respond(&json!({
@@ -323,7 +403,12 @@ async fn send_message(State(state): Shared, Path(id): Path<String>, body: Body) 
 }
 
 async fn approvals(State(state): Shared) -> ApiResult {
-    Ok(respond(&state.approvals_json().await.map_err(|error| store_down(&error))?))
+    Ok(respond(
+        &state
+            .approvals_json()
+            .await
+            .map_err(|error| store_down(&error))?,
+    ))
 }
 
 /// The person whom the audit log names for decisions on the page.
@@ -333,12 +418,22 @@ async fn decide(State(state): Shared, Path((id, decision)): Path<(String, String
     let approves = match decision.as_str() {
         "approve" => true,
         "deny" => false,
-        _ => return Err(ApiError::NotFound("expected `approve` or `deny`".to_owned())),
+        _ => {
+            return Err(ApiError::NotFound(
+                "expected `approve` or `deny`".to_owned(),
+            ));
+        }
     };
-    let _permit = state.call_permit().ok_or_else(|| ApiError::Busy(format!("{MAX_CALLS} calls are running")))?;
+    let _permit = state
+        .call_permit()
+        .ok_or_else(|| ApiError::Busy(format!("{MAX_CALLS} calls are running")))?;
     let WaitingCall { session, token, .. } = state.waiting(&id).await?;
     let deciding = async {
-        if approves { session.approve_by(&token, OPERATOR).await } else { session.deny_by(&token, OPERATOR).await }
+        if approves {
+            session.approve_by(&token, OPERATOR).await
+        } else {
+            session.deny_by(&token, OPERATOR).await
+        }
     };
     let response = state.collector.run(deciding).await;
     state.sessions.changed();

@@ -142,25 +142,46 @@ impl Inspector {
     pub async fn bind(self, address: SocketAddr) -> io::Result<BoundServer> {
         let (access, shutdown) = (self.access(), self.shutdown.clone());
         let path = format!("/#token={}", self.token.trim());
-        access.bind(address, self.into_router(), &path, shutdown, HttpLimits::default(), None).await
+        access
+            .bind(
+                address,
+                self.into_router(),
+                &path,
+                shutdown,
+                HttpLimits::default(),
+                None,
+            )
+            .await
     }
 
     fn access(&self) -> AccessRules {
-        AccessRules { token: Some(BearerToken::new(&self.token)), ..self.access.clone() }
+        AccessRules {
+            token: Some(BearerToken::new(&self.token)),
+            ..self.access.clone()
+        }
     }
 
     fn into_router(self) -> Router {
         let access = self.access();
-        let page_access = AccessRules { token: None, ..access.clone() };
-        let collector =
-            Collector::builder().keep(0).content(true).redaction(self.redaction).sink(self.spans.clone()).build();
+        let page_access = AccessRules {
+            token: None,
+            ..access.clone()
+        };
+        let collector = Collector::builder()
+            .keep(0)
+            .content(true)
+            .redaction(self.redaction)
+            .sink(self.spans.clone())
+            .build();
         if self.traces_process {
             collector.install();
         }
         let mut state = InspectorState::new(self.runtime, collector, self.spans, self.shutdown);
         state.model = self.model;
         state.sessions_only = self.sessions_only;
-        page_access.guard(page::router()).merge(access.guard(api::router(Arc::new(state))))
+        page_access
+            .guard(page::router())
+            .merge(access.guard(api::router(Arc::new(state))))
     }
 }
 

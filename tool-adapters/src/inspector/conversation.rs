@@ -71,7 +71,10 @@ pub(crate) struct SharedModel {
 impl SharedModel {
     pub(crate) fn new(model: impl Model + 'static) -> Self {
         let name = Model::about(&model).model.into_owned();
-        Self { model: Arc::new(Mutex::new(BoxedModel(Box::new(model)))), name }
+        Self {
+            model: Arc::new(Mutex::new(BoxedModel(Box::new(model)))),
+            name,
+        }
     }
 }
 
@@ -111,26 +114,39 @@ impl Script {
 impl From<ScriptStep> for ModelStep {
     fn from(step: ScriptStep) -> Self {
         // An empty id is replaced by a new one.
-        let calls = step.calls.into_iter().map(|call| ToolCall::new("", call.name, call.arguments.get()));
-        Self { text: step.says, ..Self::calls(calls) }
+        let calls = step
+            .calls
+            .into_iter()
+            .map(|call| ToolCall::new("", call.name, call.arguments.get()));
+        Self {
+            text: step.says,
+            ..Self::calls(calls)
+        }
     }
 }
 
 impl Model for Script {
     async fn step(&mut self, _: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
-        self.0
-            .pop_front()
-            .ok_or_else(|| ToolError::permanent("expected another step of the script, got its end; add one"))
+        self.0.pop_front().ok_or_else(|| {
+            ToolError::permanent("expected another step of the script, got its end; add one")
+        })
     }
 
     fn about(&self) -> ModelInfo {
-        ModelInfo { model: "script".into(), provider: None }
+        ModelInfo {
+            model: "script".into(),
+            provider: None,
+        }
     }
 }
 
 /// Lets the model of a request reply, in one trace: the spans of its model and of its tools are inside of one span. Returns `None` if
 /// the request has no script and the host gave no model.
-pub(crate) async fn say(open: &PageSession, model: Option<&SharedModel>, request: SayRequest) -> Option<Reply> {
+pub(crate) async fn say(
+    open: &PageSession,
+    model: Option<&SharedModel>,
+    request: SayRequest,
+) -> Option<Reply> {
     let mut history = open.history.lock().await;
     let SayRequest { text, script } = request;
     if let Some(steps) = script {
@@ -140,7 +156,12 @@ pub(crate) async fn say(open: &PageSession, model: Option<&SharedModel>, request
     Some(reply(open, &mut *model, &mut history, text).await)
 }
 
-async fn reply<M: Model>(open: &PageSession, model: &mut M, history: &mut History, text: String) -> Reply {
+async fn reply<M: Model>(
+    open: &PageSession,
+    model: &mut M,
+    history: &mut History,
+    text: String,
+) -> Reply {
     let span = SpanHandle::open(SpanKind::Agent, "conversation");
     span.attribute("gen_ai.conversation.id", open.session.id().as_str());
     let reply = span.inside(open.session.reply(model, history, text)).await;
@@ -165,7 +186,11 @@ fn message_json(message: &Message) -> Value {
             let call = |call: &ToolCall| json!({"id": call.id(), "name": call.name(), "arguments": call.arguments()});
             json!({"from": "model", "text": text, "calls": calls.iter().map(call).collect::<Vec<_>>()})
         }
-        Message::Result { call_id, tool, result } => {
+        Message::Result {
+            call_id,
+            tool,
+            result,
+        } => {
             let mut message = json!({"from": "tool", "callId": call_id, "tool": tool, "text": result.text, "isError": result.is_error});
             if let Some(parts) = result.content() {
                 message["content"] = json!(parts);

@@ -38,7 +38,11 @@ struct EventReader {
 }
 
 /// Returns the stream of events from the span after `last` on.
-pub(crate) fn stream(state: Arc<InspectorState>, permit: OwnedSemaphorePermit, last: u64) -> Response {
+pub(crate) fn stream(
+    state: Arc<InspectorState>,
+    permit: OwnedSemaphorePermit,
+    last: u64,
+) -> Response {
     let reader = EventReader {
         _permit: permit,
         last,
@@ -55,7 +59,9 @@ pub(crate) fn stream(state: Arc<InspectorState>, permit: OwnedSemaphorePermit, l
         let event = reader.next().await?;
         Some((Ok::<_, Infallible>(event), reader))
     });
-    Sse::new(events).keep_alive(KeepAlive::default()).into_response()
+    Sse::new(events)
+        .keep_alive(KeepAlive::default())
+        .into_response()
 }
 
 impl EventReader {
@@ -118,7 +124,9 @@ impl EventReader {
             return None;
         }
         let spans = batch.spans.iter().map(span_json).collect::<Vec<_>>();
-        Some(event("spans", &json!({"lost": batch.lost, "spans": spans})).id(batch.last.to_string()))
+        Some(
+            event("spans", &json!({"lost": batch.lost, "spans": spans})).id(batch.last.to_string()),
+        )
     }
 }
 

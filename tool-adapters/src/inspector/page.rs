@@ -17,12 +17,20 @@ const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 /// Returns the file of the folder `page` with this name.
 macro_rules! page_file {
     ($name:literal, $content_type:expr) => {
-        PageFile { path: concat!("/", $name), content_type: $content_type, text: include_str!(concat!("page/", $name)) }
+        PageFile {
+            path: concat!("/", $name),
+            content_type: $content_type,
+            text: include_str!(concat!("page/", $name)),
+        }
     };
 }
 
 const FILES: [PageFile; 20] = [
-    PageFile { path: "/", content_type: "text/html; charset=utf-8", text: include_str!("page/index.html") },
+    PageFile {
+        path: "/",
+        content_type: "text/html; charset=utf-8",
+        text: include_str!("page/index.html"),
+    },
     page_file!("inspector.css", "text/css; charset=utf-8"),
     page_file!("inspector.js", JAVASCRIPT),
     page_file!("approvals.js", JAVASCRIPT),
@@ -51,7 +59,12 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 /// Returns the routes of the page. It holds no data, so that a browser can open it without the token.
 pub(crate) fn router() -> Router {
     let mut router = Router::new();
-    for PageFile { path, content_type, text } in FILES {
+    for PageFile {
+        path,
+        content_type,
+        text,
+    } in FILES
+    {
         router = router.route(path, get(async move || asset(content_type, text)));
     }
     router
@@ -66,6 +79,13 @@ fn asset(content_type: &'static str, text: &'static str) -> Response {
         (header::X_FRAME_OPTIONS, "DENY"),
         (header::REFERRER_POLICY, "no-referrer"),
     ];
-    (headers, [("cross-origin-opener-policy", "same-origin"), ("cross-origin-resource-policy", "same-origin")], text)
+    (
+        headers,
+        [
+            ("cross-origin-opener-policy", "same-origin"),
+            ("cross-origin-resource-policy", "same-origin"),
+        ],
+        text,
+    )
         .into_response()
 }

@@ -35,7 +35,10 @@ pub(crate) struct OpenSessions {
 
 impl Default for OpenSessions {
     fn default() -> Self {
-        Self { open: Mutex::default(), version: watch::Sender::new(0) }
+        Self {
+            open: Mutex::default(),
+            version: watch::Sender::new(0),
+        }
     }
 }
 
@@ -50,7 +53,9 @@ impl OpenSessions {
     /// Adds a session, or returns the one that is known under its id. Returns `None` if there are too many.
     pub(crate) fn add(&self, session: Session) -> Option<Arc<PageSession>> {
         let mut sessions = self.lock();
-        let is_same = |open: &Arc<PageSession>| open.session.id() == session.id() && !open.session.state().ended;
+        let is_same = |open: &Arc<PageSession>| {
+            open.session.id() == session.id() && !open.session.state().ended
+        };
         if let Some(open) = sessions.iter().find(|open| is_same(open)) {
             return Some(Arc::clone(open));
         }
@@ -58,14 +63,20 @@ impl OpenSessions {
         if sessions.len() >= MAX_SESSIONS {
             return None;
         }
-        let open = Arc::new(PageSession { session, history: AsyncMutex::default() });
+        let open = Arc::new(PageSession {
+            session,
+            history: AsyncMutex::default(),
+        });
         sessions.push(Arc::clone(&open));
         Some(open)
     }
 
     /// Returns the session with this id.
     pub(crate) fn get(&self, id: &str) -> Option<Arc<PageSession>> {
-        self.lock().iter().find(|open| open.session.id().as_str() == id).cloned()
+        self.lock()
+            .iter()
+            .find(|open| open.session.id().as_str() == id)
+            .cloned()
     }
 
     /// Removes the session with this id.
@@ -85,7 +96,11 @@ impl OpenSessions {
 
     /// Returns the sessions, the oldest first.
     pub(crate) fn list_json(&self) -> Value {
-        let listed = self.lock().iter().map(|open| open.summary_json()).collect::<Vec<_>>();
+        let listed = self
+            .lock()
+            .iter()
+            .map(|open| open.summary_json())
+            .collect::<Vec<_>>();
         listed.into()
     }
 
@@ -121,7 +136,10 @@ impl PageSession {
             members.insert("totalCalls".to_owned(), json!(metrics.total_calls));
             members.insert("totalErrors".to_owned(), json!(metrics.total_errors));
             members.insert("context".to_owned(), json!(metrics.context));
-            members.insert("visibleTools".to_owned(), json!(session.definitions().len()));
+            members.insert(
+                "visibleTools".to_owned(),
+                json!(session.definitions().len()),
+            );
             members.insert("budgets".to_owned(), self.budgets_json(report.as_ref()));
             members.insert("caps".to_owned(), self.caps_json());
             members.insert("loops".to_owned(), self.loops_json(report.as_ref()));
@@ -132,12 +150,24 @@ impl PageSession {
     /// Returns the limit of each budget, and the calls that were charged to it where the store can say.
     fn budgets_json(&self, report: Option<&TurnReport>) -> Value {
         let limits = self.session.policy().limits();
-        let mut budgets = vec![budget_json("all calls", limits.max_calls, report.map(|report| report.calls))];
+        let mut budgets = vec![budget_json(
+            "all calls",
+            limits.max_calls,
+            report.map(|report| report.calls),
+        )];
         for category in [Category::Retrieval, Category::Action, Category::Utility] {
             let used = report.and_then(|report| report.categories.get(category.as_str()).copied());
-            budgets.push(budget_json(category.as_str(), limits.category(category), used));
+            budgets.push(budget_json(
+                category.as_str(),
+                limits.category(category),
+                used,
+            ));
         }
-        let with_limit = self.session.tools().definitions().filter_map(|tool| Some((tool.name(), tool.max_calls()?)));
+        let with_limit = self
+            .session
+            .tools()
+            .definitions()
+            .filter_map(|tool| Some((tool.name(), tool.max_calls()?)));
         budgets.extend(with_limit.take(MAX_ENTRIES).map(|(name, limit)| {
             let used = report.map(|report| report.tools.get(name).map_or(0, |tool| tool.calls));
             budget_json(name, Some(limit), used)
@@ -147,14 +177,20 @@ impl PageSession {
 
     /// Returns the caps on cost, in dollars, and on time, in seconds, and what the calls that have ended have used of them.
     fn caps_json(&self) -> Value {
-        let Some(caps) = self.session.policy().caps() else { return json!([]) };
+        let Some(caps) = self.session.policy().caps() else {
+            return json!([]);
+        };
         let spending = self.session.spending();
         let mut rows = Vec::new();
         for (name, scope) in SCOPES {
-            let stored = CapScope::STORED.into_iter().position(|stored| stored == scope);
+            let stored = CapScope::STORED
+                .into_iter()
+                .position(|stored| stored == scope);
             let used = stored.and_then(|at| Some(spending?[at]));
             if let Some(limit) = caps.cost(scope) {
-                let left = used.map(|used| Cost::pico(limit.picodollars().saturating_sub(used.cost.picodollars())));
+                let left = used.map(|used| {
+                    Cost::pico(limit.picodollars().saturating_sub(used.cost.picodollars()))
+                });
                 let used = used.map(|used| used.cost.decimal());
                 rows.push(json!({"scope": name, "of": "cost", "limit": limit.decimal(), "used": used, "left": left.map(Cost::decimal)}));
             }
@@ -178,6 +214,8 @@ impl PageSession {
 }
 
 fn budget_json(name: &str, limit: Option<u32>, used: Option<u32>) -> Value {
-    let left = limit.zip(used).map(|(limit, used)| limit.saturating_sub(used));
+    let left = limit
+        .zip(used)
+        .map(|(limit, used)| limit.saturating_sub(used));
     json!({"name": name, "limit": limit, "used": used, "left": left})
 }

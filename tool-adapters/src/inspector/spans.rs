@@ -38,7 +38,10 @@ struct SharedLog {
 
 impl Default for SharedLog {
     fn default() -> Self {
-        Self { kept: Mutex::default(), last: watch::Sender::new(0) }
+        Self {
+            kept: Mutex::default(),
+            last: watch::Sender::new(0),
+        }
     }
 }
 
@@ -63,7 +66,11 @@ debug_only!(SpanLog, |this| seen: this.lock().seen);
 impl SpanSink for SpanLog {
     fn ended(&self, span: &SpanRecord) {
         let mut kept = self.lock();
-        let oldest = if kept.spans.len() < MAX_SPANS { None } else { kept.spans.pop_front() };
+        let oldest = if kept.spans.len() < MAX_SPANS {
+            None
+        } else {
+            kept.spans.pop_front()
+        };
         kept.spans.push_back(span.clone());
         kept.seen += 1;
         let number = kept.numbers.remove(&(span.trace_id(), span.span_id()));
@@ -84,8 +91,15 @@ impl SpanSink for SpanLog {
         if kept.running.len() < MAX_RUNNING {
             kept.opened += 1;
             let number = kept.opened;
-            kept.numbers.insert((span.trace_id(), span.span_id()), number);
-            kept.running.insert(number, RunningSpan { span: span.clone(), updates: VecDeque::new() });
+            kept.numbers
+                .insert((span.trace_id(), span.span_id()), number);
+            kept.running.insert(
+                number,
+                RunningSpan {
+                    span: span.clone(),
+                    updates: VecDeque::new(),
+                },
+            );
         }
         drop(kept);
         self.0.last.send_modify(|_| ());
@@ -117,7 +131,11 @@ pub(crate) struct SpanBatch {
 impl SpanLog {
     /// Returns the running spans, in the order in which they opened.
     pub(crate) fn running_json(&self) -> Value {
-        self.lock().running.values().map(RunningSpan::json).collect()
+        self.lock()
+            .running
+            .values()
+            .map(RunningSpan::json)
+            .collect()
     }
 
     /// Returns a receiver that wakes its reader after each span that opens or ends, and after each progress update.
@@ -130,10 +148,24 @@ impl SpanLog {
         let kept = self.lock();
         let first = kept.seen - kept.spans.len() as u64;
         // A page that was opened before the program started again asks for spans that do not exist yet.
-        let from = if number > kept.seen { first } else { number.max(first) };
+        let from = if number > kept.seen {
+            first
+        } else {
+            number.max(first)
+        };
         let skip = usize::try_from(from - first).unwrap_or(usize::MAX);
-        let spans = kept.spans.iter().skip(skip).take(MAX_BATCH).cloned().collect::<Vec<_>>();
-        SpanBatch { last: from + spans.len() as u64, lost: from.saturating_sub(number), spans }
+        let spans = kept
+            .spans
+            .iter()
+            .skip(skip)
+            .take(MAX_BATCH)
+            .cloned()
+            .collect::<Vec<_>>();
+        SpanBatch {
+            last: from + spans.len() as u64,
+            lost: from.saturating_sub(number),
+            spans,
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, KeptSpans> {
@@ -149,7 +181,10 @@ impl RunningSpan {
         if let Value::Object(members) = &mut members {
             members.remove("durationMs");
             members.insert("status".to_owned(), "running".into());
-            members.insert("updates".to_owned(), self.updates.iter().map(update).collect());
+            members.insert(
+                "updates".to_owned(),
+                self.updates.iter().map(update).collect(),
+            );
         }
         members
     }
@@ -157,8 +192,14 @@ impl RunningSpan {
 
 /// Returns a span as JSON.
 pub(crate) fn span_json(span: &SpanRecord) -> Value {
-    let start = span.started().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let attributes = span.attributes().map(|(key, value)| (key.to_owned(), value.clone())).collect::<Map<_, _>>();
+    let start = span
+        .started()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let attributes = span
+        .attributes()
+        .map(|(key, value)| (key.to_owned(), value.clone()))
+        .collect::<Map<_, _>>();
     let mut members = json!({
         "trace": span.trace_id(),
         "id": span.span_id(),
@@ -176,8 +217,14 @@ pub(crate) fn span_json(span: &SpanRecord) -> Value {
         add("error", span.error().map(|error| json!(error)));
         add("callId", span.call_id().map(Value::from));
         let costs = span.spent();
-        add("cost", (!costs.is_empty()).then(|| costs.iter().map(cost_json).collect()));
-        add("attributes", (!attributes.is_empty()).then(|| attributes.into()));
+        add(
+            "cost",
+            (!costs.is_empty()).then(|| costs.iter().map(cost_json).collect()),
+        );
+        add(
+            "attributes",
+            (!attributes.is_empty()).then(|| attributes.into()),
+        );
     }
     members
 }
@@ -208,7 +255,10 @@ mod tests {
     fn keeps_the_newest_spans_only() {
         let log = filled(MAX_SPANS + 25);
         let batch = log.after(0);
-        assert_eq!((batch.lost, batch.last, batch.spans.len()), (25, 25 + MAX_BATCH as u64, MAX_BATCH));
+        assert_eq!(
+            (batch.lost, batch.last, batch.spans.len()),
+            (25, 25 + MAX_BATCH as u64, MAX_BATCH)
+        );
         assert_eq!(log.lock().spans.len(), MAX_SPANS);
     }
 
@@ -238,19 +288,32 @@ mod tests {
         let collector = Collector::builder().sink(log.clone()).build();
         let open = || collector.run_sync(|| SpanHandle::open(SpanKind::Section, "part"));
         let handles = (0..MAX_RUNNING + 50).map(|_| open()).collect::<Vec<_>>();
-        assert_eq!(log.running_json().as_array().map(Vec::len), Some(MAX_RUNNING));
+        assert_eq!(
+            log.running_json().as_array().map(Vec::len),
+            Some(MAX_RUNNING)
+        );
         handles.into_iter().for_each(SpanHandle::end);
         let kept = log.lock();
-        assert_eq!((kept.running.len(), kept.numbers.len(), kept.seen), (0, 0, 250));
+        assert_eq!(
+            (kept.running.len(), kept.numbers.len(), kept.seen),
+            (0, 0, 250)
+        );
     }
 
     #[test]
     fn a_span_has_its_parent_and_its_error() {
         let log = SpanLog::default();
         let collector = Collector::builder().sink(log.clone()).build();
-        collector.run_sync(|| in_scope(SpanKind::Agent, "planner", || in_scope(SpanKind::Section, "part", || ())));
+        collector.run_sync(|| {
+            in_scope(SpanKind::Agent, "planner", || {
+                in_scope(SpanKind::Section, "part", || ())
+            })
+        });
         let spans = log.after(0).spans.iter().map(span_json).collect::<Vec<_>>();
-        assert_eq!((spans[0]["name"].as_str(), spans[1]["name"].as_str()), (Some("part"), Some("planner")));
+        assert_eq!(
+            (spans[0]["name"].as_str(), spans[1]["name"].as_str()),
+            (Some("part"), Some("planner"))
+        );
         assert_eq!(spans[0]["parent"], spans[1]["id"]);
         assert_eq!(spans[0]["status"], "ok");
     }

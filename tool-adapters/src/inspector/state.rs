@@ -30,7 +30,12 @@ pub(crate) struct InspectorState {
 }
 
 impl InspectorState {
-    pub(crate) fn new(runtime: Runtime, collector: Collector, spans: SpanLog, shutdown: CancellationToken) -> Self {
+    pub(crate) fn new(
+        runtime: Runtime,
+        collector: Collector,
+        spans: SpanLog,
+        shutdown: CancellationToken,
+    ) -> Self {
         Self {
             runtime,
             collector,
@@ -57,6 +62,9 @@ impl InspectorState {
 
     /// Returns a new id of a call.
     pub(crate) fn next_call_id(&self) -> String {
-        format!("inspector_{}", self.last_call.fetch_add(1, Ordering::Relaxed) + 1)
+        format!(
+            "inspector_{}",
+            self.last_call.fetch_add(1, Ordering::Relaxed) + 1
+        )
     }
 }

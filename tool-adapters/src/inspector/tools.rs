@@ -10,7 +10,11 @@ use tool_core::{ToolContext, ToolDefinition};
 
 /// Returns the tools for the list of the page.
 pub(crate) fn list_json(tools: &ToolContext) -> Value {
-    let providers = tools.provider_tools().iter().map(|tool| tool.id()).collect::<Vec<_>>();
+    let providers = tools
+        .provider_tools()
+        .iter()
+        .map(|tool| tool.id())
+        .collect::<Vec<_>>();
     json!({
         "tools": tools.definitions().map(summary_json).collect::<Vec<_>>(),
         "providerTools": providers,
@@ -68,10 +72,21 @@ fn option_names(tool: &ToolDefinition) -> Vec<String> {
         (flags.blocking, "blocking"),
         (tool.is_raw(), "raw"),
     ];
-    names.extend(described.into_iter().filter(|(is_set, _)| *is_set).map(|(_, name)| name.to_owned()));
+    names.extend(
+        described
+            .into_iter()
+            .filter(|(is_set, _)| *is_set)
+            .map(|(_, name)| name.to_owned()),
+    );
     names.extend(tool.timeout().map(|timeout| format!("timeout {timeout:?}")));
-    names.extend(tool.max_calls().map(|calls| format!("at most {calls} calls a turn")));
-    names.extend(tool.max_output().map(|characters| format!("at most {characters} characters")));
+    names.extend(
+        tool.max_calls()
+            .map(|calls| format!("at most {calls} calls a turn")),
+    );
+    names.extend(
+        tool.max_output()
+            .map(|characters| format!("at most {characters} characters")),
+    );
     names
 }
 
@@ -100,7 +115,10 @@ pub(crate) fn declared_json(
     provider: Provider,
     request: DeclareRequest,
 ) -> Box<RawValue> {
-    let options = DeclareOptions { strict: request.strict, ..DeclareOptions::default() };
+    let options = DeclareOptions {
+        strict: request.strict,
+        ..DeclareOptions::default()
+    };
     // The name depends on those of the other tools, so it is that of the declaration of all of them.
     let of_all = declare_with(provider, tools, options);
     let declared = declare_tools(provider, [tool], &[], options);

@@ -46,7 +46,8 @@
 use crate::interop::error::{ConvertError, check_provider};
 use crate::providers::{Declarations, Provider, protocol};
 use async_openai::types::chat::{
-    ChatCompletionMessageToolCalls, ChatCompletionRequestMessage, ChatCompletionResponseMessage, ChatCompletionTools,
+    ChatCompletionMessageToolCalls, ChatCompletionRequestMessage, ChatCompletionResponseMessage,
+    ChatCompletionTools,
 };
 use async_openai::types::responses::{InputItem, OutputItem, Tool};
 use serde::de::DeserializeOwned;
@@ -59,18 +60,29 @@ pub fn chat_tools(declared: &Declarations) -> Result<Vec<ChatCompletionTools>, C
 
 /// Converts the function calls of a Chat Completions message, with the tools' own names. Calls of custom tools are left
 /// out.
-pub fn chat_calls(declared: &Declarations, message: &ChatCompletionResponseMessage) -> Vec<ToolCall> {
-    let calls = message.tool_calls.iter().flatten().filter_map(|call| match call {
-        ChatCompletionMessageToolCalls::Function(call) => {
-            Some(ToolCall::new(&call.id, &call.function.name, call.function.arguments.as_str()))
-        }
-        ChatCompletionMessageToolCalls::Custom(_) => None,
-    });
+pub fn chat_calls(
+    declared: &Declarations,
+    message: &ChatCompletionResponseMessage,
+) -> Vec<ToolCall> {
+    let calls = message
+        .tool_calls
+        .iter()
+        .flatten()
+        .filter_map(|call| match call {
+            ChatCompletionMessageToolCalls::Function(call) => Some(ToolCall::new(
+                &call.id,
+                &call.function.name,
+                call.function.arguments.as_str(),
+            )),
+            ChatCompletionMessageToolCalls::Custom(_) => None,
+        });
     calls.map(|call| declared.restore(call)).collect()
 }
 
 /// Converts responses into the messages of a Chat Completions request, in order.
-pub fn chat_results(responses: &[ToolResponse]) -> Result<Vec<ChatCompletionRequestMessage>, ConvertError> {
+pub fn chat_results(
+    responses: &[ToolResponse],
+) -> Result<Vec<ChatCompletionRequestMessage>, ConvertError> {
     results(Provider::OpenAiChat, responses)
 }
 
@@ -85,7 +97,15 @@ pub fn response_calls(declared: &Declarations, output: &[OutputItem]) -> Vec<Too
         OutputItem::FunctionCall(call) => Some(call),
         _ => None,
     });
-    calls.map(|call| declared.restore(ToolCall::new(&call.call_id, &call.name, call.arguments.as_str()))).collect()
+    calls
+        .map(|call| {
+            declared.restore(ToolCall::new(
+                &call.call_id,
+                &call.name,
+                call.arguments.as_str(),
+            ))
+        })
+        .collect()
 }
 
 /// Converts responses into the input items of a Responses request, in order.
@@ -93,11 +113,19 @@ pub fn response_results(responses: &[ToolResponse]) -> Result<Vec<InputItem>, Co
     results(Provider::OpenAiResponses, responses)
 }
 
-fn tools<T: DeserializeOwned>(declared: &Declarations, expected: &'static [Provider]) -> Result<Vec<T>, ConvertError> {
+fn tools<T: DeserializeOwned>(
+    declared: &Declarations,
+    expected: &'static [Provider],
+) -> Result<Vec<T>, ConvertError> {
     check_provider(declared, expected)?;
     Ok(serde_json::from_str(declared.json().get())?)
 }
 
-fn results<T: DeserializeOwned>(provider: Provider, responses: &[ToolResponse]) -> Result<Vec<T>, ConvertError> {
-    Ok(serde_json::from_value(protocol(provider).encode(responses))?)
+fn results<T: DeserializeOwned>(
+    provider: Provider,
+    responses: &[ToolResponse],
+) -> Result<Vec<T>, ConvertError> {
+    Ok(serde_json::from_value(
+        protocol(provider).encode(responses),
+    )?)
 }

@@ -7,7 +7,10 @@ use crate::providers::{Declarations, Provider};
 #[non_exhaustive]
 pub enum ConvertError {
     /// The tools are declared for a provider whose form the types cannot hold.
-    #[error("expected declarations for {}, got declarations for {declared}", provider_names(expected))]
+    #[error(
+        "expected declarations for {}, got declarations for {declared}",
+        provider_names(expected)
+    )]
     Provider {
         /// The provider of the declarations.
         declared: Provider,
@@ -26,10 +29,24 @@ pub enum ConvertError {
 }
 
 fn provider_names(providers: &[Provider]) -> String {
-    providers.iter().map(|provider| provider.name()).collect::<Vec<_>>().join(" or ")
+    providers
+        .iter()
+        .map(|provider| provider.name())
+        .collect::<Vec<_>>()
+        .join(" or ")
 }
 
-pub(crate) fn check_provider(declared: &Declarations, expected: &'static [Provider]) -> Result<(), ConvertError> {
+pub(crate) fn check_provider(
+    declared: &Declarations,
+    expected: &'static [Provider],
+) -> Result<(), ConvertError> {
     let provider = declared.provider();
-    if expected.contains(&provider) { Ok(()) } else { Err(ConvertError::Provider { declared: provider, expected }) }
+    if expected.contains(&provider) {
+        Ok(())
+    } else {
+        Err(ConvertError::Provider {
+            declared: provider,
+            expected,
+        })
+    }
 }

@@ -67,10 +67,15 @@ pub fn tools(declared: &Declarations) -> Result<Vec<chat::Tool>, ConvertError> {
     let sends_strict = declared.provider() != Provider::OpenAiChat;
     let convert = |item| match item {
         DeclaredItem::Function(function) => {
-            let tool =
-                chat::Tool::new(function.name).with_description(function.description).with_schema(function.parameters);
+            let tool = chat::Tool::new(function.name)
+                .with_description(function.description)
+                .with_schema(function.parameters);
             // The Responses API is strict by default.
-            Ok(if function.strict || sends_strict { tool.with_strict(function.strict) } else { tool })
+            Ok(if function.strict || sends_strict {
+                tool.with_strict(function.strict)
+            } else {
+                tool
+            })
         }
         DeclaredItem::ProviderTool(item) => provider_tool(declared.provider(), item),
     };
@@ -83,12 +88,18 @@ fn provider_tool(provider: Provider, item: Map<String, Value>) -> Result<chat::T
         // One member: the tool's name with its settings.
         (Provider::GeminiJsonSchema, _) => match item.into_iter().next() {
             Some((name, config)) => Ok(chat::Tool::new(name).with_config(config)),
-            None => Err(ConvertError::ProviderTool { tool: String::new() }),
+            None => Err(ConvertError::ProviderTool {
+                tool: String::new(),
+            }),
         },
-        (Provider::OpenAiResponses | Provider::Anthropic, Some(kind)) if kind.starts_with("web_search") => {
+        (Provider::OpenAiResponses | Provider::Anthropic, Some(kind))
+            if kind.starts_with("web_search") =>
+        {
             Ok(chat::Tool::new_web_search().with_config(Value::Object(item)))
         }
-        (_, kind) => Err(ConvertError::ProviderTool { tool: kind.unwrap_or_default() }),
+        (_, kind) => Err(ConvertError::ProviderTool {
+            tool: kind.unwrap_or_default(),
+        }),
     }
 }
 
@@ -96,7 +107,10 @@ fn provider_tool(provider: Provider, item: Map<String, Value>) -> Result<chat::T
 ///
 /// `genai` returns arguments that are not valid JSON as a string. They are passed on unchanged, so that the call's response
 /// reports the error.
-pub fn calls<'a>(declared: &Declarations, calls: impl IntoIterator<Item = &'a chat::ToolCall>) -> Vec<ToolCall> {
+pub fn calls<'a>(
+    declared: &Declarations,
+    calls: impl IntoIterator<Item = &'a chat::ToolCall>,
+) -> Vec<ToolCall> {
     let convert = |call: &chat::ToolCall| {
         let arguments = match &call.fn_arguments {
             Value::String(text) => text.clone(),
@@ -112,7 +126,10 @@ pub fn calls<'a>(declared: &Declarations, calls: impl IntoIterator<Item = &'a ch
 /// Converts responses into `genai`'s, in order. `genai` has no flag for errors, so an error is its text.
 pub fn results(declared: &Declarations, responses: &[ToolResponse]) -> Vec<chat::ToolResponse> {
     let convert = |response: &ToolResponse| {
-        let text = declared.written_response(response).for_model(ResultForm::Plain).text;
+        let text = declared
+            .written_response(response)
+            .for_model(ResultForm::Plain)
+            .text;
         let meta = response.meta();
         let name = declared.wire_name(meta.tool()).unwrap_or(meta.tool());
         chat::ToolResponse::new(meta.call_id().unwrap_or_default(), text).with_fn_name(name)

@@ -73,7 +73,11 @@ impl Clone for TraceMiddleware {
     /// Copies `has_policy`, because the clone may get into another client.
     fn clone(&self) -> Self {
         let has_policy = AtomicBool::new(self.has_policy.load(Ordering::Relaxed));
-        Self { hosts: Arc::clone(&self.hosts), has_policy, warned: Arc::clone(&self.warned) }
+        Self {
+            hosts: Arc::clone(&self.hosts),
+            has_policy,
+            warned: Arc::clone(&self.warned),
+        }
     }
 }
 
@@ -88,12 +92,23 @@ impl TraceMiddleware {
     /// The trace is sent only if the client has the [`redirect_policy`](Self::redirect_policy) of this middleware, which
     /// [`client`](Self::client) sets.
     pub fn propagate_to(self, hosts: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self { hosts: hosts.into_iter().map(|host| host.into().to_ascii_lowercase()).collect(), ..Self::default() }
+        Self {
+            hosts: hosts
+                .into_iter()
+                .map(|host| host.into().to_ascii_lowercase())
+                .collect(),
+            ..Self::default()
+        }
     }
 
     /// Builds a client with this middleware and its redirect policy.
-    pub fn client(self, builder: reqwest::ClientBuilder) -> Result<ClientWithMiddleware, reqwest::Error> {
-        let client = builder.redirect(self.redirect_policy(Policy::default())).build()?;
+    pub fn client(
+        self,
+        builder: reqwest::ClientBuilder,
+    ) -> Result<ClientWithMiddleware, reqwest::Error> {
+        let client = builder
+            .redirect(self.redirect_policy(Policy::default()))
+            .build()?;
         Ok(ClientBuilder::new(client).with(self).build())
     }
 
@@ -119,7 +134,10 @@ impl TraceMiddleware {
         let allowed = self.clone();
         Policy::custom(move |attempt| {
             // The headers of the first request are sent with every request that follows.
-            let has_trace = attempt.previous().first().is_some_and(|first| allowed.allows(first));
+            let has_trace = attempt
+                .previous()
+                .first()
+                .is_some_and(|first| allowed.allows(first));
             if has_trace && !allowed.may_follow(attempt.previous(), attempt.url()) {
                 return attempt.stop();
             }
@@ -143,17 +161,22 @@ impl TraceMiddleware {
     }
 
     fn allows(&self, url: &Url) -> bool {
-        let Some(host) = url.host_str() else { return false };
+        let Some(host) = url.host_str() else {
+            return false;
+        };
         let port = url.port_or_known_default();
         self.hosts.iter().any(|name| match name.strip_prefix(host) {
             Some("") => true,
-            Some(rest) => rest.strip_prefix(':').is_some_and(|text| text.parse().ok() == port && port.is_some()),
+            Some(rest) => rest
+                .strip_prefix(':')
+                .is_some_and(|text| text.parse().ok() == port && port.is_some()),
             None => false,
         })
     }
 
     fn may_follow(&self, previous: &[Url], next: &Url) -> bool {
-        let is_downgrade = next.scheme() != "https" && previous.iter().any(|url| url.scheme() == "https");
+        let is_downgrade =
+            next.scheme() != "https" && previous.iter().any(|url| url.scheme() == "https");
         self.allows(next) && !is_downgrade
     }
 }
@@ -172,7 +195,11 @@ impl Middleware for TraceMiddleware {
     ) -> Result<Response, Error> {
         let span = request_span::open(request.method(), request.url(), false);
         // The observer goes by the URL of the request, even after a redirect.
-        let observer = if extensions.get::<WithoutUsage>().is_none() { observer(&request) } else { None };
+        let observer = if extensions.get::<WithoutUsage>().is_none() {
+            observer(&request)
+        } else {
+            None
+        };
         if self.may_propagate(request.url()) {
             inject(&span.context(), request.headers_mut());
         }
@@ -180,7 +207,14 @@ impl Middleware for TraceMiddleware {
             Ok(response) => {
                 span.attribute(STATUS_CODE, response.status().as_u16());
                 let error = status_error(response.status());
-                Ok(trace_body(response, OpenSpan { span, observer: Mutex::new(observer), error }))
+                Ok(trace_body(
+                    response,
+                    OpenSpan {
+                        span,
+                        observer: Mutex::new(observer),
+                        error,
+                    },
+                ))
             }
             Err(error) => {
                 span.fail(match &error {
@@ -207,18 +241,23 @@ fn trace_body(response: Response, open: OpenSpan) -> Response {
     let url = response.url().clone();
     let (parts, body) = http::Response::<Body>::from(response).into_parts();
     // reqwest keeps the URL in a private extension, which only its builder can set.
-    let mut traced = http::Response::builder().url(url).body(()).unwrap_or_default();
+    let mut traced = http::Response::builder()
+        .url(url)
+        .body(())
+        .unwrap_or_default();
     *traced.status_mut() = parts.status;
     *traced.version_mut() = parts.version;
     *traced.headers_mut() = parts.headers;
     traced.extensions_mut().extend(parts.extensions);
-    traced.map(|()| Body::wrap(TracedBody::new(body, open))).into()
+    traced
+        .map(|()| Body::wrap(TracedBody::new(body, open)))
+        .into()
 }
 
 /// The error kinds of statuses that are common. The kinds of spans have few values.
 const STATUS_ERRORS: [&str; 20] = [
-    "400", "401", "402", "403", "404", "405", "408", "409", "410", "413", "415", "422", "424", "429", "500", "501",
-    "502", "503", "504", "529",
+    "400", "401", "402", "403", "404", "405", "408", "409", "410", "413", "415", "422", "424",
+    "429", "500", "501", "502", "503", "504", "529",
 ];
 
 /// Returns the error kind of a status. A client treats every 4xx as an error.
@@ -226,8 +265,14 @@ fn status_error(status: StatusCode) -> Option<&'static str> {
     if status.as_u16() < 400 {
         return None;
     }
-    let known = STATUS_ERRORS.into_iter().find(|known| *known == status.as_str());
-    Some(known.unwrap_or(if status.is_client_error() { "4xx" } else { "5xx" }))
+    let known = STATUS_ERRORS
+        .into_iter()
+        .find(|known| *known == status.as_str());
+    Some(known.unwrap_or(if status.is_client_error() {
+        "4xx"
+    } else {
+        "5xx"
+    }))
 }
 
 /// Returns the error kind of a failed or incomplete response.
@@ -262,8 +307,14 @@ enum BodyEnd {
 
 impl OpenSpan {
     fn close(self, end: BodyEnd) {
-        let Self { span, observer, error } = self;
-        let observer = observer.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let Self {
+            span,
+            observer,
+            error,
+        } = self;
+        let observer = observer
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some(usage) = observer.and_then(Observer::finish) {
             // The task that reads the body may be in another span.
             span.run(|| trace::observe(usage));
@@ -286,7 +337,11 @@ struct TracedBody {
 
 impl TracedBody {
     fn new(body: Body, open: OpenSpan) -> Self {
-        let mut traced = Self { body, open: Some(open), was_read: false };
+        let mut traced = Self {
+            body,
+            open: Some(open),
+            was_read: false,
+        };
         // A body that is known to be empty is not polled.
         if has_ended(&traced.body) {
             traced.close(BodyEnd::Complete);
@@ -317,12 +372,17 @@ impl HttpBody for TracedBody {
         let this = &mut *self;
         this.was_read = true;
         let body = Pin::new(&mut this.body);
-        let Some(open) = &mut this.open else { return body.poll_frame(cx) };
+        let Some(open) = &mut this.open else {
+            return body.poll_frame(cx);
+        };
         let polled = open.span.run(|| body.poll_frame(cx));
         match &polled {
             Poll::Pending => {}
             Poll::Ready(Some(Ok(frame))) => {
-                let observer = open.observer.get_mut().unwrap_or_else(PoisonError::into_inner);
+                let observer = open
+                    .observer
+                    .get_mut()
+                    .unwrap_or_else(PoisonError::into_inner);
                 if let (Some(data), Some(observer)) = (frame.data_ref(), observer) {
                     observer.push(data);
                 }
@@ -347,7 +407,11 @@ impl HttpBody for TracedBody {
 
 impl Drop for TracedBody {
     fn drop(&mut self) {
-        self.close(if self.was_read { BodyEnd::Dropped } else { BodyEnd::Complete });
+        self.close(if self.was_read {
+            BodyEnd::Dropped
+        } else {
+            BodyEnd::Complete
+        });
     }
 }
 
@@ -363,7 +427,9 @@ pub fn extract_trusted(headers: &HeaderMap) -> DistributedContext {
 }
 
 fn pairs(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
-    headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
+    headers
+        .iter()
+        .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
 }
 
 /// Adds the context to a request that has no `traceparent`.
@@ -388,8 +454,12 @@ mod tests {
 
     #[test]
     fn matches_whole_host_names_and_given_ports() {
-        let hosts =
-            TraceMiddleware::new().propagate_to(["Stock.Internal", "api.internal:8443", "[::1]", "127.0.0.1:80"]);
+        let hosts = TraceMiddleware::new().propagate_to([
+            "Stock.Internal",
+            "api.internal:8443",
+            "[::1]",
+            "127.0.0.1:80",
+        ]);
         for known in [
             "http://stock.internal/",
             "https://STOCK.internal:9/x",
@@ -419,23 +489,34 @@ mod tests {
         assert!(!hosts.may_propagate(&url("http://stock.internal")));
         let _policy = hosts.redirect_policy(Policy::default());
         assert!(
-            hosts.may_propagate(&url("http://stock.internal")) && !hosts.may_propagate(&url("http://other.internal"))
+            hosts.may_propagate(&url("http://stock.internal"))
+                && !hosts.may_propagate(&url("http://other.internal"))
         );
     }
 
     #[test]
     fn the_policy_of_a_clone_does_not_affect_the_original() {
-        let (hosts, known) = (TraceMiddleware::new().propagate_to(["stock.internal"]), url("http://stock.internal"));
+        let (hosts, known) = (
+            TraceMiddleware::new().propagate_to(["stock.internal"]),
+            url("http://stock.internal"),
+        );
         let clone = hosts.clone();
         let _policy = clone.redirect_policy(Policy::default());
         assert!(clone.may_propagate(&known) && !hosts.may_propagate(&known));
-        assert!(clone.clone().may_propagate(&known), "a clone of the clone has the policy");
+        assert!(
+            clone.clone().may_propagate(&known),
+            "a clone of the clone has the policy"
+        );
     }
 
     #[test]
     fn redirects_stay_on_allowed_hosts_and_https() {
         let hosts = TraceMiddleware::new().propagate_to(["a.internal", "b.internal"]);
-        let (a, b, plain) = (url("https://a.internal"), url("https://b.internal"), url("http://b.internal"));
+        let (a, b, plain) = (
+            url("https://a.internal"),
+            url("https://b.internal"),
+            url("http://b.internal"),
+        );
         assert!(hosts.may_follow(std::slice::from_ref(&a), &b));
         assert!(!hosts.may_follow(std::slice::from_ref(&a), &plain));
         assert!(!hosts.may_follow(&[a, b], &url("https://c.internal")));

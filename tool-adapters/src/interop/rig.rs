@@ -53,11 +53,15 @@ use tool_core::{Content, ErrorKind, Session, ToolCall, ToolDefinition, ToolRespo
 /// the model may call, without the search.
 pub fn tools(provider: Provider, session: &Session) -> Vec<DynamicTool> {
     let declared = declare_tools(provider, &callable(session), &[], DeclareOptions::default());
-    let functions = declared_items(&declared).into_iter().filter_map(|item| match item {
-        DeclaredItem::Function(function) => Some(function),
-        DeclaredItem::ProviderTool(_) => None,
-    });
-    functions.filter_map(|function| dynamic_tool(&declared, session, function)).collect()
+    let functions = declared_items(&declared)
+        .into_iter()
+        .filter_map(|item| match item {
+            DeclaredItem::Function(function) => Some(function),
+            DeclaredItem::ProviderTool(_) => None,
+        });
+    functions
+        .filter_map(|function| dynamic_tool(&declared, session, function))
+        .collect()
 }
 
 /// Returns all tools that the model may call, without the search over them.
@@ -70,22 +74,36 @@ fn callable(session: &Session) -> Vec<ToolDefinition> {
     tools.into_iter().chain(searchable).collect()
 }
 
-fn dynamic_tool(declared: &Declarations, session: &Session, function: DeclaredFunction) -> Option<DynamicTool> {
+fn dynamic_tool(
+    declared: &Declarations,
+    session: &Session,
+    function: DeclaredFunction,
+) -> Option<DynamicTool> {
     let name = ToolName::new(function.name.as_str()).ok()?;
     let (declared, session) = (declared.clone(), session.clone());
     let wire_name: Arc<str> = function.name.into();
-    Some(DynamicTool::new(name, function.description, function.parameters, move |arguments| {
-        let call = declared.restore(ToolCall::new(next_id(), &*wire_name, arguments));
-        let session = session.clone();
-        let declared = declared.clone();
-        Box::pin(async move { convert_response(&declared.written_response(&session.call(call).await)) })
-    }))
+    Some(DynamicTool::new(
+        name,
+        function.description,
+        function.parameters,
+        move |arguments| {
+            let call = declared.restore(ToolCall::new(next_id(), &*wire_name, arguments));
+            let session = session.clone();
+            let declared = declared.clone();
+            Box::pin(async move {
+                convert_response(&declared.written_response(&session.call(call).await))
+            })
+        },
+    ))
 }
 
 /// Returns a call id, as `rig` does not pass its own. The time of the process start makes ids unique in a journal too.
 fn next_id() -> String {
-    static START: LazyLock<u128> =
-        LazyLock::new(|| SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos()));
+    static START: LazyLock<u128> = LazyLock::new(|| {
+        SystemTime::UNIX_EPOCH
+            .elapsed()
+            .map_or(0, |since| since.as_nanos())
+    });
     static NEXT: AtomicU64 = AtomicU64::new(1);
     format!("rig_{:x}_{}", *START, NEXT.fetch_add(1, Ordering::Relaxed))
 }
@@ -93,13 +111,17 @@ fn next_id() -> String {
 fn convert_response(response: &ToolResponse) -> Result<ToolOutput, ToolExecutionError> {
     let result = response.for_model(ResultForm::Plain);
     if let Some(error) = response.error() {
-        return Err(ToolExecutionError::new(error_kind(error.kind), error.message.clone())
-            .with_model_feedback(result.text)
-            .with_retryable(error.retryable)
-            .with_code(error.kind.as_str()));
+        return Err(
+            ToolExecutionError::new(error_kind(error.kind), error.message.clone())
+                .with_model_feedback(result.text)
+                .with_retryable(error.retryable)
+                .with_code(error.kind.as_str()),
+        );
     }
     match result.content() {
-        Some(parts) if !parts.is_empty() => ToolOutput::content(parts.into_iter().map(result_content).collect()),
+        Some(parts) if !parts.is_empty() => {
+            ToolOutput::content(parts.into_iter().map(result_content).collect())
+        }
         _ => Ok(ToolOutput::text(result.text)),
     }
 }
@@ -110,10 +132,13 @@ fn error_kind(kind: ErrorKind) -> ToolErrorKind {
         ErrorKind::NotFound => ToolErrorKind::NotFound,
         ErrorKind::Timeout => ToolErrorKind::Timeout,
         ErrorKind::Cancelled => ToolErrorKind::Cancelled,
-        ErrorKind::RateLimit | ErrorKind::BudgetExceeded | ErrorKind::LoopDetected => ToolErrorKind::RateLimited,
-        ErrorKind::Auth | ErrorKind::Denied | ErrorKind::ConfirmationRequired | ErrorKind::ModeRestricted => {
-            ToolErrorKind::PermissionDenied
+        ErrorKind::RateLimit | ErrorKind::BudgetExceeded | ErrorKind::LoopDetected => {
+            ToolErrorKind::RateLimited
         }
+        ErrorKind::Auth
+        | ErrorKind::Denied
+        | ErrorKind::ConfirmationRequired
+        | ErrorKind::ModeRestricted => ToolErrorKind::PermissionDenied,
         ErrorKind::Transient => ToolErrorKind::Provider,
         _ => ToolErrorKind::Other,
     }

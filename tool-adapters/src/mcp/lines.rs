@@ -70,7 +70,9 @@ impl IdScanner {
                 self.end_member();
                 self.depth = self.depth.saturating_sub(1);
             }
-            b':' if self.depth == 1 && self.name.is_none() => self.name = Some(std::mem::take(&mut self.text)),
+            b':' if self.depth == 1 && self.name.is_none() => {
+                self.name = Some(std::mem::take(&mut self.text))
+            }
             b',' => self.end_member(),
             b' ' | b'\t' | b'\r' | b'\n' => {}
             _ => self.keep(byte),
@@ -91,7 +93,8 @@ impl IdScanner {
         match self.name.take().as_deref() {
             Some(br#""id""#) if self.ids.len() < 2 => {
                 let is_whole = text.len() <= Self::MAX_TEXT;
-                self.ids.push(serde_json::from_slice(&text).ok().filter(|_| is_whole));
+                self.ids
+                    .push(serde_json::from_slice(&text).ok().filter(|_| is_whole));
             }
             Some(br#""method""#) => self.has_method = true,
             _ => {}
@@ -140,7 +143,11 @@ pub(crate) struct BoundedLines {
 
 impl BoundedLines {
     pub(crate) fn new(max: usize) -> Self {
-        Self { max, searched: 0, skipped: None }
+        Self {
+            max,
+            searched: 0,
+            skipped: None,
+        }
     }
 
     /// Scans bytes of a line that is too long.
@@ -151,7 +158,10 @@ impl BoundedLines {
     }
 
     fn end_skipped(&mut self) -> Option<Line> {
-        self.skipped.take().map(|(size, scanner)| Line::TooLong { size, id: scanner.found() })
+        self.skipped.take().map(|(size, scanner)| Line::TooLong {
+            size,
+            id: scanner.found(),
+        })
     }
 
     /// Returns the line that these bytes end.
@@ -215,19 +225,34 @@ mod tests {
     fn finds_the_id_of_a_message_at_any_place() {
         let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
         let text = r#"{\"id\":9,\"}{]["#;
-        for params in ["{\"id\": 8, \"method\": 2}", &deep, &format!("\"{text}\""), "[{},[1,2],\"id\"]"] {
+        for params in [
+            "{\"id\": 8, \"method\": 2}",
+            &deep,
+            &format!("\"{text}\""),
+            "[{},[1,2],\"id\"]",
+        ] {
             for message in [
                 format!(r#"{{"jsonrpc":"2.0","id":7,"method":"x","params":{params}}}"#),
                 format!(r#"{{"params": {params}, "method" : "x", "id" : 7 }}"#),
                 format!(r#"{{"method":"x","id":7,"params":{params}"#),
             ] {
-                assert_eq!(IdScanner::scan(message.as_bytes()), request(7), "{message:.80}");
+                assert_eq!(
+                    IdScanner::scan(message.as_bytes()),
+                    request(7),
+                    "{message:.80}"
+                );
                 let mut by_bytes = IdScanner::default();
-                message.as_bytes().chunks(1).for_each(|byte| by_bytes.push(byte));
+                message
+                    .as_bytes()
+                    .chunks(1)
+                    .for_each(|byte| by_bytes.push(byte));
                 assert_eq!(by_bytes.found(), request(7));
             }
             let response = format!(r#"{{"result":{params},"jsonrpc":"2.0","id":"a\"b"}}"#);
-            assert_eq!(IdScanner::scan(response.as_bytes()), MessageId::Response(RequestId::String("a\"b".into())));
+            assert_eq!(
+                IdScanner::scan(response.as_bytes()),
+                MessageId::Response(RequestId::String("a\"b".into()))
+            );
         }
     }
 
@@ -246,15 +271,21 @@ mod tests {
             &long,
             "",
         ] {
-            assert_eq!(IdScanner::scan(message.as_bytes()), MessageId::Unknown, "{message}");
+            assert_eq!(
+                IdScanner::scan(message.as_bytes()),
+                MessageId::Unknown,
+                "{message}"
+            );
         }
     }
 
     #[test]
     fn a_line_is_whole_or_measured_however_it_is_cut() {
-        let text = "{}\n\r\n{\"id\":3,\"result\":123}\nabcdefghijklmnopqrstuvwxyz\r\n12345678\n1234";
+        let text =
+            "{}\n\r\n{\"id\":3,\"result\":123}\nabcdefghijklmnopqrstuvwxyz\r\n12345678\n1234";
         for step in 1..text.len() {
-            let (mut lines, mut bytes, mut found) = (BoundedLines::new(20), BytesMut::new(), Vec::new());
+            let (mut lines, mut bytes, mut found) =
+                (BoundedLines::new(20), BytesMut::new(), Vec::new());
             for chunk in text.as_bytes().chunks(step) {
                 bytes.extend_from_slice(chunk);
                 while let Some(line) = lines.decode(&mut bytes).expect("no error") {
@@ -265,8 +296,14 @@ mod tests {
             let whole = |text: &'static str| Line::Whole(Bytes::from_static(text.as_bytes()));
             let expected = [
                 whole("{}"),
-                Line::TooLong { size: 21, id: MessageId::Response(RequestId::Number(3)) },
-                Line::TooLong { size: 27, id: MessageId::Unknown },
+                Line::TooLong {
+                    size: 21,
+                    id: MessageId::Response(RequestId::Number(3)),
+                },
+                Line::TooLong {
+                    size: 27,
+                    id: MessageId::Unknown,
+                },
                 whole("12345678"),
                 whole("1234"),
             ];

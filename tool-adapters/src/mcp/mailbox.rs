@@ -13,7 +13,10 @@ pub(crate) struct Mailbox<T> {
 
 impl<T> Default for Mailbox<T> {
     fn default() -> Self {
-        Self { messages: VecDeque::new(), waiting: None }
+        Self {
+            messages: VecDeque::new(),
+            waiting: None,
+        }
     }
 }
 
@@ -37,7 +40,11 @@ impl<T> Mailbox<T> {
         if !self.messages.is_empty() {
             return Poll::Ready(());
         }
-        if !self.waiting.as_ref().is_some_and(|waiting| waiting.will_wake(cx.waker())) {
+        if !self
+            .waiting
+            .as_ref()
+            .is_some_and(|waiting| waiting.will_wake(cx.waker()))
+        {
             self.waiting = Some(cx.waker().clone());
         }
         Poll::Pending

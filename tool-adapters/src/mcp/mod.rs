@@ -18,8 +18,8 @@ pub use crate::mcp::auth::{
 #[cfg(feature = "gateway")]
 pub(crate) use crate::mcp::client::messages;
 pub use crate::mcp::client::{
-    ImportError, ImportedToolset, McpClient, PinError, Pins, QuarantineReason, QuarantinedTool, SamplingBudget,
-    ServerChange, ServerChanges,
+    ImportError, ImportedToolset, McpClient, PinError, Pins, QuarantineReason, QuarantinedTool,
+    SamplingBudget, ServerChange, ServerChanges,
 };
 pub use crate::mcp::server::{ChangeNotifier, ClientInfo, Server, TaskSupport};
 pub use crate::transport::serve::BoundServer;

@@ -60,7 +60,10 @@ pub(crate) fn text_of(result: ServerResult) -> Option<String> {
 
 /// Returns true for JSON that nests deeper than 128, as no reader checks what is only passed on.
 fn nests_too_deep(json: &str) -> bool {
-    if memchr2_iter(b'[', b'{', json.as_bytes()).nth(MAX_DEPTH).is_none() {
+    if memchr2_iter(b'[', b'{', json.as_bytes())
+        .nth(MAX_DEPTH)
+        .is_none()
+    {
         return false;
     }
     nests_deeper(json.as_bytes(), MAX_DEPTH)
@@ -101,11 +104,25 @@ struct KnownMembers<'a> {
 
 impl KnownMembers<'_> {
     fn are_passed_on(&self) -> bool {
-        let is_whole = self.result_type.as_deref().is_none_or(|kind| kind == "complete");
+        let is_whole = self
+            .result_type
+            .as_deref()
+            .is_none_or(|kind| kind == "complete");
         let is_task = self.task.is_some() || self.task_id.is_some();
-        let is_list =
-            [&self.tools, &self.prompts, &self.resources, &self.resource_templates].iter().any(|list| list.is_some());
-        let has_contents = [&self.content, &self.structured_content, &self.messages, &self.contents];
+        let is_list = [
+            &self.tools,
+            &self.prompts,
+            &self.resources,
+            &self.resource_templates,
+        ]
+        .iter()
+        .any(|list| list.is_some());
+        let has_contents = [
+            &self.content,
+            &self.structured_content,
+            &self.messages,
+            &self.contents,
+        ];
         is_whole && !is_task && (is_list || has_contents.iter().any(|contents| contents.is_some()))
     }
 }
@@ -114,13 +131,17 @@ impl KnownMembers<'_> {
 pub(crate) fn seal(message: &[u8]) -> Option<ServerJsonRpcMessage> {
     let Response { id, result, .. } = serde_json::from_slice(message).ok()?;
     let known = serde_json::from_str::<KnownMembers<'_>>(result.get()).ok()?;
-    known.are_passed_on().then(|| ServerJsonRpcMessage::response(sealed(result.get()), id))
+    known
+        .are_passed_on()
+        .then(|| ServerJsonRpcMessage::response(sealed(result.get()), id))
 }
 
 /// Does the same over HTTP. rmcp checks tools that name headers for their arguments, and sends these headers, so it has to read a
 /// list of such tools itself.
 pub(crate) fn seal_over_http(message: &[u8]) -> Option<ServerJsonRpcMessage> {
-    if memmem::find(message, b"\"x-mcp-header\"").is_some() && memmem::find(message, b"\"tools\"").is_some() {
+    if memmem::find(message, b"\"x-mcp-header\"").is_some()
+        && memmem::find(message, b"\"tools\"").is_some()
+    {
         return None;
     }
     seal(message)
@@ -165,7 +186,9 @@ struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 impl<'a> Members<'a> {
     /// Reads an object. The last of two members of one name is the one that counts, as for other readers.
     fn read(json: &'a str) -> Option<Self> {
-        serde_json::from_str(json).ok().or_else(|| Self::last_of_each(json))
+        serde_json::from_str(json)
+            .ok()
+            .or_else(|| Self::last_of_each(json))
     }
 
     fn last_of_each(json: &str) -> Option<Self> {
@@ -178,11 +201,16 @@ impl<'a> Members<'a> {
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&RawValue> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| &**value)
+        self.0
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| &**value)
     }
 
     fn set(&mut self, name: &'a str, value: &Value) {
-        let Ok(value) = serde_json::value::to_raw_value(value) else { return };
+        let Ok(value) = serde_json::value::to_raw_value(value) else {
+            return;
+        };
         let value = Cow::Owned(value);
         match self.0.iter_mut().find(|(known, _)| known == name) {
             Some((_, known)) => *known = value,
@@ -191,7 +219,11 @@ impl<'a> Members<'a> {
     }
 
     pub(crate) fn text(&self) -> String {
-        let size = self.0.iter().map(|(name, value)| name.len() + value.get().len() + 4).sum::<usize>();
+        let size = self
+            .0
+            .iter()
+            .map(|(name, value)| name.len() + value.get().len() + 4)
+            .sum::<usize>();
         let mut text = String::with_capacity(size + 2);
         for (name, value) in &self.0 {
             text.push(if text.is_empty() { '{' } else { ',' });
@@ -239,7 +271,11 @@ impl Removed {
 pub(crate) fn passed_on<'a>(result: &'a str, removed: &[Removed]) -> Cow<'a, str> {
     let result = on_one_line(result);
     let is_plain = |members: &Members<'_>| {
-        removed.is_empty() && !members.0.iter().any(|(name, _)| name == "_meta" || OF_CONNECTION.contains(&&**name))
+        removed.is_empty()
+            && !members
+                .0
+                .iter()
+                .any(|(name, _)| name == "_meta" || OF_CONNECTION.contains(&&**name))
     };
     let read = match serde_json::from_str::<Members<'_>>(&result) {
         Ok(members) if is_plain(&members) => return result,
@@ -247,14 +283,22 @@ pub(crate) fn passed_on<'a>(result: &'a str, removed: &[Removed]) -> Cow<'a, str
         Err(_) => Members::last_of_each(&result),
     };
     // Only objects are results.
-    let Some(mut members) = read else { return Cow::Borrowed("{}") };
-    members.0.retain(|(name, _)| !OF_CONNECTION.contains(&&**name));
-    if let Some(meta) =
-        members.get("_meta").and_then(|meta| serde_json::from_str::<Map<String, Value>>(meta.get()).ok())
+    let Some(mut members) = read else {
+        return Cow::Borrowed("{}");
+    };
+    members
+        .0
+        .retain(|(name, _)| !OF_CONNECTION.contains(&&**name));
+    if let Some(meta) = members
+        .get("_meta")
+        .and_then(|meta| serde_json::from_str::<Map<String, Value>>(meta.get()).ok())
     {
         let is_kept = |name: &String| !is_own(name) && !META_OF_CONNECTION.contains(&&**name);
         if !meta.keys().all(is_kept) {
-            let kept = meta.into_iter().filter(|(name, _)| is_kept(name)).collect::<Map<_, _>>();
+            let kept = meta
+                .into_iter()
+                .filter(|(name, _)| is_kept(name))
+                .collect::<Map<_, _>>();
             members.set("_meta", &kept.into());
         }
     }
@@ -272,7 +316,8 @@ pub(crate) fn on_one_line(json: &str) -> Cow<'_, str> {
 
 /// Returns true for a name that only we set in metadata.
 fn is_own(name: &str) -> bool {
-    name.get(..OWN.len()).is_some_and(|start| start.eq_ignore_ascii_case(OWN))
+    name.get(..OWN.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(OWN))
 }
 
 /// Notes in the metadata of a result what was removed of it.
@@ -280,7 +325,9 @@ fn note(members: &mut Members<'_>, removed: &[Removed]) {
     if removed.is_empty() {
         return;
     }
-    let meta = members.get("_meta").and_then(|meta| serde_json::from_str::<Map<String, Value>>(meta.get()).ok());
+    let meta = members
+        .get("_meta")
+        .and_then(|meta| serde_json::from_str::<Map<String, Value>>(meta.get()).ok());
     let mut meta = meta.unwrap_or_default();
     let mut all = match meta.remove(REMOVED) {
         Some(Value::Array(all)) => all,
@@ -294,7 +341,10 @@ fn note(members: &mut Members<'_>, removed: &[Removed]) {
 
 /// Returns the metadata of a result of which a part was cut.
 pub(crate) fn removed_meta(pointer: &str, limit: &Truncated) -> Map<String, Value> {
-    let removed = Removed { pointer: pointer.to_owned(), reason: Reason::Limit(limit.clone()) };
+    let removed = Removed {
+        pointer: pointer.to_owned(),
+        reason: Reason::Limit(limit.clone()),
+    };
     Map::from_iter([(REMOVED.to_owned(), json!([removed.to_value()]))])
 }
 
@@ -313,8 +363,14 @@ impl Measure<'_> {
     /// Returns the beginning of a text of a size.
     fn beginning<'a>(&self, text: &'a str, size: usize) -> &'a str {
         let end = match self.0.unit {
-            SizeUnit::Bytes => (0..=size.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0),
-            SizeUnit::Characters => text.char_indices().nth(size).map_or(text.len(), |(at, _)| at),
+            SizeUnit::Bytes => (0..=size.min(text.len()))
+                .rev()
+                .find(|at| text.is_char_boundary(*at))
+                .unwrap_or(0),
+            SizeUnit::Characters => text
+                .char_indices()
+                .nth(size)
+                .map_or(text.len(), |(at, _)| at),
         };
         text.get(..end).unwrap_or_default()
     }
@@ -326,7 +382,12 @@ pub(crate) fn shorten(result: &str, limit: &Truncated) -> Option<String> {
     let measure = Measure(limit);
     let mut members = Members::read(result)?;
     let mut removed = Vec::new();
-    let mut note_removed = |pointer: String| removed.push(Removed { pointer, reason: Reason::Limit(limit.clone()) });
+    let mut note_removed = |pointer: String| {
+        removed.push(Removed {
+            pointer,
+            reason: Reason::Limit(limit.clone()),
+        })
+    };
 
     let mut left = limit.limit;
     let mut too_long = IndexSet::new();
@@ -334,7 +395,9 @@ pub(crate) fn shorten(result: &str, limit: &Truncated) -> Option<String> {
     for (name, value) in &members.0 {
         let size = measure.of(value.get());
         match &**name {
-            "content" if size > limit.limit => content = Some(shorten_content(value, &measure, &mut note_removed)),
+            "content" if size > limit.limit => {
+                content = Some(shorten_content(value, &measure, &mut note_removed))
+            }
             "structuredContent" if size > limit.limit => _ = too_long.insert(name.to_string()),
             "content" | "isError" | "structuredContent" => {}
             _ if measure.of(name) + size > left => _ = too_long.insert(name.to_string()),
@@ -366,11 +429,18 @@ fn notice(limit: &Truncated) -> String {
         SizeUnit::Bytes => "bytes",
         SizeUnit::Characters => "characters",
     };
-    format!("[cut at {} {unit}; ask for less or for a narrower part]", limit.limit)
+    format!(
+        "[cut at {} {unit}; ask for less or for a narrower part]",
+        limit.limit
+    )
 }
 
 /// Returns the parts up to a limit.
-fn shorten_content(content: &RawValue, measure: &Measure<'_>, removed: &mut impl FnMut(String)) -> Vec<Value> {
+fn shorten_content(
+    content: &RawValue,
+    measure: &Measure<'_>,
+    removed: &mut impl FnMut(String),
+) -> Vec<Value> {
     let parts = serde_json::from_str::<Vec<&RawValue>>(content.get()).unwrap_or_default();
     let mut left = measure.0.limit.saturating_sub(2);
     let mut kept = Vec::new();
@@ -382,7 +452,11 @@ fn shorten_content(content: &RawValue, measure: &Measure<'_>, removed: &mut impl
             kept.extend(serde_json::from_str::<Value>(part.get()).ok());
             continue;
         }
-        let cut = if is_over { None } else { shorten_text(part, measure, left) };
+        let cut = if is_over {
+            None
+        } else {
+            shorten_text(part, measure, left)
+        };
         is_over = true;
         match cut {
             Some(cut) => {
@@ -413,13 +487,21 @@ fn shorten_text(part: &RawValue, measure: &Measure<'_>, size: usize) -> Option<V
             part.insert("text".to_owned(), cut.into());
             return Some(part.into());
         }
-        room = room.checked_sub(over.div_ceil(6)).filter(|room| *room > 0)?;
+        room = room
+            .checked_sub(over.div_ceil(6))
+            .filter(|room| *room > 0)?;
     }
 }
 
 /// Returns a declaration as JSON: that of another server as it has sent it, but for these members of our own.
-pub(crate) fn declaration(sent: Option<&Map<String, Value>>, own: &impl Serialize, members: &[&str]) -> String {
-    let Some(sent) = sent else { return serde_json::to_string(own).unwrap_or_default() };
+pub(crate) fn declaration(
+    sent: Option<&Map<String, Value>>,
+    own: &impl Serialize,
+    members: &[&str],
+) -> String {
+    let Some(sent) = sent else {
+        return serde_json::to_string(own).unwrap_or_default();
+    };
     let mut declared = sent.clone();
     let mut own = serde_json::to_value(own).unwrap_or_default();
     for name in members {
@@ -431,7 +513,9 @@ pub(crate) fn declaration(sent: Option<&Map<String, Value>>, own: &impl Serializ
 }
 
 /// Returns the whole answer of another server, if these are all its parts.
-pub(crate) fn whole<'a>(parts: impl ExactSizeIterator<Item = Option<&'a OriginalPart>>) -> Option<String> {
+pub(crate) fn whole<'a>(
+    parts: impl ExactSizeIterator<Item = Option<&'a OriginalPart>>,
+) -> Option<String> {
     let count = parts.len();
     let mut answer = None::<&OriginalPart>;
     for (at, part) in parts.enumerate() {
@@ -475,7 +559,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn limit(limit: usize, unit: SizeUnit) -> Truncated {
-        Truncated { limit, unit, total: None }
+        Truncated {
+            limit,
+            unit,
+            total: None,
+        }
     }
 
     #[test]
@@ -499,19 +587,29 @@ mod tests {
 
     #[test]
     fn no_server_sets_what_is_ours() {
-        for name in ["tool-adapters/removed", "Tool-Adapters/removed", "tool-adapters/x", r"tool\u002dadapters/removed"]
-        {
+        for name in [
+            "tool-adapters/removed",
+            "Tool-Adapters/removed",
+            "tool-adapters/x",
+            r"tool\u002dadapters/removed",
+        ] {
             let result = format!(r#"{{"content":[],"_meta":{{"{name}":[],"a":1}}}}"#);
             assert_eq!(passed_on(&result, &[]), r#"{"content":[],"_meta":{"a":1}}"#);
             let twice = format!(r#"{{"_meta":{{}},"content":[],"_meta":{{"{name}":[]}}}}"#);
-            assert!(!passed_on(&twice, &[]).to_lowercase().contains("adapters"), "{name}");
+            assert!(
+                !passed_on(&twice, &[]).to_lowercase().contains("adapters"),
+                "{name}"
+            );
         }
     }
 
     // T35
     #[test]
     fn very_many_members_are_read_in_one_pass() {
-        let members = (0..100_000).map(|at| format!(r#""m{at}":1"#)).collect::<Vec<_>>().join(",");
+        let members = (0..100_000)
+            .map(|at| format!(r#""m{at}":1"#))
+            .collect::<Vec<_>>()
+            .join(",");
         let result = format!(r#"{{"content":[],{members},"_meta":{{"a":1}},"ttlMs":5}}"#);
         let passed = passed_on(&result, &[]);
         assert!(passed.contains(r#""m99999":1"#) && !passed.contains("ttlMs"));
@@ -529,7 +627,10 @@ mod tests {
     // T35
     #[test]
     fn a_text_as_a_result_has_the_limit_of_values() {
-        let values = format!(r#"{{"content":[],"structuredContent":[{}0]}}"#, "0,".repeat(2_000_000));
+        let values = format!(
+            r#"{{"content":[],"structuredContent":[{}0]}}"#,
+            "0,".repeat(2_000_000)
+        );
         assert_eq!(text_of(sealed(&values)), None);
         assert_eq!(text_of(sealed("{}")).as_deref(), Some("{}"));
     }
@@ -537,23 +638,45 @@ mod tests {
     // T24
     #[test]
     fn what_nests_too_deep_is_not_passed_on() {
-        let nested = |depth: usize| format!(r#"{{"later":{}"a"{}}}"#, "[".repeat(depth), "]".repeat(depth));
-        assert!(!nests_too_deep(&nested(127)) && nests_too_deep(&nested(128)) && nests_too_deep(&nested(100_000)));
-        assert!(!nests_too_deep(&format!(r#"{{"text":"\"{}"}}"#, "[".repeat(1_000))));
+        let nested = |depth: usize| {
+            format!(
+                r#"{{"later":{}"a"{}}}"#,
+                "[".repeat(depth),
+                "]".repeat(depth)
+            )
+        };
+        assert!(
+            !nests_too_deep(&nested(127))
+                && nests_too_deep(&nested(128))
+                && nests_too_deep(&nested(100_000))
+        );
+        assert!(!nests_too_deep(&format!(
+            r#"{{"text":"\"{}"}}"#,
+            "[".repeat(1_000)
+        )));
         assert!(!nests_too_deep(&format!("[{}]", "{},".repeat(1_000))));
     }
 
     #[test]
     fn a_line_break_between_members_is_a_space() {
-        assert_eq!(passed_on("{\n\"content\":\r\n[]}", &[]), "{ \"content\":  []}");
+        assert_eq!(
+            passed_on("{\n\"content\":\r\n[]}", &[]),
+            "{ \"content\":  []}"
+        );
     }
 
     #[test]
     fn a_removed_part_is_named_in_the_metadata() {
-        let removed = [Removed { pointer: "/content/0/text".to_owned(), reason: Reason::Key }];
+        let removed = [Removed {
+            pointer: "/content/0/text".to_owned(),
+            reason: Reason::Key,
+        }];
         let passed = passed_on(r#"{"content":[{"type":"text","text":"[key]"}]}"#, &removed);
         let passed = serde_json::from_str::<Value>(&passed).expect("JSON");
-        assert_eq!(passed["_meta"][REMOVED], json!([{"pointer": "/content/0/text", "reason": "key"}]));
+        assert_eq!(
+            passed["_meta"][REMOVED],
+            json!([{"pointer": "/content/0/text", "reason": "key"}])
+        );
     }
 
     #[test]
@@ -563,17 +686,35 @@ mod tests {
                 {"type": "image", "data": "AAAA", "mimeType": "image/png"}],
             "structuredContent": {"a": "y".repeat(300)}, "_meta": {"keep": true}
         });
-        let shorter = shorten(&result.to_string(), &limit(150, SizeUnit::Characters)).expect("it is too long");
+        let shorter = shorten(&result.to_string(), &limit(150, SizeUnit::Characters))
+            .expect("it is too long");
         let shorter = serde_json::from_str::<Value>(&shorter).expect("JSON");
         assert_eq!(shorter["content"][0], result["content"][0]);
         let cut = &shorter["content"][1];
-        assert!(cut["text"].as_str().is_some_and(|text| text.starts_with('x') && text.len() < 150));
+        assert!(
+            cut["text"]
+                .as_str()
+                .is_some_and(|text| text.starts_with('x') && text.len() < 150)
+        );
         assert_eq!(cut["annotations"], json!({"priority": 1.0}));
-        assert_eq!(shorter["content"][2]["text"], "[cut at 150 characters; ask for less or for a narrower part]");
+        assert_eq!(
+            shorter["content"][2]["text"],
+            "[cut at 150 characters; ask for less or for a narrower part]"
+        );
         assert_eq!(shorter["content"].as_array().map(Vec::len), Some(3));
-        assert_eq!((shorter.get("structuredContent"), &shorter["_meta"]["keep"]), (None, &json!(true)));
-        let pointers = shorter["_meta"][REMOVED].as_array().expect("a list").iter().map(|entry| &entry["pointer"]);
-        assert_eq!(pointers.collect::<Vec<_>>(), ["/content/1/text", "/content/2", "/structuredContent"]);
+        assert_eq!(
+            (shorter.get("structuredContent"), &shorter["_meta"]["keep"]),
+            (None, &json!(true))
+        );
+        let pointers = shorter["_meta"][REMOVED]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|entry| &entry["pointer"]);
+        assert_eq!(
+            pointers.collect::<Vec<_>>(),
+            ["/content/1/text", "/content/2", "/structuredContent"]
+        );
     }
 
     proptest! {

@@ -14,8 +14,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tool_core::agents::{
-    AgentError, AgentErrorKind, AgentTools, Agents, GrantDestination, KeyError, RefreshError, SealedSecrets,
-    TokenRefresher, Tokens,
+    AgentError, AgentErrorKind, AgentTools, Agents, GrantDestination, KeyError, RefreshError,
+    SealedSecrets, TokenRefresher, Tokens,
 };
 use tool_core::tool::OAuth2;
 use tool_core::{Auth, Secret, Timestamp, jiff};
@@ -133,7 +133,10 @@ impl OAuth2Clients {
     pub fn client(self, provider: impl Into<String>, client: OAuth2Client) -> Self {
         let mut clients = self.0.clients.clone();
         clients.insert(provider.into(), client);
-        Self(Arc::new(ClientsInner { clients, ..ClientsInner::default() }))
+        Self(Arc::new(ClientsInner {
+            clients,
+            ..ClientsInner::default()
+        }))
     }
 
     /// Begins a grant for a toolset that an agent has a record of.
@@ -143,15 +146,31 @@ impl OAuth2Clients {
     ///
     /// Nothing is stored: the `state` in the URL holds all that [`complete`](Self::complete) needs, sealed under the
     /// agents' active key. Any process that has the key can complete the grant within 10 minutes.
-    pub async fn begin(&self, agents: &Agents, agent: &str, tool: &str) -> Result<Authorization, OAuth2Error> {
+    pub async fn begin(
+        &self,
+        agents: &Agents,
+        agent: &str,
+        tool: &str,
+    ) -> Result<Authorization, OAuth2Error> {
         let grant = grant_of(agents, tool)?;
         let client = self.client_for(&grant)?;
         // Checked first, so that no person agrees in vain.
-        let GrantDestination { digest, settings, changed, .. } = agents.grant_destination(agent, tool).await?;
+        let GrantDestination {
+            digest,
+            settings,
+            changed,
+            ..
+        } = agents.grant_destination(agent, tool).await?;
         let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
         let (state, expires_at) = seal_state(agents, agent, tool, verifier.secret(), &digest)?;
         let url = client.authorization_url(&grant, challenge, &state)?;
-        Ok(Authorization { url, state, expires_at, destination: settings, changed_destination: changed })
+        Ok(Authorization {
+            url,
+            state,
+            expires_at,
+            destination: settings,
+            changed_destination: changed,
+        })
     }
 
     /// Completes the grant of a callback, and puts its tokens among the record's secrets.
@@ -168,7 +187,11 @@ impl OAuth2Clients {
         let mut params = callback.into().0?;
         // Opened first: anyone can send a browser here with any other parameters.
         let state = params.state.take().unwrap_or_default();
-        let OpenedState { tool, verifier, bound } = open_state(agents, agent, state.expose(), &self.0.used)?;
+        let OpenedState {
+            tool,
+            verifier,
+            bound,
+        } = open_state(agents, agent, state.expose(), &self.0.used)?;
         let grant = grant_of(agents, &tool)?;
         let client = self.client_for(&grant)?;
         client.check_issuer(params.issuer.as_deref())?;
@@ -177,21 +200,29 @@ impl OAuth2Clients {
         if agents.grant_destination(agent, &tool).await?.digest != bound {
             return Err(AgentError::new(agent, tool, AgentErrorKind::GrantMoved).into());
         }
-        let tokens = client.exchange_code(&grant, &self.0.http, &code, &verifier).await?;
+        let tokens = client
+            .exchange_code(&grant, &self.0.http, &code, &verifier)
+            .await?;
         Ok(agents.connect_for(agent, &tool, tokens, &bound).await?)
     }
 
     fn client_for(&self, grant: &OAuth2) -> Result<&OAuth2Client, OAuth2Error> {
         let clients = &self.0.clients;
-        let client = clients.get(&grant.token_url).or_else(|| clients.get(&grant.provider));
-        client.ok_or_else(|| OAuth2Error::NoClient { provider: grant.provider.clone() })
+        let client = clients
+            .get(&grant.token_url)
+            .or_else(|| clients.get(&grant.provider));
+        client.ok_or_else(|| OAuth2Error::NoClient {
+            provider: grant.provider.clone(),
+        })
     }
 }
 
 fn grant_of(agents: &Agents, tool: &str) -> Result<OAuth2, OAuth2Error> {
     match agents.form(tool).map(|form| &form.auth) {
         Some(Auth::OAuth2(grant)) => Ok(grant.clone()),
-        _ => Err(OAuth2Error::NoGrant { tool: tool.to_owned() }),
+        _ => Err(OAuth2Error::NoGrant {
+            tool: tool.to_owned(),
+        }),
     }
 }
 
@@ -201,7 +232,12 @@ impl TokenRefresher for OAuth2Clients {
         grant: &'a OAuth2,
         refresh: &'a Secret,
     ) -> Pin<Box<dyn Future<Output = Result<Tokens, RefreshError>> + Send + 'a>> {
-        Box::pin(async move { Ok(self.client_for(grant)?.refresh(grant, &self.0.http, refresh).await?) })
+        Box::pin(async move {
+            Ok(self
+                .client_for(grant)?
+                .refresh(grant, &self.0.http, refresh)
+                .await?)
+        })
     }
 }
 
@@ -244,7 +280,11 @@ pub(crate) struct CallbackParams {
 impl Callback {
     /// Creates a callback from a code and the state that came with it.
     pub fn new(code: impl Into<Secret>, state: impl Into<Secret>) -> Self {
-        Self(Ok(CallbackParams { code: Some(code.into()), state: Some(state.into()), ..CallbackParams::default() }))
+        Self(Ok(CallbackParams {
+            code: Some(code.into()),
+            state: Some(state.into()),
+            ..CallbackParams::default()
+        }))
     }
 }
 
@@ -265,7 +305,9 @@ impl From<String> for Callback {
 impl CallbackParams {
     pub(crate) fn parse(query: &str) -> Result<Self, OAuth2Error> {
         if query.len() > MAX_CALLBACK {
-            return Err(OAuth2Error::Callback(format!("expected at most {MAX_CALLBACK} bytes")));
+            return Err(OAuth2Error::Callback(format!(
+                "expected at most {MAX_CALLBACK} bytes"
+            )));
         }
         let query = query.split_once('?').map_or(query, |(_, query)| query);
         let query = query.split('#').next().unwrap_or_default();
@@ -281,7 +323,9 @@ impl CallbackParams {
                 _ => false,
             };
             if is_repeated {
-                return Err(OAuth2Error::Callback(format!("expected one `{name}`, got several")));
+                return Err(OAuth2Error::Callback(format!(
+                    "expected one `{name}`, got several"
+                )));
             }
         }
         Ok(params)
@@ -330,7 +374,9 @@ fn seal_state(
     verifier: &str,
     bound: &str,
 ) -> Result<(Secret, Timestamp), OAuth2Error> {
-    let expires_at = jiff::Timestamp::now().saturating_add(STATE_LIFETIME).unwrap_or(jiff::Timestamp::MAX);
+    let expires_at = jiff::Timestamp::now()
+        .saturating_add(STATE_LIFETIME)
+        .unwrap_or(jiff::Timestamp::MAX);
     let contents = StateContents {
         agent: agent.into(),
         tool: tool.into(),
@@ -339,22 +385,35 @@ fn seal_state(
         expires_at: expires_at.as_second(),
     };
     let text = serde_json::to_string(&contents).map(Zeroizing::new);
-    let text = text.map_err(|error| OAuth2Error::Client(format!("failed to write the state: {error}")))?;
-    let sealed = agents.seal_text(STATE_PURPOSE, &text).map_err(|error| AgentError::new(agent, tool, error))?;
-    let state = format!("{}.{}", BASE64.encode(sealed.key()), BASE64.encode(sealed.bytes()));
+    let text =
+        text.map_err(|error| OAuth2Error::Client(format!("failed to write the state: {error}")))?;
+    let sealed = agents
+        .seal_text(STATE_PURPOSE, &text)
+        .map_err(|error| AgentError::new(agent, tool, error))?;
+    let state = format!(
+        "{}.{}",
+        BASE64.encode(sealed.key()),
+        BASE64.encode(sealed.bytes())
+    );
     Ok((state.into(), expires_at.into()))
 }
 
 /// Opens a state. Fails if it was not sealed here for this agent, has
 /// expired, or was used before.
-fn open_state(agents: &Agents, agent: &str, state: &str, used: &UsedStates) -> Result<OpenedState, OAuth2Error> {
+fn open_state(
+    agents: &Agents,
+    agent: &str,
+    state: &str,
+    used: &UsedStates,
+) -> Result<OpenedState, OAuth2Error> {
     let sealed = decode_state(state).ok_or(OAuth2Error::ForgedState)?;
     let text = match agents.open_text(STATE_PURPOSE, &sealed) {
         Ok(text) => Zeroizing::new(text),
         Err(error @ KeyError::Missing) => return Err(AgentError::new(agent, "", error).into()),
         Err(_) => return Err(OAuth2Error::ForgedState),
     };
-    let state: StateContents<'_> = serde_json::from_str(&text).map_err(|_| OAuth2Error::ForgedState)?;
+    let state: StateContents<'_> =
+        serde_json::from_str(&text).map_err(|_| OAuth2Error::ForgedState)?;
     if state.agent != agent {
         return Err(OAuth2Error::ForeignState);
     }
@@ -363,8 +422,17 @@ fn open_state(agents: &Agents, agent: &str, state: &str, used: &UsedStates) -> R
         return Err(OAuth2Error::ExpiredState);
     }
     used.add(sealed.bytes(), state.expires_at, now)?;
-    let StateContents { tool, verifier, bound, .. } = state;
-    Ok(OpenedState { tool: tool.into_owned(), verifier: (&*verifier).into(), bound: bound.into_owned() })
+    let StateContents {
+        tool,
+        verifier,
+        bound,
+        ..
+    } = state;
+    Ok(OpenedState {
+        tool: tool.into_owned(),
+        verifier: (&*verifier).into(),
+        bound: bound.into_owned(),
+    })
 }
 
 fn decode_state(state: &str) -> Option<SealedSecrets> {
@@ -384,7 +452,9 @@ impl UsedStates {
             used.retain(|_, expires_at| *expires_at > now);
         }
         if used.len() >= MAX_USED_STATES {
-            return Err(OAuth2Error::Transient("too many callbacks at the same time".into()));
+            return Err(OAuth2Error::Transient(
+                "too many callbacks at the same time".into(),
+            ));
         }
         match used.insert(state.to_vec(), expires_at) {
             None => Ok(()),

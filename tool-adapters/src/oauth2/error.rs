@@ -78,7 +78,13 @@ impl From<OAuth2Error> for RefreshError {
         match error {
             OAuth2Error::Revoked(reason) => Self::Revoked(reason),
             OAuth2Error::Transient(reason) => Self::Transient(reason),
-            OAuth2Error::Busy { reason, retry_after } => Self::Busy { reason, retry_after },
+            OAuth2Error::Busy {
+                reason,
+                retry_after,
+            } => Self::Busy {
+                reason,
+                retry_after,
+            },
             OAuth2Error::Refused(reason) => Self::Refused(reason),
             other => Self::Refused(other.to_string()),
         }

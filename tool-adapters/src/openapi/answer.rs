@@ -25,20 +25,39 @@ pub(crate) async fn convert_answer(
     is_idempotent: bool,
 ) -> Result<Value, ToolError> {
     let status = answer.status();
-    let text_of = |name| answer.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let text_of = |name| {
+        answer
+            .headers()
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .map(str::to_owned)
+    };
     let media_type = text_of(header::CONTENT_TYPE).unwrap_or_default();
     if !status.is_success() {
         let host = answer.url().host_str().unwrap_or_default().to_owned();
         let wait = requested_delay(answer.headers());
-        let body = if is_readable(&media_type) { read_start(answer).await } else { String::new() };
-        return Err(refusal(&host, status, &secrets.redact(&body), wait, is_idempotent));
+        let body = if is_readable(&media_type) {
+            read_start(answer).await
+        } else {
+            String::new()
+        };
+        return Err(refusal(
+            &host,
+            status,
+            &secrets.redact(&body),
+            wait,
+            is_idempotent,
+        ));
     }
     let length = text_of(header::CONTENT_LENGTH);
     if !media_type.is_empty() && !is_readable(&media_type) {
         let media_type = secrets.redact(&truncate(&media_type, 100));
         return Ok(json!({"status": status.as_u16(), "contentType": media_type, "bytes": length}));
     }
-    let body = answer.bytes().await.map_err(|error| incomplete(error, is_idempotent))?;
+    let body = answer
+        .bytes()
+        .await
+        .map_err(|error| incomplete(error, is_idempotent))?;
     if body.is_empty() {
         return Ok(json!({"status": status.as_u16()}));
     }
@@ -50,7 +69,10 @@ pub(crate) async fn convert_answer(
             }
             Err(_) if media_type.is_empty() => {}
             Err(error) => {
-                let problem = format!("the answer is not the JSON that it claims to be, at column {}", error.column());
+                let problem = format!(
+                    "the answer is not the JSON that it claims to be, at column {}",
+                    error.column()
+                );
                 return Err(ToolError::permanent(problem).partial_side_effects(!is_idempotent));
             }
         }
@@ -63,9 +85,18 @@ pub(crate) async fn convert_answer(
 
 /// Returns true for media types whose body a model can read.
 fn is_readable(media_type: &str) -> bool {
-    const TEXTS: &[&str] =
-        &["application/xml", "application/yaml", "application/x-ndjson", "application/x-www-form-urlencoded"];
-    let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    const TEXTS: &[&str] = &[
+        "application/xml",
+        "application/yaml",
+        "application/x-ndjson",
+        "application/x-www-form-urlencoded",
+    ];
+    let essence = media_type
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase();
     is_json(media_type)
         || essence.starts_with("text/")
         || essence.ends_with("+xml")
@@ -85,7 +116,13 @@ async fn read_start(mut answer: EgressResponse) -> String {
 }
 
 /// Converts the status of an error.
-fn refusal(host: &str, status: StatusCode, body: &str, wait: Option<Duration>, is_idempotent: bool) -> ToolError {
+fn refusal(
+    host: &str,
+    status: StatusCode,
+    body: &str,
+    wait: Option<Duration>,
+    is_idempotent: bool,
+) -> ToolError {
     let reason = status.canonical_reason().unwrap_or("without a reason");
     let mut text = format!("`{host}` answered {} {reason}", status.as_u16());
     let body = body.trim();
@@ -103,7 +140,11 @@ fn refusal(host: &str, status: StatusCode, body: &str, wait: Option<Duration>, i
         429 => ToolError::rate_limit(text),
         500 | 502 | 504.. => {
             let error = ToolError::transient(text);
-            if is_idempotent { error } else { error.retryable(false).partial_side_effects(true) }
+            if is_idempotent {
+                error
+            } else {
+                error.retryable(false).partial_side_effects(true)
+            }
         }
         _ => ToolError::permanent(text),
     }
@@ -117,5 +158,9 @@ pub(crate) fn unsent(error: EgressError) -> ToolError {
 /// Converts the error of a request whose answer is incomplete.
 pub(crate) fn incomplete(error: EgressError, is_idempotent: bool) -> ToolError {
     let error = error.into_tool_error();
-    if is_idempotent { error } else { error.retryable(false).partial_side_effects(true) }
+    if is_idempotent {
+        error
+    } else {
+        error.retryable(false).partial_side_effects(true)
+    }
 }

@@ -35,7 +35,9 @@ impl Document {
         check_size(text)?;
         // Some editors write a byte order mark, which is no part of JSON.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let root = serde_json::from_str(text).map_err(|error| OpenApiError::Json { problem: error.to_string() })?;
+        let root = serde_json::from_str(text).map_err(|error| OpenApiError::Json {
+            problem: error.to_string(),
+        })?;
         Self::new(root)
     }
 
@@ -60,7 +62,9 @@ impl Document {
     }
 
     pub(crate) fn new(root: Value) -> Result<Self, OpenApiError> {
-        let too_deep = || OpenApiError::TooLarge { expected: "at most 128 levels".to_owned() };
+        let too_deep = || OpenApiError::TooLarge {
+            expected: "at most 128 levels".to_owned(),
+        };
         let root = unless_too_deep(root).ok_or_else(too_deep)?;
         // YAML without quotes has a number here: `swagger: 2.0`.
         let version = |key: &str| match root.get(key)? {
@@ -70,8 +74,15 @@ impl Document {
         };
         let shown = |version: &str| truncate(version, 20).escape_debug().to_string();
         let found = match (version("openapi"), version("swagger")) {
-            (Some(version), _) if is_version(&version, "3.0") => return Ok(Self { root, is_3_0: true }),
-            (Some(version), _) if is_version(&version, "3.1") => return Ok(Self { root, is_3_0: false }),
+            (Some(version), _) if is_version(&version, "3.0") => {
+                return Ok(Self { root, is_3_0: true });
+            }
+            (Some(version), _) if is_version(&version, "3.1") => {
+                return Ok(Self {
+                    root,
+                    is_3_0: false,
+                });
+            }
             (Some(version), _) => format!("version `{}`", shown(&version)),
             (None, Some(version)) => {
                 let version = shown(&version);
@@ -93,45 +104,72 @@ impl Document {
     pub(crate) fn target(&self, reference: &str) -> Result<&Value, RefusalReason> {
         let shown = || truncate(reference, 200).escape_debug().to_string();
         let Some(fragment) = reference.strip_prefix('#') else {
-            let problem = format!("`{}` leads out of the document; bundle the document into one file", shown());
+            let problem = format!(
+                "`{}` leads out of the document; bundle the document into one file",
+                shown()
+            );
             return Err(RefusalReason::Reference(problem));
         };
-        let target = percent_decode(fragment).filter(|pointer| pointer.is_empty() || pointer.starts_with('/'));
+        let target = percent_decode(fragment)
+            .filter(|pointer| pointer.is_empty() || pointer.starts_with('/'));
         let target = target.and_then(|pointer| self.root.pointer(&pointer));
         target.ok_or_else(|| RefusalReason::Reference(format!("`{}` leads nowhere", shown())))
     }
 
     /// Returns an object of the document, behind its references.
-    pub(crate) fn resolve<'a>(&'a self, value: &'a Value, role: &str) -> Result<&'a Map<String, Value>, RefusalReason> {
+    pub(crate) fn resolve<'a>(
+        &'a self,
+        value: &'a Value,
+        role: &str,
+    ) -> Result<&'a Map<String, Value>, RefusalReason> {
         let mut current = value;
         for _ in 0..MAX_HOPS {
             let Some(map) = current.as_object() else {
-                return Err(RefusalReason::Malformed(format!("expected {role} to be an object")));
+                return Err(RefusalReason::Malformed(format!(
+                    "expected {role} to be an object"
+                )));
             };
             match map.get("$ref").and_then(Value::as_str) {
                 Some(reference) => current = self.target(reference)?,
                 None => return Ok(map),
             }
         }
-        Err(RefusalReason::Reference(format!("of {role} leads through more than {MAX_HOPS} others")))
+        Err(RefusalReason::Reference(format!(
+            "of {role} leads through more than {MAX_HOPS} others"
+        )))
     }
 
     /// Returns all operations in the order of the document.
     pub(crate) fn operations(&self) -> Vec<Operation<'_>> {
         let paths = self.root.get("paths").and_then(Value::as_object);
         let mut operations = Vec::new();
-        for (path, value) in paths.into_iter().flatten().filter(|(path, _)| !path.starts_with("x-")) {
+        for (path, value) in paths
+            .into_iter()
+            .flatten()
+            .filter(|(path, _)| !path.starts_with("x-"))
+        {
             // A path item with a reference may have members of its own.
-            let target = value.get("$ref").map(|_| self.resolve(value, "the path item"));
+            let target = value
+                .get("$ref")
+                .map(|_| self.resolve(value, "the path item"));
             let (own, target) = (value.as_object(), target.transpose());
             let (shared, broken) = match target {
                 Ok(shared) => (shared, None),
                 Err(reason) => (None, Some(reason)),
             };
             for (name, method) in METHODS {
-                let body = [own, shared].into_iter().flatten().find_map(|item| item.get(name));
+                let body = [own, shared]
+                    .into_iter()
+                    .flatten()
+                    .find_map(|item| item.get(name));
                 if let Some(body) = body {
-                    operations.push(Operation { method, path, items: [own, shared], body, broken: broken.clone() });
+                    operations.push(Operation {
+                        method,
+                        path,
+                        items: [own, shared],
+                        body,
+                        broken: broken.clone(),
+                    });
                 }
             }
             if let Some(reason) = broken
@@ -139,7 +177,13 @@ impl Document {
             {
                 // Its operations are not known.
                 let items = [own, None];
-                operations.push(Operation { method: Method::GET, path, items, body: value, broken: Some(reason) });
+                operations.push(Operation {
+                    method: Method::GET,
+                    path,
+                    items,
+                    body: value,
+                    broken: Some(reason),
+                });
             }
         }
         operations
@@ -150,11 +194,15 @@ fn check_size(text: &str) -> Result<(), OpenApiError> {
     if text.len() <= MAX_DOCUMENT {
         return Ok(());
     }
-    Err(OpenApiError::TooLarge { expected: format!("at most {MAX_DOCUMENT} bytes") })
+    Err(OpenApiError::TooLarge {
+        expected: format!("at most {MAX_DOCUMENT} bytes"),
+    })
 }
 
 fn is_version(version: &str, expected: &str) -> bool {
-    version.strip_prefix(expected).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']))
+    version
+        .strip_prefix(expected)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']))
 }
 
 /// An operation of a document, for [`OpenApi::filter`](crate::openapi::OpenApi::filter).
@@ -186,7 +234,12 @@ impl<'a> Operation<'a> {
 
     /// Returns the tags.
     pub fn tags(&self) -> impl Iterator<Item = &'a str> {
-        self.body.get("tags").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+        self.body
+            .get("tags")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
     }
 
     /// Returns true if the document marks the operation as deprecated.
@@ -195,7 +248,10 @@ impl<'a> Operation<'a> {
     }
 
     pub(crate) fn text(&self, key: &str) -> Option<&'a str> {
-        self.body.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
+        self.body
+            .get(key)
+            .and_then(Value::as_str)
+            .filter(|text| !text.is_empty())
     }
 
     /// Returns a member of the operation, or of its path item.
@@ -205,7 +261,10 @@ impl<'a> Operation<'a> {
 
     /// Returns a member of the path item.
     pub(crate) fn item_member(&self, key: &str) -> Option<&'a Value> {
-        self.items.into_iter().flatten().find_map(|item| item.get(key))
+        self.items
+            .into_iter()
+            .flatten()
+            .find_map(|item| item.get(key))
     }
 }
 

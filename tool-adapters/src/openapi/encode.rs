@@ -5,12 +5,16 @@ use std::fmt::Write;
 /// Escapes a text from the model for a path segment, a query or a form body. Everything except letters, digits and `-._~`
 /// is escaped, so that the text cannot end its place.
 pub(crate) fn escape(text: &str) -> String {
-    escape_except(text, |byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte))
+    escape_except(text, |byte| {
+        byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
+    })
 }
 
 /// Escapes a fixed part of a path, which keeps its delimiters and its own escapes.
 pub(crate) fn escape_literal(text: &str) -> String {
-    escape_except(text, |byte| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@%/".contains(&byte))
+    escape_except(text, |byte| {
+        byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@%/".contains(&byte)
+    })
 }
 
 fn escape_except(text: &str, keeps: impl Fn(u8) -> bool) -> String {
@@ -40,8 +44,14 @@ mod tests {
 
     #[test]
     fn escapes_all_delimiters() {
-        assert_eq!(escape("a/b?c#d e+é%2F.."), "a%2Fb%3Fc%23d%20e%2B%C3%A9%252F..");
-        assert_eq!(escape_literal("/a b/{x}:go%2F\\"), "/a%20b/%7Bx%7D:go%2F%5C");
+        assert_eq!(
+            escape("a/b?c#d e+é%2F.."),
+            "a%2Fb%3Fc%23d%20e%2B%C3%A9%252F.."
+        );
+        assert_eq!(
+            escape_literal("/a b/{x}:go%2F\\"),
+            "/a%20b/%7Bx%7D:go%2F%5C"
+        );
     }
 
     #[test]

@@ -45,17 +45,26 @@ pub(crate) fn is_of_the_program(name: &str) -> bool {
         "x-rewrite-url",
     ];
     let lower = name.to_ascii_lowercase();
-    NAMES.contains(&lower.as_str()) || lower.starts_with("x-forwarded-") || is_of_the_connection(name)
+    NAMES.contains(&lower.as_str())
+        || lower.starts_with("x-forwarded-")
+        || is_of_the_connection(name)
 }
 
 /// Returns a media type without its parameters.
 pub(crate) fn essence(media_type: &str) -> String {
-    media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+    media_type
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase()
 }
 
 /// Returns true for a media type of JSON, and for ranges that contain it.
 pub(crate) fn is_json(media_type: &str) -> bool {
     let essence = essence(media_type);
-    matches!(essence.as_str(), "application/json" | "text/json" | "*/*" | "application/*")
-        || (essence.contains('/') && essence.ends_with("+json"))
+    matches!(
+        essence.as_str(),
+        "application/json" | "text/json" | "*/*" | "application/*"
+    ) || (essence.contains('/') && essence.ends_with("+json"))
 }

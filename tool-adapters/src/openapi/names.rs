@@ -13,7 +13,12 @@ pub(crate) struct Names {
 impl Names {
     /// Takes a name of at most `limit` characters: the wanted one, or that with a number.
     pub(crate) fn free(&mut self, wanted: &str, limit: usize) -> String {
-        let cut = |limit: usize| wanted.char_indices().nth(limit).map_or(wanted, |(end, _)| &wanted[..end]);
+        let cut = |limit: usize| {
+            wanted
+                .char_indices()
+                .nth(limit)
+                .map_or(wanted, |(end, _)| &wanted[..end])
+        };
         let short = cut(limit);
         if self.taken.insert(short.to_owned()) {
             return short.to_owned();
@@ -47,7 +52,8 @@ mod tests {
     #[test]
     fn equal_names_get_numbers_within_the_limit() {
         let mut names = Names::default();
-        let free = ["abcdef", "abcdef", "abc_2", "abcd", "ab", "abcde"].map(|name| names.free(name, 5));
+        let free =
+            ["abcdef", "abcdef", "abc_2", "abcd", "ab", "abcde"].map(|name| names.free(name, 5));
         assert_eq!(free, ["abcde", "abc_2", "abc_3", "abcd", "ab", "abc_4"]);
     }
 }

@@ -116,10 +116,14 @@ pub(crate) fn plan<'a>(
     schemas: &mut SchemaSet<'_, 'a>,
 ) -> Result<(Plan, ArgumentSchema), RefusalReason> {
     if operation.method == Method::TRACE {
-        return Err(RefusalReason::Path("`TRACE` repeats the request with its credentials".to_owned()));
+        return Err(RefusalReason::Path(
+            "`TRACE` repeats the request with its credentials".to_owned(),
+        ));
     }
     if operation.path.len() > MAX_PATH {
-        return Err(RefusalReason::TooLarge(format!("its path has more than {MAX_PATH} bytes")));
+        return Err(RefusalReason::TooLarge(format!(
+            "its path has more than {MAX_PATH} bytes"
+        )));
     }
     let declared = parameters(document, operation, credentials, schemas)?;
     let (path, query) = fixed_query(operation.path)?;
@@ -141,13 +145,26 @@ pub(crate) fn plan<'a>(
         required.extend(is_required.then(|| body.property.clone()));
         body
     });
-    let mut schema = json!({"type": "object", "properties": properties, "additionalProperties": false});
+    let mut schema =
+        json!({"type": "object", "properties": properties, "additionalProperties": false});
     if !required.is_empty() {
         schema["required"] = required.into();
     }
     let definitions = schemas.definitions()?;
-    let plan = Plan { method: operation.method.clone(), path, query, parameters, body };
-    Ok((plan, ArgumentSchema { schema, definitions }))
+    let plan = Plan {
+        method: operation.method.clone(),
+        path,
+        query,
+        parameters,
+        body,
+    };
+    Ok((
+        plan,
+        ArgumentSchema {
+            schema,
+            definitions,
+        },
+    ))
 }
 
 /// Reads the parameters of an operation and of its path item, whose equals the operation replaces.
@@ -157,20 +174,35 @@ fn parameters<'a>(
     credentials: &[Placement],
     schemas: &mut SchemaSet<'_, 'a>,
 ) -> Result<Vec<Parameter>, RefusalReason> {
-    let lists = [operation.item_member("parameters"), operation.body.get("parameters")];
+    let lists = [
+        operation.item_member("parameters"),
+        operation.body.get("parameters"),
+    ];
     let mut declared: Vec<(&str, Location, &Map<String, Value>)> = Vec::new();
-    for value in lists.into_iter().flatten().filter_map(Value::as_array).flatten() {
+    for value in lists
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_array)
+        .flatten()
+    {
         let map = document.resolve(value, "a parameter")?;
         let text = |key: &str| map.get(key).and_then(Value::as_str);
-        let name =
-            text("name").ok_or_else(|| RefusalReason::Malformed("expected a parameter to have a name".to_owned()))?;
-        let location =
-            text("in").and_then(Location::of_name).ok_or_else(|| unusable(name, "is in an unknown place"))?;
+        let name = text("name").ok_or_else(|| {
+            RefusalReason::Malformed("expected a parameter to have a name".to_owned())
+        })?;
+        let location = text("in")
+            .and_then(Location::of_name)
+            .ok_or_else(|| unusable(name, "is in an unknown place"))?;
         let is_full = declared.len() == MAX_PARAMETERS;
-        match declared.iter_mut().find(|(known, place, _)| *known == name && *place == location) {
+        match declared
+            .iter_mut()
+            .find(|(known, place, _)| *known == name && *place == location)
+        {
             Some(known) => known.2 = map,
             None if is_full => {
-                return Err(RefusalReason::TooLarge(format!("it has more than {MAX_PARAMETERS} parameters")));
+                return Err(RefusalReason::TooLarge(format!(
+                    "it has more than {MAX_PARAMETERS} parameters"
+                )));
             }
             None => declared.push((name, location, map)),
         }
@@ -178,15 +210,23 @@ fn parameters<'a>(
     let mut taken = Names::default();
     let mut parameters = Vec::new();
     for (name, location, map) in declared {
-        let is_required = location == Location::Path || map.get("required") == Some(&Value::Bool(true));
+        let is_required =
+            location == Location::Path || map.get("required") == Some(&Value::Bool(true));
         if !is_offered(name, location, is_required, credentials)? {
             continue;
         }
         schemas.charge(name.len() + 8)?;
         let (style, explode) = style(name, location, map)?;
-        let mut schema = match (map.get("schema"), map.get("content").and_then(Value::as_object)) {
+        let mut schema = match (
+            map.get("schema"),
+            map.get("content").and_then(Value::as_object),
+        ) {
             (Some(schema), _) => schemas.convert_argument(schema, name)?,
-            (None, Some(content)) => match content.values().next().and_then(|media| media.get("schema")) {
+            (None, Some(content)) => match content
+                .values()
+                .next()
+                .and_then(|media| media.get("schema"))
+            {
                 Some(schema) => schemas.convert_argument(schema, name)?,
                 None => json!({}),
             },
@@ -194,7 +234,15 @@ fn parameters<'a>(
         };
         describe(&mut schema, map, schemas)?;
         let property = property_name(name, location.as_str(), &mut taken);
-        parameters.push(Parameter { property, name: name.to_owned(), location, style, explode, is_required, schema });
+        parameters.push(Parameter {
+            property,
+            name: name.to_owned(),
+            location,
+            style,
+            explode,
+            is_required,
+            schema,
+        });
     }
     Ok(parameters)
 }
@@ -206,7 +254,10 @@ fn is_offered(
     is_required: bool,
     credentials: &[Placement],
 ) -> Result<bool, RefusalReason> {
-    if credentials.iter().any(|credential| credential.is_at(location.as_str(), name)) {
+    if credentials
+        .iter()
+        .any(|credential| credential.is_at(location.as_str(), name))
+    {
         return Ok(false);
     }
     let is_token = HeaderName::try_from(name).is_ok();
@@ -214,10 +265,15 @@ fn is_offered(
         Location::Header if !is_token => Err(unusable(name, "has a name that headers cannot have")),
         Location::Cookie if !is_token => Err(unusable(name, "has a name that cookies cannot have")),
         // The specification says that these three are ignored.
-        Location::Header if ["accept", "content-type", "authorization"].contains(&&*name.to_ascii_lowercase()) => {
+        Location::Header
+            if ["accept", "content-type", "authorization"]
+                .contains(&&*name.to_ascii_lowercase()) =>
+        {
             Ok(false)
         }
-        Location::Header if is_required && is_of_the_program(name) && !is_of_the_connection(name) => {
+        Location::Header
+            if is_required && is_of_the_program(name) && !is_of_the_connection(name) =>
+        {
             Err(unusable(name, "is a header that a model cannot set"))
         }
         Location::Header => Ok(!is_of_the_program(name)),
@@ -226,11 +282,18 @@ fn is_offered(
 }
 
 fn unusable(name: &str, problem: &str) -> RefusalReason {
-    RefusalReason::Parameter(format!("`{}` {problem}", truncate(name, 100).escape_debug()))
+    RefusalReason::Parameter(format!(
+        "`{}` {problem}",
+        truncate(name, 100).escape_debug()
+    ))
 }
 
 /// Returns the style of a parameter, and whether it explodes.
-fn style(name: &str, location: Location, map: &Map<String, Value>) -> Result<(Style, bool), RefusalReason> {
+fn style(
+    name: &str,
+    location: Location,
+    map: &Map<String, Value>,
+) -> Result<(Style, bool), RefusalReason> {
     if !map.contains_key("schema")
         && let Some(content) = map.get("content").and_then(Value::as_object)
     {
@@ -240,14 +303,19 @@ fn style(name: &str, location: Location, map: &Map<String, Value>) -> Result<(St
         };
     }
     let style = match map.get("style").and_then(Value::as_str) {
-        Some(named) => Style::of_name(named).ok_or_else(|| unusable(name, "has an unknown style"))?,
+        Some(named) => {
+            Style::of_name(named).ok_or_else(|| unusable(name, "has an unknown style"))?
+        }
         None if matches!(location, Location::Query | Location::Cookie) => Style::Form,
         None => Style::Simple,
     };
     let fits = match location {
         Location::Path => matches!(style, Style::Simple | Style::Label | Style::Matrix),
         Location::Query => {
-            matches!(style, Style::Form | Style::SpaceDelimited | Style::PipeDelimited | Style::DeepObject)
+            matches!(
+                style,
+                Style::Form | Style::SpaceDelimited | Style::PipeDelimited | Style::DeepObject
+            )
         }
         Location::Header => style == Style::Simple,
         Location::Cookie => style == Style::Form,
@@ -265,8 +333,14 @@ fn describe(
     holder: &Map<String, Value>,
     schemas: &mut SchemaSet<'_, '_>,
 ) -> Result<(), RefusalReason> {
-    let Some(map) = schema.as_object_mut() else { return Ok(()) };
-    if let Some(text) = holder.get("description").and_then(Value::as_str).filter(|text| !text.trim().is_empty()) {
+    let Some(map) = schema.as_object_mut() else {
+        return Ok(());
+    };
+    if let Some(text) = holder
+        .get("description")
+        .and_then(Value::as_str)
+        .filter(|text| !text.trim().is_empty())
+    {
         let text = truncate(text.trim(), MAX_DESCRIPTION);
         schemas.charge(text.len())?;
         map.insert("description".to_owned(), text.into());
@@ -284,9 +358,17 @@ fn describe_files(
     schemas: &mut SchemaSet<'_, '_>,
 ) -> Result<(), RefusalReason> {
     let files = parts.iter().filter(|(_, part)| part.is_file);
-    let names = files.map(|(name, _)| format!("`{}`", name.escape_debug())).collect::<Vec<_>>().join(", ");
-    let Some(map) = schema.as_object_mut().filter(|_| !names.is_empty()) else { return Ok(()) };
-    let files = truncate(&format!("Give the contents of these files in base64: {names}."), MAX_DESCRIPTION);
+    let names = files
+        .map(|(name, _)| format!("`{}`", name.escape_debug()))
+        .collect::<Vec<_>>()
+        .join(", ");
+    let Some(map) = schema.as_object_mut().filter(|_| !names.is_empty()) else {
+        return Ok(());
+    };
+    let files = truncate(
+        &format!("Give the contents of these files in base64: {names}."),
+        MAX_DESCRIPTION,
+    );
     schemas.charge(files.len())?;
     let text = match map.get("description").and_then(Value::as_str) {
         Some(text) => format!("{text}\n\n{files}"),
@@ -299,10 +381,18 @@ fn describe_files(
 /// Returns a name for an argument that providers accept and that no other argument has.
 fn property_name(name: &str, suffix: &str, taken: &mut Names) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
-    let plain = name.chars().map(|c| if is_plain(c) { c } else { '_' }).take(56).collect::<String>();
+    let plain = name
+        .chars()
+        .map(|c| if is_plain(c) { c } else { '_' })
+        .take(56)
+        .collect::<String>();
     let plain = match plain.trim_end_matches('_') {
         "" => "parameter".to_owned(),
-        trimmed if trimmed.len() < plain.len() && plain.len() == name.len() && name.ends_with('_') => plain,
+        trimmed
+            if trimmed.len() < plain.len() && plain.len() == name.len() && name.ends_with('_') =>
+        {
+            plain
+        }
         trimmed => trimmed.to_owned(),
     };
     if taken.take(&plain) {
@@ -315,40 +405,76 @@ fn property_name(name: &str, suffix: &str, taken: &mut Names) -> String {
 /// specification has no such paths. A fragment is never sent.
 fn fixed_query(path: &str) -> Result<(&str, Vec<String>), RefusalReason> {
     let path = path.split('#').next().unwrap_or_default();
-    let Some((path, query)) = path.split_once('?') else { return Ok((path, Vec::new())) };
+    let Some((path, query)) = path.split_once('?') else {
+        return Ok((path, Vec::new()));
+    };
     if query.contains('{') {
-        return Err(RefusalReason::Path("expected parameters of the query to be declared, not in the path".to_owned()));
+        return Err(RefusalReason::Path(
+            "expected parameters of the query to be declared, not in the path".to_owned(),
+        ));
     }
-    Ok((path, query.split('&').filter(|pair| !pair.is_empty()).map(escape_literal).collect()))
+    Ok((
+        path,
+        query
+            .split('&')
+            .filter(|pair| !pair.is_empty())
+            .map(escape_literal)
+            .collect(),
+    ))
 }
 
 /// Splits a path at its parameters. Path parameters that the path does not name are left out.
-fn split_path(path: &str, declared: Vec<Parameter>) -> Result<(Vec<PathPart>, Vec<Parameter>), RefusalReason> {
+fn split_path(
+    path: &str,
+    declared: Vec<Parameter>,
+) -> Result<(Vec<PathPart>, Vec<Parameter>), RefusalReason> {
     if !path.starts_with('/') {
-        return Err(RefusalReason::Path("expected it to begin with `/`".to_owned()));
+        return Err(RefusalReason::Path(
+            "expected it to begin with `/`".to_owned(),
+        ));
     }
     let (mut parts, mut named) = (Vec::new(), Vec::new());
     let mut rest = path;
     while let Some((before, after)) = rest.split_once('{') {
-        let Some((name, after)) = after.split_once('}') else { break };
+        let Some((name, after)) = after.split_once('}') else {
+            break;
+        };
         parts.push(PathPart::Fixed(escape_literal(before)));
         named.push(name);
         parts.push(PathPart::Parameter(named.len()));
         rest = after;
     }
     parts.push(PathPart::Fixed(escape_literal(rest)));
-    let fixed = parts.iter().map(|part| if let PathPart::Fixed(text) = part { text } else { "x" }).collect::<String>();
+    let fixed = parts
+        .iter()
+        .map(|part| {
+            if let PathPart::Fixed(text) = part {
+                text
+            } else {
+                "x"
+            }
+        })
+        .collect::<String>();
     if has_dot_segment(&fixed) {
-        return Err(RefusalReason::Path("expected it to have no `..` segments".to_owned()));
+        return Err(RefusalReason::Path(
+            "expected it to have no `..` segments".to_owned(),
+        ));
     }
     let mut parameters = declared;
-    parameters.retain(|parameter| parameter.location != Location::Path || named.contains(&parameter.name.as_str()));
+    parameters.retain(|parameter| {
+        parameter.location != Location::Path || named.contains(&parameter.name.as_str())
+    });
     for part in &mut parts {
         if let PathPart::Parameter(number) = part {
             let name = named.get(*number - 1).copied().unwrap_or_default();
-            let is_named = |parameter: &Parameter| parameter.location == Location::Path && parameter.name == name;
+            let is_named = |parameter: &Parameter| {
+                parameter.location == Location::Path && parameter.name == name
+            };
             *number = parameters.iter().position(is_named).ok_or_else(|| {
-                RefusalReason::Path(format!("no parameter declares `{{{}}}`", truncate(name, 100).escape_debug()))
+                RefusalReason::Path(format!(
+                    "no parameter declares `{{{}}}`",
+                    truncate(name, 100).escape_debug()
+                ))
             })?;
         }
     }
@@ -387,7 +513,15 @@ fn body<'a>(
     }
     let property = property_name("body", "request", &mut taken);
     let is_required = map.get("required") == Some(&Value::Bool(true));
-    Ok((Body { property, media_type, form }, schema, is_required))
+    Ok((
+        Body {
+            property,
+            media_type,
+            form,
+        },
+        schema,
+        is_required,
+    ))
 }
 
 fn choose_content(
@@ -396,47 +530,86 @@ fn choose_content(
     static NONE: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
     let media = |value: &'_ Value| value.as_object().is_some();
     let of = |is_wanted: fn(&str) -> bool| {
-        content.into_iter().flatten().find(|(name, value)| is_wanted(name) && media(value))
+        content
+            .into_iter()
+            .flatten()
+            .find(|(name, value)| is_wanted(name) && media(value))
     };
     let map = |value| -> &Map<String, Value> { Value::as_object(value).unwrap_or(&NONE) };
     if let Some((name, value)) = of(is_json) {
         // A range is no type that can be sent.
-        let name = if name.contains('*') { "application/json" } else { name };
+        let name = if name.contains('*') {
+            "application/json"
+        } else {
+            name
+        };
         return Ok((name.to_owned(), map(value), BodyForm::Json));
     }
     if let Some((name, value)) = of(|name| essence(name) == "application/x-www-form-urlencoded") {
         return Ok((name.clone(), map(value), BodyForm::Form(BTreeMap::new())));
     }
     if let Some((name, value)) = of(|name| essence(name) == "multipart/form-data") {
-        return Ok((name.clone(), map(value), BodyForm::Multipart(BTreeMap::new())));
+        return Ok((
+            name.clone(),
+            map(value),
+            BodyForm::Multipart(BTreeMap::new()),
+        ));
     }
-    if let Some((name, value)) = of(|name| essence(name).starts_with("text/") && !name.contains('*')) {
+    if let Some((name, value)) =
+        of(|name| essence(name).starts_with("text/") && !name.contains('*'))
+    {
         return Ok((name.clone(), map(value), BodyForm::Text));
     }
-    let names = content.into_iter().flat_map(Map::keys).map(|name| truncate(name, 100)).take(10).collect::<Vec<_>>();
-    Err(RefusalReason::Body(if names.is_empty() { vec!["none".to_owned()] } else { names }))
+    let names = content
+        .into_iter()
+        .flat_map(Map::keys)
+        .map(|name| truncate(name, 100))
+        .take(10)
+        .collect::<Vec<_>>();
+    Err(RefusalReason::Body(if names.is_empty() {
+        vec!["none".to_owned()]
+    } else {
+        names
+    }))
 }
 
 /// Returns the styles that a form states for its members.
 fn member_styles(media: &Map<String, Value>) -> BTreeMap<String, (Style, bool)> {
-    let encodings = media.get("encoding").and_then(Value::as_object).into_iter().flatten();
+    let encodings = media
+        .get("encoding")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten();
     let style_of = |encoding: &Value| {
         let explode = encoding.get("explode").and_then(Value::as_bool);
-        match encoding.get("style").and_then(Value::as_str).and_then(Style::of_name) {
+        match encoding
+            .get("style")
+            .and_then(Value::as_str)
+            .and_then(Style::of_name)
+        {
             Some(style) => Some((style, explode.unwrap_or(style == Style::Form))),
-            None if encoding.get("contentType").and_then(Value::as_str).is_some_and(is_json) => {
+            None if encoding
+                .get("contentType")
+                .and_then(Value::as_str)
+                .is_some_and(is_json) =>
+            {
                 Some((Style::Json, true))
             }
             None => None,
         }
     };
-    encodings.filter_map(|(name, encoding)| Some((name.clone(), style_of(encoding)?))).collect()
+    encodings
+        .filter_map(|(name, encoding)| Some((name.clone(), style_of(encoding)?)))
+        .collect()
 }
 
 /// Returns the description of an operation for the model.
 pub(crate) fn description(operation: &Operation<'_>) -> String {
     let texts = [operation.text("summary"), operation.text("description")];
-    let (summary, long) = (texts[0].unwrap_or_default().trim(), texts[1].unwrap_or_default().trim());
+    let (summary, long) = (
+        texts[0].unwrap_or_default().trim(),
+        texts[1].unwrap_or_default().trim(),
+    );
     let mut text = match (summary, long) {
         ("", "") => format!("{} {}", operation.method, operation.path),
         (summary, long) if long.starts_with(summary) => long.to_owned(),
@@ -450,10 +623,17 @@ pub(crate) fn description(operation: &Operation<'_>) -> String {
 }
 
 /// Returns a name that providers accept: the `operationId`, or one from the method and the path.
-pub(crate) fn tool_name(operation: &Operation<'_>, prefix: Option<&str>, taken: &mut Names) -> String {
+pub(crate) fn tool_name(
+    operation: &Operation<'_>,
+    prefix: Option<&str>,
+    taken: &mut Names,
+) -> String {
     let from_path = || {
         let path = operation.path.replace('{', "by/").replace('}', "");
-        identifier(&format!("{}/{path}", operation.method.as_str().to_ascii_lowercase()))
+        identifier(&format!(
+            "{}/{path}",
+            operation.method.as_str().to_ascii_lowercase()
+        ))
     };
     let plain = operation.id().map_or_else(from_path, identifier);
     let plain = match prefix {
@@ -467,7 +647,11 @@ pub(crate) fn tool_name(operation: &Operation<'_>, prefix: Option<&str>, taken: 
 fn identifier(text: &str) -> String {
     let mut name = String::new();
     for c in text.chars() {
-        let c = if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+        let c = if c.is_ascii_alphanumeric() || c == '-' {
+            c
+        } else {
+            '_'
+        };
         if !(c == '_' && name.ends_with('_')) {
             name.push(c);
         }

@@ -18,19 +18,30 @@ impl Secrets {
     pub(crate) fn add(&mut self, secret: &Secret) {
         let text = secret.expose();
         let quoted = Value::from(text).to_string();
-        let user_and_password = text.split_once(':').map(|(_, password)| password.to_owned());
-        let notations = [text.to_owned(), escape(text), quoted.trim_matches('"').to_owned()];
+        let user_and_password = text
+            .split_once(':')
+            .map(|(_, password)| password.to_owned());
+        let notations = [
+            text.to_owned(),
+            escape(text),
+            quoted.trim_matches('"').to_owned(),
+        ];
         for notation in notations.into_iter().chain(user_and_password) {
-            if notation.len() >= MIN_SECRET && !self.0.iter().any(|known| known.expose() == notation) {
+            if notation.len() >= MIN_SECRET
+                && !self.0.iter().any(|known| known.expose() == notation)
+            {
                 self.0.push(notation.into());
             }
         }
         // A part of one may be another.
-        self.0.sort_by_key(|secret| std::cmp::Reverse(secret.expose().len()));
+        self.0
+            .sort_by_key(|secret| std::cmp::Reverse(secret.expose().len()));
     }
 
     pub(crate) fn redact(&self, text: &str) -> String {
-        self.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret.expose(), KEY))
+        self.0.iter().fold(text.to_owned(), |text, secret| {
+            text.replace(secret.expose(), KEY)
+        })
     }
 
     /// Replaces the credentials in all texts and names of an answer.
@@ -44,7 +55,9 @@ impl Secrets {
                     let renamed = std::mem::take(members).into_iter();
                     members.extend(renamed.map(|(name, value)| (self.redact(&name), value)));
                 }
-                members.values_mut().for_each(|member| self.redact_value(member));
+                members
+                    .values_mut()
+                    .for_each(|member| self.redact_value(member));
             }
             _ => {}
         }

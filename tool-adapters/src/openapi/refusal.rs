@@ -11,7 +11,9 @@ pub(crate) const MAX_DOCUMENT: usize = 64 << 20;
 #[non_exhaustive]
 pub enum OpenApiError {
     /// The text is not JSON.
-    #[error("expected an OpenAPI document in JSON, got {problem}; `OpenApi::from_text` reads YAML too")]
+    #[error(
+        "expected an OpenAPI document in JSON, got {problem}; `OpenApi::from_text` reads YAML too"
+    )]
     Json {
         /// The problem and its place.
         problem: String,
@@ -73,7 +75,9 @@ pub enum RefusalReason {
     )]
     Credentials(String),
     /// A credential would be sent over `http`.
-    #[error("`{0}` would get a credential without encryption; set a `base_url` with https, or with http to allow it")]
+    #[error(
+        "`{0}` would get a credential without encryption; set a `base_url` with https, or with http to allow it"
+    )]
     Unencrypted(String),
     /// The schema of the arguments cannot be registered.
     #[error("schema: {0}")]
@@ -119,6 +123,12 @@ pub struct RefusedOperation {
 impl fmt::Display for RefusedOperation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let reason = self.reason.to_string();
-        write!(f, "{} {}: {}", self.method, escape_invisible(&self.path), escape_invisible(&reason))
+        write!(
+            f,
+            "{} {}: {}",
+            self.method,
+            escape_invisible(&self.path),
+            escape_invisible(&reason)
+        )
     }
 }

@@ -6,7 +6,9 @@ use crate::openapi::names::Names;
 use crate::openapi::refusal::RefusalReason;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeSet, HashMap, HashSet};
-use tool_core::schema::{LIST_KEYWORDS, MAP_KEYWORDS, SCHEMA_KEYWORDS, is_schema, to_draft_2020_12};
+use tool_core::schema::{
+    LIST_KEYWORDS, MAP_KEYWORDS, SCHEMA_KEYWORDS, is_schema, to_draft_2020_12,
+};
 use tool_core::tool::{SharedDefinition, SharedDefinitions};
 
 /// Maximum size of the schemas of one tool in bytes, as JSON.
@@ -69,24 +71,36 @@ impl<'a> Definitions<'a> {
             return *position;
         }
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
-        let mut plain = wanted.chars().map(|c| if is_plain(c) { c } else { '_' }).take(64).collect::<String>();
+        let mut plain = wanted
+            .chars()
+            .map(|c| if is_plain(c) { c } else { '_' })
+            .take(64)
+            .collect::<String>();
         if plain.is_empty() {
             plain.push_str("schema");
         }
         let name = self.taken.free(&plain, usize::MAX);
         let position = self.all.len();
         self.positions.insert(address, position);
-        self.all.push(Definition { name, original, rewritten: None });
+        self.all.push(Definition {
+            name,
+            original,
+            rewritten: None,
+        });
         position
     }
 
     fn name(&self, position: usize) -> &str {
-        self.all.get(position).map_or("", |definition| &definition.name)
+        self.all
+            .get(position)
+            .map_or("", |definition| &definition.name)
     }
 
     /// Returns a definition as one of draft 2020-12.
     fn rewritten(&mut self, position: usize) -> Result<RewrittenDefinition, RefusalReason> {
-        let Some(definition) = self.all.get(position) else { return Err(not_a_schema()) };
+        let Some(definition) = self.all.get(position) else {
+            return Err(not_a_schema());
+        };
         if let Some(rewritten) = &definition.rewritten {
             return rewritten.clone();
         }
@@ -98,21 +112,35 @@ impl<'a> Definitions<'a> {
     }
 
     fn rewrite(&mut self, position: usize) -> Result<RewrittenDefinition, RefusalReason> {
-        let Some(Definition { name, original, .. }) = self.all.get(position) else { return Err(not_a_schema()) };
+        let Some(Definition { name, original, .. }) = self.all.get(position) else {
+            return Err(not_a_schema());
+        };
         let original = *original;
         let is_recursive = original.get("$recursiveAnchor") == Some(&Value::Bool(true));
         let recursive = is_recursive.then(|| name.clone());
-        let mut set = SchemaSet { recursive, ..SchemaSet::new(self) };
+        let mut set = SchemaSet {
+            recursive,
+            ..SchemaSet::new(self)
+        };
         let converted = set.convert(original)?;
-        let SchemaSet { size, refers_to, .. } = set;
+        let SchemaSet {
+            size, refers_to, ..
+        } = set;
         let schema = to_draft_2020_12(&converted);
         self.memory += memory(&schema);
         if self.memory > MAX_MEMORY {
-            let problem = format!("the schemas of the document take more than {MAX_MEMORY} bytes of memory");
-            return Err(RefusalReason::TooLarge(format!("{problem}; choose with `only` or `filter`")));
+            let problem =
+                format!("the schemas of the document take more than {MAX_MEMORY} bytes of memory");
+            return Err(RefusalReason::TooLarge(format!(
+                "{problem}; choose with `only` or `filter`"
+            )));
         }
         let shared = SharedDefinition::new(self.name(position), schema);
-        Ok(RewrittenDefinition { shared, size, refers_to })
+        Ok(RewrittenDefinition {
+            shared,
+            size,
+            refers_to,
+        })
     }
 
     /// Returns the definitions that some of them lead to, with these.
@@ -136,10 +164,18 @@ impl<'a> Definitions<'a> {
             if size > MAX_TOOL_SCHEMA {
                 return Err(too_large());
             }
-            left.extend(rewritten.refers_to.iter().filter(|position| known.insert(**position)));
+            left.extend(
+                rewritten
+                    .refers_to
+                    .iter()
+                    .filter(|position| known.insert(**position)),
+            );
             members.push(rewritten.shared);
         }
-        Ok(ReachedDefinitions { shared: SharedDefinitions::new(members), size })
+        Ok(ReachedDefinitions {
+            shared: SharedDefinitions::new(members),
+            size,
+        })
     }
 }
 
@@ -155,24 +191,39 @@ pub(crate) struct SchemaSet<'d, 'a> {
 
 impl<'d, 'a> SchemaSet<'d, 'a> {
     pub(crate) fn new(definitions: &'d mut Definitions<'a>) -> Self {
-        Self { definitions, refers_to: BTreeSet::new(), recursive: None, size: 0 }
+        Self {
+            definitions,
+            refers_to: BTreeSet::new(),
+            recursive: None,
+            size: 0,
+        }
     }
 
     /// Rewrites a schema. The schemas that it refers to follow in [`definitions`](Self::definitions).
     pub(crate) fn convert(&mut self, schema: &'a Value) -> Result<Value, RefusalReason> {
         let Some(map) = schema.as_object() else {
-            return if schema.is_boolean() { Ok(schema.clone()) } else { Err(not_a_schema()) };
+            return if schema.is_boolean() {
+                Ok(schema.clone())
+            } else {
+                Err(not_a_schema())
+            };
         };
         self.charge(2)?;
         let mut written = Map::new();
         if let Some(reference) = map.get("$ref") {
-            let Some(reference) = reference.as_str() else { return Err(not_a_schema()) };
-            written.insert("$ref".to_owned(), format!("#/$defs/{}", self.name(reference)?).into());
+            let Some(reference) = reference.as_str() else {
+                return Err(not_a_schema());
+            };
+            written.insert(
+                "$ref".to_owned(),
+                format!("#/$defs/{}", self.name(reference)?).into(),
+            );
         }
         let ignores_others = self.definitions.document.is_3_0 && !written.is_empty();
         let hidden = self.read_only(map);
         for (keyword, value) in map {
-            if ignores_others && !matches!(keyword.as_str(), "description" | "title" | "deprecated") {
+            if ignores_others && !matches!(keyword.as_str(), "description" | "title" | "deprecated")
+            {
                 continue;
             }
             self.charge(keyword.len() + 4)?;
@@ -204,8 +255,9 @@ impl<'d, 'a> SchemaSet<'d, 'a> {
         hidden: &[&'a str],
     ) -> Result<Option<(&'k str, Value)>, RefusalReason> {
         let value = match keyword {
-            "$ref" | "$defs" | "definitions" | "$schema" | "$anchor" | "$dynamicAnchor" | "$comment" | "nullable"
-            | "xml" | "externalDocs" | "discriminator" | "readOnly" | "writeOnly" => return Ok(None),
+            "$ref" | "$defs" | "definitions" | "$schema" | "$anchor" | "$dynamicAnchor"
+            | "$comment" | "nullable" | "xml" | "externalDocs" | "discriminator" | "readOnly"
+            | "writeOnly" => return Ok(None),
             name if name.starts_with("x-") => return Ok(None),
             // Draft 2019-09: the nearest schema with an anchor, which documents put at the root of a definition.
             "$recursiveRef" if *value == "#" && self.recursive.is_some() => {
@@ -220,8 +272,13 @@ impl<'d, 'a> SchemaSet<'d, 'a> {
             }
             "required" => match value.as_array() {
                 Some(names) => {
-                    let is_hidden = |name: &Value| name.as_str().is_some_and(|name| hidden.contains(&name));
-                    let mut kept = names.iter().filter(|name| !is_hidden(name)).cloned().collect::<Vec<_>>();
+                    let is_hidden =
+                        |name: &Value| name.as_str().is_some_and(|name| hidden.contains(&name));
+                    let mut kept = names
+                        .iter()
+                        .filter(|name| !is_hidden(name))
+                        .cloned()
+                        .collect::<Vec<_>>();
                     let mut seen = HashSet::new();
                     kept.retain(|name| seen.insert(name.to_string()));
                     kept.into()
@@ -231,16 +288,30 @@ impl<'d, 'a> SchemaSet<'d, 'a> {
             },
             "example" => {
                 let is_only = !map.contains_key("examples");
-                return Ok(if is_only { Some(("examples", json!([self.cloned(value)?]))) } else { None });
+                return Ok(if is_only {
+                    Some(("examples", json!([self.cloned(value)?])))
+                } else {
+                    None
+                });
             }
             "examples" if !value.is_array() => return Ok(None),
-            "format" if value.as_str().is_none_or(|name| MEANINGLESS_FORMATS.contains(&name)) => return Ok(None),
+            "format"
+                if value
+                    .as_str()
+                    .is_none_or(|name| MEANINGLESS_FORMATS.contains(&name)) =>
+            {
+                return Ok(None);
+            }
             name if MAP_KEYWORDS.contains(&name) && value.is_object() => {
                 let mut members = Map::new();
                 for (name, schema) in value.as_object().into_iter().flatten() {
                     self.charge(name.len() + 4)?;
                     if !(keyword == "properties" && hidden.contains(&name.as_str())) {
-                        let schema = if is_schema(schema) { self.convert(schema)? } else { self.cloned(schema)? };
+                        let schema = if is_schema(schema) {
+                            self.convert(schema)?
+                        } else {
+                            self.cloned(schema)?
+                        };
                         members.insert(name.clone(), schema);
                     }
                 }
@@ -248,7 +319,10 @@ impl<'d, 'a> SchemaSet<'d, 'a> {
             }
             name if LIST_KEYWORDS.contains(&name) && value.is_array() => {
                 let items = value.as_array().into_iter().flatten();
-                items.map(|item| self.convert(item)).collect::<Result<Vec<_>, _>>()?.into()
+                items
+                    .map(|item| self.convert(item))
+                    .collect::<Result<Vec<_>, _>>()?
+                    .into()
             }
             name if SCHEMA_KEYWORDS.contains(&name) && is_schema(value) => self.convert(value)?,
             _ => self.cloned(value)?,
@@ -258,19 +332,30 @@ impl<'d, 'a> SchemaSet<'d, 'a> {
 
     /// Returns the properties that only answers have.
     fn read_only(&self, map: &'a Map<String, Value>) -> Vec<&'a str> {
-        let properties = map.get("properties").and_then(Value::as_object).into_iter().flatten();
+        let properties = map
+            .get("properties")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten();
         let is_read_only = |schema: &Value| schema.get("readOnly") == Some(&Value::Bool(true));
         let through_reference = |schema: &'a Value| {
             let reference = schema.get("$ref").and_then(Value::as_str);
-            reference.and_then(|reference| self.definitions.document.target(reference).ok()).is_some_and(is_read_only)
+            reference
+                .and_then(|reference| self.definitions.document.target(reference).ok())
+                .is_some_and(is_read_only)
         };
-        let hidden = properties.filter(|(_, schema)| is_read_only(schema) || through_reference(schema));
+        let hidden =
+            properties.filter(|(_, schema)| is_read_only(schema) || through_reference(schema));
         hidden.map(|(name, _)| name.as_str()).collect()
     }
 
     /// Rewrites the schema of a parameter or a body. A large one becomes a definition with this name, because other operations
     /// may have the same one.
-    pub(crate) fn convert_argument(&mut self, schema: &'a Value, name: &str) -> Result<Value, RefusalReason> {
+    pub(crate) fn convert_argument(
+        &mut self,
+        schema: &'a Value,
+        name: &str,
+    ) -> Result<Value, RefusalReason> {
         if size(schema) <= MAX_INLINE_SCHEMA || !is_schema(schema) {
             return self.convert(schema);
         }
@@ -311,10 +396,14 @@ impl<'d, 'a> SchemaSet<'d, 'a> {
 }
 
 /// Formats that state a width or a display, which JSON and the runtime do not know.
-const MEANINGLESS_FORMATS: &[&str] = &["int32", "int64", "float", "double", "byte", "binary", "password", ""];
+const MEANINGLESS_FORMATS: &[&str] = &[
+    "int32", "int64", "float", "double", "byte", "binary", "password", "",
+];
 
 fn too_large() -> RefusalReason {
-    RefusalReason::TooLarge(format!("its schemas have more than {MAX_TOOL_SCHEMA} bytes"))
+    RefusalReason::TooLarge(format!(
+        "its schemas have more than {MAX_TOOL_SCHEMA} bytes"
+    ))
 }
 
 fn not_a_schema() -> RefusalReason {
@@ -327,7 +416,12 @@ fn size(value: &Value) -> usize {
         Value::Null | Value::Bool(_) | Value::Number(_) => 8,
         Value::String(text) => text.len() + 2,
         Value::Array(items) => 2 + items.iter().map(|item| 1 + size(item)).sum::<usize>(),
-        Value::Object(members) => 2 + members.iter().map(|(name, value)| name.len() + 4 + size(value)).sum::<usize>(),
+        Value::Object(members) => {
+            2 + members
+                .iter()
+                .map(|(name, value)| name.len() + 4 + size(value))
+                .sum::<usize>()
+        }
     }
 }
 
@@ -342,7 +436,8 @@ pub(crate) fn memory(value: &Value) -> usize {
             Value::String(text) => ALLOCATION + text.len(),
             Value::Array(items) => ALLOCATION + items.iter().map(memory).sum::<usize>(),
             Value::Object(members) => {
-                let of_member = |(name, value): (&String, &Value)| MEMBER + name.len() + memory(value);
+                let of_member =
+                    |(name, value): (&String, &Value)| MEMBER + name.len() + memory(value);
                 2 * ALLOCATION + members.iter().map(of_member).sum::<usize>()
             }
         }
@@ -351,11 +446,18 @@ pub(crate) fn memory(value: &Value) -> usize {
 /// Adds null to what a schema accepts.
 fn nullable(mut schema: Map<String, Value>) -> Map<String, Value> {
     let applicators = ["$ref", "allOf", "anyOf", "oneOf", "not", "const"];
-    if applicators.iter().any(|keyword| schema.contains_key(*keyword)) {
+    if applicators
+        .iter()
+        .any(|keyword| schema.contains_key(*keyword))
+    {
         // Annotations stay outside, where a reader looks for them.
         let mut outside = Map::new();
         for name in ["title", "description", "deprecated", "default", "examples"] {
-            outside.extend(schema.shift_remove(name).map(|value| (name.to_owned(), value)));
+            outside.extend(
+                schema
+                    .shift_remove(name)
+                    .map(|value| (name.to_owned(), value)),
+            );
         }
         outside.insert("anyOf".to_owned(), json!([schema, {"type": "null"}]));
         return outside;
@@ -365,7 +467,9 @@ fn nullable(mut schema: Map<String, Value>) -> Map<String, Value> {
             let both = json!([name, "null"]);
             schema.insert("type".to_owned(), both);
         }
-        Some(Value::Array(names)) if !names.iter().any(|name| name == "null") => names.push("null".into()),
+        Some(Value::Array(names)) if !names.iter().any(|name| name == "null") => {
+            names.push("null".into())
+        }
         // Without a type, null is accepted already.
         _ => {}
     }
@@ -382,7 +486,8 @@ mod tests {
     use super::*;
 
     fn document(schemas: &Value) -> Document {
-        Document::new(json!({"openapi": "3.0.3", "components": {"schemas": schemas}})).expect("a document")
+        Document::new(json!({"openapi": "3.0.3", "components": {"schemas": schemas}}))
+            .expect("a document")
     }
 
     fn convert(schemas: &Value, schema: &Value) -> (Value, Map<String, Value>) {
@@ -402,7 +507,8 @@ mod tests {
             "Node": {"type": "object", "properties": {"next": {"$ref": "#/components/schemas/Node"}}},
             "Other": {"type": "string"},
         });
-        let (schema, definitions) = convert(&schemas, &json!({"$ref": "#/components/schemas/Node"}));
+        let (schema, definitions) =
+            convert(&schemas, &json!({"$ref": "#/components/schemas/Node"}));
         assert_eq!(schema, json!({"$ref": "#/$defs/Node"}));
         let node = json!({"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}});
         assert_eq!(Value::Object(definitions), json!({"Node": node}));
@@ -417,7 +523,10 @@ mod tests {
         let (_, definitions) = convert(&schemas, &json!({"$ref": "#/components/schemas/Filter"}));
         let filter = json!({"properties": {"all": {"items": {"$ref": "#/$defs/Filter"}}}});
         assert_eq!(Value::Object(definitions), json!({"Filter": filter}));
-        let (document, other) = (document(&schemas), json!({"$ref": "#/components/schemas/Other"}));
+        let (document, other) = (
+            document(&schemas),
+            json!({"$ref": "#/components/schemas/Other"}),
+        );
         let mut definitions = Definitions::new(&document);
         let mut set = SchemaSet::new(&mut definitions);
         set.convert(&other).expect("a reference");
@@ -446,7 +555,10 @@ mod tests {
             "required": ["id", "at", "name"],
             "properties": {"id": {"$ref": "#/components/schemas/Id"}, "at": {"readOnly": true}, "name": {}},
         });
-        assert_eq!(convert(&schemas, &old).0, json!({"required": ["name"], "properties": {"name": {}}}));
+        assert_eq!(
+            convert(&schemas, &old).0,
+            json!({"required": ["name"], "properties": {"name": {}}})
+        );
     }
 
     #[test]
@@ -458,10 +570,18 @@ mod tests {
     #[test]
     fn refuses_references_out_of_the_document() {
         let document = document(&json!({}));
-        for reference in ["pet.json", "https://a.example/s.json#/x", "#Pet", "#/components/schemas/None", "#/%2"] {
+        for reference in [
+            "pet.json",
+            "https://a.example/s.json#/x",
+            "#Pet",
+            "#/components/schemas/None",
+            "#/%2",
+        ] {
             let schema = json!({"$ref": reference});
             let mut definitions = Definitions::new(&document);
-            let error = SchemaSet::new(&mut definitions).convert(&schema).expect_err(reference);
+            let error = SchemaSet::new(&mut definitions)
+                .convert(&schema)
+                .expect_err(reference);
             assert_eq!(error.kind(), "reference", "{reference}");
         }
     }
@@ -472,15 +592,21 @@ mod tests {
         let mut schemas = Map::new();
         for level in 0..30 {
             let next = json!({"$ref": format!("#/components/schemas/L{}", level + 1)});
-            schemas.insert(format!("L{level}"), json!({"properties": {"a": next, "b": next}}));
+            schemas.insert(
+                format!("L{level}"),
+                json!({"properties": {"a": next, "b": next}}),
+            );
         }
         schemas.insert("L30".to_owned(), json!({}));
-        let (_, definitions) = convert(&schemas.into(), &json!({"$ref": "#/components/schemas/L0"}));
+        let (_, definitions) =
+            convert(&schemas.into(), &json!({"$ref": "#/components/schemas/L0"}));
         assert_eq!(definitions.len(), 31);
         let long = json!({"enum": ["x".repeat(MAX_TOOL_SCHEMA)]});
         let document = document(&json!({}));
         let mut definitions = Definitions::new(&document);
-        let error = SchemaSet::new(&mut definitions).convert(&long).expect_err("too large");
+        let error = SchemaSet::new(&mut definitions)
+            .convert(&long)
+            .expect_err("too large");
         assert_eq!(error.kind(), "too_large");
     }
 }

@@ -36,7 +36,9 @@ impl Placement {
             Self::Header(own) => location == "header" && own.as_str().eq_ignore_ascii_case(name),
             Self::Query(own) => location == "query" && own == name,
             Self::Cookie(own) => location == "cookie" && own == name,
-            Self::Bearer | Self::Basic => location == "header" && name.eq_ignore_ascii_case("authorization"),
+            Self::Bearer | Self::Basic => {
+                location == "header" && name.eq_ignore_ascii_case("authorization")
+            }
         }
     }
 
@@ -52,7 +54,10 @@ impl Placement {
 
 /// Returns the names of the document's schemes.
 pub(crate) fn scheme_names(document: &Document) -> impl Iterator<Item = &str> {
-    let schemes = document.root().pointer("/components/securitySchemes").and_then(Value::as_object);
+    let schemes = document
+        .root()
+        .pointer("/components/securitySchemes")
+        .and_then(Value::as_object);
     schemes.into_iter().flatten().map(|(name, _)| name.as_str())
 }
 
@@ -63,8 +68,14 @@ pub(crate) fn credentials(
     known: &BTreeMap<String, AccessToken>,
     may_be_missing: bool,
 ) -> Result<Vec<Credential>, RefusalReason> {
-    let security = operation.body.get("security").or_else(|| document.root().get("security"));
-    let Some(alternatives) = security.and_then(Value::as_array).filter(|list| !list.is_empty()) else {
+    let security = operation
+        .body
+        .get("security")
+        .or_else(|| document.root().get("security"));
+    let Some(alternatives) = security
+        .and_then(Value::as_array)
+        .filter(|list| !list.is_empty())
+    else {
         return Ok(Vec::new());
     };
     let (mut names, mut is_optional) = (Vec::new(), false);
@@ -73,25 +84,39 @@ pub(crate) fn credentials(
             is_optional = true;
             continue;
         }
-        let found = alternative
-            .keys()
-            .map(|name| Some(Credential { placement: placement(document, name)?, token: known.get(name)?.clone() }));
+        let found = alternative.keys().map(|name| {
+            Some(Credential {
+                placement: placement(document, name)?,
+                token: known.get(name)?.clone(),
+            })
+        });
         if let Some(found) = found.collect::<Option<Vec<_>>>() {
             return Ok(found);
         }
         names.push(
-            alternative.keys().map(|name| format!("`{}`", name.escape_debug())).collect::<Vec<_>>().join(" with "),
+            alternative
+                .keys()
+                .map(|name| format!("`{}`", name.escape_debug()))
+                .collect::<Vec<_>>()
+                .join(" with "),
         );
     }
     if is_optional || may_be_missing {
         return Ok(Vec::new());
     }
-    Err(RefusalReason::Credentials(truncate(&names.join(" or "), 500)))
+    Err(RefusalReason::Credentials(truncate(
+        &names.join(" or "),
+        500,
+    )))
 }
 
 /// Returns the place of a scheme's credential. Schemes that need more than a fixed text have none.
 fn placement(document: &Document, name: &str) -> Option<Placement> {
-    let scheme = document.root().get("components")?.get("securitySchemes")?.get(name)?;
+    let scheme = document
+        .root()
+        .get("components")?
+        .get("securitySchemes")?
+        .get(name)?;
     let scheme = document.resolve(scheme, "the security scheme").ok()?;
     let text = |key: &str| scheme.get(key).and_then(Value::as_str);
     match text("type")? {
@@ -104,7 +129,9 @@ fn placement(document: &Document, name: &str) -> Option<Placement> {
                 }
                 "query" => Some(Placement::Query(name.to_owned())),
                 // A cookie's name is a token, as that of a header.
-                "cookie" => HeaderName::try_from(name).ok().map(|_| Placement::Cookie(name.to_owned())),
+                "cookie" => HeaderName::try_from(name)
+                    .ok()
+                    .map(|_| Placement::Cookie(name.to_owned())),
                 _ => None,
             }
         }

@@ -23,21 +23,40 @@ pub(crate) fn server(
 ) -> Result<Server, RefusalReason> {
     let own = operation.member("servers").and_then(first);
     let (declared, base_url) = match (own, base_url) {
-        (None, Some(base_url)) => return Ok(Server { url: base_url.clone(), is_programs: true }),
+        (None, Some(base_url)) => {
+            return Ok(Server {
+                url: base_url.clone(),
+                is_programs: true,
+            });
+        }
         (Some(own), base_url) => (Some(own), base_url),
         (None, None) => (document.root().get("servers").and_then(first), None),
     };
     let invalid = |text: &str, problem: &str| {
-        RefusalReason::Server(format!("`{}` {problem}", truncate(text, 200).escape_debug()))
+        RefusalReason::Server(format!(
+            "`{}` {problem}",
+            truncate(text, 200).escape_debug()
+        ))
     };
     let Some(declared) = declared else {
-        return Err(RefusalReason::Server("the document names none; set `base_url`".to_owned()));
+        return Err(RefusalReason::Server(
+            "the document names none; set `base_url`".to_owned(),
+        ));
     };
-    let template = declared.get("url").and_then(Value::as_str).unwrap_or_default();
-    let text = substitute(template, declared.get("variables").and_then(Value::as_object), variables)?;
+    let template = declared
+        .get("url")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let text = substitute(
+        template,
+        declared.get("variables").and_then(Value::as_object),
+        variables,
+    )?;
     let url = match (Url::parse(&text), base_url) {
         (Ok(url), _) => url,
-        (Err(_), Some(base)) => base.join(&text).map_err(|_| invalid(&text, "is not a URL"))?,
+        (Err(_), Some(base)) => base
+            .join(&text)
+            .map_err(|_| invalid(&text, "is not a URL"))?,
         (Err(_), None) => return Err(invalid(&text, "is relative; set `base_url`")),
     };
     check_base(&url).map_err(|problem| invalid(&text, problem))?;
@@ -56,21 +75,38 @@ pub(crate) fn check_base(url: &Url) -> Result<(), &'static str> {
     if url.query().is_some() || url.fragment().is_some() {
         return Err("has a query or a fragment");
     }
-    if url.host_str().is_none_or(str::is_empty) { Err("has no host") } else { Ok(()) }
+    if url.host_str().is_none_or(str::is_empty) {
+        Err("has no host")
+    } else {
+        Ok(())
+    }
 }
 
 /// Returns the names of the variables of the document's servers.
 pub(crate) fn variable_names(document: &Document) -> Vec<&str> {
     let mut servers = list(document.root()).collect::<Vec<_>>();
     for operation in document.operations() {
-        servers.extend(operation.member("servers").and_then(Value::as_array).into_iter().flatten());
+        servers.extend(
+            operation
+                .member("servers")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten(),
+        );
     }
-    let variables = servers.into_iter().filter_map(|server| server.get("variables")?.as_object());
-    variables.flat_map(|variables| variables.keys().map(String::as_str)).collect()
+    let variables = servers
+        .into_iter()
+        .filter_map(|server| server.get("variables")?.as_object());
+    variables
+        .flat_map(|variables| variables.keys().map(String::as_str))
+        .collect()
 }
 
 fn list(root: &Value) -> impl Iterator<Item = &Value> {
-    root.get("servers").and_then(Value::as_array).into_iter().flatten()
+    root.get("servers")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
 }
 
 fn first(servers: &Value) -> Option<&Value> {
@@ -85,16 +121,31 @@ fn substitute(
     let mut text = String::new();
     let mut rest = template;
     while let Some((before, after)) = rest.split_once('{') {
-        let Some((name, after)) = after.split_once('}') else { break };
+        let Some((name, after)) = after.split_once('}') else {
+            break;
+        };
         let variable = declared.and_then(|all| all.get(name));
-        let default = variable.and_then(|variable| variable.get("default")).and_then(Value::as_str);
+        let default = variable
+            .and_then(|variable| variable.get("default"))
+            .and_then(Value::as_str);
         let Some(value) = chosen.get(name).map(String::as_str).or(default) else {
-            let problem = format!("the variable `{}` has no value; set `server_variable`", name.escape_debug());
+            let problem = format!(
+                "the variable `{}` has no value; set `server_variable`",
+                name.escape_debug()
+            );
             return Err(RefusalReason::Server(problem));
         };
-        let allowed = variable.and_then(|variable| variable.get("enum")).and_then(Value::as_array);
-        if allowed.is_some_and(|allowed| !allowed.is_empty() && !allowed.iter().any(|allowed| allowed == value)) {
-            let problem = format!("the variable `{}` does not allow `{}`", name.escape_debug(), value.escape_debug());
+        let allowed = variable
+            .and_then(|variable| variable.get("enum"))
+            .and_then(Value::as_array);
+        if allowed.is_some_and(|allowed| {
+            !allowed.is_empty() && !allowed.iter().any(|allowed| allowed == value)
+        }) {
+            let problem = format!(
+                "the variable `{}` does not allow `{}`",
+                name.escape_debug(),
+                value.escape_debug()
+            );
             return Err(RefusalReason::Server(problem));
         }
         text += before;

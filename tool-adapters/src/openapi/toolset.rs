@@ -116,7 +116,10 @@ impl OpenApi {
     /// Sets the URL in place of the document's servers, and allows its host. Operations with servers of their own keep
     /// these. A document whose server is relative needs it.
     pub fn base_url(self, url: impl Into<String>) -> Self {
-        Self { base_url: Some(url.into()), ..self }
+        Self {
+            base_url: Some(url.into()),
+            ..self
+        }
     }
 
     /// Sets a variable of the servers' URLs. Defaults to the document's value.
@@ -145,7 +148,11 @@ impl OpenApi {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn credential(mut self, scheme: impl Into<String>, credential: impl Into<AccessToken>) -> Self {
+    pub fn credential(
+        mut self,
+        scheme: impl Into<String>,
+        credential: impl Into<AccessToken>,
+    ) -> Self {
         self.credentials.insert(scheme.into(), credential.into());
         self
     }
@@ -153,12 +160,17 @@ impl OpenApi {
     /// Offers operations whose credentials are missing too. Their requests have no credential, such as for a gateway that adds
     /// it.
     pub fn allow_missing_credentials(self) -> Self {
-        Self { may_miss_credentials: true, ..self }
+        Self {
+            may_miss_credentials: true,
+            ..self
+        }
     }
 
     /// Keeps only the operations with these ids: their `operationId`, or `GET /path`.
     pub fn only(mut self, operations: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.only.get_or_insert_default().extend(operations.into_iter().map(Into::into));
+        self.only
+            .get_or_insert_default()
+            .extend(operations.into_iter().map(Into::into));
         self
     }
 
@@ -175,12 +187,18 @@ impl OpenApi {
     /// # }
     /// ```
     pub fn filter(self, keeps: impl Fn(&Operation<'_>) -> bool + Send + Sync + 'static) -> Self {
-        Self { filter: Some(Box::new(keeps)), ..self }
+        Self {
+            filter: Some(Box::new(keeps)),
+            ..self
+        }
     }
 
     /// Sets a prefix for the tools' names, followed by `_`.
     pub fn prefix(self, prefix: impl Into<String>) -> Self {
-        Self { prefix: Some(prefix.into()), ..self }
+        Self {
+            prefix: Some(prefix.into()),
+            ..self
+        }
     }
 
     /// Sets a function that changes each tool, such as to require confirmation.
@@ -197,17 +215,31 @@ impl OpenApi {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn map_tools(self, map: impl Fn(FunctionTool) -> FunctionTool + Send + Sync + 'static) -> Self {
-        Self { map: Some(Box::new(map)), ..self }
+    pub fn map_tools(
+        self,
+        map: impl Fn(FunctionTool) -> FunctionTool + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            map: Some(Box::new(map)),
+            ..self
+        }
     }
 
     /// Returns the hosts of the document's servers, with the variables that are set. They are not allowed yet.
     pub fn hosts(&self) -> BTreeSet<String> {
         let operations = self.document.operations();
         let servers = operations.iter().filter_map(|operation| {
-            server(&self.document, operation, self.parsed_base().ok().flatten().as_ref(), &self.variables).ok()
+            server(
+                &self.document,
+                operation,
+                self.parsed_base().ok().flatten().as_ref(),
+                &self.variables,
+            )
+            .ok()
         });
-        servers.filter_map(|server| server.url.host_str().map(str::to_owned)).collect()
+        servers
+            .filter_map(|server| server.url.host_str().map(str::to_owned))
+            .collect()
     }
 
     /// Turns the operations into a toolset with this id. Each operation is a tool or is [refused](OpenApiToolset::refused).
@@ -218,10 +250,19 @@ impl OpenApi {
     /// have.
     pub fn toolset(self, id: impl Into<String>) -> Result<OpenApiToolset, OpenApiError> {
         let (base_url, hosts) = self.check()?;
-        let info = |key: &str| self.document.root().get("info")?.get(key)?.as_str().map(str::to_owned);
+        let info = |key: &str| {
+            self.document
+                .root()
+                .get("info")?
+                .get(key)?
+                .as_str()
+                .map(str::to_owned)
+        };
         let mut toolset = OpenApiToolset {
             id: id.into(),
-            title: info("title").map(|title| truncate(title.trim(), 100)).filter(|title| !title.is_empty()),
+            title: info("title")
+                .map(|title| truncate(title.trim(), 100))
+                .filter(|title| !title.is_empty()),
             offered: Vec::new(),
             refused: Vec::new(),
         };
@@ -233,10 +274,21 @@ impl OpenApi {
                 continue;
             }
             let tool = if size > MAX_SCHEMAS || toolset.offered.len() == MAX_TOOLS {
-                let limit = format!("the document has more than {MAX_TOOLS} tools or {MAX_SCHEMAS} bytes of schemas");
-                Err(RefusalReason::TooLarge(format!("{limit}; choose with `only` or `filter`")))
+                let limit = format!(
+                    "the document has more than {MAX_TOOLS} tools or {MAX_SCHEMAS} bytes of schemas"
+                );
+                Err(RefusalReason::TooLarge(format!(
+                    "{limit}; choose with `only` or `filter`"
+                )))
             } else {
-                self.tool(&operation, base_url.as_ref(), &hosts, &mut names, &mut definitions, &mut size)
+                self.tool(
+                    &operation,
+                    base_url.as_ref(),
+                    &hosts,
+                    &mut names,
+                    &mut definitions,
+                    &mut size,
+                )
             };
             match tool {
                 Ok(tool) => toolset.offered.push(OfferedOperation {
@@ -268,37 +320,77 @@ impl OpenApi {
             return Err(reason.clone());
         }
         if !operation.body.is_object() {
-            return Err(RefusalReason::Malformed("expected the operation to be an object".to_owned()));
+            return Err(RefusalReason::Malformed(
+                "expected the operation to be an object".to_owned(),
+            ));
         }
         let server = server(&self.document, operation, base_url, &self.variables)?;
-        let host = server.url.host_str().unwrap_or_default().trim_end_matches('.').to_owned();
+        let host = server
+            .url
+            .host_str()
+            .unwrap_or_default()
+            .trim_end_matches('.')
+            .to_owned();
         if !hosts.contains(&host) {
             return Err(RefusalReason::Host(host));
         }
-        let credentials = credentials(&self.document, operation, &self.credentials, self.may_miss_credentials)?;
-        if !credentials.is_empty() && server.url.scheme() == "http" && !server.is_programs && !is_loopback(&host) {
+        let credentials = credentials(
+            &self.document,
+            operation,
+            &self.credentials,
+            self.may_miss_credentials,
+        )?;
+        if !credentials.is_empty()
+            && server.url.scheme() == "http"
+            && !server.is_programs
+            && !is_loopback(&host)
+        {
             return Err(RefusalReason::Unencrypted(host));
         }
-        let placements = credentials.iter().map(|credential| credential.placement.clone()).collect::<Vec<_>>();
+        let placements = credentials
+            .iter()
+            .map(|credential| credential.placement.clone())
+            .collect::<Vec<_>>();
         let mut schemas = SchemaSet::new(definitions);
         let planned = plan(&self.document, operation, &placements, &mut schemas);
         // Work for refused operations counts too.
         *size += schemas.size;
         let (plan, arguments) = planned?;
-        let is_retrieval = matches!(operation.method, Method::GET | Method::HEAD | Method::OPTIONS);
-        let is_idempotent = is_retrieval || matches!(operation.method, Method::PUT | Method::DELETE);
-        let call = Call { plan, server: server.url, credentials, hosts: Arc::clone(hosts), is_idempotent };
+        let is_retrieval = matches!(
+            operation.method,
+            Method::GET | Method::HEAD | Method::OPTIONS
+        );
+        let is_idempotent =
+            is_retrieval || matches!(operation.method, Method::PUT | Method::DELETE);
+        let call = Call {
+            plan,
+            server: server.url,
+            credentials,
+            hosts: Arc::clone(hosts),
+            is_idempotent,
+        };
         let name = tool_name(operation, self.prefix.as_deref(), names);
-        let raw = RawTool { name: name.clone(), description: description(operation), parameters: arguments.schema };
-        let handler = async |call: &Call, arguments: Value, ctx: &RunContext| call.call(arguments, ctx).await;
+        let raw = RawTool {
+            name: name.clone(),
+            description: description(operation),
+            parameters: arguments.schema,
+        };
+        let handler =
+            async |call: &Call, arguments: Value, ctx: &RunContext| call.call(arguments, ctx).await;
         let annotations = ToolAnnotations {
             idempotent: is_idempotent,
             destructive: (operation.method == Method::DELETE).then_some(true),
             open_world: Some(true),
             ..ToolAnnotations::default()
         };
-        let category = if is_retrieval { Category::Retrieval } else { Category::Action };
-        let tool = FunctionTool::raw_with(raw, call, handler).validate(true).annotates_formats();
+        let category = if is_retrieval {
+            Category::Retrieval
+        } else {
+            Category::Action
+        };
+        let tool = FunctionTool::raw_with(raw, call, handler)
+            .validate(true)
+            .annotates_formats();
         let mut tool = tool.category(category).flags(annotations);
         if let Some(definitions) = &arguments.definitions {
             tool = tool.definitions(definitions);
@@ -310,20 +402,29 @@ impl OpenApi {
         let registered = ToolContext::builder().with(tool.clone()).build();
         registered.map(|_| tool).map_err(|errors| {
             names.release(&name);
-            let problems = errors.iter().map(|error| error.message.as_str()).collect::<Vec<_>>().join("; ");
+            let problems = errors
+                .iter()
+                .map(|error| error.message.as_str())
+                .collect::<Vec<_>>()
+                .join("; ");
             RefusalReason::Schema(truncate(&problems, 500))
         })
     }
 
     fn is_selected(&self, operation: &Operation<'_>) -> bool {
-        let is_named = |only: &BTreeSet<String>| names_of(operation).any(|name| only.contains(&name));
-        self.only.as_ref().is_none_or(is_named) && self.filter.as_ref().is_none_or(|keeps| keeps(operation))
+        let is_named =
+            |only: &BTreeSet<String>| names_of(operation).any(|name| only.contains(&name));
+        self.only.as_ref().is_none_or(is_named)
+            && self.filter.as_ref().is_none_or(|keeps| keeps(operation))
     }
 
     fn parsed_base(&self) -> Result<Option<Url>, String> {
-        let Some(text) = &self.base_url else { return Ok(None) };
+        let Some(text) = &self.base_url else {
+            return Ok(None);
+        };
         // The text may contain a password.
-        let url = Url::parse(text).map_err(|error| format!("expected `base_url` to be a URL: {error}"))?;
+        let url = Url::parse(text)
+            .map_err(|error| format!("expected `base_url` to be a URL: {error}"))?;
         check_base(&url).map_err(|problem| format!("`base_url` {problem}"))?;
         Ok(Some(url))
     }
@@ -339,22 +440,55 @@ impl OpenApi {
         for host in &self.hosts {
             match normalised_host(host) {
                 Some(host) => _ = hosts.insert(host),
-                None => problems.push(format!("expected the name of a host, got `{}`", host.escape_debug())),
+                None => problems.push(format!(
+                    "expected the name of a host, got `{}`",
+                    host.escape_debug()
+                )),
             }
         }
-        hosts.extend(base_url.as_ref().and_then(Url::host_str).map(|host| host.trim_end_matches('.').to_owned()));
+        hosts.extend(
+            base_url
+                .as_ref()
+                .and_then(Url::host_str)
+                .map(|host| host.trim_end_matches('.').to_owned()),
+        );
         let operations = self.document.operations();
         let known = operations.iter().flat_map(names_of).collect::<HashSet<_>>();
-        let unknown = self.only.iter().flatten().filter(|name| !known.contains(*name));
-        problems.extend(unknown.map(|name| format!("the document has no operation `{}`", name.escape_debug())));
+        let unknown = self
+            .only
+            .iter()
+            .flatten()
+            .filter(|name| !known.contains(*name));
+        problems.extend(
+            unknown.map(|name| format!("the document has no operation `{}`", name.escape_debug())),
+        );
         let schemes = scheme_names(&self.document).collect::<HashSet<_>>();
-        let unknown = self.credentials.keys().filter(|name| !schemes.contains(name.as_str()));
-        problems.extend(unknown.map(|name| format!("the document has no security scheme `{}`", name.escape_debug())));
+        let unknown = self
+            .credentials
+            .keys()
+            .filter(|name| !schemes.contains(name.as_str()));
+        problems.extend(unknown.map(|name| {
+            format!(
+                "the document has no security scheme `{}`",
+                name.escape_debug()
+            )
+        }));
         let variables = variable_names(&self.document);
-        let unknown = self.variables.keys().filter(|name| !variables.contains(&name.as_str()));
-        problems
-            .extend(unknown.map(|name| format!("the document's servers have no variable `{}`", name.escape_debug())));
-        if problems.is_empty() { Ok((base_url, Arc::new(hosts))) } else { Err(OpenApiError::Settings { problems }) }
+        let unknown = self
+            .variables
+            .keys()
+            .filter(|name| !variables.contains(&name.as_str()));
+        problems.extend(unknown.map(|name| {
+            format!(
+                "the document's servers have no variable `{}`",
+                name.escape_debug()
+            )
+        }));
+        if problems.is_empty() {
+            Ok((base_url, Arc::new(hosts)))
+        } else {
+            Err(OpenApiError::Settings { problems })
+        }
     }
 }
 
@@ -363,11 +497,18 @@ debug_only!(OpenApi, |this| base_url: this.base_url.is_some(), hosts: this.hosts
 /// Returns the names by which [`OpenApi::only`] knows an operation.
 fn names_of<'a>(operation: &Operation<'a>) -> impl Iterator<Item = String> + use<'a> {
     let by_path = format!("{} {}", operation.method, operation.path);
-    operation.id().map(str::to_owned).into_iter().chain([by_path])
+    operation
+        .id()
+        .map(str::to_owned)
+        .into_iter()
+        .chain([by_path])
 }
 
 fn is_loopback(host: &str) -> bool {
-    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    let address = host
+        .trim_start_matches('[')
+        .trim_end_matches(']')
+        .parse::<IpAddr>();
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
@@ -413,7 +554,10 @@ impl Toolset for OpenApiToolset {
     }
 
     fn tools(self: Arc<Self>) -> Vec<Tool> {
-        self.offered.iter().map(|operation| Tool::Function(operation.tool.clone())).collect()
+        self.offered
+            .iter()
+            .map(|operation| Tool::Function(operation.tool.clone()))
+            .collect()
     }
 }
 

@@ -20,9 +20,15 @@ const STACK: usize = 64 << 20;
 /// Parses one YAML document as JSON.
 pub(crate) fn parse(text: &str) -> Result<Value, String> {
     thread::scope(|scope| {
-        let parser = thread::Builder::new().name("yaml".to_owned()).stack_size(STACK);
-        let parser = parser.spawn_scoped(scope, || parse_here(text)).map_err(|error| error.to_string())?;
-        parser.join().unwrap_or_else(|_| Err("text that the parser of YAML cannot read".to_owned()))
+        let parser = thread::Builder::new()
+            .name("yaml".to_owned())
+            .stack_size(STACK);
+        let parser = parser
+            .spawn_scoped(scope, || parse_here(text))
+            .map_err(|error| error.to_string())?;
+        parser
+            .join()
+            .unwrap_or_else(|_| Err("text that the parser of YAML cannot read".to_owned()))
     })
 }
 
@@ -44,7 +50,8 @@ fn parse_here(text: &str) -> Result<Value, String> {
         strict_booleans: true,
         with_snippet: false,
     };
-    serde_saphyr::from_str_with_options(text, options).map_err(|error| truncate(&error.to_string(), 500))
+    serde_saphyr::from_str_with_options(text, options)
+        .map_err(|error| truncate(&error.to_string(), 500))
 }
 
 #[cfg(test)]

@@ -31,7 +31,10 @@ pub(crate) enum CallTiming {
 
 impl AnswerGate {
     pub(crate) fn new(timing: CallTiming) -> Self {
-        Self { timing, ..Self::default() }
+        Self {
+            timing,
+            ..Self::default()
+        }
     }
 
     /// Lets the events from an index on through, changes them, or drops them.
@@ -64,7 +67,9 @@ impl AnswerGate {
         }
         match event {
             Event::Call(call) if self.timing == CallTiming::AtTheEnd => self.waiting.push(call),
-            Event::Call(call) if self.has_lost || self.is_cut(&call) => events.push(Event::CutCall(call)),
+            Event::Call(call) if self.has_lost || self.is_cut(&call) => {
+                events.push(Event::CutCall(call))
+            }
             Event::Error(error) => {
                 self.has_lost |= self.loses(&error);
                 if let ProtocolError::Truncated { call_id: Some(id) } = &error {
@@ -137,7 +142,10 @@ impl AnswerGate {
 /// Returns the error of an answer that ends with a failure, or with calls that it does not have.
 fn error_of_end(finish: &Finish, has_calls: bool) -> Option<ProtocolError> {
     if let Some(word) = finish.failure() {
-        return Some(ProtocolError::of_provider(Some(word.to_owned()), "the model's answer ended with a failure"));
+        return Some(ProtocolError::of_provider(
+            Some(word.to_owned()),
+            "the model's answer ended with a failure",
+        ));
     }
     if *finish == Finish::ToolCalls && !has_calls {
         let message = "the answer ends with tool calls, but none came".to_owned();
@@ -201,15 +209,24 @@ mod tests {
     fn calls_wait_for_the_end_of_the_answer() {
         let text = Event::Text("Let me see.".into());
         let end = Event::Finished(Finish::ToolCalls);
-        assert_eq!(pass(CallTiming::AtTheEnd, [call("1"), text.clone()]), std::slice::from_ref(&text));
-        assert_eq!(pass(CallTiming::AtTheEnd, [call("1"), text.clone(), end.clone()]), [text, call("1"), end]);
+        assert_eq!(
+            pass(CallTiming::AtTheEnd, [call("1"), text.clone()]),
+            std::slice::from_ref(&text)
+        );
+        assert_eq!(
+            pass(CallTiming::AtTheEnd, [call("1"), text.clone(), end.clone()]),
+            [text, call("1"), end]
+        );
     }
 
     // M1
     #[test]
     fn a_loss_anywhere_leaves_no_call_and_no_end() {
         let end = || Event::Finished(Finish::ToolCalls);
-        for sent in [vec![lost(), call("1"), end()], vec![call("1"), lost(), end()]] {
+        for sent in [
+            vec![lost(), call("1"), end()],
+            vec![call("1"), lost(), end()],
+        ] {
             assert_eq!(pass(CallTiming::AtTheEnd, sent), [lost()]);
         }
     }
@@ -218,29 +235,57 @@ mod tests {
     #[test]
     fn a_part_after_the_end_is_a_loss() {
         for late in [Event::Text("more".into()), call("2")] {
-            let events = pass(CallTiming::AtTheEnd, [call("1"), Event::Finished(Finish::Stop), late]);
-            assert!(matches!(events.last(), Some(Event::Error(ProtocolError::OutOfPlace { .. }))), "{events:?}");
+            let events = pass(
+                CallTiming::AtTheEnd,
+                [call("1"), Event::Finished(Finish::Stop), late],
+            );
+            assert!(
+                matches!(
+                    events.last(),
+                    Some(Event::Error(ProtocolError::OutOfPlace { .. }))
+                ),
+                "{events:?}"
+            );
         }
         let usage = Event::Usage(tool_core::trace::TokenUsage::default());
-        let events = pass(CallTiming::AtTheEnd, [Event::Finished(Finish::Stop), usage.clone()]);
-        assert_eq!(events, [Event::Finished(Finish::Stop), usage], "the usage may come late");
+        let events = pass(
+            CallTiming::AtTheEnd,
+            [Event::Finished(Finish::Stop), usage.clone()],
+        );
+        assert_eq!(
+            events,
+            [Event::Finished(Finish::Stop), usage],
+            "the usage may come late"
+        );
     }
 
     // M1
     #[test]
     fn an_end_with_calls_needs_a_call() {
         let events = pass(CallTiming::AtTheEnd, [Event::Finished(Finish::ToolCalls)]);
-        assert!(matches!(&events[..], [Event::Error(ProtocolError::OutOfPlace { .. })]), "{events:?}");
+        assert!(
+            matches!(
+                &events[..],
+                [Event::Error(ProtocolError::OutOfPlace { .. })]
+            ),
+            "{events:?}"
+        );
     }
 
     // M1
     #[test]
     fn calls_of_an_answer_that_was_cut_off_do_not_run() {
         let cut = Event::CutCall(tool_call("1"));
-        let events = pass(CallTiming::AtTheEnd, [call("1"), Event::Finished(Finish::Length)]);
+        let events = pass(
+            CallTiming::AtTheEnd,
+            [call("1"), Event::Finished(Finish::Length)],
+        );
         assert_eq!(events, [cut, Event::Finished(Finish::Length)]);
         for finish in [Finish::Filtered, Finish::Refused] {
-            let events = pass(CallTiming::AtTheEnd, [call("1"), Event::Finished(finish.clone())]);
+            let events = pass(
+                CallTiming::AtTheEnd,
+                [call("1"), Event::Finished(finish.clone())],
+            );
             assert_eq!(events, [Event::Finished(finish)]);
         }
     }
@@ -248,10 +293,18 @@ mod tests {
     // M1
     #[test]
     fn an_end_that_names_a_failure_is_an_error() {
-        for word in
-            ["ERROR", "TIMEOUT", "MALFORMED_FUNCTION_CALL", "insufficient_system_resource", "abort", "network_error"]
-        {
-            let events = pass(CallTiming::AtTheEnd, [call("1"), Event::Finished(Finish::of_unlisted(word))]);
+        for word in [
+            "ERROR",
+            "TIMEOUT",
+            "MALFORMED_FUNCTION_CALL",
+            "insufficient_system_resource",
+            "abort",
+            "network_error",
+        ] {
+            let events = pass(
+                CallTiming::AtTheEnd,
+                [call("1"), Event::Finished(Finish::of_unlisted(word))],
+            );
             let code = match &events[..] {
                 [Event::Error(ProtocolError::Provider { code, .. })] => code.as_deref(),
                 _ => None,
@@ -264,7 +317,10 @@ mod tests {
     fn a_word_that_names_nothing_known_is_an_end() {
         for word in ["eos", "eos_token", "done", "COMPLETE_2"] {
             let end = Event::Finished(Finish::of_unlisted(word));
-            assert_eq!(pass(CallTiming::AtTheEnd, [call("1"), end.clone()]), [call("1"), end]);
+            assert_eq!(
+                pass(CallTiming::AtTheEnd, [call("1"), end.clone()]),
+                [call("1"), end]
+            );
         }
     }
 
@@ -283,9 +339,20 @@ mod tests {
     // M1
     #[test]
     fn a_call_that_was_cut_off_is_no_part_of_a_complete_answer() {
-        let cut = Event::Error(ProtocolError::Truncated { call_id: Some("1".into()) });
-        let events = pass(CallTiming::AtTheEnd, [cut.clone(), call("1"), Event::Finished(Finish::ToolCalls)]);
-        assert_eq!(events, [cut.clone(), Event::Error(ProtocolError::Truncated { call_id: None })]);
+        let cut = Event::Error(ProtocolError::Truncated {
+            call_id: Some("1".into()),
+        });
+        let events = pass(
+            CallTiming::AtTheEnd,
+            [cut.clone(), call("1"), Event::Finished(Finish::ToolCalls)],
+        );
+        assert_eq!(
+            events,
+            [
+                cut.clone(),
+                Event::Error(ProtocolError::Truncated { call_id: None })
+            ]
+        );
         let events = pass(CallTiming::Immediate, [cut.clone(), call("1"), call("2")]);
         assert_eq!(events, [cut, Event::CutCall(tool_call("1")), call("2")]);
     }
@@ -293,8 +360,14 @@ mod tests {
     #[test]
     fn a_live_call_runs_at_once_unless_a_part_was_lost() {
         assert_eq!(pass(CallTiming::Immediate, [call("1")]), [call("1")]);
-        let events = pass(CallTiming::Immediate, [lost(), call("1"), Event::Finished(Finish::Stop), call("2")]);
+        let events = pass(
+            CallTiming::Immediate,
+            [lost(), call("1"), Event::Finished(Finish::Stop), call("2")],
+        );
         let cut = Event::CutCall(tool_call("1"));
-        assert_eq!(events, [lost(), cut, Event::Finished(Finish::Stop), call("2")]);
+        assert_eq!(
+            events,
+            [lost(), cut, Event::Finished(Finish::Stop), call("2")]
+        );
     }
 }

@@ -47,7 +47,9 @@ pub(crate) struct ChatCall<'a> {
 impl ChatCall<'_> {
     /// Returns the id that the server gave; empty if it gave none.
     pub(crate) fn given_id(&self) -> &str {
-        self.native.as_ref().map_or("", |native| text_member(native, "id"))
+        self.native
+            .as_ref()
+            .map_or("", |native| text_member(native, "id"))
     }
 }
 
@@ -63,7 +65,10 @@ impl ChatStep<'_> {
         let parts = self.native.as_ref()?.get("content")?.as_array()?;
         let is_kept = |part: &&Value| {
             let kind = part["type"].as_str().unwrap_or_default();
-            let is_blank = kind == "text" && part["text"].as_str().is_none_or(|text| text.trim().is_empty());
+            let is_blank = kind == "text"
+                && part["text"]
+                    .as_str()
+                    .is_none_or(|text| text.trim().is_empty());
             !is_blank && (kinds.is_empty() || kinds.contains(&kind))
         };
         let parts = parts.iter().filter(is_kept).cloned().collect::<Vec<_>>();
@@ -72,10 +77,15 @@ impl ChatStep<'_> {
     }
 
     /// Returns the members of the server's message that are neither its role, its content nor its calls.
-    pub(crate) fn further_members<'s>(&'s self, host: &'s Host) -> impl Iterator<Item = (&'s String, &'s Value)> {
+    pub(crate) fn further_members<'s>(
+        &'s self,
+        host: &'s Host,
+    ) -> impl Iterator<Item = (&'s String, &'s Value)> {
         let members = self.native.iter().flatten();
         let is_known = |name: &str| matches!(name, "role" | "content" | "tool_calls");
-        members.filter(move |(name, value)| !is_known(name) && !value.is_null() && host.rules.takes_member(name))
+        members.filter(move |(name, value)| {
+            !is_known(name) && !value.is_null() && host.rules.takes_member(name)
+        })
     }
 }
 
@@ -83,16 +93,28 @@ impl ChatStep<'_> {
 ///
 /// The user begins and has the last word, unless a result has. No text is blank, and each result follows its call.
 pub(crate) fn chat_messages<F: ChatForm>(request: &Request<'_>, host: &Host) -> Vec<Value> {
-    let mut writer = MessageWriter { request, host, messages: Vec::new(), calls: HashMap::new(), used: HashSet::new() };
+    let mut writer = MessageWriter {
+        request,
+        host,
+        messages: Vec::new(),
+        calls: HashMap::new(),
+        used: HashSet::new(),
+    };
     let turn_begins = begin_of_turn(request.history);
     for (place, message) in request.history.iter().enumerate() {
         match message {
             Message::User(text) => writer.add_user(text),
-            Message::Assistant { text, calls, native } => {
+            Message::Assistant {
+                text,
+                calls,
+                native,
+            } => {
                 let native = host.native(native.as_ref(), place > turn_begins);
                 writer.add_step::<F>(text.as_deref().unwrap_or_default(), calls, native);
             }
-            Message::Result { call_id, result, .. } => {
+            Message::Result {
+                call_id, result, ..
+            } => {
                 let call = writer.calls.get(call_id.as_str());
                 let message = call.map(|call| F::result(call, result, host));
                 writer.messages.extend(message);
@@ -104,11 +126,17 @@ pub(crate) fn chat_messages<F: ChatForm>(request: &Request<'_>, host: &Host) -> 
     if messages.first().is_none_or(|first| first["role"] != "user") {
         messages.insert(0, user_message(OPENING));
     }
-    if messages.last().is_some_and(|last| last["role"] == "assistant") {
+    if messages
+        .last()
+        .is_some_and(|last| last["role"] == "assistant")
+    {
         messages.push(user_message(CONTINUE));
     }
     if !request.instructions.trim().is_empty() {
-        messages.insert(0, json!({"role": "system", "content": request.instructions}));
+        messages.insert(
+            0,
+            json!({"role": "system", "content": request.instructions}),
+        );
     }
     messages
 }
@@ -134,9 +162,13 @@ impl<'a> MessageWriter<'a> {
         }
         let rules = &self.host.rules;
         if (rules.is_mistral || rules.alternates) && self.last_is("tool") {
-            self.messages.push(json!({"role": "assistant", "content": ACKNOWLEDGEMENT}));
+            self.messages
+                .push(json!({"role": "assistant", "content": ACKNOWLEDGEMENT}));
         }
-        let last = self.messages.last_mut().filter(|last| rules.alternates && last["role"] == "user");
+        let last = self
+            .messages
+            .last_mut()
+            .filter(|last| rules.alternates && last["role"] == "user");
         match last.and_then(|last| last.get_mut("content")) {
             Some(Value::String(before)) => {
                 before.push_str("\n\n");
@@ -147,37 +179,63 @@ impl<'a> MessageWriter<'a> {
     }
 
     fn last_is(&self, role: &str) -> bool {
-        self.messages.last().is_some_and(|last| last["role"] == role)
+        self.messages
+            .last()
+            .is_some_and(|last| last["role"] == role)
     }
 
-    fn add_step<F: ChatForm>(&mut self, text: &'a str, calls: &'a [ToolCall], native: Option<&[Value]>) {
+    fn add_step<F: ChatForm>(
+        &mut self,
+        text: &'a str,
+        calls: &'a [ToolCall],
+        native: Option<&[Value]>,
+    ) {
         let text = if text.trim().is_empty() { "" } else { text };
         if text.is_empty() && calls.is_empty() {
             return;
         }
         let native = native.map(message_of);
-        let native_calls = native.as_ref().map(|native| native_calls(native, calls, self.request)).unwrap_or_default();
+        let native_calls = native
+            .as_ref()
+            .map(|native| native_calls(native, calls, self.request))
+            .unwrap_or_default();
         let mut written = Vec::with_capacity(calls.len());
         for (place, call) in calls.iter().enumerate() {
             let native = native_calls.get(place).cloned().flatten();
-            let given = native.as_ref().map_or("", |native| text_member(native, "id"));
+            let given = native
+                .as_ref()
+                .map_or("", |native| text_member(native, "id"));
             let id = self.unused_id::<F>(given, call);
             let name = self.request.declarations.written_name(call.name());
-            written.push(ChatCall { id, name, call, native });
+            written.push(ChatCall {
+                id,
+                name,
+                call,
+                native,
+            });
         }
         if self.host.rules.alternates && self.last_is("assistant") {
             self.messages.push(user_message(CONTINUE));
         }
-        let step = ChatStep { text, calls: written, native };
+        let step = ChatStep {
+            text,
+            calls: written,
+            native,
+        };
         self.messages.push(F::step(&step, self.host));
-        self.calls.extend(step.calls.into_iter().map(|call| (call.call.id(), call)));
+        self.calls
+            .extend(step.calls.into_iter().map(|call| (call.call.id(), call)));
     }
 
     /// Returns the id of a call: the server's own, or the history's if there is none or another call has it.
     fn unused_id<F: ChatForm>(&mut self, given: &str, call: &ToolCall) -> String {
-        let given = Some(given).filter(|given| !given.is_empty()).unwrap_or(call.id());
+        let given = Some(given)
+            .filter(|given| !given.is_empty())
+            .unwrap_or(call.id());
         let further = (2..).map(|number| format!("{}_{number}", call.id()));
-        let mut ids = [given.to_owned(), call.id().to_owned()].into_iter().chain(further);
+        let mut ids = [given.to_owned(), call.id().to_owned()]
+            .into_iter()
+            .chain(further);
         let conforming = ids.find_map(|id| {
             let id = F::conforming_id(&id).into_owned();
             self.used.insert(id.clone()).then_some(id)
@@ -190,7 +248,10 @@ impl<'a> MessageWriter<'a> {
 fn message_of(items: &[Value]) -> Map<String, Value> {
     let mut message = Map::new();
     for item in items.iter().filter_map(Value::as_object) {
-        message.extend(item.iter().map(|(name, value)| (name.clone(), value.clone())));
+        message.extend(
+            item.iter()
+                .map(|(name, value)| (name.clone(), value.clone())),
+        );
     }
     message
 }
@@ -201,7 +262,10 @@ fn native_calls(
     calls: &[ToolCall],
     request: &Request<'_>,
 ) -> Vec<Option<Map<String, Value>>> {
-    let sent = native.get("tool_calls").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let sent = native
+        .get("tool_calls")
+        .and_then(Value::as_array)
+        .map_or(&[][..], Vec::as_slice);
     if sent.len() == calls.len() {
         return sent.iter().map(|sent| sent.as_object().cloned()).collect();
     }

@@ -51,7 +51,10 @@ impl EventSink<'_> {
 
     /// Reports half a character whose other half did not come.
     fn unpaired(&mut self) {
-        self.error(malformed("a character is cut in two, and its other half did not come", ""));
+        self.error(malformed(
+            "a character is cut in two, and its other half did not come",
+            "",
+        ));
     }
 
     /// Joins the halves of a whole text of the message, such as the arguments of a call.
@@ -83,7 +86,8 @@ impl EventSink<'_> {
 
     /// Emits the tokens used, after the tier that they are billed in.
     pub(crate) fn usage(&mut self, usage: TokenUsage, service_tier: &ServiceTier) {
-        self.events.extend(service_tier.0.clone().map(Event::ServiceTier));
+        self.events
+            .extend(service_tier.0.clone().map(Event::ServiceTier));
         self.events.push(Event::Usage(usage));
     }
 
@@ -111,16 +115,29 @@ impl EventSink<'_> {
 
     /// Emits a piece of a call's arguments.
     pub(crate) fn arguments(&mut self, id: &str, piece: String) {
-        let to_event = |delta| Event::Arguments { id: id.to_owned(), delta };
+        let to_event = |delta| Event::Arguments {
+            id: id.to_owned(),
+            delta,
+        };
         if !self.halves.were_seen {
             self.events.push(to_event(piece));
             return;
         }
-        let joined = self.halves.arguments.entry(id.to_owned()).or_default().join(&piece).map(Cow::into_owned);
+        let joined = self
+            .halves
+            .arguments
+            .entry(id.to_owned())
+            .or_default()
+            .join(&piece)
+            .map(Cow::into_owned);
         self.emit_joined(joined, to_event);
     }
 
-    fn emit_joined(&mut self, joined: Result<String, UnpairedHalf>, to_event: impl FnOnce(String) -> Event) {
+    fn emit_joined(
+        &mut self,
+        joined: Result<String, UnpairedHalf>,
+        to_event: impl FnOnce(String) -> Event,
+    ) {
         match joined {
             Ok(piece) if piece.is_empty() => {}
             Ok(piece) => self.events.push(to_event(piece)),
@@ -173,11 +190,19 @@ impl EventSink<'_> {
 
     /// Emits the error that an answer is or holds, or the answer as unknown.
     pub(crate) fn error_or_unknown(&mut self, text: &str) -> serde_json::Result<()> {
-        if self.provider_error(text) { Ok(()) } else { self.unknown(text) }
+        if self.provider_error(text) {
+            Ok(())
+        } else {
+            self.unknown(text)
+        }
     }
 
     /// Emits what became of an event: nothing more if it was read, the event itself if it is not known, or its error.
-    pub(crate) fn tell(&mut self, read: Result<bool, ProtocolError>, text: &str) -> serde_json::Result<()> {
+    pub(crate) fn tell(
+        &mut self,
+        read: Result<bool, ProtocolError>,
+        text: &str,
+    ) -> serde_json::Result<()> {
         match read {
             Ok(true) => Ok(()),
             Ok(false) => self.unknown(text),
@@ -190,7 +215,8 @@ impl EventSink<'_> {
 
     /// Emits an event that the protocol does not know.
     pub(crate) fn unknown(&mut self, text: &str) -> serde_json::Result<()> {
-        self.events.push(Event::Unknown(serde_json::from_str(text)?));
+        self.events
+            .push(Event::Unknown(serde_json::from_str(text)?));
         Ok(())
     }
 
@@ -207,7 +233,9 @@ impl EventSink<'_> {
     pub(crate) fn has_room(&mut self, size: usize, too_large: &mut bool) -> bool {
         if !*too_large && size > MAX_EVENT_BYTES {
             *too_large = true;
-            self.error(ProtocolError::TooLarge { most: MAX_EVENT_BYTES });
+            self.error(ProtocolError::TooLarge {
+                most: MAX_EVENT_BYTES,
+            });
         }
         !*too_large
     }
@@ -226,8 +254,15 @@ impl ResponseOrigin {
             return;
         }
         self.emitted = true;
-        let known = |text: &str| Some(text).filter(|text| !text.is_empty()).map(str::to_owned);
-        sink.push(Event::Response { id: known(id), model: known(model) });
+        let known = |text: &str| {
+            Some(text)
+                .filter(|text| !text.is_empty())
+                .map(str::to_owned)
+        };
+        sink.push(Event::Response {
+            id: known(id),
+            model: known(model),
+        });
     }
 }
 
@@ -264,8 +299,12 @@ impl<'a> ToolAnswer<'a> {
 
     /// Returns the tool's name at the provider, or the nearest that the provider accepts: models invent names.
     pub(crate) fn name(&self) -> Cow<'a, str> {
-        let name = self.call.map(|call| call.name.as_str()).filter(|name| !name.is_empty());
-        self.names.nearest(name.unwrap_or(self.response.meta().tool()))
+        let name = self
+            .call
+            .map(|call| call.name.as_str())
+            .filter(|name| !name.is_empty());
+        self.names
+            .nearest(name.unwrap_or(self.response.meta().tool()))
     }
 }
 
@@ -306,7 +345,11 @@ impl CallIds {
             "" => (self.fresh(), None),
             id => {
                 let ours = self.repeated(id);
-                self.kinds.entry(id.to_owned()).or_default().entry(call.kind).or_insert_with(|| ours.clone());
+                self.kinds
+                    .entry(id.to_owned())
+                    .or_default()
+                    .entry(call.kind)
+                    .or_insert_with(|| ours.clone());
                 (ours, Some(ProtocolError::DuplicateId { id: id.to_owned() }))
             }
         };
@@ -353,13 +396,21 @@ impl CallIds {
             Some(number) => format!("{wire_id}_{number}"),
             None => wire_id.to_owned(),
         };
-        self.calls.get(&ours).is_some_and(|call| call.id == wire_id).then_some(ours)
+        self.calls
+            .get(&ours)
+            .is_some_and(|call| call.id == wire_id)
+            .then_some(ours)
     }
 
     /// Returns our id of a call that has this id and this kind.
     pub(crate) fn of_kind(&self, wire_id: &str, kind: &str) -> Option<&str> {
-        let direct = self.calls.get_key_value(wire_id).filter(|(_, call)| call.id == wire_id && call.kind == kind);
-        direct.map(|(ours, _)| ours.as_str()).or_else(|| Some(self.kinds.get(wire_id)?.get(kind)?.as_str()))
+        let direct = self
+            .calls
+            .get_key_value(wire_id)
+            .filter(|(_, call)| call.id == wire_id && call.kind == kind);
+        direct
+            .map(|(ours, _)| ours.as_str())
+            .or_else(|| Some(self.kinds.get(wire_id)?.get(kind)?.as_str()))
     }
 
     /// Notes that the provider has withdrawn a call.
@@ -387,7 +438,9 @@ pub(crate) fn chat_id(id: &str) -> Cow<'_, str> {
 
 /// Returns an id of the form `[a-zA-Z0-9_-]{1,64}`.
 pub(crate) fn word_id(id: &str) -> Cow<'_, str> {
-    conforming(id, 64, |char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-'))
+    conforming(id, 64, |char| {
+        char.is_ascii_alphanumeric() || matches!(char, '_' | '-')
+    })
 }
 
 /// Returns the id if it conforms, and otherwise one that depends on it alone, so that a call and its result agree.
@@ -395,7 +448,10 @@ fn conforming(id: &str, max_length: usize, allowed: fn(char) -> bool) -> Cow<'_,
     if !id.is_empty() && id.chars().count() <= max_length && id.chars().all(allowed) {
         return Cow::Borrowed(id);
     }
-    Cow::Owned(format!("call_{}", hex(Sha256::digest(id).get(..16).unwrap_or_default())))
+    Cow::Owned(format!(
+        "call_{}",
+        hex(Sha256::digest(id).get(..16).unwrap_or_default())
+    ))
 }
 
 #[cfg(test)]
@@ -403,14 +459,22 @@ mod tests {
     use super::*;
 
     fn assigned(ids: &mut CallIds, id: &str) -> String {
-        ids.assign(WireCall { id: id.into(), name: "add".into(), kind: "" }).0
+        ids.assign(WireCall {
+            id: id.into(),
+            name: "add".into(),
+            kind: "",
+        })
+        .0
     }
 
     #[test]
     fn replaces_an_id_that_is_absent_or_repeated() {
         let mut ids = CallIds::default();
         let ours = ["call_1", "", "a", "", "a", "a", "a_2"].map(|id| assigned(&mut ids, id));
-        assert_eq!(ours, ["call_1", "call_0", "a", "call_2", "a_2", "a_3", "a_2_2"]);
+        assert_eq!(
+            ours,
+            ["call_1", "call_0", "a", "call_2", "a_2", "a_3", "a_2_2"]
+        );
         assert_eq!(ids.get("a_3").map(|call| &*call.id), Some("a"));
         assert_eq!(ids.get("call_0").map(|call| &*call.id), Some(""));
         assert_eq!(
@@ -422,9 +486,15 @@ mod tests {
     #[test]
     fn reports_a_repeated_id() {
         let mut ids = CallIds::default();
-        let call = WireCall { id: "a".into(), ..WireCall::default() };
+        let call = WireCall {
+            id: "a".into(),
+            ..WireCall::default()
+        };
         assert_eq!(ids.assign(call.clone()).1, None);
-        assert_eq!(ids.assign(call).1, Some(ProtocolError::DuplicateId { id: "a".into() }));
+        assert_eq!(
+            ids.assign(call).1,
+            Some(ProtocolError::DuplicateId { id: "a".into() })
+        );
     }
 
     #[test]
@@ -444,7 +514,12 @@ mod tests {
         for id in ["", "a b", "ä", &long] {
             let made = word_id(id);
             assert!(made.len() == 37 && made.starts_with("call_"), "{made}");
-            assert_eq!(made, conforming(id, 64, |char| char.is_ascii_alphanumeric() || "_.:-".contains(char)), "{id}");
+            assert_eq!(
+                made,
+                conforming(id, 64, |char| char.is_ascii_alphanumeric()
+                    || "_.:-".contains(char)),
+                "{id}"
+            );
             assert_eq!(word_id(&made), made, "what it makes conforms");
         }
     }

@@ -150,7 +150,10 @@ impl BlockIdentity {
 impl ContentBlock {
     /// A block of the model's text.
     pub(crate) fn text(item: Value) -> Self {
-        Self { kind: BlockKind::Text, ..Self::other(item) }
+        Self {
+            kind: BlockKind::Text,
+            ..Self::other(item)
+        }
     }
 
     /// A block in the provider's own form.
@@ -210,18 +213,33 @@ impl ContentBlock {
         }
         self.text_size += piece.len();
         match &mut self.growing {
-            Some(growing) if growing.member == member && growing.pointer == pointer => growing.pieces.push_str(piece),
+            Some(growing) if growing.member == member && growing.pointer == pointer => {
+                growing.pieces.push_str(piece)
+            }
             _ => {
                 self.settle_text();
-                self.growing = Some(GrowingText { pointer, member, pieces: piece.to_owned() });
+                self.growing = Some(GrowingText {
+                    pointer,
+                    member,
+                    pieces: piece.to_owned(),
+                });
             }
         }
     }
 
     /// Adds the pieces of a text to the item.
     fn settle_text(&mut self) {
-        let Some(GrowingText { pointer, member, pieces }) = self.growing.take() else { return };
-        let Some(Value::Object(object)) = self.item.pointer_mut(pointer) else { return };
+        let Some(GrowingText {
+            pointer,
+            member,
+            pieces,
+        }) = self.growing.take()
+        else {
+            return;
+        };
+        let Some(Value::Object(object)) = self.item.pointer_mut(pointer) else {
+            return;
+        };
         match object.get_mut(member) {
             Some(Value::String(text)) => text.push_str(&pieces),
             None | Some(Value::Null) => _ = object.insert(member.to_owned(), Value::String(pieces)),
@@ -230,9 +248,17 @@ impl ContentBlock {
     }
 
     /// Appends a piece of a signature. A signature that comes again, or again with more, counts once.
-    pub(crate) fn append_signature(&mut self, pointer: &'static str, piece: &str, sink: &mut EventSink<'_>) {
+    pub(crate) fn append_signature(
+        &mut self,
+        pointer: &'static str,
+        piece: &str,
+        sink: &mut EventSink<'_>,
+    ) {
         let object = self.item().pointer(pointer);
-        let before = object.and_then(|object| object.get("signature")).and_then(Value::as_str).unwrap_or_default();
+        let before = object
+            .and_then(|object| object.get("signature"))
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         let rest = piece.strip_prefix(before).unwrap_or(piece);
         self.append(pointer, "signature", rest, sink);
     }
@@ -263,11 +289,18 @@ impl ContentBlock {
         self.settle_text();
         match self.kind {
             BlockKind::Text => true,
-            _ if self.has_input() => is_object(if self.json.is_empty() { &self.first_input } else { &self.json }),
+            _ if self.has_input() => is_object(if self.json.is_empty() {
+                &self.first_input
+            } else {
+                &self.json
+            }),
             // A signature is the last piece of a thought.
-            _ => SIGNATURES
-                .iter()
-                .any(|at| self.item.pointer(at).and_then(Value::as_str).is_some_and(|signature| !signature.is_empty())),
+            _ => SIGNATURES.iter().any(|at| {
+                self.item
+                    .pointer(at)
+                    .and_then(Value::as_str)
+                    .is_some_and(|signature| !signature.is_empty())
+            }),
         }
     }
 
@@ -296,7 +329,8 @@ impl ContentBlock {
     /// Returns the place of the input in the item.
     fn input_mut(&mut self) -> Option<&mut Value> {
         let (InputPlace::Object(path) | InputPlace::Text(path)) = self.input?;
-        path.iter().try_fold(&mut self.item, |value, member| value.get_mut(member))
+        path.iter()
+            .try_fold(&mut self.item, |value, member| value.get_mut(member))
     }
 
     /// Sets the input in the item. Returns the contents by which the block is known when it comes again.
@@ -311,7 +345,13 @@ impl ContentBlock {
         if let Some(place) = self.input_mut() {
             *place = input.or(before).unwrap_or_default();
         }
-        Sealed { item, input: Input { json: self.json.clone(), is_canonical: false } }
+        Sealed {
+            item,
+            input: Input {
+                json: self.json.clone(),
+                is_canonical: false,
+            },
+        }
     }
 }
 
@@ -341,28 +381,51 @@ impl SeenInputs {
 
 impl ContentBlocks {
     /// Begins a block, which [`insert`](Self::insert) adds unless it is open. Fails for a block that has no place here.
-    pub(crate) fn begin(&mut self, index: usize, identity: &BlockIdentity) -> Result<Beginning, ProtocolError> {
+    pub(crate) fn begin(
+        &mut self,
+        index: usize,
+        identity: &BlockIdentity,
+    ) -> Result<Beginning, ProtocolError> {
         let next = self.slots.len();
         if index > next {
-            return Err(out_of_place(format!("content block {index} came, but block {next} did not")));
+            return Err(out_of_place(format!(
+                "content block {index} came, but block {next} did not"
+            )));
         }
-        let Some(slot) = self.slots.get_mut(index) else { return Ok(Beginning::New) };
+        let Some(slot) = self.slots.get_mut(index) else {
+            return Ok(Beginning::New);
+        };
         let Some(open) = &mut slot.open else {
-            return Ok(if slot.identity.is_same(identity) { Beginning::Again } else { Beginning::New });
+            return Ok(if slot.identity.is_same(identity) {
+                Beginning::Again
+            } else {
+                Beginning::New
+            });
         };
         if slot.identity == *identity {
             return Ok(Beginning::Open);
         }
         if open.is_repeated() || !open.is_whole() {
-            return Err(out_of_place(format!("content block {index} began again before its end")));
+            return Err(out_of_place(format!(
+                "content block {index} began again before its end"
+            )));
         }
         Ok(Beginning::InPlaceOfAnother)
     }
 
     /// Adds a block that begins.
-    pub(crate) fn insert(&mut self, index: usize, identity: BlockIdentity, mut block: ContentBlock) {
+    pub(crate) fn insert(
+        &mut self,
+        index: usize,
+        identity: BlockIdentity,
+        mut block: ContentBlock,
+    ) {
         let Some(slot) = self.slots.get_mut(index) else {
-            self.slots.push(Slot { identity, open: Some(block), sealed: None });
+            self.slots.push(Slot {
+                identity,
+                open: Some(block),
+                sealed: None,
+            });
             return;
         };
         block.is_repeated = slot.identity.is_same(&identity);
@@ -381,7 +444,10 @@ impl ContentBlocks {
     ) {
         let name = wire.name.clone();
         let id = sink.assign(wire.clone());
-        sink.push(Event::CallStarted { id: id.clone(), name });
+        sink.push(Event::CallStarted {
+            id: id.clone(),
+            name,
+        });
         block.kind = BlockKind::Call { id, wire };
         self.insert(index, identity, block);
     }
@@ -409,21 +475,35 @@ impl ContentBlocks {
     /// Returns the error of a piece of a call, or of another kind of block, that is not open.
     pub(crate) fn misplaced_piece(&self, index: usize, is_of_call: bool) -> ProtocolError {
         if self.has_had(index) {
-            out_of_place(format!("a piece of content block {index} came after its end"))
+            out_of_place(format!(
+                "a piece of content block {index} came after its end"
+            ))
         } else if is_of_call {
-            ProtocolError::Orphan { key: index.to_string() }
+            ProtocolError::Orphan {
+                key: index.to_string(),
+            }
         } else {
-            out_of_place(format!("a piece of content block {index} came, but not its beginning"))
+            out_of_place(format!(
+                "a piece of content block {index} came, but not its beginning"
+            ))
         }
     }
 
     /// Ends the block of an index and emits its call. Returns its item, unless the message has it already: a block that has
     /// ended may end again.
-    pub(crate) fn complete(&mut self, index: usize, sink: &mut EventSink<'_>) -> Result<Option<Value>, ProtocolError> {
+    pub(crate) fn complete(
+        &mut self,
+        index: usize,
+        sink: &mut EventSink<'_>,
+    ) -> Result<Option<Value>, ProtocolError> {
         let Some(slot) = self.slots.get_mut(index) else {
-            return Err(out_of_place(format!("content block {index} ended, but it did not begin")));
+            return Err(out_of_place(format!(
+                "content block {index} ended, but it did not begin"
+            )));
         };
-        let Some(mut block) = slot.open.take() else { return Ok(None) };
+        let Some(mut block) = slot.open.take() else {
+            return Ok(None);
+        };
         block.settle_input(sink);
         self.emit(index, block, sink)
     }
@@ -433,7 +513,11 @@ impl ContentBlocks {
     /// In a message that was cut off, a call whose arguments are not whole follows the error that says so, and a thought
     /// without its end is left out, as the provider would not accept it. In any other message, a block without its end
     /// has to show that nothing of it is missing.
-    pub(crate) fn end(&mut self, is_cut_off: bool, sink: &mut EventSink<'_>) -> Result<Vec<Value>, ProtocolError> {
+    pub(crate) fn end(
+        &mut self,
+        is_cut_off: bool,
+        sink: &mut EventSink<'_>,
+    ) -> Result<Vec<Value>, ProtocolError> {
         let mut items = Vec::new();
         for index in 0..self.slots.len() {
             let open = self.slots.get_mut(index).and_then(|slot| slot.open.take());
@@ -444,9 +528,13 @@ impl ContentBlocks {
                 continue;
             }
             match &block.kind {
-                _ if !is_cut_off => return Err(out_of_place(format!("content block {index} has no end"))),
+                _ if !is_cut_off => {
+                    return Err(out_of_place(format!("content block {index} has no end")));
+                }
                 BlockKind::Call { id, .. } => {
-                    sink.error(ProtocolError::Truncated { call_id: Some(id.clone()) });
+                    sink.error(ProtocolError::Truncated {
+                        call_id: Some(id.clone()),
+                    });
                     items.extend(self.emit(index, block, sink)?);
                 }
                 BlockKind::Text | BlockKind::Other => {}
@@ -464,9 +552,18 @@ impl ContentBlocks {
     ) -> Result<Option<Value>, ProtocolError> {
         block.join(sink);
         let sealed = block.seal();
-        let Some(slot) = self.slots.get_mut(index) else { return Ok(None) };
-        if block.is_repeated && slot.sealed.as_mut().is_some_and(|before| !before.is_same(&sealed)) {
-            return Err(out_of_place(format!("content block {index} came twice, with different contents")));
+        let Some(slot) = self.slots.get_mut(index) else {
+            return Ok(None);
+        };
+        if block.is_repeated
+            && slot
+                .sealed
+                .as_mut()
+                .is_some_and(|before| !before.is_same(&sealed))
+        {
+            return Err(out_of_place(format!(
+                "content block {index} came twice, with different contents"
+            )));
         }
         let sealed = slot.sealed.insert(sealed);
         if block.is_repeated() || block.is_blank() {
@@ -498,7 +595,10 @@ fn is_first_of(calls: &mut HashMap<u64, SeenInputs>, call: &Sealed) -> bool {
     match calls.entry(call.item) {
         Entry::Occupied(mut seen) => seen.get_mut().add(&call.input),
         Entry::Vacant(place) => {
-            place.insert(SeenInputs { first: call.input.clone(), further: HashSet::new() });
+            place.insert(SeenInputs {
+                first: call.input.clone(),
+                further: HashSet::new(),
+            });
             true
         }
     }

@@ -154,26 +154,46 @@ impl Declarations {
     /// tool without the nulls that stand for absent parameters. An unknown name stays, and so do arguments that are not
     /// JSON: the call then fails with a message for the model.
     pub fn restore(&self, call: ToolCall) -> ToolCall {
-        let Some(index) = self.0.names.index(call.name()) else { return call };
-        let Some(tool) = self.0.definitions.get(index) else { return call };
-        let call = match self.renames(index).map(|renames| renames.restore(call.arguments())) {
+        let Some(index) = self.0.names.index(call.name()) else {
+            return call;
+        };
+        let Some(tool) = self.0.definitions.get(index) else {
+            return call;
+        };
+        let call = match self
+            .renames(index)
+            .map(|renames| renames.restore(call.arguments()))
+        {
             Some(Cow::Owned(arguments)) => call.with_arguments(arguments),
             _ => call,
         };
         let rules = self.0.null_rules.get(index);
-        let rules = rules.filter(|_| self.0.report.tools.get(index).is_some_and(|report| report.strict));
+        let rules = rules.filter(|_| {
+            self.0
+                .report
+                .tools
+                .get(index)
+                .is_some_and(|report| report.strict)
+        });
         let call = match rules.map(|rules| rules.restore(tool.parameters(), call.arguments())) {
             Some(Cow::Owned(arguments)) => call.with_arguments(arguments),
             _ => call,
         };
-        if tool.name() == call.name() { call } else { call.renamed(tool.name()) }
+        if tool.name() == call.name() {
+            call
+        } else {
+            call.renamed(tool.name())
+        }
     }
 
     /// Returns a typed answer, which came as a text in the provider's form, in the tool's own form. Every other text stays.
     #[cfg_attr(not(feature = "http"), allow(dead_code))]
     pub(crate) fn restore_answer(&self, text: String) -> String {
         match &self.0.answer {
-            Some(answer) => self.restore(ToolCall::new("", answer.report.tool.as_str(), text)).arguments().to_owned(),
+            Some(answer) => self
+                .restore(ToolCall::new("", answer.report.tool.as_str(), text))
+                .arguments()
+                .to_owned(),
             None => text,
         }
     }
@@ -189,7 +209,9 @@ impl Declarations {
     pub fn written_response<'a>(&self, response: &'a ToolResponse) -> Cow<'a, ToolResponse> {
         let renamed = || {
             let renames = self.renames_of(response.meta().tool())?;
-            let Cow::Owned(message) = renames.write_error(&response.error()?.message) else { return None };
+            let Cow::Owned(message) = renames.write_error(&response.error()?.message) else {
+                return None;
+            };
             let mut envelope = serde_json::to_value(response).ok()?;
             *envelope.pointer_mut("/error/message")? = message.into();
             serde_json::from_value(envelope).ok()
@@ -200,7 +222,12 @@ impl Declarations {
     /// Returns a history with the provider's names of properties in calls and errors; `None` if it has no other names.
     pub(crate) fn written_history(&self, history: &[Message]) -> Option<Vec<Message>> {
         self.0.renames.as_ref()?;
-        Some(history.iter().map(|message| self.written_message(message.clone())).collect())
+        Some(
+            history
+                .iter()
+                .map(|message| self.written_message(message.clone()))
+                .collect(),
+        )
     }
 
     fn written_message(&self, mut message: Message) -> Message {
@@ -208,14 +235,18 @@ impl Declarations {
             Message::Assistant { calls, .. } => {
                 for call in calls {
                     let renames = self.renames_of(call.name());
-                    if let Some(Cow::Owned(arguments)) = renames.map(|renames| renames.write(call.arguments())) {
+                    if let Some(Cow::Owned(arguments)) =
+                        renames.map(|renames| renames.write(call.arguments()))
+                    {
                         *call = call.clone().with_arguments(arguments);
                     }
                 }
             }
             Message::Result { tool, result, .. } if result.is_error => {
                 let renames = self.renames_of(tool);
-                if let Some(Cow::Owned(text)) = renames.map(|renames| renames.write_error(&result.text)) {
+                if let Some(Cow::Owned(text)) =
+                    renames.map(|renames| renames.write_error(&result.text))
+                {
                     result.text = text;
                 }
             }
@@ -230,7 +261,11 @@ impl Declarations {
     }
 
     fn renames(&self, index: usize) -> Option<&PropertyRenames> {
-        self.0.renames.as_ref()?.get(&index).map(|renames| &**renames)
+        self.0
+            .renames
+            .as_ref()?
+            .get(&index)
+            .map(|renames| &**renames)
     }
 
     /// Returns true if these declarations are of the same tools, so that they can be used again.
@@ -243,6 +278,8 @@ impl Declarations {
 impl fmt::Debug for Declarations {
     /// Shows the report only: the declarations of provider tools may hold secrets for the provider.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Declarations").field("report", self.report()).finish_non_exhaustive()
+        f.debug_struct("Declarations")
+            .field("report", self.report())
+            .finish_non_exhaustive()
     }
 }

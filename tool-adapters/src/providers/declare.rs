@@ -45,7 +45,11 @@ pub fn declare(provider: Provider, tools: &ToolContext) -> Declarations {
 }
 
 /// Declares the tools of a context to a provider, with options.
-pub fn declare_with(provider: Provider, tools: &ToolContext, options: DeclareOptions) -> Declarations {
+pub fn declare_with(
+    provider: Provider,
+    tools: &ToolContext,
+    options: DeclareOptions,
+) -> Declarations {
     let cache = tools.memo::<DeclarationCache>();
     let is_wanted = |made: &&Declarations| (made.0.provider, made.0.options) == (provider, options);
     let find = |cached: &[Declarations]| cached.iter().find(is_wanted).cloned();
@@ -53,7 +57,12 @@ pub fn declare_with(provider: Provider, tools: &ToolContext, options: DeclareOpt
         return cached;
     }
     // Made outside the lock. Of two threads that make the same declarations, the first keeps its own.
-    let made = declare_tools(provider, tools.definitions(), tools.provider_tools(), options);
+    let made = declare_tools(
+        provider,
+        tools.definitions(),
+        tools.provider_tools(),
+        options,
+    );
     let mut cached = cache.0.write().unwrap_or_else(PoisonError::into_inner);
     find(&cached).unwrap_or_else(|| {
         cached.push(made.clone());
@@ -69,7 +78,12 @@ pub fn declare_tools<'a>(
     options: DeclareOptions,
 ) -> Declarations {
     let definitions = tools.into_iter().cloned().collect();
-    RequestTools { definitions, deferred: 0, structured: false }.declare(provider, provider_tools, options)
+    RequestTools {
+        definitions,
+        deferred: 0,
+        structured: false,
+    }
+    .declare(provider, provider_tools, options)
 }
 
 /// Declares the tools of a session whose model searches ([`Policy::search_tools`](tool_core::Policy::search_tools)):
@@ -115,7 +129,11 @@ pub fn declare_searchable(
     provider_tools: &[Arc<dyn ProviderTool>],
     options: DeclareOptions,
 ) -> Declarations {
-    RequestTools::new(provider, tools, searchable, options).declare(provider, provider_tools, options)
+    RequestTools::new(provider, tools, searchable, options).declare(
+        provider,
+        provider_tools,
+        options,
+    )
 }
 
 /// The function tools of a request.
@@ -134,14 +152,27 @@ impl RequestTools {
         searchable: &[ToolDefinition],
         options: DeclareOptions,
     ) -> Self {
-        let defers = options.defer && provider.spec().search_tool.is_some() && !searchable.is_empty();
+        let defers =
+            options.defer && provider.spec().search_tool.is_some() && !searchable.is_empty();
         if !defers {
-            return Self { definitions: tools.to_vec(), deferred: 0, structured: false };
+            return Self {
+                definitions: tools.to_vec(),
+                deferred: 0,
+                structured: false,
+            };
         }
-        let replaced = searchable.iter().map(ToolDefinition::name).chain([SEARCH_TOOL]).collect::<HashSet<_>>();
+        let replaced = searchable
+            .iter()
+            .map(ToolDefinition::name)
+            .chain([SEARCH_TOOL])
+            .collect::<HashSet<_>>();
         let shown = tools.iter().filter(|tool| !replaced.contains(tool.name()));
         let definitions = shown.chain(searchable).cloned().collect();
-        Self { definitions, deferred: searchable.len(), structured: false }
+        Self {
+            definitions,
+            deferred: searchable.len(),
+            structured: false,
+        }
     }
 
     /// Asks for a typed answer in the provider's form for structured output, where there is one for its schema.
@@ -165,10 +196,15 @@ impl RequestTools {
         provider_tools: &[Arc<dyn ProviderTool>],
         options: DeclareOptions,
     ) -> Declarations {
-        let Self { definitions, deferred, structured } = self;
+        let Self {
+            definitions,
+            deferred,
+            structured,
+        } = self;
         let spec = provider.spec();
         let first_deferred = definitions.len() - deferred;
-        let mut mixed = choose_provider_tools(provider, !definitions.is_empty(), provider_tools, options);
+        let mut mixed =
+            choose_provider_tools(provider, !definitions.is_empty(), provider_tools, options);
         if let Some(search) = spec.search_tool.filter(|_| deferred > 0) {
             mixed.add_search(search);
         }
@@ -181,14 +217,19 @@ impl RequestTools {
             mixed.answered.insert(answer.report.tool.clone());
         }
         let declared = definitions.iter().zip(&projections).enumerate();
-        let declared = declared
-            .filter(|(_, (definition, projection))| projection.is_ok() && !mixed.answered.contains(definition.name()));
+        let declared = declared.filter(|(_, (definition, projection))| {
+            projection.is_ok() && !mixed.answered.contains(definition.name())
+        });
         let declared = declared.map(|(index, (definition, _))| (index, definition.name()));
         let mut names = ToolNames::new(spec.names, declared, &mixed.names());
         let (mut reports, mut functions) = (Vec::with_capacity(definitions.len()), Vec::new());
         let mut renames = HashMap::default();
-        for (index, (definition, mut projection)) in definitions.iter().zip(projections).enumerate() {
-            if let Some(answer) = answer.as_mut().filter(|answer| answer.report.tool == definition.name()) {
+        for (index, (definition, mut projection)) in definitions.iter().zip(projections).enumerate()
+        {
+            if let Some(answer) = answer
+                .as_mut()
+                .filter(|answer| answer.report.tool == definition.name())
+            {
                 names.insert(index, definition.name(), definition.name().to_owned());
                 reports.push(answer.report.clone());
                 renames.extend(answer.renames.take().map(|own| (index, own)));
@@ -199,19 +240,32 @@ impl RequestTools {
                 reports.push(ToolReport::new(definition.name(), Some(definition.name())));
                 continue;
             }
-            let own_renames = projection.as_mut().ok().and_then(|projection| projection.renames.take());
-            let wire = WireNames { tool: names.wire(definition.name()), properties: own_renames.as_deref() };
+            let own_renames = projection
+                .as_mut()
+                .ok()
+                .and_then(|projection| projection.renames.take());
+            let wire = WireNames {
+                tool: names.wire(definition.name()),
+                properties: own_renames.as_deref(),
+            };
             let deferred = index >= first_deferred;
-            let (report, function) = declare_one(provider, definition, wire, projection, (options, deferred));
+            let (report, function) =
+                declare_one(provider, definition, wire, projection, (options, deferred));
             renames.extend(own_renames.map(|own| (index, own)));
             reports.push(report);
             functions.extend(function);
         }
-        mixed.warnings.extend(excess_warning(provider, functions.len(), mixed.chosen.len()));
+        mixed.warnings.extend(excess_warning(
+            provider,
+            functions.len(),
+            mixed.chosen.len(),
+        ));
         let kinds = DeclaredKinds {
             functions: !functions.is_empty(),
             provider_tools: !mixed.chosen.is_empty(),
-            strict: reports.iter().any(|report| report.strict && report.declared_as.is_some()),
+            strict: reports
+                .iter()
+                .any(|report| report.strict && report.declared_as.is_some()),
         };
         let settings = (spec.request_settings)(kinds);
         Declarations(Arc::new(DeclaredTools {
@@ -221,14 +275,22 @@ impl RequestTools {
             structured,
             answer,
             // The parts are JSON, so the whole is.
-            json: RawValue::from_string(tool_list(spec.tool_list, &functions, &mixed)).unwrap_or_default(),
-            settings: settings.and_then(|settings| settings.as_object().cloned()).unwrap_or_default(),
+            json: RawValue::from_string(tool_list(spec.tool_list, &functions, &mixed))
+                .unwrap_or_default(),
+            settings: settings
+                .and_then(|settings| settings.as_object().cloned())
+                .unwrap_or_default(),
             name_rule: spec.names,
             names,
             renames: (!renames.is_empty()).then(|| Box::new(renames)),
             null_rules: definitions.iter().map(|_| NullRules::default()).collect(),
             definitions,
-            report: Report { provider, tools: reports, skipped: mixed.skipped, warnings: mixed.warnings },
+            report: Report {
+                provider,
+                tools: reports,
+                skipped: mixed.skipped,
+                warnings: mixed.warnings,
+            },
         }))
     }
 }
@@ -240,7 +302,9 @@ fn structured_answer(
     projections: &[ProjectionResult],
     options: DeclareOptions,
 ) -> Option<DeclaredAnswer> {
-    let definition = definitions.iter().find(|definition| definition.takes_answer())?;
+    let definition = definitions
+        .iter()
+        .find(|definition| definition.takes_answer())?;
     let mut cost = StrictCost::default();
     for (tool, projection) in definitions.iter().zip(projections) {
         if let Ok(projection) = projection
@@ -251,7 +315,9 @@ fn structured_answer(
             cost = cost.plus(StrictCost::of(&projection.schema));
         }
     }
-    declare_answer(spec, definition, cost, |schema, renames| write_schema(definition, schema, renames))
+    declare_answer(spec, definition, cost, |schema, renames| {
+        write_schema(definition, schema, renames)
+    })
 }
 
 /// The names of a tool and of its properties at the provider.
@@ -270,17 +336,47 @@ fn declare_one(
     (options, deferred): (DeclareOptions, bool),
 ) -> (ToolReport, Option<String>) {
     let report = ToolReport::new(definition.name(), wire.tool);
-    let Projection { schema, changes, not_strict, .. } = match projection {
+    let Projection {
+        schema,
+        changes,
+        not_strict,
+        ..
+    } = match projection {
         Ok(projection) => projection,
-        Err(refusal) => return (ToolReport { refused: Some(refusal), ..report }, None),
+        Err(refusal) => {
+            return (
+                ToolReport {
+                    refused: Some(refusal),
+                    ..report
+                },
+                None,
+            );
+        }
     };
     let strict = options.strict && not_strict.is_none();
     let declaration = wire.tool.map(|name| {
         let schema = write_schema(definition, &schema, wire.properties);
-        (provider.spec().declaration)(&DeclaredTool { definition, name, schema: &schema, strict, deferred })
+        (provider.spec().declaration)(&DeclaredTool {
+            definition,
+            name,
+            schema: &schema,
+            strict,
+            deferred,
+        })
     });
-    let tokens = declaration.as_ref().map_or(0, |declaration| declaration.chars().count().div_ceil(4));
-    (ToolReport { strict, not_strict, changes, tokens, ..report }, declaration)
+    let tokens = declaration
+        .as_ref()
+        .map_or(0, |declaration| declaration.chars().count().div_ceil(4));
+    (
+        ToolReport {
+            strict,
+            not_strict,
+            changes,
+            tokens,
+            ..report
+        },
+        declaration,
+    )
 }
 
 /// Returns a warning about more tools than the provider accepts in a request.
@@ -303,15 +399,23 @@ fn tool_list(form: ToolListForm, functions: &[String], mixed: &MixedTools) -> St
     let group = (!functions.is_empty()).then_some(group);
     let configs = mixed.configs().map(Value::to_string);
     match form {
-        ToolListForm::Flat => json_array(&functions.iter().cloned().chain(configs).collect::<Vec<_>>()),
-        ToolListForm::Grouped => {
-            json_array(&group.map(JsonObject::finish).into_iter().chain(configs).collect::<Vec<_>>())
+        ToolListForm::Flat => {
+            json_array(&functions.iter().cloned().chain(configs).collect::<Vec<_>>())
         }
+        ToolListForm::Grouped => json_array(
+            &group
+                .map(JsonObject::finish)
+                .into_iter()
+                .chain(configs)
+                .collect::<Vec<_>>(),
+        ),
         ToolListForm::Merged if group.is_none() && mixed.chosen.is_empty() => "[]".to_owned(),
         ToolListForm::Merged => {
             let members = mixed.configs().filter_map(Value::as_object).flatten();
-            let object = members
-                .fold(group.unwrap_or_else(JsonObject::new), |object, (name, value)| object.with(name, value.clone()));
+            let object = members.fold(
+                group.unwrap_or_else(JsonObject::new),
+                |object, (name, value)| object.with(name, value.clone()),
+            );
             json_array(&[object.finish()])
         }
     }
@@ -344,13 +448,18 @@ fn choose_provider_tools(
     let only_functions = has_functions && options.only_single_type && form != ToolListForm::Flat;
     for tool in tools {
         if only_functions {
-            mixed.skip(tool.id(), "`only_single_type` is set, and the request has function tools");
+            mixed.skip(
+                tool.id(),
+                "`only_single_type` is set, and the request has function tools",
+            );
             continue;
         }
         match tool.config(&provider.id()).map(unless_too_deep) {
             Some(Some(config)) => {
                 mixed.chosen.push((tool.id().to_owned(), config));
-                mixed.answered.extend(tool.answered_here().into_iter().map(str::to_owned));
+                mixed
+                    .answered
+                    .extend(tool.answered_here().into_iter().map(str::to_owned));
             }
             Some(None) => mixed.skip(tool.id(), "its configuration nests deeper than 128"),
             None => mixed.skip(tool.id(), &format!("it is not a tool of {provider}")),
@@ -366,7 +475,10 @@ fn choose_provider_tools(
 
 impl MixedTools {
     fn skip(&mut self, id: &str, reason: &str) {
-        self.skipped.push(Skipped { id: id.to_owned(), reason: reason.to_owned() });
+        self.skipped.push(Skipped {
+            id: id.to_owned(),
+            reason: reason.to_owned(),
+        });
     }
 
     fn configs(&self) -> impl Iterator<Item = &Value> {
@@ -376,17 +488,33 @@ impl MixedTools {
     /// Adds the provider's search over deferred tools, unless the host has done so.
     fn add_search(&mut self, search: &str) {
         // The text is a constant of the provider's folder.
-        let Ok(search) = serde_json::from_str::<Value>(search) else { return };
-        if self.configs().all(|config| config.get("type") != search.get("type")) {
+        let Ok(search) = serde_json::from_str::<Value>(search) else {
+            return;
+        };
+        if self
+            .configs()
+            .all(|config| config.get("type") != search.get("type"))
+        {
             self.chosen.push(("tool_search".to_owned(), search));
         }
     }
 
     /// Returns the names of the tools' calls, which no other function tool may have.
     fn names(&self) -> HashSet<String> {
-        let name = |config: &Value| config.get("name").and_then(Value::as_str).map(str::to_owned);
-        let nested = |config: &Value| ["function", "custom"].iter().find_map(|kind| name(config.get(*kind)?));
-        let names = self.configs().filter_map(|config| name(config).or_else(|| nested(config)));
+        let name = |config: &Value| {
+            config
+                .get("name")
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+        };
+        let nested = |config: &Value| {
+            ["function", "custom"]
+                .iter()
+                .find_map(|kind| name(config.get(*kind)?))
+        };
+        let names = self
+            .configs()
+            .filter_map(|config| name(config).or_else(|| nested(config)));
         names.chain(self.answered.iter().cloned()).collect()
     }
 
@@ -397,7 +525,11 @@ impl MixedTools {
         if chosen.is_empty() {
             return;
         }
-        let ids = chosen.iter().map(|(id, _)| format!("`{}`", id.escape_debug())).collect::<Vec<_>>().join(", ");
+        let ids = chosen
+            .iter()
+            .map(|(id, _)| format!("`{}`", id.escape_debug()))
+            .collect::<Vec<_>>()
+            .join(", ");
         self.warnings.push(format!(
             "most models of {provider} do not accept function tools and provider tools in one request, so {ids} \
              {are} left out; set `model_mixes` for a model that accepts both",
@@ -412,7 +544,9 @@ impl MixedTools {
     fn skip_conflicting(&mut self) {
         let mut taken = HashSet::from(["functionDeclarations".to_owned()]);
         for (id, config) in std::mem::take(&mut self.chosen) {
-            let members = config.as_object().map(|config| config.keys().cloned().collect::<Vec<_>>());
+            let members = config
+                .as_object()
+                .map(|config| config.keys().cloned().collect::<Vec<_>>());
             match members {
                 Some(members) if members.iter().all(|member| !taken.contains(member)) => {
                     taken.extend(members);

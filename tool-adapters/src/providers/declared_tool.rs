@@ -25,8 +25,13 @@ impl<'a> DeclaredTool<'a> {
 
     /// Returns the description, the title or the name, for providers that require a description.
     pub(crate) fn some_description(&self) -> &'a str {
-        let title = self.definition.title().filter(|text| !text.trim().is_empty());
-        self.description().or(title).unwrap_or(self.definition.name())
+        let title = self
+            .definition
+            .title()
+            .filter(|text| !text.trim().is_empty());
+        self.description()
+            .or(title)
+            .unwrap_or(self.definition.name())
     }
 
     /// Returns `Some(true)` for a strict tool, for providers that are not strict unless a declaration says so.
@@ -47,7 +52,10 @@ impl<'a> DeclaredTool<'a> {
     /// Writes a function in OpenAI's form, inside a `function` member.
     pub(crate) fn nested_function(&self, strict: Option<bool>) -> String {
         let function = self.function(JsonObject::new(), strict);
-        JsonObject::new().with("type", "function").raw("function", &function).finish()
+        JsonObject::new()
+            .with("type", "function")
+            .raw("function", &function)
+            .finish()
     }
 
     fn function(&self, object: JsonObject, strict: Option<bool>) -> String {
@@ -66,25 +74,45 @@ const FIRST_MEMBERS: [&str; 3] = ["type", "properties", "required"];
 
 /// Writes a projection of the tool's parameters, with the parameters in the order of the tool: models write arguments in
 /// the order in which they read parameters.
-pub(crate) fn write_schema(tool: &ToolDefinition, schema: &Value, renames: Option<&PropertyRenames>) -> String {
+pub(crate) fn write_schema(
+    tool: &ToolDefinition,
+    schema: &Value,
+    renames: Option<&PropertyRenames>,
+) -> String {
     if schema == tool.parameters() {
         return tool.parameters_json().to_owned();
     }
     let wire_name = |name| renames.map_or(name, |renames| renames.wire_name(name));
-    let positions = tool.parameter_order().iter().enumerate().map(|(at, name)| (wire_name(*name), at));
+    let positions = tool
+        .parameter_order()
+        .iter()
+        .enumerate()
+        .map(|(at, name)| (wire_name(*name), at));
     let positions = positions.collect::<HashMap<_, _>>();
     match schema {
-        Value::Object(root) if positions.len() > 1 => Value::Object(order_parameters(root, &positions)).to_string(),
+        Value::Object(root) if positions.len() > 1 => {
+            Value::Object(order_parameters(root, &positions)).to_string()
+        }
         other => other.to_string(),
     }
 }
 
 /// Sorts the members of a root: the first as in the canonical text, and parameters by their positions in the signature.
-fn order_parameters(root: &Map<String, Value>, positions: &HashMap<&str, usize>) -> Map<String, Value> {
+fn order_parameters(
+    root: &Map<String, Value>,
+    positions: &HashMap<&str, usize>,
+) -> Map<String, Value> {
     let position = |name: &str| positions.get(name).copied().unwrap_or(usize::MAX);
-    let first = FIRST_MEMBERS.iter().filter_map(|keyword| root.get_key_value(*keyword));
-    let rest = root.iter().filter(|(keyword, _)| !FIRST_MEMBERS.contains(&keyword.as_str()));
-    let mut ordered = first.chain(rest).map(|(keyword, value)| (keyword.clone(), value.clone())).collect::<Map<_, _>>();
+    let first = FIRST_MEMBERS
+        .iter()
+        .filter_map(|keyword| root.get_key_value(*keyword));
+    let rest = root
+        .iter()
+        .filter(|(keyword, _)| !FIRST_MEMBERS.contains(&keyword.as_str()));
+    let mut ordered = first
+        .chain(rest)
+        .map(|(keyword, value)| (keyword.clone(), value.clone()))
+        .collect::<Map<_, _>>();
     if let Some(Value::Object(named)) = ordered.get_mut("properties") {
         let mut members = std::mem::take(named).into_iter().collect::<Vec<_>>();
         members.sort_by_key(|(name, _)| position(name));

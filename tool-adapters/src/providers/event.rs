@@ -177,7 +177,14 @@ const FILTERS: [&str; 16] = [
 ];
 
 /// The words of which one is in most names of limits.
-const LIMITS: [&str; 6] = ["length", "max_tokens", "max_output", "token_limit", "context_window", "max_new_tokens"];
+const LIMITS: [&str; 6] = [
+    "length",
+    "max_tokens",
+    "max_output",
+    "token_limit",
+    "context_window",
+    "max_new_tokens",
+];
 
 impl Finish {
     /// Returns the reason for a word that the provider's documents do not list: servers that speak another's protocol have
@@ -204,7 +211,10 @@ impl Finish {
     pub(crate) fn failure(&self) -> Option<&str> {
         let Self::Other(word) = self else { return None };
         let lower = word.to_ascii_lowercase();
-        FAILURES.iter().any(|part| lower.contains(part)).then_some(word)
+        FAILURES
+            .iter()
+            .any(|part| lower.contains(part))
+            .then_some(word)
     }
 }
 
@@ -278,13 +288,20 @@ pub enum ProtocolError {
 impl ProtocolError {
     /// Creates an error that the provider reported. The protocol adds the delay that the event asks for.
     pub(crate) fn of_provider(code: Option<String>, message: impl Into<String>) -> Self {
-        Self::Provider { code, message: message.into(), retry_after: None }
+        Self::Provider {
+            code,
+            message: message.into(),
+            retry_after: None,
+        }
     }
 
     /// Returns true if a part of the message is lost, or can be: the message is then not an answer. The other errors are a
     /// repeated id, and a call that was cut off by the limit of the message's length.
     pub fn is_loss(&self) -> bool {
-        !matches!(self, Self::DuplicateId { .. } | Self::Truncated { call_id: Some(_) })
+        !matches!(
+            self,
+            Self::DuplicateId { .. } | Self::Truncated { call_id: Some(_) }
+        )
     }
 }
 
@@ -302,7 +319,10 @@ impl PartialEq for JsonError {
 impl Eq for JsonError {}
 
 fn truncated_part(call_id: Option<&str>) -> String {
-    call_id.map_or_else(|| "the message".to_owned(), |id| format!("the call `{}`", id.escape_debug()))
+    call_id.map_or_else(
+        || "the message".to_owned(),
+        |id| format!("the call `{}`", id.escape_debug()),
+    )
 }
 
 fn error_code(code: Option<&str>) -> String {
@@ -311,12 +331,18 @@ fn error_code(code: Option<&str>) -> String {
 
 /// Makes the error of a text that does not have the expected form.
 pub(crate) fn malformed(message: impl Into<String>, text: &str) -> ProtocolError {
-    ProtocolError::Malformed { message: message.into(), text: text.chars().take(200).collect(), source: None }
+    ProtocolError::Malformed {
+        message: message.into(),
+        text: text.chars().take(200).collect(),
+        source: None,
+    }
 }
 
 /// Makes the error of a part that came where it has no place.
 pub(crate) fn out_of_place(message: impl Into<String>) -> ProtocolError {
-    ProtocolError::OutOfPlace { message: message.into() }
+    ProtocolError::OutOfPlace {
+        message: message.into(),
+    }
 }
 
 /// Makes the error of an event that the reader of a provider could not parse.
@@ -335,7 +361,10 @@ pub(crate) fn provider_error(answer: &str) -> Option<ProtocolError> {
     let error = inner.unwrap_or(&answer);
     let text = |key: &str| {
         let value = error.get(key)?;
-        let text = value.as_str().map(str::to_owned).or_else(|| value.as_number().map(ToString::to_string));
+        let text = value
+            .as_str()
+            .map(str::to_owned)
+            .or_else(|| value.as_number().map(ToString::to_string));
         text.filter(|text| !text.is_empty())
     };
     let message = text("message").or_else(|| error.as_str().map(str::to_owned));
@@ -354,6 +383,9 @@ mod tests {
     fn a_text_that_is_not_json_keeps_the_parsers_error() {
         let error = serde_json::from_str::<Value>("oops").expect_err("it is not JSON");
         let cause = error.to_string();
-        assert_eq!(unparsed(error, "oops").source().map(ToString::to_string), Some(cause));
+        assert_eq!(
+            unparsed(error, "oops").source().map(ToString::to_string),
+            Some(cause)
+        );
     }
 }

@@ -89,7 +89,13 @@ impl Halves {
 
 /// Joins the halves of a whole text.
 pub(crate) fn join_whole(text: &str) -> Result<String, UnpairedHalf> {
-    resolve(text).and_then(|whole| if has_mark(&whole) { Err(UnpairedHalf) } else { Ok(whole) })
+    resolve(text).and_then(|whole| {
+        if has_mark(&whole) {
+            Err(UnpairedHalf)
+        } else {
+            Ok(whole)
+        }
+    })
 }
 
 /// Returns true if a text has a mark.
@@ -120,7 +126,10 @@ pub(crate) fn mark_surrogates(json: &str) -> Result<Option<String>, UnpairedHalf
             }
             Some(_) => 12,
             // The backslash and the character after it.
-            None => escape.char_indices().nth(2).map_or(escape.len(), |(at, _)| at),
+            None => escape
+                .char_indices()
+                .nth(2)
+                .map_or(escape.len(), |(at, _)| at),
         };
         let (same, after) = escape.split_at(length);
         marked.push_str(same);
@@ -204,7 +213,12 @@ pub(crate) fn mark_bytes(bytes: &[u8]) -> Option<String> {
             return None;
         }
         marked.push_str(chunk.valid());
-        marked.extend(chunk.invalid().iter().filter_map(|byte| mark(FIRST_BYTE, u32::from(*byte))));
+        marked.extend(
+            chunk
+                .invalid()
+                .iter()
+                .filter_map(|byte| mark(FIRST_BYTE, u32::from(*byte))),
+        );
     }
     Some(marked)
 }
@@ -222,7 +236,9 @@ fn is_cut_text_or_whole(value: &Value) -> bool {
     match value {
         Value::String(text) => !has_mark(text.trim_matches(is_mark)),
         Value::Array(items) => items.iter().all(is_cut_text_or_whole),
-        Value::Object(members) => members.iter().all(|(name, value)| !has_mark(name) && is_cut_text_or_whole(value)),
+        Value::Object(members) => members
+            .iter()
+            .all(|(name, value)| !has_mark(name) && is_cut_text_or_whole(value)),
         _ => true,
     }
 }
@@ -288,8 +304,13 @@ impl OpenHalves {
     }
 
     fn marks(&self) -> impl Iterator<Item = char> {
-        let surrogate = self.surrogate.and_then(|unit| mark(FIRST_SURROGATE, u32::from(unit) - 0xD800));
-        let bytes = self.bytes.iter().filter_map(|byte| mark(FIRST_BYTE, u32::from(*byte)));
+        let surrogate = self
+            .surrogate
+            .and_then(|unit| mark(FIRST_SURROGATE, u32::from(unit) - 0xD800));
+        let bytes = self
+            .bytes
+            .iter()
+            .filter_map(|byte| mark(FIRST_BYTE, u32::from(*byte)));
         surrogate.into_iter().chain(bytes)
     }
 }
@@ -306,7 +327,11 @@ fn half_of(letter: char) -> Option<Half> {
     let code = u32::from(letter);
     if let Some(number) = code.checked_sub(FIRST_SURROGATE) {
         let unit = u16::try_from(0xD800 + number).ok()?;
-        return Some(if unit < 0xDC00 { Half::HighSurrogate(unit) } else { Half::LowSurrogate(unit) });
+        return Some(if unit < 0xDC00 {
+            Half::HighSurrogate(unit)
+        } else {
+            Half::LowSurrogate(unit)
+        });
     }
     let byte = u8::try_from(code.checked_sub(FIRST_BYTE)?).ok()?;
     (byte >= 0x80).then_some(Half::Byte(byte))
@@ -333,14 +358,24 @@ mod tests {
             let piece = serde_json::from_str::<String>(&marked).expect("a JSON string");
             text.push_str(&joiner.join(&piece)?);
         }
-        if joiner.has_half() { Err(UnpairedHalf) } else { Ok(text) }
+        if joiner.has_half() {
+            Err(UnpairedHalf)
+        } else {
+            Ok(text)
+        }
     }
 
     // M2
     #[test]
     fn joins_a_pair_that_was_cut() {
-        assert_eq!(joined(&[r#""a \ud83d""#, r#""\ude00 b""#]).as_deref(), Ok("a 😀 b"));
-        assert_eq!(joined(&[r#""\ud83d""#, r#""""#, r#""\ude00\ud83d""#, r#""\uDE00""#]).as_deref(), Ok("😀😀"));
+        assert_eq!(
+            joined(&[r#""a \ud83d""#, r#""\ude00 b""#]).as_deref(),
+            Ok("a 😀 b")
+        );
+        assert_eq!(
+            joined(&[r#""\ud83d""#, r#""""#, r#""\ude00\ud83d""#, r#""\uDE00""#]).as_deref(),
+            Ok("😀😀")
+        );
     }
 
     // M2
@@ -360,7 +395,12 @@ mod tests {
 
     #[test]
     fn leaves_other_escapes_as_they_are() {
-        for json in [r#""\ud83d\ude00 \\ud83d \n \u00e4""#, r#""\"#, r#""\ud8"#, "plain"] {
+        for json in [
+            r#""\ud83d\ude00 \\ud83d \n \u00e4""#,
+            r#""\"#,
+            r#""\ud8"#,
+            "plain",
+        ] {
             assert_eq!(mark_surrogates(json), Ok(None), "{json}");
         }
     }
@@ -377,9 +417,19 @@ mod tests {
     fn a_damaged_byte_within_a_text_is_no_half() {
         let marked = |bytes: &[u8]| mark_bytes(bytes).expect("no marks of its own");
         assert!(has_cut_texts_only(&marked(b"{\"content\":\"a\xF0\x9F\"}")));
-        assert!(has_cut_texts_only(&marked(b"{\"content\":[\"\x98\x80 b\"]}")));
-        for damaged in [&b"{\"content\":\"a\xE1b\"}"[..], b"{\"conte\xEEt\":\"a\"}", b"{\"content\"\xBA\"a\"}"] {
-            assert!(!has_cut_texts_only(&marked(damaged)), "{}", String::from_utf8_lossy(damaged));
+        assert!(has_cut_texts_only(&marked(
+            b"{\"content\":[\"\x98\x80 b\"]}"
+        )));
+        for damaged in [
+            &b"{\"content\":\"a\xE1b\"}"[..],
+            b"{\"conte\xEEt\":\"a\"}",
+            b"{\"content\"\xBA\"a\"}",
+        ] {
+            assert!(
+                !has_cut_texts_only(&marked(damaged)),
+                "{}",
+                String::from_utf8_lossy(damaged)
+            );
         }
     }
 

@@ -90,7 +90,11 @@ impl Host {
         };
         let own = server.map_or("", |server| server.base_url);
         let address = if is_own { address_of(own) } else { address };
-        Self { turn_id, is_own, rules: HostRules::of(provider, domain_of(&address)) }
+        Self {
+            turn_id,
+            is_own,
+            rules: HostRules::of(provider, domain_of(&address)),
+        }
     }
 
     /// Sets the steps that go back as the server sent them. Defaults to what is known about the server, and to all for others.
@@ -133,13 +137,19 @@ impl Host {
 
     /// Returns the items of a step that goes back as this server sent it; `None` for a step that goes back as text and calls.
     /// `in_turn` is true for the steps since the user's last message.
-    pub(crate) fn native<'a>(&self, native: Option<&'a RawTurn>, in_turn: bool) -> Option<&'a [Value]> {
+    pub(crate) fn native<'a>(
+        &self,
+        native: Option<&'a RawTurn>,
+        in_turn: bool,
+    ) -> Option<&'a [Value]> {
         let goes_back = match self.rules.reasoning {
             ReasoningBack::Never => false,
             ReasoningBack::WithinTurn => in_turn,
             ReasoningBack::Always => true,
         };
-        native.filter(|native| goes_back && native.provider == self.turn_id).map(|native| native.items.as_slice())
+        native
+            .filter(|native| goes_back && native.provider == self.turn_id)
+            .map(|native| native.items.as_slice())
     }
 }
 
@@ -154,22 +164,32 @@ fn address_of(base_url: &str) -> String {
     let base_url = base_url.trim();
     let (scheme, rest) = base_url.split_once("://").unwrap_or(("", base_url));
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
-    let address = authority.rsplit_once('@').map_or(authority, |(_, address)| address).to_ascii_lowercase();
+    let address = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, address)| address)
+        .to_ascii_lowercase();
     let default_port = match scheme.to_ascii_lowercase().as_str() {
         "http" | "ws" => ":80",
         _ => ":443",
     };
-    address.strip_suffix(default_port).map_or_else(|| address.clone(), str::to_owned)
+    address
+        .strip_suffix(default_port)
+        .map_or_else(|| address.clone(), str::to_owned)
 }
 
 /// Returns an address without its port.
 fn domain_of(address: &str) -> &str {
-    let has_port = address.rsplit_once(':').filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
+    let has_port = address
+        .rsplit_once(':')
+        .filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
     has_port.map_or(address, |(domain, _)| domain)
 }
 
 /// The details of a server.
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about a server")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own about a server"
+)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HostRules {
     /// The steps that go back as the server sent them.
@@ -215,14 +235,22 @@ const DEFAULT: HostRules = HostRules {
 
 /// OpenAI refuses members that it does not know: `Unknown parameter: 'messages[1].reasoning_content'`. Its reasoning models
 /// refuse `max_tokens`: `Use 'max_completion_tokens' instead`.
-const OPENAI: HostRules =
-    HostRules { members: Some(&[]), token_limit: TokenLimit::MaxCompletionTokens, result_parts: true, ..DEFAULT };
+const OPENAI: HostRules = HostRules {
+    members: Some(&[]),
+    token_limit: TokenLimit::MaxCompletionTokens,
+    result_parts: true,
+    ..DEFAULT
+};
 
 /// Mistral refuses all members that it does not know, with 422 `extra_forbidden`, `max_completion_tokens` and
 /// `stream_options` among them. Its reasoning is a part of the content (docs.mistral.ai, "Reasoning"; the order is checked by
 /// `mistral_common/protocol/instruct/validator.py`).
-pub(crate) const MISTRAL: HostRules =
-    HostRules { members: Some(&["content"]), stream_options: false, is_mistral: true, ..DEFAULT };
+pub(crate) const MISTRAL: HostRules = HostRules {
+    members: Some(&["content"]),
+    stream_options: false,
+    is_mistral: true,
+    ..DEFAULT
+};
 
 /// A row of the table.
 struct HostRow {
@@ -233,67 +261,190 @@ struct HostRow {
 
 /// The servers that speak Chat Completions.
 const ROWS: &[HostRow] = &[
-    HostRow { domain: "api.openai.com", rules: OPENAI },
+    HostRow {
+        domain: "api.openai.com",
+        rules: OPENAI,
+    },
     // The same API (learn.microsoft.com, "Azure OpenAI reasoning models": `max_completion_tokens`).
-    HostRow { domain: "openai.azure.com", rules: OPENAI },
-    HostRow { domain: "cognitiveservices.azure.com", rules: OPENAI },
-    HostRow { domain: "azure-api.net", rules: OPENAI },
+    HostRow {
+        domain: "openai.azure.com",
+        rules: OPENAI,
+    },
+    HostRow {
+        domain: "cognitiveservices.azure.com",
+        rules: OPENAI,
+    },
+    HostRow {
+        domain: "azure-api.net",
+        rules: OPENAI,
+    },
     // Models of many companies, most of them OpenAI's.
     HostRow {
         domain: "services.ai.azure.com",
-        rules: HostRules { token_limit: TokenLimit::MaxCompletionTokens, ..DEFAULT },
+        rules: HostRules {
+            token_limit: TokenLimit::MaxCompletionTokens,
+            ..DEFAULT
+        },
     },
     // docs.github.com, "REST API endpoints for models inference": `max_tokens`, and a closed list of members.
-    HostRow { domain: "models.github.ai", rules: HostRules { members: Some(&[]), ..DEFAULT } },
-    HostRow { domain: "models.inference.ai.azure.com", rules: HostRules { members: Some(&[]), ..DEFAULT } },
+    HostRow {
+        domain: "models.github.ai",
+        rules: HostRules {
+            members: Some(&[]),
+            ..DEFAULT
+        },
+    },
+    HostRow {
+        domain: "models.inference.ai.azure.com",
+        rules: HostRules {
+            members: Some(&[]),
+            ..DEFAULT
+        },
+    },
     // api-docs.deepseek.com, "Thinking Mode": reasoning goes back in all requests after a call, else it is passed over. Without
     // it: "The `reasoning_content` in the thinking mode must be passed back to the API". Thinking is on by default, and does
     // not support a forced call: "Thinking mode does not support this tool_choice".
-    HostRow { domain: "api.deepseek.com", rules: HostRules { needs_reasoning: true, forces_calls: false, ..DEFAULT } },
+    HostRow {
+        domain: "api.deepseek.com",
+        rules: HostRules {
+            needs_reasoning: true,
+            forces_calls: false,
+            ..DEFAULT
+        },
+    },
     // platform.moonshot.ai, "Use Kimi K2 Thinking": the whole reasoning goes back. Without it: "thinking is enabled but
     // reasoning_content is missing in assistant tool call message". "Migrating from OpenAI": no `tool_choice=required`.
-    HostRow { domain: "api.moonshot.ai", rules: HostRules { needs_reasoning: true, forces_calls: false, ..DEFAULT } },
-    HostRow { domain: "api.moonshot.cn", rules: HostRules { needs_reasoning: true, forces_calls: false, ..DEFAULT } },
+    HostRow {
+        domain: "api.moonshot.ai",
+        rules: HostRules {
+            needs_reasoning: true,
+            forces_calls: false,
+            ..DEFAULT
+        },
+    },
+    HostRow {
+        domain: "api.moonshot.cn",
+        rules: HostRules {
+            needs_reasoning: true,
+            forces_calls: false,
+            ..DEFAULT
+        },
+    },
     // docs.z.ai, "Thinking Mode": `reasoning_content` goes back as it came. "Function Calling": `tool_choice` is `auto` only.
-    HostRow { domain: "api.z.ai", rules: HostRules { forces_calls: false, ..DEFAULT } },
-    HostRow { domain: "open.bigmodel.cn", rules: HostRules { forces_calls: false, ..DEFAULT } },
+    HostRow {
+        domain: "api.z.ai",
+        rules: HostRules {
+            forces_calls: false,
+            ..DEFAULT
+        },
+    },
+    HostRow {
+        domain: "open.bigmodel.cn",
+        rules: HostRules {
+            forces_calls: false,
+            ..DEFAULT
+        },
+    },
     // help.aliyun.com, "Deep thinking": `reasoning_content`, which `preserve_thinking` uses. "Function calling": `tool_choice`
     // is `auto`, `none` or a function.
-    HostRow { domain: "aliyuncs.com", rules: HostRules { forces_calls: false, ..DEFAULT } },
+    HostRow {
+        domain: "aliyuncs.com",
+        rules: HostRules {
+            forces_calls: false,
+            ..DEFAULT
+        },
+    },
     // platform.minimax.io, "Tool Use & Interleaved Thinking": the whole message goes back, with `reasoning_details`.
-    HostRow { domain: "api.minimax.io", rules: DEFAULT },
-    HostRow { domain: "api.minimaxi.com", rules: DEFAULT },
+    HostRow {
+        domain: "api.minimax.io",
+        rules: DEFAULT,
+    },
+    HostRow {
+        domain: "api.minimaxi.com",
+        rules: DEFAULT,
+    },
     // ai.google.dev, "Thought signatures": 400 without `extra_content.google.thought_signature` at the first call of a step.
     // Calls of other models have a constant instead.
-    HostRow { domain: "googleapis.com", rules: HostRules { needs_signature: true, ..DEFAULT } },
-    HostRow { domain: "mistral.ai", rules: MISTRAL },
+    HostRow {
+        domain: "googleapis.com",
+        rules: HostRules {
+            needs_signature: true,
+            ..DEFAULT
+        },
+    },
+    HostRow {
+        domain: "mistral.ai",
+        rules: MISTRAL,
+    },
     // openrouter.ai, "Reasoning Tokens": `reasoning` and `reasoning_details` go back unmodified. "Parameters": `max_tokens`.
-    HostRow { domain: "openrouter.ai", rules: DEFAULT },
+    HostRow {
+        domain: "openrouter.ai",
+        rules: DEFAULT,
+    },
     // groq-python, `ChatCompletionAssistantMessageParam`: `reasoning`. Others: "property 'reasoning_content' is unsupported".
     HostRow {
         domain: "api.groq.com",
-        rules: HostRules { members: Some(&["reasoning"]), token_limit: TokenLimit::MaxCompletionTokens, ..DEFAULT },
+        rules: HostRules {
+            members: Some(&["reasoning"]),
+            token_limit: TokenLimit::MaxCompletionTokens,
+            ..DEFAULT
+        },
     },
     // cerebras-cloud-sdk, `MessageAssistantMessageRequest`: `reasoning`. Others: "property .. is unsupported".
     HostRow {
         domain: "api.cerebras.ai",
-        rules: HostRules { members: Some(&["reasoning"]), token_limit: TokenLimit::MaxCompletionTokens, ..DEFAULT },
+        rules: HostRules {
+            members: Some(&["reasoning"]),
+            token_limit: TokenLimit::MaxCompletionTokens,
+            ..DEFAULT
+        },
     },
     // docs.x.ai, "Chat Completions": `reasoning_content` in messages, and `max_completion_tokens` in place of `max_tokens`.
-    HostRow { domain: "api.x.ai", rules: HostRules { token_limit: TokenLimit::MaxCompletionTokens, ..DEFAULT } },
+    HostRow {
+        domain: "api.x.ai",
+        rules: HostRules {
+            token_limit: TokenLimit::MaxCompletionTokens,
+            ..DEFAULT
+        },
+    },
     // docs.together.ai, "Reasoning": `reasoning` goes back for preserved thinking. The SDK has `max_tokens` only.
-    HostRow { domain: "together.xyz", rules: DEFAULT },
-    HostRow { domain: "together.ai", rules: DEFAULT },
+    HostRow {
+        domain: "together.xyz",
+        rules: DEFAULT,
+    },
+    HostRow {
+        domain: "together.ai",
+        rules: DEFAULT,
+    },
     // docs.fireworks.ai, "Reasoning": `reasoning_content` goes back, `reasoning_history` decides how much of it is used.
-    HostRow { domain: "fireworks.ai", rules: DEFAULT },
+    HostRow {
+        domain: "fireworks.ai",
+        rules: DEFAULT,
+    },
     // sambanova-python, `completion_create_params`: messages take further members; both names of the limit.
-    HostRow { domain: "api.sambanova.ai", rules: DEFAULT },
+    HostRow {
+        domain: "api.sambanova.ai",
+        rules: DEFAULT,
+    },
     // docs.nvidia.com, NIM, which is vLLM: `max_tokens`.
-    HostRow { domain: "integrate.api.nvidia.com", rules: DEFAULT },
+    HostRow {
+        domain: "integrate.api.nvidia.com",
+        rules: DEFAULT,
+    },
     // docs.perplexity.ai: "user or tool message(s) should alternate with assistant message(s)".
-    HostRow { domain: "api.perplexity.ai", rules: HostRules { members: Some(&[]), alternates: true, ..DEFAULT } },
+    HostRow {
+        domain: "api.perplexity.ai",
+        rules: HostRules {
+            members: Some(&[]),
+            alternates: true,
+            ..DEFAULT
+        },
+    },
     // huggingface.co, "Inference Providers": passes a request on to the server that answers.
-    HostRow { domain: "router.huggingface.co", rules: DEFAULT },
+    HostRow {
+        domain: "router.huggingface.co",
+        rules: DEFAULT,
+    },
 ];
 
 impl HostRules {
@@ -341,10 +492,22 @@ mod tests {
     fn the_providers_own_server_has_the_protocols_name() {
         for (provider, url, id) in [
             (Provider::OpenAiChat, "", "openai-chat"),
-            (Provider::OpenAiChat, "https://api.openai.com/v1", "openai-chat"),
-            (Provider::OpenAiChat, "HTTPS://API.OpenAI.com:443/v1/", "openai-chat"),
+            (
+                Provider::OpenAiChat,
+                "https://api.openai.com/v1",
+                "openai-chat",
+            ),
+            (
+                Provider::OpenAiChat,
+                "HTTPS://API.OpenAI.com:443/v1/",
+                "openai-chat",
+            ),
             (Provider::Anthropic, "api.anthropic.com", "anthropic"),
-            (Provider::Bedrock, "https://bedrock-runtime.eu-west-1.amazonaws.com", "bedrock"),
+            (
+                Provider::Bedrock,
+                "https://bedrock-runtime.eu-west-1.amazonaws.com",
+                "bedrock",
+            ),
             (Provider::Ollama, "http://127.0.0.1:11434", "ollama"),
             (Provider::GeminiJsonSchema, "", "gemini"),
         ] {
@@ -356,12 +519,21 @@ mod tests {
     #[test]
     fn another_server_has_its_address_in_the_id() {
         for (url, id) in [
-            ("https://ann:secret@api.deepseek.com/v1?key=secret", "openai-chat@api.deepseek.com"),
+            (
+                "https://ann:secret@api.deepseek.com/v1?key=secret",
+                "openai-chat@api.deepseek.com",
+            ),
             ("http://127.0.0.1:8000/v1", "openai-chat@127.0.0.1:8000"),
             ("http://localhost:80/v1", "openai-chat@localhost"),
             ("http://[::1]:8080", "openai-chat@[::1]:8080"),
-            ("https://api.openai.com.evil.example", "openai-chat@api.openai.com.evil.example"),
-            ("https://api.openai.com:8443", "openai-chat@api.openai.com:8443"),
+            (
+                "https://api.openai.com.evil.example",
+                "openai-chat@api.openai.com.evil.example",
+            ),
+            (
+                "https://api.openai.com:8443",
+                "openai-chat@api.openai.com:8443",
+            ),
         ] {
             assert_eq!(turn_id(Provider::OpenAiChat, url), id);
         }
@@ -371,10 +543,17 @@ mod tests {
     #[test]
     fn a_step_goes_back_to_its_own_server_only() {
         let own = Host::at(Provider::OpenAiChat, "https://api.deepseek.com");
-        let step = RawTurn { provider: own.turn_id(), items: vec![json!({"role": "assistant"})] };
+        let step = RawTurn {
+            provider: own.turn_id(),
+            items: vec![json!({"role": "assistant"})],
+        };
         assert!(own.native(Some(&step), false).is_some());
         for url in ["", "https://api.moonshot.ai/v1", "http://localhost:8000"] {
-            assert_eq!(Host::at(Provider::OpenAiChat, url).native(Some(&step), true), None, "{url}");
+            assert_eq!(
+                Host::at(Provider::OpenAiChat, url).native(Some(&step), true),
+                None,
+                "{url}"
+            );
         }
     }
 
@@ -382,10 +561,16 @@ mod tests {
     #[test]
     fn a_switch_decides_before_the_table() {
         let host = |steps| Host::of(Provider::OpenAiChat).reasoning_back(steps);
-        let step = RawTurn { provider: host(ReasoningBack::Always).turn_id(), items: Vec::new() };
+        let step = RawTurn {
+            provider: host(ReasoningBack::Always).turn_id(),
+            items: Vec::new(),
+        };
         let goes_back = |steps, in_turn| host(steps).native(Some(&step), in_turn).is_some();
         assert!(!goes_back(ReasoningBack::Never, true));
-        assert!(goes_back(ReasoningBack::WithinTurn, true) && !goes_back(ReasoningBack::WithinTurn, false));
+        assert!(
+            goes_back(ReasoningBack::WithinTurn, true)
+                && !goes_back(ReasoningBack::WithinTurn, false)
+        );
         assert!(goes_back(ReasoningBack::Always, false));
     }
 
@@ -396,7 +581,9 @@ mod tests {
         for row in ROWS {
             let domain = format!("`{}`", row.domain);
             let limit = format!("| `{}` |", row.rules.token_limit_name());
-            let is_row = |line: &str| line.starts_with('|') && line.contains(&domain) && line.contains(&limit);
+            let is_row = |line: &str| {
+                line.starts_with('|') && line.contains(&domain) && line.contains(&limit)
+            };
             assert!(book.lines().any(is_row), "{domain}");
         }
     }
@@ -409,6 +596,9 @@ mod tests {
         assert!(rules("https://us-central1-aiplatform.googleapis.com/v1/x").needs_signature);
         assert_eq!(rules("https://notapi.openai.com.example"), DEFAULT);
         assert_eq!(rules("https://xapi.openai.com"), DEFAULT);
-        assert_eq!(Host::at(Provider::Mistral, "http://127.0.0.1:1").rules, MISTRAL);
+        assert_eq!(
+            Host::at(Provider::Mistral, "http://127.0.0.1:1").rules,
+            MISTRAL
+        );
     }
 }

@@ -82,13 +82,21 @@ pub(crate) fn refuse_damaged_name(name: &str, known: &[&[&str]]) -> Result<()> {
     }
     let mut names = known.iter().flat_map(|names| names.iter());
     match names.find(|known| differs_in_one_byte(known.as_bytes(), name.as_bytes())) {
-        Some(known) => Err(Error::custom(format_args!("unknown member `{name}`, expected `{known}`"))),
+        Some(known) => Err(Error::custom(format_args!(
+            "unknown member `{name}`, expected `{known}`"
+        ))),
         None => Ok(()),
     }
 }
 
 pub(crate) fn differs_in_one_byte(one: &[u8], other: &[u8]) -> bool {
-    one.len() == other.len() && one.iter().zip(other).filter(|(one, other)| one != other).count() == 1
+    one.len() == other.len()
+        && one
+            .iter()
+            .zip(other)
+            .filter(|(one, other)| one != other)
+            .count()
+            == 1
 }
 
 /// The members of an object that its struct does not name, with their JSON. Those that are null are left out.
@@ -104,10 +112,17 @@ pub(crate) struct OtherMember<'a> {
 
 impl<'a> OtherMembers<'a> {
     /// Reads the value of a member.
-    pub(crate) fn read<'json: 'a>(&mut self, name: &str, json: &mut JsonReader<'json>) -> Result<()> {
+    pub(crate) fn read<'json: 'a>(
+        &mut self,
+        name: &str,
+        json: &mut JsonReader<'json>,
+    ) -> Result<()> {
         let value = json.raw()?;
         if value != "null" {
-            self.0.push(OtherMember { name: name.to_owned(), json: value });
+            self.0.push(OtherMember {
+                name: name.to_owned(),
+                json: value,
+            });
         }
         Ok(())
     }
@@ -133,7 +148,11 @@ pub(crate) struct JsonReader<'json> {
 
 impl<'json> JsonReader<'json> {
     pub(crate) fn new(text: &'json str) -> Self {
-        Self { text, at: 0, depth: 0 }
+        Self {
+            text,
+            at: 0,
+            depth: 0,
+        }
     }
 
     /// Returns the position in the text, in bytes.
@@ -159,18 +178,29 @@ impl<'json> JsonReader<'json> {
 
     /// Passes over a text; `None` if another one comes.
     pub(crate) fn literal(&mut self, literal: &str) -> Option<()> {
-        self.text.as_bytes().get(self.at..)?.starts_with(literal.as_bytes()).then(|| self.at += literal.len())
+        self.text
+            .as_bytes()
+            .get(self.at..)?
+            .starts_with(literal.as_bytes())
+            .then(|| self.at += literal.len())
     }
 
     /// Checks that no text is left but white space.
     pub(crate) fn end(&mut self) -> Result<()> {
         self.peek();
-        if self.at < self.text.len() { Err(self.error()) } else { Ok(()) }
+        if self.at < self.text.len() {
+            Err(self.error())
+        } else {
+            Ok(())
+        }
     }
 
     /// Reads the object that comes next: calls `member` with each name, at its value.
     #[inline]
-    pub(crate) fn object(&mut self, mut member: impl FnMut(&str, &mut Self) -> Result<()>) -> Result<()> {
+    pub(crate) fn object(
+        &mut self,
+        mut member: impl FnMut(&str, &mut Self) -> Result<()>,
+    ) -> Result<()> {
         self.members(|json| {
             if json.peek() == b'"'
                 && let Some(name) = json.plain_string()
@@ -204,7 +234,12 @@ impl<'json> JsonReader<'json> {
     }
 
     #[inline]
-    fn entries(&mut self, first: u8, last: u8, mut entry: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
+    fn entries(
+        &mut self,
+        first: u8,
+        last: u8,
+        mut entry: impl FnMut(&mut Self) -> Result<()>,
+    ) -> Result<()> {
         self.mark(first)?;
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -267,7 +302,8 @@ impl<'json> JsonReader<'json> {
     /// Reads the string at the position, unless it has an escape or does not end.
     fn plain_string(&mut self) -> Option<&'json str> {
         let start = self.at + 1;
-        self.skip_plain_string().then(|| self.text.get(start..self.at - 1))?
+        self.skip_plain_string()
+            .then(|| self.text.get(start..self.at - 1))?
     }
 
     /// Passes over the string at the position; false if it has an escape or does not end.
@@ -319,8 +355,14 @@ impl<'json> JsonReader<'json> {
 
     /// Passes over a value that is nested too deep for recursion.
     fn skip_deep(&mut self) -> Result<()> {
-        let mut values = serde_json::Deserializer::from_str(self.text.get(self.at..).unwrap_or_default()).into_iter();
-        values.next().transpose()?.map(|IgnoredAny| ()).ok_or_else(|| self.error())?;
+        let mut values =
+            serde_json::Deserializer::from_str(self.text.get(self.at..).unwrap_or_default())
+                .into_iter();
+        values
+            .next()
+            .transpose()?
+            .map(|IgnoredAny| ())
+            .ok_or_else(|| self.error())?;
         self.at += values.byte_offset();
         Ok(())
     }
@@ -346,12 +388,17 @@ impl<'json> JsonReader<'json> {
 
     /// Returns true before four hexadecimal digits.
     fn has_digits(&self, at: usize) -> bool {
-        self.text.as_bytes().get(at..at + 4).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+        self.text
+            .as_bytes()
+            .get(at..at + 4)
+            .is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
     }
 
     fn skip_word(&mut self) -> Result<()> {
         let rest = self.text.get(self.at..).unwrap_or_default();
-        let word = ["null", "false", "true"].iter().find(|word| rest.starts_with(**word));
+        let word = ["null", "false", "true"]
+            .iter()
+            .find(|word| rest.starts_with(**word));
         self.at += word.ok_or_else(|| self.error())?.len();
         Ok(())
     }
@@ -365,11 +412,16 @@ impl<'json> JsonReader<'json> {
         if is_plain && !matches!(self.byte(self.at), b'.' | b'e' | b'E') {
             return Ok(());
         }
-        while matches!(self.byte(self.at), b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E') {
+        while matches!(
+            self.byte(self.at),
+            b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E'
+        ) {
             self.at += 1;
         }
         let number = self.text.get(start..self.at).unwrap_or_default();
-        serde_json::from_str::<IgnoredAny>(number).map(|_| ()).map_err(|_| self.error())
+        serde_json::from_str::<IgnoredAny>(number)
+            .map(|_| ())
+            .map_err(|_| self.error())
     }
 
     /// Passes over a mark.
@@ -408,7 +460,12 @@ impl<'json> JsonReader<'json> {
     #[cold]
     fn error(&self) -> Error {
         let error = serde_json::from_str::<IgnoredAny>(self.text).err();
-        error.unwrap_or_else(|| Error::custom(format_args!("expected another JSON value at byte {}", self.at)))
+        error.unwrap_or_else(|| {
+            Error::custom(format_args!(
+                "expected another JSON value at byte {}",
+                self.at
+            ))
+        })
     }
 }
 
@@ -445,7 +502,11 @@ mod tests {
     #[test]
     fn passes_over_values_of_any_depth() {
         for depth in [127, 128, 129, 20_000] {
-            let text = format!(r#"{{"a":{}1{},"b":"x"}}"#, r#"[{"x":"#.repeat(depth), "}]".repeat(depth));
+            let text = format!(
+                r#"{{"a":{}1{},"b":"x"}}"#,
+                r#"[{"x":"#.repeat(depth),
+                "}]".repeat(depth)
+            );
             assert!(is_json(&text), "{depth}");
             assert!(!is_json(&text.replace("1}", "1]")), "{depth}");
         }
@@ -453,7 +514,17 @@ mod tests {
 
     #[test]
     fn refuses_what_is_not_json() {
-        for text in ["", "{", r#"{"a":}"#, "[1,]", "01", "\"\n\"", "nul", r#""\x""#, "1 2"] {
+        for text in [
+            "",
+            "{",
+            r#"{"a":}"#,
+            "[1,]",
+            "01",
+            "\"\n\"",
+            "nul",
+            r#""\x""#,
+            "1 2",
+        ] {
             assert!(!is_json(text), "{text}");
         }
     }
@@ -461,7 +532,13 @@ mod tests {
     #[test]
     fn names_errors_as_serde_json_does() {
         let theirs = serde_json::from_str::<IgnoredAny>("[1,]").expect_err("no JSON");
-        assert_eq!(JsonReader::new("[1,]").skip().expect_err("no JSON").to_string(), theirs.to_string());
+        assert_eq!(
+            JsonReader::new("[1,]")
+                .skip()
+                .expect_err("no JSON")
+                .to_string(),
+            theirs.to_string()
+        );
     }
 
     fn json_like() -> impl Strategy<Value = String> {
@@ -495,7 +572,10 @@ mod tests {
         use crate::providers::lenient::{LenientCount, RawObject, parse_object};
         for (text, is_read) in [
             (r#"{"content":{"x":1}}"#, true),
-            (r#"{"contents":1,"other":2,"conten":3,"tip":4,"cantant":5}"#, true),
+            (
+                r#"{"contents":1,"other":2,"conten":3,"tip":4,"cantant":5}"#,
+                true,
+            ),
             (r#"{"contemt":{"x":1}}"#, false),
             (r#"{"Content":{"x":1}}"#, false),
         ] {

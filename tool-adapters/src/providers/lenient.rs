@@ -75,7 +75,11 @@ impl<'a> RawJson<'a> {
     /// Returns a string's text, the JSON of any other value, and nothing for null or no value.
     pub(crate) fn text(self) -> Cow<'a, str> {
         let raw = self.0.unwrap_or_default();
-        if raw.starts_with('"') { unescaped(raw) } else { Cow::Borrowed(raw) }
+        if raw.starts_with('"') {
+            unescaped(raw)
+        } else {
+            Cow::Borrowed(raw)
+        }
     }
 
     /// Parses the value; `None` if it is of another type.
@@ -92,9 +96,15 @@ impl<'a> RawJson<'a> {
     /// [`others`](LenientObjects::has_others).
     pub(crate) fn objects<T: JsonObject<'a>>(self) -> LenientObjects<T> {
         let mut objects = LenientObjects::default();
-        match self.0.map(|raw| objects.read_json(&mut JsonReader::new(raw))) {
+        match self
+            .0
+            .map(|raw| objects.read_json(&mut JsonReader::new(raw)))
+        {
             None | Some(Ok(())) => objects,
-            Some(Err(_)) => LenientObjects { has_others: true, ..LenientObjects::default() },
+            Some(Err(_)) => LenientObjects {
+                has_others: true,
+                ..LenientObjects::default()
+            },
         }
     }
 
@@ -107,15 +117,23 @@ impl<'a> RawJson<'a> {
     pub(crate) fn member(self, name: &str) -> Self {
         let mut found = Self::default();
         let read = |member: &str, json: &mut JsonReader<'a>| {
-            if member == name { found.read_json(json) } else { json.skip() }
+            if member == name {
+                found.read_json(json)
+            } else {
+                json.skip()
+            }
         };
-        let is_read = self.0.is_some_and(|raw| JsonReader::new(raw).object(read).is_ok());
+        let is_read = self
+            .0
+            .is_some_and(|raw| JsonReader::new(raw).object(read).is_ok());
         if is_read { found } else { Self::default() }
     }
 
     /// Returns the items of an array; none for another value.
     pub(crate) fn items(self) -> Vec<&'a str> {
-        self.0.and_then(|raw| parse_items(raw).ok()).unwrap_or_default()
+        self.0
+            .and_then(|raw| parse_items(raw).ok())
+            .unwrap_or_default()
     }
 }
 
@@ -181,7 +199,11 @@ impl<'a, 'json: 'a, T: JsonObject<'json>> FromJson<'json> for RawObject<'a, T> {
         let is_object = json.peek() == b'{';
         let before = json.clone();
         self.object = is_object.then(Box::default);
-        if self.object.as_mut().is_none_or(|object: &mut Box<T>| object.read_members(json).is_err()) {
+        if self
+            .object
+            .as_mut()
+            .is_none_or(|object: &mut Box<T>| object.read_members(json).is_err())
+        {
             self.object = None;
             json.clone_from(&before);
             json.skip()?;
@@ -199,7 +221,10 @@ impl<'a, 'json: 'a, T: JsonObject<'json>> FromJson<'json> for RawObjects<'a, T> 
         }
         let items = self.0.insert(Vec::new());
         json.array(|json| {
-            let mut item = RawObject { raw: "", object: None };
+            let mut item = RawObject {
+                raw: "",
+                object: None,
+            };
             item.read_json(json)?;
             items.push(item);
             Ok(())
@@ -214,7 +239,10 @@ fn number_text(raw: &str) -> Result<Cow<'_, str>> {
     }
     let number = serde_json::from_str::<Number>(raw)?;
     let float = number.as_f64().filter(|_| number.is_f64());
-    Ok(Cow::Owned(float.map_or_else(|| number.to_string(), |float| float.to_string())))
+    Ok(Cow::Owned(float.map_or_else(
+        || number.to_string(),
+        |float| float.to_string(),
+    )))
 }
 
 impl<'json> FromJson<'json> for LenientCount {
@@ -236,15 +264,30 @@ impl<'json> FromJson<'json> for LenientCount {
 }
 
 /// The names of the standard tier, and those that a response has before its tier is known.
-const STANDARD_TIERS: [&str; 6] = ["", "auto", "default", "standard", "on_demand", "unspecified"];
+const STANDARD_TIERS: [&str; 6] = [
+    "",
+    "auto",
+    "default",
+    "standard",
+    "on_demand",
+    "unspecified",
+];
 
 impl<'json> FromJson<'json> for ServiceTier {
     fn read_json(&mut self, json: &mut JsonReader<'json>) -> Result<()> {
         let mut raw = RawJson::default();
         raw.read_json(json)?;
-        let name = raw.string().or_else(|| raw.member("type").string()).unwrap_or_default().trim().to_lowercase();
+        let name = raw
+            .string()
+            .or_else(|| raw.member("type").string())
+            .unwrap_or_default()
+            .trim()
+            .to_lowercase();
         // Vertex AI names traffic: `ON_DEMAND_PRIORITY`.
-        let name = name.strip_prefix("traffic_type_").or(name.strip_prefix("on_demand_")).unwrap_or(&name);
+        let name = name
+            .strip_prefix("traffic_type_")
+            .or(name.strip_prefix("on_demand_"))
+            .unwrap_or(&name);
         self.0 = (!STANDARD_TIERS.contains(&name)).then(|| name.to_owned());
         Ok(())
     }
@@ -263,7 +306,13 @@ impl<'json, T: JsonObject<'json>> FromJson<'json> for LenientObject<T> {
 impl<'json, T: JsonObject<'json>> FromJson<'json> for LenientObjects<T> {
     fn read_json(&mut self, json: &mut JsonReader<'json>) -> Result<()> {
         match json.peek() {
-            b'[' => json.array(|json| if json.peek() == b'{' { self.read_one(json) } else { self.skip_other(json) }),
+            b'[' => json.array(|json| {
+                if json.peek() == b'{' {
+                    self.read_one(json)
+                } else {
+                    self.skip_other(json)
+                }
+            }),
             b'{' => self.read_one(json),
             b'n' => json.skip(),
             _ => self.skip_other(json),
@@ -280,7 +329,9 @@ impl<T> LenientObjects<T> {
             return self.first.get_or_insert_default().read_members(json);
         }
         self.rest.push(T::default());
-        self.rest.last_mut().map_or(Ok(()), |object| object.read_members(json))
+        self.rest
+            .last_mut()
+            .map_or(Ok(()), |object| object.read_members(json))
     }
 
     fn skip_other(&mut self, json: &mut JsonReader<'_>) -> Result<()> {

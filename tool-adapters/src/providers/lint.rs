@@ -110,7 +110,11 @@ pub fn lint(tools: &ToolContext) -> LintReport {
 }
 
 /// Checks the tools of a context for some providers, declared with these options.
-pub fn lint_for(tools: &ToolContext, providers: &[Provider], options: DeclareOptions) -> LintReport {
+pub fn lint_for(
+    tools: &ToolContext,
+    providers: &[Provider],
+    options: DeclareOptions,
+) -> LintReport {
     let mut found = FindingCollector::default();
     check_tools(tools, &mut found);
     check_provider_tools(tools, providers, &mut found);
@@ -124,12 +128,23 @@ pub fn lint_for(tools: &ToolContext, providers: &[Provider], options: DeclareOpt
         }
     });
     let costs = costs.collect();
-    LintReport { findings: found.findings(), costs }
+    LintReport {
+        findings: found.findings(),
+        costs,
+    }
 }
 
 fn costs(report: &Report) -> Vec<ToolCost> {
-    let declared = report.tools.iter().filter(|tool| tool.declared_as.is_some());
-    declared.map(|tool| ToolCost { tool: tool.tool.clone(), tokens: tool.tokens }).collect()
+    let declared = report
+        .tools
+        .iter()
+        .filter(|tool| tool.declared_as.is_some());
+    declared
+        .map(|tool| ToolCost {
+            tool: tool.tool.clone(),
+            tokens: tool.tokens,
+        })
+        .collect()
 }
 
 impl LintReport {
@@ -150,7 +165,10 @@ impl LintReport {
 
     /// Returns the findings of one severity.
     pub fn of(&self, severity: Severity) -> Vec<&Finding> {
-        self.findings.iter().filter(|finding| finding.severity == severity).collect()
+        self.findings
+            .iter()
+            .filter(|finding| finding.severity == severity)
+            .collect()
     }
 
     /// Keeps the findings that satisfy a condition, such as `|finding| finding.severity >= Severity::Warning`.
@@ -162,7 +180,10 @@ impl LintReport {
 
     /// Returns the tokens of all declarations for a provider; `None` for a provider that was not checked.
     pub fn tokens(&self, provider: Provider) -> Option<usize> {
-        self.costs.iter().find(|cost| cost.provider == provider).map(|cost| cost.tokens)
+        self.costs
+            .iter()
+            .find(|cost| cost.provider == provider)
+            .map(|cost| cost.tokens)
     }
 }
 
@@ -202,13 +223,17 @@ impl FindingCollector {
         }
         for skipped in &report.skipped {
             // A tool of another provider is not a finding.
-            let own = tools
-                .provider_tools()
-                .iter()
-                .any(|tool| tool.id() == skipped.id && tool.config(&report.provider.id()).is_some());
+            let own = tools.provider_tools().iter().any(|tool| {
+                tool.id() == skipped.id && tool.config(&report.provider.id()).is_some()
+            });
             if own {
                 let message = format!("this provider tool is left out: {}", skipped.reason);
-                self.add(Severity::Warning, Some((ALL_TOOLS - 1, &skipped.id)), provider, message);
+                self.add(
+                    Severity::Warning,
+                    Some((ALL_TOOLS - 1, &skipped.id)),
+                    provider,
+                    message,
+                );
             }
         }
         for warning in &report.warnings {
@@ -216,30 +241,55 @@ impl FindingCollector {
         }
     }
 
-    fn tool(&mut self, provider: Provider, (at, definition): (usize, &ToolDefinition), tool: &ToolReport) {
-        let mut add = |severity, message| self.add(severity, Some((at, definition.name())), Some(provider), message);
+    fn tool(
+        &mut self,
+        provider: Provider,
+        (at, definition): (usize, &ToolDefinition),
+        tool: &ToolReport,
+    ) {
+        let mut add = |severity, message| {
+            self.add(
+                severity,
+                Some((at, definition.name())),
+                Some(provider),
+                message,
+            )
+        };
         if let Some(refusal) = &tool.refused {
             add(Severity::Error, format!("it is not declared: {refusal}"));
             return;
         }
         match &tool.declared_as {
-            Some(name) if *name != tool.tool => add(Severity::Note, format!("it is declared as `{name}`")),
+            Some(name) if *name != tool.tool => {
+                add(Severity::Note, format!("it is declared as `{name}`"))
+            }
             _ => {}
         }
         match &tool.not_strict {
-            Some(reason @ NotStrict::Unsupported) => add(Severity::Note, format!("it is not strict: {reason}")),
+            Some(reason @ NotStrict::Unsupported) => {
+                add(Severity::Note, format!("it is not strict: {reason}"))
+            }
             Some(reason) => add(Severity::Warning, format!("it is not strict: {reason}")),
             None => {}
         }
         for change in &tool.changes {
-            add(severity_of(change, definition.parameters()), describe_change(change));
+            add(
+                severity_of(change, definition.parameters()),
+                describe_change(change),
+            );
         }
     }
 
     /// Returns the findings, errors first, then by tool.
     pub(crate) fn findings(mut self) -> Vec<Finding> {
-        self.findings.sort_by_key(|(severity, at, _), _| (std::cmp::Reverse(*severity), *at));
-        let finding = |((severity, _, message), (tool, providers))| Finding { severity, tool, providers, message };
+        self.findings
+            .sort_by_key(|(severity, at, _), _| (std::cmp::Reverse(*severity), *at));
+        let finding = |((severity, _, message), (tool, providers))| Finding {
+            severity,
+            tool,
+            providers,
+            message,
+        };
         self.findings.into_iter().map(finding).collect()
     }
 }
@@ -247,7 +297,11 @@ impl FindingCollector {
 fn severity_of(change: &Change, parameters: &Value) -> Severity {
     // Calls are validated against the closed object, and a default is filled in, whatever the provider enforces. The author
     // need not change anything.
-    let value = || parameters.pointer(&change.pointer).and_then(|schema| schema.get(&change.keyword));
+    let value = || {
+        parameters
+            .pointer(&change.pointer)
+            .and_then(|schema| schema.get(&change.keyword))
+    };
     let ours = match change.keyword.as_str() {
         "default" => true,
         "additionalProperties" => value() == Some(&Value::Bool(false)),
@@ -264,7 +318,12 @@ fn severity_of(change: &Change, parameters: &Value) -> Severity {
 }
 
 fn describe_change(change: &Change) -> String {
-    let Change { pointer, keyword, kind, detail } = change;
+    let Change {
+        pointer,
+        keyword,
+        kind,
+        detail,
+    } = change;
     let became = match kind {
         ChangeKind::Rewritten => "is rewritten",
         ChangeKind::Described => "is not enforced",
@@ -272,8 +331,16 @@ fn describe_change(change: &Change) -> String {
         ChangeKind::Dropped => "is dropped",
         ChangeKind::Closed => "is closed",
     };
-    let place = if pointer.is_empty() { "the root" } else { &format!("`{pointer}`") };
-    let detail = if detail.is_empty() { "" } else { &format!(": {detail}") };
+    let place = if pointer.is_empty() {
+        "the root"
+    } else {
+        &format!("`{pointer}`")
+    };
+    let detail = if detail.is_empty() {
+        ""
+    } else {
+        &format!(": {detail}")
+    };
     format!("`{keyword}` at {place} {became}{detail}")
 }
 
@@ -283,7 +350,11 @@ const MAX_TOOLS: usize = 128;
 const MAX_NAME_LENGTH: usize = 64;
 
 /// The names that every provider accepts.
-const PORTABLE: NameRule = NameRule { punctuation: "-", any_first: false, max_length: MAX_NAME_LENGTH };
+const PORTABLE: NameRule = NameRule {
+    punctuation: "-",
+    any_first: false,
+    max_length: MAX_NAME_LENGTH,
+};
 /// The length in characters from which a description is long. A model reads it with every request.
 const LONG_DESCRIPTION: usize = 2000;
 /// The number of names in one finding.
@@ -309,7 +380,10 @@ fn problems(tool: &ToolDefinition) -> Vec<(Severity, String)> {
     let mut problems = Vec::new();
     let length = tool.description().chars().count();
     if tool.description().trim().is_empty() {
-        problems.push((Severity::Warning, "it has no description; the model chooses a tool by it".to_owned()));
+        problems.push((
+            Severity::Warning,
+            "it has no description; the model chooses a tool by it".to_owned(),
+        ));
     } else if length > LONG_DESCRIPTION {
         let message = format!(
             "its description has {length} characters, which a model reads each time; the details may go into its guide"
@@ -325,9 +399,23 @@ fn problems(tool: &ToolDefinition) -> Vec<(Severity, String)> {
     let silent = undescribed(tool.parameters());
     if !silent.is_empty() {
         let more = silent.len().saturating_sub(MAX_NAMES);
-        let names = silent.iter().take(MAX_NAMES).map(|name| format!("`{}`", name.escape_debug())).collect::<Vec<_>>();
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        problems.push((Severity::Note, format!("parameters without a description: {}{more}", names.join(", "))));
+        let names = silent
+            .iter()
+            .take(MAX_NAMES)
+            .map(|name| format!("`{}`", name.escape_debug()))
+            .collect::<Vec<_>>();
+        let more = if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        };
+        problems.push((
+            Severity::Note,
+            format!(
+                "parameters without a description: {}{more}",
+                names.join(", ")
+            ),
+        ));
     }
     problems
 }
@@ -337,20 +425,38 @@ fn undescribed(schema: &Value) -> Vec<&str> {
     let parameters = schema.get("properties").and_then(Value::as_object);
     let silent = |parameter: &Value| {
         let says = |keyword| parameter.get(keyword).is_some();
-        parameter.is_object() && !["description", "$ref", "const", "enum"].into_iter().any(says)
+        parameter.is_object()
+            && !["description", "$ref", "const", "enum"]
+                .into_iter()
+                .any(says)
     };
-    let silent = parameters.into_iter().flatten().filter(|(_, parameter)| silent(parameter));
+    let silent = parameters
+        .into_iter()
+        .flatten()
+        .filter(|(_, parameter)| silent(parameter));
     silent.map(|(name, _)| name.as_str()).collect()
 }
 
 /// Finds provider tools that no provider accepts, and those whose calls no function tool answers.
-pub(crate) fn check_provider_tools(tools: &ToolContext, providers: &[Provider], found: &mut FindingCollector) {
+pub(crate) fn check_provider_tools(
+    tools: &ToolContext,
+    providers: &[Provider],
+    found: &mut FindingCollector,
+) {
     let first = tools.function_tools().len();
     for (at, tool) in tools.provider_tools().iter().enumerate() {
         let at = Some((first + at, tool.id()));
-        let takers = providers.iter().filter(|provider| tool.config(&provider.id()).is_some()).collect::<Vec<_>>();
+        let takers = providers
+            .iter()
+            .filter(|provider| tool.config(&provider.id()).is_some())
+            .collect::<Vec<_>>();
         if takers.is_empty() {
-            found.add(Severity::Warning, at, None, "none of these providers accepts this provider tool".to_owned());
+            found.add(
+                Severity::Warning,
+                at,
+                None,
+                "none of these providers accepts this provider tool".to_owned(),
+            );
             continue;
         }
         let names = tool.answered_here();
@@ -376,7 +482,10 @@ impl LintReport {
         let mut groups = IndexMap::<(Severity, String, String), Vec<&Finding>>::new();
         for finding in &self.findings {
             let (message, _) = finding.without_place();
-            groups.entry((finding.severity, message, finding.provider_names())).or_default().push(finding);
+            groups
+                .entry((finding.severity, message, finding.provider_names()))
+                .or_default()
+                .push(finding);
         }
         let lines = groups.iter().flat_map(|((severity, message, providers), same)| {
             let tools = same.iter().filter_map(|finding| finding.tool.as_deref()).collect::<HashSet<_>>().len();
@@ -393,7 +502,11 @@ impl LintReport {
             }
         });
         let mut text = lines.collect::<String>();
-        let costs = Self { findings: Vec::new(), costs: self.costs.clone() }.to_string();
+        let costs = Self {
+            findings: Vec::new(),
+            costs: self.costs.clone(),
+        }
+        .to_string();
         if !text.is_empty() && !costs.is_empty() {
             text.push('\n');
         }
@@ -409,7 +522,12 @@ impl fmt::Display for LintReport {
         if !self.findings.is_empty() && !self.costs.is_empty() {
             writeln!(f)?;
         }
-        let width = self.costs.iter().map(|cost| cost.provider.name().len()).max().unwrap_or_default();
+        let width = self
+            .costs
+            .iter()
+            .map(|cost| cost.provider.name().len())
+            .max()
+            .unwrap_or_default();
         for cost in &self.costs {
             writeln!(f, "{:width$}  {cost}", cost.provider.name())?;
         }
@@ -433,7 +551,13 @@ impl Finding {
         match &*self.providers {
             [] => String::new(),
             all if all.len() == Provider::ALL.len() => " (all providers)".to_owned(),
-            some => format!(" ({})", some.iter().map(|provider| provider.name()).collect::<Vec<_>>().join(", ")),
+            some => format!(
+                " ({})",
+                some.iter()
+                    .map(|provider| provider.name())
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
         }
     }
 
@@ -467,7 +591,12 @@ impl fmt::Display for DeclarationCost {
         write!(f, "{count:5} {tools:5} {:8} tokens", self.tokens)?;
         match self.tools.iter().max_by_key(|tool| tool.tokens) {
             Some(dearest) if count > 1 => {
-                write!(f, ", the most for {} ({})", dearest.tool.escape_debug(), dearest.tokens)
+                write!(
+                    f,
+                    ", the most for {} ({})",
+                    dearest.tool.escape_debug(),
+                    dearest.tokens
+                )
             }
             _ => Ok(()),
         }

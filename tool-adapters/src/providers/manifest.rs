@@ -32,10 +32,15 @@ pub fn build(tools: &ToolContext) -> Result<Manifest, ManifestErrors> {
     let mut schemas = HashMap::<String, Map<String, Value>>::new();
     for provider in Provider::ALL {
         for (tool, declaration) in declarations(provider, tools) {
-            schemas.entry(tool).or_default().insert(schema_key(provider).to_owned(), declaration);
+            schemas
+                .entry(tool)
+                .or_default()
+                .insert(schema_key(provider).to_owned(), declaration);
         }
     }
-    Ok(manifest.with_provider_schemas(tools, |tool| schemas.remove(tool.name()).unwrap_or_default()))
+    Ok(manifest.with_provider_schemas(tools, |tool| {
+        schemas.remove(tool.name()).unwrap_or_default()
+    }))
 }
 
 /// Returns the key of a provider among `providerSchemas`.
@@ -47,12 +52,17 @@ pub const fn schema_key(provider: Provider) -> &'static str {
 fn declarations(provider: Provider, tools: &ToolContext) -> Vec<(String, Value)> {
     let declared = declare(provider, tools);
     let items = serde_json::from_str::<Vec<Value>>(declared.json().get()).unwrap_or_default();
-    let items = items.into_iter().flat_map(|mut item| match item.get_mut("functionDeclarations").map(Value::take) {
-        Some(Value::Array(functions)) => functions,
-        _ => vec![item],
+    let items = items.into_iter().flat_map(|mut item| {
+        match item.get_mut("functionDeclarations").map(Value::take) {
+            Some(Value::Array(functions)) => functions,
+            _ => vec![item],
+        }
     });
     let named = |item: Value| {
-        let inner = ["function", "toolSpec"].into_iter().find_map(|kind| item.get(kind)).unwrap_or(&item);
+        let inner = ["function", "toolSpec"]
+            .into_iter()
+            .find_map(|kind| item.get(kind))
+            .unwrap_or(&item);
         let name = declared.tool_name(inner.get("name")?.as_str()?)?.to_owned();
         Some((name, item))
     };

@@ -4,8 +4,16 @@
 use serde_json::{Map, Value};
 
 /// The texts that grow piece by piece, even if two pieces are equal.
-const TEXTS: [&str; 8] =
-    ["text", "content", "thinking", "reasoning", "reasoning_content", "summary", "data", "transcript"];
+const TEXTS: [&str; 8] = [
+    "text",
+    "content",
+    "thinking",
+    "reasoning",
+    "reasoning_content",
+    "summary",
+    "data",
+    "transcript",
+];
 
 /// The members by which two items of a list are one item in pieces.
 const IDENTITIES: [&str; 3] = ["index", "id", "type"];
@@ -58,7 +66,9 @@ fn join(name: &str, member: &mut Value, piece: Value) {
                 }
             }
         }
-        (Value::Array(items), Value::Array(pieces)) => pieces.into_iter().for_each(|piece| join_item(items, piece)),
+        (Value::Array(items), Value::Array(pieces)) => {
+            pieces.into_iter().for_each(|piece| join_item(items, piece))
+        }
         (_, Value::Null) => {}
         (member, piece) => *member = piece,
     }
@@ -84,7 +94,9 @@ fn join_item(items: &mut Vec<Value>, piece: Value) {
 }
 
 fn is_same_item(item: &Value, piece: &Value) -> bool {
-    let (Value::Object(item), Value::Object(piece)) = (item, piece) else { return false };
+    let (Value::Object(item), Value::Object(piece)) = (item, piece) else {
+        return false;
+    };
     let agrees = |name: &&str| match (item.get(*name), piece.get(*name)) {
         (Some(ours), Some(theirs)) => ours == theirs,
         // An id may come with the first piece only.
@@ -117,7 +129,10 @@ mod tests {
             ("signature", json!("c2ln")),
             ("signature", json!("c2ln")),
         ];
-        assert_eq!(joined(&pieces), json!({"reasoning_content": "haha", "signature": "c2ln"}));
+        assert_eq!(
+            joined(&pieces),
+            json!({"reasoning_content": "haha", "signature": "c2ln"})
+        );
     }
 
     // M4
@@ -126,7 +141,8 @@ mod tests {
         let text = |text: &str| json!([{"type": "reasoning.text", "index": 0, "text": text}]);
         let signature = json!([{"type": "reasoning.text", "index": 0, "signature": "c2ln"}]);
         let other = json!([{"type": "reasoning.encrypted", "index": 1, "data": "ZW5j"}]);
-        let pieces = [text("I "), text("think"), signature, other].map(|piece| ("reasoning_details", piece));
+        let pieces =
+            [text("I "), text("think"), signature, other].map(|piece| ("reasoning_details", piece));
         assert_eq!(joined(&pieces)["reasoning_details"], {
             json!([
                 {"type": "reasoning.text", "index": 0, "text": "I think", "signature": "c2ln"},
@@ -137,15 +153,24 @@ mod tests {
 
     #[test]
     fn items_without_an_identity_stay_apart() {
-        let pieces = [("notes", json!([{"a": 1}])), ("notes", json!([{"a": 1}, 5]))];
+        let pieces = [
+            ("notes", json!([{"a": 1}])),
+            ("notes", json!([{"a": 1}, 5])),
+        ];
         assert_eq!(joined(&pieces), json!({"notes": [{"a": 1}, {"a": 1}, 5]}));
     }
 
     #[test]
     fn nested_members_grow_and_null_changes_nothing() {
         let pieces = [
-            ("extra_content", json!({"google": {"thought_signature": "c2ln"}})),
-            ("extra_content", json!({"google": {"thought_signature": "c2ln", "thought": true}})),
+            (
+                "extra_content",
+                json!({"google": {"thought_signature": "c2ln"}}),
+            ),
+            (
+                "extra_content",
+                json!({"google": {"thought_signature": "c2ln", "thought": true}}),
+            ),
             ("extra_content", json!(null)),
         ];
         assert_eq!(

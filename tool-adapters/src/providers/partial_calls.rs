@@ -48,7 +48,11 @@ pub(crate) struct PartialCall<K> {
 
 impl<K> Default for PartialCalls<K> {
     fn default() -> Self {
-        Self { calls: Vec::new(), latest: HashMap::new(), emitted: 0 }
+        Self {
+            calls: Vec::new(),
+            latest: HashMap::new(),
+            emitted: 0,
+        }
     }
 }
 
@@ -58,7 +62,11 @@ impl<K: Clone + Eq + Hash + Display> PartialCalls<K> {
         match self.calls.len() {
             0..UNINDEXED => {}
             UNINDEXED => {
-                let keys = self.calls.iter().map(|call| call.key.clone()).chain([key.clone()]);
+                let keys = self
+                    .calls
+                    .iter()
+                    .map(|call| call.key.clone())
+                    .chain([key.clone()]);
                 self.latest.extend(keys.zip(0..));
             }
             at => _ = self.latest.insert(key.clone(), at),
@@ -82,7 +90,9 @@ impl<K: Clone + Eq + Hash + Display> PartialCalls<K> {
 
     /// Adds the id, the name or more of the name to a call that began without. What is known already stays.
     pub(crate) fn identify(&mut self, key: &K, id: &str, name: &str) {
-        let Some(call) = self.latest_mut(key).filter(|call| call.id.is_none()) else { return };
+        let Some(call) = self.latest_mut(key).filter(|call| call.id.is_none()) else {
+            return;
+        };
         if call.wire.id.is_empty() {
             id.clone_into(&mut call.wire.id);
         }
@@ -107,7 +117,13 @@ impl<K: Clone + Eq + Hash + Display> PartialCalls<K> {
     /// Sets the whole arguments, which replace the pieces where they differ. Pieces that are whole stay if these are not.
     pub(crate) fn set(&mut self, key: &K, arguments: &str, sink: &mut EventSink<'_>) {
         let differs = |call: &&mut PartialCall<K>| !call.emitted && call.arguments != arguments;
-        let Some(call) = self.latest_mut(key).filter(differs).filter(|_| !arguments.is_empty()) else { return };
+        let Some(call) = self
+            .latest_mut(key)
+            .filter(differs)
+            .filter(|_| !arguments.is_empty())
+        else {
+            return;
+        };
         if let Some(rest) = arguments.strip_prefix(&*call.arguments) {
             call.append(Cow::Borrowed(rest), sink);
         } else if is_object(arguments) || !is_object(&call.arguments) {
@@ -118,7 +134,9 @@ impl<K: Clone + Eq + Hash + Display> PartialCalls<K> {
 
     /// Sets the id that the provider gives the call at last, under which it is answered.
     pub(crate) fn set_wire_id(&mut self, key: &K, wire_id: &str, sink: &mut EventSink<'_>) {
-        let Some(call) = self.latest_mut(key).filter(|call| call.wire.id != wire_id) else { return };
+        let Some(call) = self.latest_mut(key).filter(|call| call.wire.id != wire_id) else {
+            return;
+        };
         wire_id.clone_into(&mut call.wire.id);
         if let Some(id) = &call.id {
             sink.ids.set_wire_id(id, wire_id);
@@ -127,7 +145,8 @@ impl<K: Clone + Eq + Hash + Display> PartialCalls<K> {
 
     /// Returns true if the arguments of the latest call of a key are one whole JSON object.
     pub(crate) fn has_whole_object(&mut self, key: &K) -> bool {
-        self.latest_mut(key).is_some_and(|call| call.scan.is_object(&call.arguments))
+        self.latest_mut(key)
+            .is_some_and(|call| call.scan.is_object(&call.arguments))
     }
 
     /// Emits a whole call.
@@ -210,7 +229,10 @@ impl<K: Display> PartialCall<K> {
             return false;
         }
         let id = sink.assign(self.wire.clone());
-        sink.push(Event::CallStarted { id: id.clone(), name: self.wire.name.clone() });
+        sink.push(Event::CallStarted {
+            id: id.clone(),
+            name: self.wire.name.clone(),
+        });
         self.id = Some(id);
         if !self.arguments.is_empty() {
             self.emit_piece(self.arguments.clone(), sink);
@@ -224,7 +246,9 @@ impl<K: Display> PartialCall<K> {
 
     fn truncate(&mut self, sink: &mut EventSink<'_>) {
         if !self.emitted && !is_object(&self.arguments) && self.start(sink) {
-            sink.error(ProtocolError::Truncated { call_id: self.id.clone() });
+            sink.error(ProtocolError::Truncated {
+                call_id: self.id.clone(),
+            });
             invalidate_if_empty(&mut self.arguments);
         }
         self.emit(sink);
@@ -235,7 +259,9 @@ impl<K: Display> PartialCall<K> {
             return;
         }
         if !self.start(sink) {
-            return sink.error(ProtocolError::Orphan { key: self.key.to_string() });
+            return sink.error(ProtocolError::Orphan {
+                key: self.key.to_string(),
+            });
         }
         let id = self.id.as_deref().unwrap_or_default();
         let mut arguments = self.arguments.clone();
@@ -255,7 +281,9 @@ pub(crate) fn invalidate_if_empty(arguments: &mut String) {
 /// Returns true for a text that is one whole JSON object.
 pub(crate) fn is_object(text: &str) -> bool {
     let trimmed = text.trim_ascii();
-    trimmed.starts_with('{') && trimmed.ends_with('}') && serde_json::from_str::<IgnoredAny>(text).is_ok()
+    trimmed.starts_with('{')
+        && trimmed.ends_with('}')
+        && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
 /// Looks for the end of an object in a text that grows, and reads no part of it twice. The text is parsed once it has the
@@ -274,18 +302,26 @@ impl ObjectScan {
         if self.ended.is_none() {
             self.read_on(text);
         }
-        let Some((length, was_object)) = self.ended else { return false };
+        let Some((length, was_object)) = self.ended else {
+            return false;
+        };
         if length == text.len() || !was_object {
             return was_object;
         }
-        let follows_blank = text.get(length..).is_some_and(|rest| rest.trim_ascii().is_empty());
+        let follows_blank = text
+            .get(length..)
+            .is_some_and(|rest| rest.trim_ascii().is_empty());
         self.ended = Some((text.len(), follows_blank));
         follows_blank
     }
 
     fn read_on(&mut self, text: &str) {
         let rest = text.get(self.read..).unwrap_or_default();
-        let rest = if self.read == 0 { rest.trim_ascii_start() } else { rest };
+        let rest = if self.read == 0 {
+            rest.trim_ascii_start()
+        } else {
+            rest
+        };
         match rest.as_bytes().first() {
             None => return,
             Some(b'{') => {}

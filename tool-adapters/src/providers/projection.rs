@@ -33,8 +33,12 @@ pub(crate) type ProjectionResult = Result<Projection, Refusal>;
 ///
 /// The reason for which the provider has no form of the schema.
 pub(crate) fn project(spec: &ProviderSpec, schema: &Value, strict: bool) -> ProjectionResult {
-    let Some(names) = spec.property_names else { return project_named(spec, schema, strict) };
-    let Some(renamed) = rename_properties(names, schema)? else { return project_named(spec, schema, strict) };
+    let Some(names) = spec.property_names else {
+        return project_named(spec, schema, strict);
+    };
+    let Some(renamed) = rename_properties(names, schema)? else {
+        return project_named(spec, schema, strict);
+    };
     let mut projection = project_named(spec, &renamed.schema, strict)?;
     // A reference may lead to a place that is no part of the schema otherwise.
     if let Some(refusal) = refused_name(names, &projection.schema) {
@@ -51,23 +55,45 @@ pub(crate) fn project(spec: &ProviderSpec, schema: &Value, strict: bool) -> Proj
 /// Projects a schema whose properties have names that the provider accepts.
 fn project_named(spec: &ProviderSpec, schema: &Value, strict: bool) -> ProjectionResult {
     let (plain, plain_changes) = project_plain(spec.schema, schema)?;
-    let plain = |not_strict| Projection { schema: plain, changes: plain_changes, not_strict, renames: None };
+    let plain = |not_strict| Projection {
+        schema: plain,
+        changes: plain_changes,
+        not_strict,
+        renames: None,
+    };
     if !strict {
         return Ok(plain(None));
     }
-    let strict = spec.strict.ok_or(NotStrict::Unsupported).and_then(|strict| project_strict(strict.form, schema));
+    let strict = spec
+        .strict
+        .ok_or(NotStrict::Unsupported)
+        .and_then(|strict| project_strict(strict.form, schema));
     Ok(match strict {
-        Ok((schema, changes)) => Projection { schema, changes, not_strict: None, renames: None },
+        Ok((schema, changes)) => Projection {
+            schema,
+            changes,
+            not_strict: None,
+            renames: None,
+        },
         Err(reason) => plain(Some(reason)),
     })
 }
 
 /// Projects the tools of a request, and keeps as many strict as the provider accepts in one request.
-pub(crate) fn project_all(spec: &ProviderSpec, tools: &[ToolDefinition], strict: bool) -> Vec<ProjectionResult> {
-    let mut projections = tools.iter().map(|tool| project(spec, tool.parameters(), strict)).collect::<Vec<_>>();
+pub(crate) fn project_all(
+    spec: &ProviderSpec,
+    tools: &[ToolDefinition],
+    strict: bool,
+) -> Vec<ProjectionResult> {
+    let mut projections = tools
+        .iter()
+        .map(|tool| project(spec, tool.parameters(), strict))
+        .collect::<Vec<_>>();
     match spec.strict.map(|strict| strict.budget).filter(|_| strict) {
         Some(StrictBudget::Shared(budget)) => share_budget(spec, budget, tools, &mut projections),
-        Some(StrictBudget::AllOrNone { max_fields }) => all_or_none(spec, max_fields, tools, &mut projections),
+        Some(StrictBudget::AllOrNone { max_fields }) => {
+            all_or_none(spec, max_fields, tools, &mut projections)
+        }
         Some(StrictBudget::Unlimited) | None => {}
     }
     projections
@@ -82,7 +108,11 @@ fn share_budget(
 ) {
     let mut spent = StrictCost::default();
     for (tool, projection) in tools.iter().zip(projections) {
-        let Some(strict) = projection.as_ref().ok().filter(|projection| projection.not_strict.is_none()) else {
+        let Some(strict) = projection
+            .as_ref()
+            .ok()
+            .filter(|projection| projection.not_strict.is_none())
+        else {
             continue;
         };
         let with = spent.plus(StrictCost::of(&strict.schema));
@@ -94,7 +124,12 @@ fn share_budget(
 }
 
 /// Makes no tool strict if one cannot be, or if all together have too many parameters.
-fn all_or_none(spec: &ProviderSpec, max_fields: usize, tools: &[ToolDefinition], projections: &mut [ProjectionResult]) {
+fn all_or_none(
+    spec: &ProviderSpec,
+    max_fields: usize,
+    tools: &[ToolDefinition],
+    projections: &mut [ProjectionResult],
+) {
     let mut fields = 0;
     for projection in projections.iter_mut().flatten() {
         if projection.not_strict.is_none() && projection.schema.get("required").is_none() {
@@ -102,13 +137,21 @@ fn all_or_none(spec: &ProviderSpec, max_fields: usize, tools: &[ToolDefinition],
         }
         fields += count_fields(&projection.schema);
     }
-    let is_loose = |projection: &ProjectionResult| projection.as_ref().is_ok_and(|it| it.not_strict.is_some());
-    let loose = tools.iter().zip(&*projections).find(|(_, projection)| is_loose(projection));
+    let is_loose =
+        |projection: &ProjectionResult| projection.as_ref().is_ok_and(|it| it.not_strict.is_some());
+    let loose = tools
+        .iter()
+        .zip(&*projections)
+        .find(|(_, projection)| is_loose(projection));
     let reason = match loose {
-        Some((tool, _)) => NotStrict::OtherTool { tool: tool.name().to_owned() },
-        None if fields > max_fields => {
-            NotStrict::Limit { what: "parameters in the tools of the request", found: fields, most: max_fields }
-        }
+        Some((tool, _)) => NotStrict::OtherTool {
+            tool: tool.name().to_owned(),
+        },
+        None if fields > max_fields => NotStrict::Limit {
+            what: "parameters in the tools of the request",
+            found: fields,
+            most: max_fields,
+        },
         None => return,
     };
     for (tool, projection) in tools.iter().zip(projections) {
@@ -121,7 +164,10 @@ fn all_or_none(spec: &ProviderSpec, max_fields: usize, tools: &[ToolDefinition],
 
 /// Projects a tool that is not strict.
 fn not_strict(spec: &ProviderSpec, tool: &ToolDefinition, reason: NotStrict) -> ProjectionResult {
-    project(spec, tool.parameters(), false).map(|plain| Projection { not_strict: Some(reason), ..plain })
+    project(spec, tool.parameters(), false).map(|plain| Projection {
+        not_strict: Some(reason),
+        ..plain
+    })
 }
 
 /// Projects a schema, and returns the changes. The projection accepts all values that the schema does, and may accept
@@ -134,7 +180,9 @@ fn project_plain(form: SchemaForm, schema: &Value) -> Result<(Value, Vec<Change>
     match form {
         SchemaForm::AsIs => project_as_is(schema),
         SchemaForm::Whole => project_whole(schema),
-        SchemaForm::Subset(subset) => project_subset(subset, schema).ok_or_else(|| refusal_of_root(schema)),
+        SchemaForm::Subset(subset) => {
+            project_subset(subset, schema).ok_or_else(|| refusal_of_root(schema))
+        }
     }
 }
 
@@ -152,7 +200,11 @@ fn project_as_is(schema: &Value) -> Result<(Value, Vec<Change>), Refusal> {
         log.rewritten("", "type", "arguments are an object");
     }
     let mut typed = Map::from_iter([("type".to_owned(), Value::from("object"))]);
-    let rest = schema.as_object().into_iter().flatten().filter(|(keyword, _)| *keyword != "type");
+    let rest = schema
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(keyword, _)| *keyword != "type");
     typed.extend(rest.map(|(keyword, value)| (keyword.clone(), value.clone())));
     Ok((Value::Object(typed), log.finish()))
 }

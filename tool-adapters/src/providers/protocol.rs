@@ -12,8 +12,8 @@ use crate::providers::request::Request;
 use crate::providers::retry_delay::delay_in_event;
 use crate::providers::spec::{self, ProviderSpec};
 use crate::providers::{
-    anthropic, bedrock, cohere, gemini, gemini_live, llama_cpp, lm_studio, mcp, mistral, ollama, openai_chat,
-    openai_realtime, openai_responses, vllm,
+    anthropic, bedrock, cohere, gemini, gemini_live, llama_cpp, lm_studio, mcp, mistral, ollama,
+    openai_chat, openai_realtime, openai_responses, vllm,
 };
 use serde::de::Error as _;
 use serde_json::Value;
@@ -130,7 +130,13 @@ pub fn protocol(provider: Provider) -> Box<dyn Protocol> {
         halves: Halves::default(),
         frames: 0,
     };
-    Box::new(ProviderProtocol { provider, framer: Framer::default(), message, form: ResultForm::default(), host: None })
+    Box::new(ProviderProtocol {
+        provider,
+        framer: Framer::default(),
+        message,
+        form: ResultForm::default(),
+        host: None,
+    })
 }
 
 /// The protocol of any provider: its spec reads and writes, the rest is the same for all.
@@ -165,7 +171,9 @@ impl Protocol for ProviderProtocol {
     fn push(&mut self, bytes: &[u8]) -> Vec<Event> {
         // The usual number of events of one call with the beginning and the end of its message.
         let mut events = Vec::with_capacity(7);
-        let Self { framer, message, .. } = self;
+        let Self {
+            framer, message, ..
+        } = self;
         message.halves.note(bytes);
         framer.push(bytes, &mut |frame| message.read(frame, &mut events));
         events
@@ -174,12 +182,22 @@ impl Protocol for ProviderProtocol {
     fn push_event(&mut self, event: &Value) -> Vec<Event> {
         let mut events = Vec::new();
         if is_nested_too_deep(event) {
-            self.message.read(Frame::Problem(malformed("an event nests deeper than 128", "")), &mut events);
+            self.message.read(
+                Frame::Problem(malformed("an event nests deeper than 128", "")),
+                &mut events,
+            );
             return events;
         }
         let text = event.to_string();
         self.message.halves.note(text.as_bytes());
-        self.message.read(Frame::Event { name: "", text: &text, has_halves: has_mark(&text) }, &mut events);
+        self.message.read(
+            Frame::Event {
+                name: "",
+                text: &text,
+                has_halves: has_mark(&text),
+            },
+            &mut events,
+        );
         events
     }
 
@@ -187,8 +205,15 @@ impl Protocol for ProviderProtocol {
         let mut events = Vec::new();
         self.message.halves.note(message);
         let frame = match std::str::from_utf8(message) {
-            Ok(text) => Frame::Event { name: "", text, has_halves: false },
-            Err(_) => Frame::Problem(malformed("a message is not UTF-8", &String::from_utf8_lossy(message))),
+            Ok(text) => Frame::Event {
+                name: "",
+                text,
+                has_halves: false,
+            },
+            Err(_) => Frame::Problem(malformed(
+                "a message is not UTF-8",
+                &String::from_utf8_lossy(message),
+            )),
         };
         self.message.read(frame, &mut events);
         events
@@ -196,13 +221,20 @@ impl Protocol for ProviderProtocol {
 
     fn finish(&mut self) -> Vec<Event> {
         let mut events = Vec::new();
-        let Self { framer, message, .. } = self;
+        let Self {
+            framer, message, ..
+        } = self;
         framer.finish(&mut |frame| message.read(frame, &mut events));
         message.finish(&mut events);
 
         // The framing and the reader both report a message that is cut off.
         let mut reported = false;
-        let cut = |event: &Event| matches!(event, Event::Error(ProtocolError::Truncated { call_id: None }));
+        let cut = |event: &Event| {
+            matches!(
+                event,
+                Event::Error(ProtocolError::Truncated { call_id: None })
+            )
+        };
         events.retain(|event| !cut(event) || !std::mem::replace(&mut reported, true));
         events
     }
@@ -211,7 +243,12 @@ impl Protocol for ProviderProtocol {
         let ids = &self.message.ids;
         let answers = responses.iter().map(|response| {
             let call = ids.get(response.meta().call_id().unwrap_or_default());
-            ToolAnswer { response, call, result: response.for_model(self.form), names: self.provider.spec().names }
+            ToolAnswer {
+                response,
+                call,
+                result: response.for_model(self.form),
+                names: self.provider.spec().names,
+            }
         });
         (self.provider.spec().encode)(&answers.collect::<Vec<_>>(), ids)
     }
@@ -230,8 +267,16 @@ impl Protocol for ProviderProtocol {
         let written = request.declarations.written_history(&repaired.messages);
         let history = written.as_deref().unwrap_or(&repaired.messages);
         let own = self.host.is_none().then(|| Host::of(self.provider));
-        let Some(host) = self.host.as_ref().or(own.as_ref()) else { return Value::Null };
-        write(&Request { history, ..*request }, host)
+        let Some(host) = self.host.as_ref().or(own.as_ref()) else {
+            return Value::Null;
+        };
+        write(
+            &Request {
+                history,
+                ..*request
+            },
+            host,
+        )
     }
 }
 
@@ -254,7 +299,11 @@ impl OpenMessage {
     /// Ends the message.
     fn finish(&mut self, events: &mut Vec<Event>) {
         let from = events.len();
-        let mut sink = EventSink { events, ids: &mut self.ids, halves: &mut self.halves };
+        let mut sink = EventSink {
+            events,
+            ids: &mut self.ids,
+            halves: &mut self.halves,
+        };
         self.reader.finish(&mut sink);
         self.gate.admit_all(events, from);
 
@@ -265,14 +314,22 @@ impl OpenMessage {
 
     fn read_frame(&mut self, frame: Frame<'_>, events: &mut Vec<Event>) -> bool {
         match frame {
-            Frame::Event { name, text, has_halves } => {
+            Frame::Event {
+                name,
+                text,
+                has_halves,
+            } => {
                 self.halves.were_seen |= has_halves;
                 self.read_event(name, text, events);
                 true
             }
             Frame::Attempt(text) => self.read_attempt(text, events),
             Frame::Done => {
-                let mut sink = EventSink { events, ids: &mut self.ids, halves: &mut self.halves };
+                let mut sink = EventSink {
+                    events,
+                    ids: &mut self.ids,
+                    halves: &mut self.halves,
+                };
                 self.reader.read_done(&mut sink);
                 true
             }
@@ -285,7 +342,10 @@ impl OpenMessage {
 
     fn read_event(&mut self, name: &str, text: &str, events: &mut Vec<Event>) {
         if is_too_large_to_parse(text.as_bytes()) {
-            events.push(Event::Error(malformed("expected fewer values in an event", text)));
+            events.push(Event::Error(malformed(
+                "expected fewer values in an event",
+                text,
+            )));
             return;
         }
         if let Err(error) = self.read_text(name, text, events) {
@@ -309,21 +369,37 @@ impl OpenMessage {
         }
     }
 
-    fn read_text(&mut self, name: &str, text: &str, events: &mut Vec<Event>) -> serde_json::Result<()> {
+    fn read_text(
+        &mut self,
+        name: &str,
+        text: &str,
+        events: &mut Vec<Event>,
+    ) -> serde_json::Result<()> {
         let mut marked = None;
         if self.halves.may_be_escaped {
-            marked = mark_surrogates(text).map_err(|_| serde_json::Error::custom("a character is cut in two"))?;
+            marked = mark_surrogates(text)
+                .map_err(|_| serde_json::Error::custom("a character is cut in two"))?;
             self.halves.were_seen |= marked.is_some();
         }
-        let mut sink = EventSink { events, ids: &mut self.ids, halves: &mut self.halves };
-        self.reader.read(name, marked.as_deref().unwrap_or(text), &mut sink)
+        let mut sink = EventSink {
+            events,
+            ids: &mut self.ids,
+            halves: &mut self.halves,
+        };
+        self.reader
+            .read(name, marked.as_deref().unwrap_or(text), &mut sink)
     }
 }
 
 /// Adds the delay that an event asks for to the provider's error in it.
 fn add_delays(events: &mut [Event], text: &str) {
     for event in events {
-        if let Event::Error(ProtocolError::Provider { message, retry_after, .. }) = event {
+        if let Event::Error(ProtocolError::Provider {
+            message,
+            retry_after,
+            ..
+        }) = event
+        {
             *retry_after = delay_in_event(text, message);
         }
     }

@@ -97,6 +97,9 @@ impl FromStr for Provider {
     type Err = UnknownProvider;
 
     fn from_str(name: &str) -> Result<Self, UnknownProvider> {
-        Self::ALL.into_iter().find(|provider| provider.name() == name).ok_or_else(|| UnknownProvider(name.to_owned()))
+        Self::ALL
+            .into_iter()
+            .find(|provider| provider.name() == name)
+            .ok_or_else(|| UnknownProvider(name.to_owned()))
     }
 }

@@ -30,10 +30,17 @@ impl<K> LastEvent<K> {
             let start = value.as_ptr().addr() - text.as_ptr().addr();
             (start..start + value.len(), position)
         };
-        let present = values.into_iter().zip(0..).filter(|(value, _)| !value.is_empty());
+        let present = values
+            .into_iter()
+            .zip(0..)
+            .filter(|(value, _)| !value.is_empty());
         let mut values = present.map(place).collect::<Vec<_>>();
         values.sort_unstable_by_key(|(place, _)| place.start);
-        Some(Self { text: text.to_owned(), values, effect })
+        Some(Self {
+            text: text.to_owned(),
+            values,
+            effect,
+        })
     }
 
     /// Returns the effect, the piece and the JSON of the other values of an event that is the same as the last one but for
@@ -49,7 +56,9 @@ impl<K> LastEvent<K> {
         for (place, position) in &last.values {
             json.literal(last.text.get(from..place.start)?)?;
             match values.get_mut(*position) {
-                Some(value) if *position > 0 => *value = json.raw_like(last.text.get(place.clone())?).ok()?,
+                Some(value) if *position > 0 => {
+                    *value = json.raw_like(last.text.get(place.clone())?).ok()?
+                }
                 _ => piece = json.string().ok()?,
             }
             from = place.end;

@@ -70,7 +70,11 @@ impl ToolReport {
     /// The report on a tool without a declaration of its own.
     pub(crate) fn new(tool: &str, declared_as: Option<&str>) -> Self {
         let declared_as = declared_as.map(str::to_owned);
-        Self { tool: tool.to_owned(), declared_as, ..Self::default() }
+        Self {
+            tool: tool.to_owned(),
+            declared_as,
+            ..Self::default()
+        }
     }
 }
 
@@ -131,11 +135,24 @@ pub(crate) struct ChangeLog(IndexMap<(String, String), Change>);
 
 impl ChangeLog {
     /// Adds a change. A keyword that is changed several times has the change that loses most.
-    pub(crate) fn add(&mut self, pointer: &str, keyword: &str, kind: ChangeKind, detail: impl Into<String>) {
+    pub(crate) fn add(
+        &mut self,
+        pointer: &str,
+        keyword: &str,
+        kind: ChangeKind,
+        detail: impl Into<String>,
+    ) {
         let (pointer, keyword) = (pointer.to_owned(), keyword.to_owned());
         match self.0.entry((pointer.clone(), keyword.clone())) {
             Entry::Occupied(known) if known.get().kind >= kind => {}
-            entry => _ = entry.insert_entry(Change { pointer, keyword, kind, detail: detail.into() }),
+            entry => {
+                _ = entry.insert_entry(Change {
+                    pointer,
+                    keyword,
+                    kind,
+                    detail: detail.into(),
+                })
+            }
         }
     }
 

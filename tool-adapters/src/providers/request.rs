@@ -39,7 +39,10 @@ pub(crate) struct RequestBody<'a> {
 
 impl<'a> RequestBody<'a> {
     pub(crate) fn new(request: &'a Request<'a>) -> Self {
-        Self { request, members: Map::new() }
+        Self {
+            request,
+            members: Map::new(),
+        }
     }
 
     /// Adds a member.
@@ -49,7 +52,8 @@ impl<'a> RequestBody<'a> {
 
     /// Adds a member where there is a value.
     pub(crate) fn with_some(mut self, name: &str, value: Option<impl Into<Value>>) -> Self {
-        self.members.extend(value.map(|value| (name.to_owned(), value.into())));
+        self.members
+            .extend(value.map(|value| (name.to_owned(), value.into())));
         self
     }
 
@@ -58,13 +62,22 @@ impl<'a> RequestBody<'a> {
         if self.request.declarations.is_empty() {
             return self;
         }
-        let (tools, choice) = (tools(self.request), choice_name(self.request, none, required));
+        let (tools, choice) = (
+            tools(self.request),
+            choice_name(self.request, none, required),
+        );
         self.with("tools", tools).with_some("tool_choice", choice)
     }
 
     /// Returns the body with the settings of the declarations and those of the caller, which replace its members.
     pub(crate) fn finish(mut self) -> Value {
-        for (name, value) in self.request.declarations.settings().iter().chain(self.request.extra) {
+        for (name, value) in self
+            .request
+            .declarations
+            .settings()
+            .iter()
+            .chain(self.request.extra)
+        {
             self.members.insert(name.clone(), value.clone());
         }
         self.finish_with_answer()
@@ -96,7 +109,11 @@ fn merge(into: &mut Map<String, Value>, from: &Map<String, Value>) {
 }
 
 /// Returns the provider's name for the tool choices none and required.
-pub(crate) fn choice_name<'a>(request: &Request<'_>, none: &'a str, required: &'a str) -> Option<&'a str> {
+pub(crate) fn choice_name<'a>(
+    request: &Request<'_>,
+    none: &'a str,
+    required: &'a str,
+) -> Option<&'a str> {
     if may_not_call(request) {
         return Some(none);
     }
@@ -120,8 +137,12 @@ fn is_thinking(settings: &Map<String, Value>) -> bool {
         None => false,
     };
     let of_bedrock = settings.get("additionalModelRequestFields");
-    ["thinking", "enable_thinking"].iter().any(|name| is_on(settings.get(*name)))
-        || ["thinking", "reasoning_config"].iter().any(|name| is_on(of_bedrock.and_then(|fields| fields.get(*name))))
+    ["thinking", "enable_thinking"]
+        .iter()
+        .any(|name| is_on(settings.get(*name)))
+        || ["thinking", "reasoning_config"]
+            .iter()
+            .any(|name| is_on(of_bedrock.and_then(|fields| fields.get(*name))))
 }
 
 /// Returns the limit of output tokens in the body of a request, set by the host or by the options of the model.
@@ -135,7 +156,9 @@ pub(crate) fn output_limit(body: &Value) -> Option<u32> {
         "/inferenceConfig/maxTokens",
         "/options/num_predict",
     ];
-    PLACES.iter().find_map(|place| u32::try_from(body.pointer(place)?.as_u64()?).ok())
+    PLACES
+        .iter()
+        .find_map(|place| u32::try_from(body.pointer(place)?.as_u64()?).ok())
 }
 
 /// Returns the declared tools.
@@ -190,14 +213,23 @@ pub(crate) fn name_of_data(base64: &str) -> String {
 
 /// Returns a part as text.
 pub(crate) fn text_of(part: &Content) -> String {
-    if let Content::Resource { uri, text: None, .. } = part
+    if let Content::Resource {
+        uri, text: None, ..
+    } = part
         && let Some((mime_type, _)) = embedded_data(uri)
     {
         return format!("[file ({mime_type}) left out: it cannot be shown here]");
     }
     let (kind, mime_type) = match part {
-        Content::Text { text } | Content::Resource { text: Some(text), .. } => return text.clone(),
-        Content::Resource { uri, mime_type: Some(mime_type), .. } => return format!("[resource {uri} ({mime_type})]"),
+        Content::Text { text }
+        | Content::Resource {
+            text: Some(text), ..
+        } => return text.clone(),
+        Content::Resource {
+            uri,
+            mime_type: Some(mime_type),
+            ..
+        } => return format!("[resource {uri} ({mime_type})]"),
         Content::Resource { uri, .. } => return format!("[resource {uri}]"),
         Content::Image { mime_type, .. } => ("image", mime_type),
         Content::Audio { mime_type, .. } => ("audio", mime_type),
@@ -215,12 +247,18 @@ pub(crate) fn visible_text(part: &Content) -> Option<String> {
 ///
 /// Some providers refuse calls and results in a request that declares no tools. Such a request declares these tools, with
 /// [`UNAVAILABLE`] as their description.
-pub(crate) fn declare_called(request: &Request<'_>, declare: impl Fn(&str) -> Value) -> Option<Value> {
+pub(crate) fn declare_called(
+    request: &Request<'_>,
+    declare: impl Fn(&str) -> Value,
+) -> Option<Value> {
     let calls = request.history.iter().filter_map(|message| match message {
         Message::Assistant { calls, .. } => Some(calls),
         _ => None,
     });
-    let names = calls.flatten().map(|call| request.declarations.written_name(call.name())).collect::<BTreeSet<_>>();
+    let names = calls
+        .flatten()
+        .map(|call| request.declarations.written_name(call.name()))
+        .collect::<BTreeSet<_>>();
     (!names.is_empty()).then(|| names.iter().map(|name| declare(name)).collect())
 }
 

@@ -22,8 +22,16 @@ const LONGEST: Duration = Duration::from_secs(31 * 24 * 60 * 60);
 
 /// The headers that say when a limit is reset, what is left of it, and how large it is.
 const LIMITS: [LimitHeaders; 13] = [
-    LimitHeaders::new("x-ratelimit-reset-requests", "x-ratelimit-remaining-requests", "x-ratelimit-limit-requests"),
-    LimitHeaders::new("x-ratelimit-reset-tokens", "x-ratelimit-remaining-tokens", "x-ratelimit-limit-tokens"),
+    LimitHeaders::new(
+        "x-ratelimit-reset-requests",
+        "x-ratelimit-remaining-requests",
+        "x-ratelimit-limit-requests",
+    ),
+    LimitHeaders::new(
+        "x-ratelimit-reset-tokens",
+        "x-ratelimit-remaining-tokens",
+        "x-ratelimit-limit-tokens",
+    ),
     LimitHeaders::new(
         "x-ratelimit-reset-requests-minute",
         "x-ratelimit-remaining-requests-minute",
@@ -69,7 +77,11 @@ const LIMITS: [LimitHeaders; 13] = [
         "anthropic-ratelimit-output-tokens-remaining",
         "anthropic-ratelimit-output-tokens-limit",
     ),
-    LimitHeaders::new("x-ratelimit-reset", "x-ratelimit-remaining", "x-ratelimit-limit"),
+    LimitHeaders::new(
+        "x-ratelimit-reset",
+        "x-ratelimit-remaining",
+        "x-ratelimit-limit",
+    ),
     LimitHeaders::new("ratelimit-reset", "ratelimit-remaining", "ratelimit-limit"),
 ];
 
@@ -84,7 +96,11 @@ struct LimitHeaders {
 
 impl LimitHeaders {
     const fn new(reset: &'static str, remaining: &'static str, limit: &'static str) -> Self {
-        Self { reset, remaining, limit }
+        Self {
+            reset,
+            remaining,
+            limit,
+        }
     }
 
     /// Returns true for a limit that cannot be the one which refused the request.
@@ -95,7 +111,9 @@ impl LimitHeaders {
     /// Returns the share of the limit that is left. A limit without figures may be the one that is used up.
     fn share_left(&self, header: &dyn Fn(&str) -> Option<String>) -> f64 {
         let figure = |name: &str| header(name).and_then(|text| text.trim().parse::<f64>().ok());
-        let Some(remaining) = figure(self.remaining) else { return 0.0 };
+        let Some(remaining) = figure(self.remaining) else {
+            return 0.0;
+        };
         match figure(self.limit) {
             Some(limit) if limit > 0.0 => (remaining / limit).clamp(0.0, 1.0),
             _ if remaining > 0.0 => 1.0,
@@ -105,22 +123,33 @@ impl LimitHeaders {
 }
 
 /// Reads a delay from headers that ask for one. `header` returns the value of a header by its name in lower case.
-pub(crate) fn delay_in_headers(header: &dyn Fn(&str) -> Option<String>, now: SystemTime) -> Option<Duration> {
+pub(crate) fn delay_in_headers(
+    header: &dyn Fn(&str) -> Option<String>,
+    now: SystemTime,
+) -> Option<Duration> {
     let in_milliseconds = ["retry-after-ms", "x-ms-retry-after-ms"];
-    let milliseconds = in_milliseconds.into_iter().find_map(|name| parse_milliseconds(&header(name)?));
+    let milliseconds = in_milliseconds
+        .into_iter()
+        .find_map(|name| parse_milliseconds(&header(name)?));
     milliseconds.or_else(|| parse_retry_after(&header("retry-after")?, now))
 }
 
 /// Reads the time until the limit is reset of which the least is left.
-pub(crate) fn delay_of_reset(header: &dyn Fn(&str) -> Option<String>, now: SystemTime) -> Option<Duration> {
+pub(crate) fn delay_of_reset(
+    header: &dyn Fn(&str) -> Option<String>,
+    now: SystemTime,
+) -> Option<Duration> {
     let mut found: Option<(f64, Duration)> = None;
     for limit in &LIMITS {
-        let Some(delay) = header(limit.reset).and_then(|text| parse_reset(&text, now)) else { continue };
+        let Some(delay) = header(limit.reset).and_then(|text| parse_reset(&text, now)) else {
+            continue;
+        };
         if limit.has_much_left(header) {
             continue;
         }
         let share = limit.share_left(header);
-        let is_tighter = found.is_none_or(|(least, longest)| share < least || (share <= least && delay > longest));
+        let is_tighter = found
+            .is_none_or(|(least, longest)| share < least || (share <= least && delay > longest));
         if is_tighter {
             found = Some((share, delay));
         }
@@ -131,9 +160,17 @@ pub(crate) fn delay_of_reset(header: &dyn Fn(&str) -> Option<String>, now: Syste
 /// Reads a delay from the body of an error.
 pub(crate) fn delay_in_body(body: &Value) -> Option<Duration> {
     let error = error_of(body);
-    let details = error.get("details").and_then(Value::as_array).into_iter().flatten();
+    let details = error
+        .get("details")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
     let mut retry_info = details.filter_map(|detail| delay_of_value(detail.get("retryDelay")?));
-    let members = || [error, error.get("metadata").unwrap_or(&Value::Null), body].into_iter().find_map(delay_of_member);
+    let members = || {
+        [error, error.get("metadata").unwrap_or(&Value::Null), body]
+            .into_iter()
+            .find_map(delay_of_member)
+    };
     retry_info.next().or_else(members)
 }
 
@@ -141,7 +178,9 @@ pub(crate) fn delay_in_body(body: &Value) -> Option<Duration> {
 pub(crate) fn delay_in_repeated_headers(body: &Value, now: SystemTime) -> Option<Duration> {
     let headers = error_of(body).pointer("/metadata/headers")?.as_object()?;
     let header = |name: &str| {
-        let (_, value) = headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+        let (_, value) = headers
+            .iter()
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))?;
         text_of(value)
     };
     delay_in_headers(&header, now).or_else(|| delay_of_reset(&header, now))
@@ -158,16 +197,25 @@ pub(crate) fn delay_in_event(event: &str, message: &str) -> Option<Duration> {
 
 /// Reads a delay from the message of an error: `Please try again in 1.2s`, `Please retry after 26 seconds.`
 pub(crate) fn delay_in_message(message: &str) -> Option<Duration> {
-    const PHRASES: [&str; 4] = ["try again in ", "try again after ", "retry in ", "retry after "];
+    const PHRASES: [&str; 4] = [
+        "try again in ",
+        "try again after ",
+        "retry in ",
+        "retry after ",
+    ];
     let lower = message.to_ascii_lowercase();
-    let found = PHRASES.into_iter().find_map(|phrase| Some(lower.split_once(phrase)?.1))?;
+    let found = PHRASES
+        .into_iter()
+        .find_map(|phrase| Some(lower.split_once(phrase)?.1))?;
 
     let mut words = found.split_whitespace();
     let first = words.next()?;
     if let Some(delay) = parse_units(first.trim_end_matches(['.', ',', ';', ')'])) {
         return Some(delay);
     }
-    let unit = words.next()?.trim_end_matches(|last: char| !last.is_ascii_alphabetic());
+    let unit = words
+        .next()?
+        .trim_end_matches(|last: char| !last.is_ascii_alphabetic());
     let unit = match unit {
         "millisecond" | "milliseconds" => "ms",
         "second" | "seconds" | "sec" | "secs" => "s",
@@ -185,7 +233,11 @@ pub(crate) fn parse_retry_after(text: &str, now: SystemTime) -> Option<Duration>
         let said = Duration::try_from_secs_f64(number).ok()?;
         return time_of(number, now).or(Some(said));
     }
-    Some(parse_http_date(text)?.duration_since(now).unwrap_or_default())
+    Some(
+        parse_http_date(text)?
+            .duration_since(now)
+            .unwrap_or_default(),
+    )
 }
 
 /// Parses the date in a header.
@@ -238,7 +290,9 @@ fn parse_units(text: &str) -> Option<Duration> {
     while !rest.is_empty() {
         let digits = rest.find(|next: char| !next.is_ascii_digit() && next != '.')?;
         let (number, after) = rest.split_at(digits);
-        let unit_end = after.find(|next: char| !next.is_ascii_alphabetic() && next != 'µ').unwrap_or(after.len());
+        let unit_end = after
+            .find(|next: char| !next.is_ascii_alphabetic() && next != 'µ')
+            .unwrap_or(after.len());
         let (unit, after) = after.split_at(unit_end);
         let seconds = match unit {
             "d" => 86_400.0,
@@ -259,22 +313,39 @@ fn parse_units(text: &str) -> Option<Duration> {
 /// Returns the error in a body. Gemini wraps that of a stream in an array.
 fn error_of(body: &Value) -> &Value {
     let body = body.get(0).unwrap_or(body);
-    let error = body.get("error").or_else(|| body.pointer("/response/error"));
+    let error = body
+        .get("error")
+        .or_else(|| body.pointer("/response/error"));
     error.filter(|error| error.is_object()).unwrap_or(body)
 }
 
 fn delay_of_member(error: &Value) -> Option<Duration> {
     const MILLISECONDS: [&str; 2] = ["retry_after_ms", "retryAfterMs"];
-    const SECONDS: [&str; 5] =
-        ["retry_after", "retryAfter", "retry_after_seconds", "retryAfterSeconds", "resets_in_seconds"];
-    let milliseconds = MILLISECONDS.into_iter().find_map(|name| parse_milliseconds(&text_of(error.get(name)?)?));
-    milliseconds.or_else(|| SECONDS.into_iter().find_map(|name| delay_of_value(error.get(name)?)))
+    const SECONDS: [&str; 5] = [
+        "retry_after",
+        "retryAfter",
+        "retry_after_seconds",
+        "retryAfterSeconds",
+        "resets_in_seconds",
+    ];
+    let milliseconds = MILLISECONDS
+        .into_iter()
+        .find_map(|name| parse_milliseconds(&text_of(error.get(name)?)?));
+    milliseconds.or_else(|| {
+        SECONDS
+            .into_iter()
+            .find_map(|name| delay_of_value(error.get(name)?))
+    })
 }
 
 /// Reads a delay: a number of seconds, a text with or without units, or an object of seconds and nanoseconds.
 fn delay_of_value(value: &Value) -> Option<Duration> {
     if let Some(fields) = value.as_object() {
-        let field = |name: &str| fields.get(name).and_then(|value| text_of(value)?.parse::<f64>().ok());
+        let field = |name: &str| {
+            fields
+                .get(name)
+                .and_then(|value| text_of(value)?.parse::<f64>().ok())
+        };
         let seconds = field("seconds");
         let nanoseconds = field("nanos");
         seconds.or(nanoseconds)?;
@@ -323,9 +394,18 @@ mod tests {
     fn parses_retry_after_as_seconds_or_date() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_770);
         assert_eq!(parse_retry_after("7", now), Some(Duration::from_secs(7)));
-        assert_eq!(parse_retry_after(" 0.5 ", now), Some(Duration::from_millis(500)));
-        assert_eq!(parse_retry_after("Sun, 06 Nov 1994 08:49:37 GMT", now), Some(Duration::from_secs(7)));
-        assert_eq!(parse_retry_after("Sun, 06 Nov 1994 08:49:00 GMT", now), Some(Duration::ZERO));
+        assert_eq!(
+            parse_retry_after(" 0.5 ", now),
+            Some(Duration::from_millis(500))
+        );
+        assert_eq!(
+            parse_retry_after("Sun, 06 Nov 1994 08:49:37 GMT", now),
+            Some(Duration::from_secs(7))
+        );
+        assert_eq!(
+            parse_retry_after("Sun, 06 Nov 1994 08:49:00 GMT", now),
+            Some(Duration::ZERO)
+        );
         for text in ["", "-1", "soon", "NaN", "inf", "1e400"] {
             assert_eq!(parse_retry_after(text, now), None, "{text}");
         }
@@ -333,11 +413,23 @@ mod tests {
 
     #[test]
     fn a_time_in_place_of_a_delay_is_that_time() {
-        assert_eq!(parse_retry_after("1769850042", now()), Some(Duration::from_secs(42)));
-        assert_eq!(parse_retry_after("1769850042000", now()), Some(Duration::from_secs(42)));
+        assert_eq!(
+            parse_retry_after("1769850042", now()),
+            Some(Duration::from_secs(42))
+        );
+        assert_eq!(
+            parse_retry_after("1769850042000", now()),
+            Some(Duration::from_secs(42))
+        );
         // The server wants no further request for now.
-        assert_eq!(parse_retry_after("3600000", now()), Some(Duration::from_secs(3_600_000)));
-        assert_eq!(parse_retry_after("1e12", now()), Some(Duration::from_secs(1_000_000_000_000)));
+        assert_eq!(
+            parse_retry_after("3600000", now()),
+            Some(Duration::from_secs(3_600_000))
+        );
+        assert_eq!(
+            parse_retry_after("1e12", now()),
+            Some(Duration::from_secs(1_000_000_000_000))
+        );
     }
 
     #[test]
@@ -356,7 +448,11 @@ mod tests {
             ("2026-01-31T10:00:42+01:00", 42_000),
         ];
         for (text, expected) in cases {
-            assert_eq!(milliseconds(parse_reset(text, now())), Some(expected), "{text}");
+            assert_eq!(
+                milliseconds(parse_reset(text, now())),
+                Some(expected),
+                "{text}"
+            );
         }
         let nothing = [
             "",
@@ -384,8 +480,12 @@ mod tests {
     }
 
     fn of_reset(headers: &[(&str, &str)]) -> Option<u128> {
-        let header =
-            |name: &str| headers.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+        let header = |name: &str| {
+            headers
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, value)| (*value).to_owned())
+        };
         milliseconds(delay_of_reset(&header, now()))
     }
 
@@ -409,26 +509,48 @@ mod tests {
         assert_eq!(of_reset(&anthropic), Some(2_000));
         // Without figures, the request waits for all.
         assert_eq!(
-            of_reset(&[("x-ratelimit-reset-requests", "1s"), ("x-ratelimit-reset-tokens", "20ms")]),
+            of_reset(&[
+                ("x-ratelimit-reset-requests", "1s"),
+                ("x-ratelimit-reset-tokens", "20ms")
+            ]),
             Some(1_000)
         );
-        assert_eq!(of_reset(&[("x-ratelimit-reset-requests", "0s"), ("x-ratelimit-reset-tokens", "soon")]), None);
+        assert_eq!(
+            of_reset(&[
+                ("x-ratelimit-reset-requests", "0s"),
+                ("x-ratelimit-reset-tokens", "soon")
+            ]),
+            None
+        );
     }
 
     #[test]
     fn a_body_asks_for_a_delay_in_many_forms() {
-        let retry_info = json!({"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.07s"});
-        let details = json!([{"@type": "type.googleapis.com/google.rpc.Help", "links": []}, retry_info]);
-        let gemini = json!({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "details": details}});
-        let seconds_and_nanos = json!({"error": {"details": [{"retryDelay": {"seconds": "2", "nanos": 500_000_000}}]}});
+        let retry_info =
+            json!({"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.07s"});
+        let details =
+            json!([{"@type": "type.googleapis.com/google.rpc.Help", "links": []}, retry_info]);
+        let gemini =
+            json!({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "details": details}});
+        let seconds_and_nanos =
+            json!({"error": {"details": [{"retryDelay": {"seconds": "2", "nanos": 500_000_000}}]}});
         let cases = [
             (gemini.clone(), Some(34_070)),
             (json!([gemini]), Some(34_070)),
             (seconds_and_nanos, Some(2_500)),
-            (json!({"error": {"message": "slow down", "retry_after": 1.5}}), Some(1_500)),
-            (json!({"error": {"metadata": {"retry_after_seconds": 12}}}), Some(12_000)),
+            (
+                json!({"error": {"message": "slow down", "retry_after": 1.5}}),
+                Some(1_500),
+            ),
+            (
+                json!({"error": {"metadata": {"retry_after_seconds": 12}}}),
+                Some(12_000),
+            ),
             (json!({"retry_after_ms": "250"}), Some(250)),
-            (json!({"error": {"details": [{"retryDelay": "-3s"}, {"retryDelay": "NaN"}], "retry_after": -1}}), None),
+            (
+                json!({"error": {"details": [{"retryDelay": "-3s"}, {"retryDelay": "NaN"}], "retry_after": -1}}),
+                None,
+            ),
             (json!({"error": {"details": {"retryDelay": "3s"}}}), None),
             (json!({"error": "busy"}), None),
             (json!(null), None),
@@ -442,7 +564,10 @@ mod tests {
     fn headers_that_a_body_repeats_are_read() {
         let body = json!({"error": {"code": 429, "metadata": {"headers": {
             "X-RateLimit-Limit": "20", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1769850042000"}}}});
-        assert_eq!(milliseconds(delay_in_repeated_headers(&body, now())), Some(42_000));
+        assert_eq!(
+            milliseconds(delay_in_repeated_headers(&body, now())),
+            Some(42_000)
+        );
         let later = now() + Duration::from_secs(60);
         assert_eq!(delay_in_repeated_headers(&body, later), None);
     }
@@ -450,7 +575,10 @@ mod tests {
     #[test]
     fn a_message_may_name_a_delay() {
         let cases = [
-            ("Rate limit reached for gpt-5. Please try again in 1.898s. Visit https://x.example", Some(1_898)),
+            (
+                "Rate limit reached for gpt-5. Please try again in 1.898s. Visit https://x.example",
+                Some(1_898),
+            ),
             ("Please try again in 6m0s.", Some(360_000)),
             ("Please try again in 20ms.", Some(20)),
             ("Please retry in 34.074824224s.", Some(34_074)),
@@ -463,7 +591,11 @@ mod tests {
             ("retry in 9999999d", None),
         ];
         for (message, expected) in cases {
-            assert_eq!(milliseconds(delay_in_message(message)), expected, "{message}");
+            assert_eq!(
+                milliseconds(delay_in_message(message)),
+                expected,
+                "{message}"
+            );
         }
     }
 }

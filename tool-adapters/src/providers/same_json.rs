@@ -24,7 +24,9 @@ pub(crate) fn canonical_json(text: &str) -> Cow<'_, str> {
 
 /// Returns the value in a text that was encoded twice.
 fn unwrapped(value: Value) -> Value {
-    let inner = value.as_str().and_then(|text| serde_json::from_str(text).ok());
+    let inner = value
+        .as_str()
+        .and_then(|text| serde_json::from_str(text).ok());
     inner.unwrap_or(value)
 }
 
@@ -33,7 +35,9 @@ fn canonical(value: Value) -> Value {
         Value::Number(number) => Value::Number(canonical_number(number)),
         Value::Array(items) => items.into_iter().map(canonical).collect(),
         Value::Object(members) => {
-            let members = members.into_iter().map(|(name, value)| (name, canonical(value)));
+            let members = members
+                .into_iter()
+                .map(|(name, value)| (name, canonical(value)));
             let sorted = members.collect::<BTreeMap<_, _>>();
             Value::Object(sorted.into_iter().collect())
         }
@@ -46,7 +50,9 @@ fn canonical(value: Value) -> Value {
 fn canonical_number(number: Number) -> Number {
     const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
     match number.as_f64() {
-        Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < MAX_EXACT => (float as i64).into(),
+        Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < MAX_EXACT => {
+            (float as i64).into()
+        }
         _ => number,
     }
 }

@@ -3,7 +3,15 @@
 //! Each provider's folder has one [`ProviderSpec`] for each of its interfaces; the table of all of them is in `table.rs`.
 //! The endpoints are plain text: nothing here opens a connection.
 
-#![cfg_attr(not(all(feature = "egress", feature = "http", feature = "otel", feature = "websocket")), allow(dead_code))] // read by transports and telemetry
+#![cfg_attr(
+    not(all(
+        feature = "egress",
+        feature = "http",
+        feature = "otel",
+        feature = "websocket"
+    )),
+    allow(dead_code)
+)] // read by transports and telemetry
 
 use crate::providers::codec::{CallIds, MessageReader, ToolAnswer};
 use crate::providers::declared_tool::DeclaredTool;
@@ -116,10 +124,16 @@ pub(crate) struct HostPath {
 impl Server {
     /// Returns true if the default base URL has this host and is encrypted.
     pub(crate) fn is_at(&self, host: &str) -> bool {
-        let Some(address) = self.base_url.strip_prefix("https://") else { return false };
+        let Some(address) = self.base_url.strip_prefix("https://") else {
+            return false;
+        };
         let default = address.split('/').next().unwrap_or_default();
-        let Some((before, after)) = default.split_once("{region}") else { return host == default };
-        let region = host.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+        let Some((before, after)) = default.split_once("{region}") else {
+            return host == default;
+        };
+        let region = host
+            .strip_prefix(before)
+            .and_then(|rest| rest.strip_suffix(after));
         region.is_some_and(|region| !region.is_empty() && !region.contains('.'))
     }
 }
@@ -211,8 +225,14 @@ pub(crate) trait LiveMessages: Sync {
     /// Splits the encoded results of calls into messages.
     fn results(&self, encoded: Value) -> LiveMessage {
         match encoded {
-            Value::Array(messages) => LiveMessage { messages, wants_response: false },
-            Value::Null => LiveMessage { messages: Vec::new(), wants_response: false },
+            Value::Array(messages) => LiveMessage {
+                messages,
+                wants_response: false,
+            },
+            Value::Null => LiveMessage {
+                messages: Vec::new(),
+                wants_response: false,
+            },
             message => message.into(),
         }
     }
@@ -256,14 +276,20 @@ pub(crate) struct LiveMessage {
 
 impl From<Value> for LiveMessage {
     fn from(message: Value) -> Self {
-        Self { messages: vec![message], wants_response: false }
+        Self {
+            messages: vec![message],
+            wants_response: false,
+        }
     }
 }
 
 impl LiveMessage {
     /// A message that the provider answers only after [`LiveMessages::request_response`].
     pub(crate) fn wanting_response(message: Value) -> Self {
-        Self { messages: vec![message], wants_response: true }
+        Self {
+            messages: vec![message],
+            wants_response: true,
+        }
     }
 }
 
@@ -296,7 +322,11 @@ impl<'a> UrlPath<'a> {
     /// Splits a path; `None` without a `/`.
     pub(crate) fn new(path: &'a str) -> Option<Self> {
         let (before, last) = path.rsplit_once('/')?;
-        Some(Self { before, parent: before.rsplit('/').next().unwrap_or_default(), last })
+        Some(Self {
+            before,
+            parent: before.rsplit('/').next().unwrap_or_default(),
+            last,
+        })
     }
 
     /// Returns the model of a last segment of the form `model:method`, for one of these methods.

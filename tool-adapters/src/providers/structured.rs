@@ -69,18 +69,26 @@ pub(crate) struct DeclaredAnswer {
 impl AnswerForm {
     /// Returns true if the settings of a program have a form of their own.
     pub(crate) fn is_set_in(&self, settings: &Map<String, Value>) -> bool {
-        let probe = AnswerSchema { name: "", description: "", schema: Value::Null, strict: true };
-        (self.write)(&probe).as_object().is_some_and(|members| overlap(members, settings))
+        let probe = AnswerSchema {
+            name: "",
+            description: "",
+            schema: Value::Null,
+            strict: true,
+        };
+        (self.write)(&probe)
+            .as_object()
+            .is_some_and(|members| overlap(members, settings))
     }
 }
 
 /// Returns true if two objects have a member in common that is no object in one of them.
 fn overlap(ours: &Map<String, Value>, theirs: &Map<String, Value>) -> bool {
-    ours.iter().any(|(name, ours)| match (ours, theirs.get(name)) {
-        (_, None) => false,
-        (Value::Object(ours), Some(Value::Object(theirs))) => overlap(ours, theirs),
-        (_, Some(_)) => true,
-    })
+    ours.iter()
+        .any(|(name, ours)| match (ours, theirs.get(name)) {
+            (_, None) => false,
+            (Value::Object(ours), Some(Value::Object(theirs))) => overlap(ours, theirs),
+            (_, Some(_)) => true,
+        })
 }
 
 /// Writes the schema of a typed answer in the provider's form. `None` if the provider has none, or none for this schema.
@@ -92,9 +100,17 @@ pub(crate) fn declare_answer(
     write_schema: impl Fn(&Value, Option<&PropertyRenames>) -> String,
 ) -> Option<DeclaredAnswer> {
     let form = spec.answer_form?;
-    let Projection { schema, changes, not_strict, renames } = project(spec, definition.parameters(), true).ok()?;
+    let Projection {
+        schema,
+        changes,
+        not_strict,
+        renames,
+    } = project(spec, definition.parameters(), true).ok()?;
     let is_over_budget = match spec.strict.map(|strict| strict.budget) {
-        Some(StrictBudget::Shared(budget)) => strict_cost.plus(StrictCost::of(&schema)).check(budget).is_err(),
+        Some(StrictBudget::Shared(budget)) => strict_cost
+            .plus(StrictCost::of(&schema))
+            .check(budget)
+            .is_err(),
         _ => false,
     };
     let strict = not_strict.is_none() && !is_over_budget;
@@ -108,7 +124,19 @@ pub(crate) fn declare_answer(
         schema: serde_json::from_str(&schema).ok()?,
         strict,
     });
-    let Value::Object(members) = members else { return None };
-    let report = ToolReport { strict, not_strict, changes, ..ToolReport::new(definition.name(), None) };
-    Some(DeclaredAnswer { members, schema, report, renames })
+    let Value::Object(members) = members else {
+        return None;
+    };
+    let report = ToolReport {
+        strict,
+        not_strict,
+        changes,
+        ..ToolReport::new(definition.name(), None)
+    };
+    Some(DeclaredAnswer {
+        members,
+        schema,
+        report,
+        renames,
+    })
 }

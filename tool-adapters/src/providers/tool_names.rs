@@ -21,7 +21,11 @@ const HASH_LENGTH: usize = 9;
 
 impl NameRule {
     /// OpenAI's rule, which several other providers have too.
-    pub(crate) const OPENAI: Self = Self { punctuation: "-", any_first: true, max_length: 64 };
+    pub(crate) const OPENAI: Self = Self {
+        punctuation: "-",
+        any_first: true,
+        max_length: 64,
+    };
 
     fn allows(self, letter: char) -> bool {
         letter.is_ascii_alphanumeric() || letter == '_' || self.punctuation.contains(letter)
@@ -34,7 +38,10 @@ impl NameRule {
     /// Returns true for a name that the provider accepts.
     pub(crate) fn accepts(self, name: &str) -> bool {
         name.chars().all(|letter| self.allows(letter))
-            && name.chars().next().is_some_and(|first| self.allows_first(first))
+            && name
+                .chars()
+                .next()
+                .is_some_and(|first| self.allows_first(first))
             && name.len() <= self.max_length
     }
 
@@ -44,14 +51,27 @@ impl NameRule {
             return Cow::Borrowed(name);
         }
         let plain = self.plain(name);
-        Cow::Owned(if plain.len() > self.max_length { self.hashed(name, 0) } else { plain })
+        Cow::Owned(if plain.len() > self.max_length {
+            self.hashed(name, 0)
+        } else {
+            plain
+        })
     }
 
     /// Replaces characters that the provider does not accept by `_`.
     fn plain(self, name: &str) -> String {
-        let first = name.chars().next().filter(|first| self.allows_first(*first) || !self.allows(*first));
+        let first = name
+            .chars()
+            .next()
+            .filter(|first| self.allows_first(*first) || !self.allows(*first));
         let prefix = if first.is_some() { "" } else { "_" };
-        prefix.chars().chain(name.chars().map(|letter| if self.allows(letter) { letter } else { '_' })).collect()
+        prefix
+            .chars()
+            .chain(
+                name.chars()
+                    .map(|letter| if self.allows(letter) { letter } else { '_' }),
+            )
+            .collect()
     }
 
     /// Returns the name, cut if it is too long, with a hash of the whole name.
@@ -91,13 +111,18 @@ impl ToolNames {
             if rule.accepts(tool) && !reserved.contains(tool) {
                 names.insert(index, tool, tool.to_owned());
             } else {
-                changed.entry(rule.nearest(tool)).or_default().push((index, tool));
+                changed
+                    .entry(rule.nearest(tool))
+                    .or_default()
+                    .push((index, tool));
             }
         }
         let mut ambiguous = Vec::new();
         for (wire, tools) in changed {
             match tools.as_slice() {
-                [(index, tool)] if !reserved.contains(&*wire) && !names.tools.contains_key(&*wire) => {
+                [(index, tool)]
+                    if !reserved.contains(&*wire) && !names.tools.contains_key(&*wire) =>
+                {
                     names.insert(*index, tool, wire.into_owned());
                 }
                 _ => ambiguous.extend(tools),
@@ -105,8 +130,12 @@ impl ToolNames {
         }
         ambiguous.sort_unstable_by_key(|(_, tool)| *tool);
         for (index, tool) in ambiguous {
-            let is_free = |wire: &String| !reserved.contains(wire) && !names.tools.contains_key(wire);
-            if let Some(wire) = (0..=u32::MAX).map(|attempt| rule.hashed(tool, attempt)).find(is_free) {
+            let is_free =
+                |wire: &String| !reserved.contains(wire) && !names.tools.contains_key(wire);
+            if let Some(wire) = (0..=u32::MAX)
+                .map(|attempt| rule.hashed(tool, attempt))
+                .find(is_free)
+            {
                 names.insert(index, tool, wire);
             }
         }

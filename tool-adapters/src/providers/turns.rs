@@ -77,7 +77,11 @@ pub(crate) struct ChatTurn {
 
 impl ChatTurn {
     fn user(content: Vec<Value>, results: usize) -> Self {
-        Self { is_model: false, content, results }
+        Self {
+            is_model: false,
+            content,
+            results,
+        }
     }
 
     /// Returns true for a turn of the user with more than results.
@@ -98,13 +102,25 @@ impl ChatTurn {
 
 /// Writes one message with all results of a step.
 pub(crate) fn encode<F: TurnForm>(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
-    let result = |answer: &ToolAnswer<'_>| F::result(&answer.wire_id(F::conforming_id), &answer.name(), &answer.result);
+    let result = |answer: &ToolAnswer<'_>| {
+        F::result(
+            &answer.wire_id(F::conforming_id),
+            &answer.name(),
+            &answer.result,
+        )
+    };
     ChatTurn::user(answers.iter().map(result).collect(), 0).into_message()
 }
 
 /// Returns the turns of a conversation. The user begins, results precede the user's text, and no turn is empty.
 pub(crate) fn turns<F: TurnForm>(request: &Request<'_>, host: &Host) -> Vec<ChatTurn> {
-    let mut writer = TurnWriter { request, host, turns: Vec::new(), calls: HashMap::new(), used: HashSet::new() };
+    let mut writer = TurnWriter {
+        request,
+        host,
+        turns: Vec::new(),
+        calls: HashMap::new(),
+        used: HashSet::new(),
+    };
     let turn_begins = begin_of_turn(request.history);
     let refused = RefusedMessages::find(request.history, host);
     for (place, message) in request.history.iter().enumerate() {
@@ -112,16 +128,33 @@ pub(crate) fn turns<F: TurnForm>(request: &Request<'_>, host: &Host) -> Vec<Chat
             continue;
         }
         match message {
-            Message::Result { call_id, tool, result } if refused.results.contains(&place) => {
-                let result = ModelResult { text: LEFT_OUT.to_owned(), is_text: true, parts: false, ..result.clone() };
+            Message::Result {
+                call_id,
+                tool,
+                result,
+            } if refused.results.contains(&place) => {
+                let result = ModelResult {
+                    text: LEFT_OUT.to_owned(),
+                    is_text: true,
+                    parts: false,
+                    ..result.clone()
+                };
                 writer.add_result::<F>(call_id, tool, &result);
             }
             Message::User(text) => writer.add_user::<F>(text),
-            Message::Assistant { text, calls, native } => {
+            Message::Assistant {
+                text,
+                calls,
+                native,
+            } => {
                 let native = host.native(native.as_ref(), place > turn_begins);
                 writer.add_assistant::<F>(text.as_deref().unwrap_or_default(), calls, native);
             }
-            Message::Result { call_id, tool, result } => writer.add_result::<F>(call_id, tool, result),
+            Message::Result {
+                call_id,
+                tool,
+                result,
+            } => writer.add_result::<F>(call_id, tool, result),
             _ => {}
         }
     }
@@ -129,8 +162,15 @@ pub(crate) fn turns<F: TurnForm>(request: &Request<'_>, host: &Host) -> Vec<Chat
     if turns.first().is_none_or(|turn| turn.is_model) {
         turns.insert(0, ChatTurn::user(vec![F::text(OPENING)], 0));
     }
-    let ends_with_text = |turn: &ChatTurn| turn.content.last().is_some_and(|item| item.get("text").is_some());
-    if turns.last().is_some_and(|turn| turn.is_model && ends_with_text(turn)) {
+    let ends_with_text = |turn: &ChatTurn| {
+        turn.content
+            .last()
+            .is_some_and(|item| item.get("text").is_some())
+    };
+    if turns
+        .last()
+        .is_some_and(|turn| turn.is_model && ends_with_text(turn))
+    {
         turns.push(ChatTurn::user(vec![F::text(CONTINUE)], 0));
         return tidied::<F>(turns, request.model);
     }
@@ -151,7 +191,8 @@ fn tidied<F: TurnForm>(mut turns: Vec<ChatTurn>, model: &str) -> Vec<ChatTurn> {
         if turn.has_users_text() {
             tidied.extend(acknowledgement::<F>(tidied.last(), model));
         }
-        let may_join = |last: &&mut ChatTurn| last.is_model == turn.is_model && last.may_have_text::<F>();
+        let may_join =
+            |last: &&mut ChatTurn| last.is_model == turn.is_model && last.may_have_text::<F>();
         match tidied.last_mut().filter(may_join) {
             Some(last) => last.content.extend(turn.content),
             None => tidied.push(turn),
@@ -163,7 +204,11 @@ fn tidied<F: TurnForm>(mut turns: Vec<ChatTurn>, model: &str) -> Vec<ChatTurn> {
 /// Returns what the model says between results and the user's text, if the provider's model refuses both in one turn.
 fn acknowledgement<F: TurnForm>(last: Option<&ChatTurn>, model: &str) -> Option<ChatTurn> {
     let text = F::acknowledgement(model).filter(|_| last.is_some_and(|last| last.results > 0))?;
-    Some(ChatTurn { is_model: true, content: vec![F::text(text)], results: 0 })
+    Some(ChatTurn {
+        is_model: true,
+        content: vec![F::text(text)],
+        results: 0,
+    })
 }
 
 /// The places of messages that the provider refused to answer: it refuses every request that has them.
@@ -191,7 +236,9 @@ impl RefusedMessages {
         let mut is_answer = true;
         for (before, message) in history.iter().enumerate().take(place).rev() {
             match message {
-                Message::Assistant { calls, .. } if is_answer && calls.is_empty() => _ = self.left_out.insert(before),
+                Message::Assistant { calls, .. } if is_answer && calls.is_empty() => {
+                    _ = self.left_out.insert(before)
+                }
                 Message::Assistant { .. } => return,
                 Message::Result { .. } => _ = self.results.insert(before),
                 _ => _ = self.left_out.insert(before),
@@ -202,8 +249,15 @@ impl RefusedMessages {
 }
 
 fn is_refused(message: &Message, host: &Host) -> bool {
-    let Message::Assistant { native: Some(native), .. } = message else { return false };
-    native.provider == host.turn_id() && native.items.iter().any(|item| item["type"] == REFUSED_TURN)
+    let Message::Assistant {
+        native: Some(native),
+        ..
+    } = message
+    else {
+        return false;
+    };
+    native.provider == host.turn_id()
+        && native.items.iter().any(|item| item["type"] == REFUSED_TURN)
 }
 
 struct TurnWriter<'a> {
@@ -222,8 +276,13 @@ impl<'a> TurnWriter<'a> {
             return;
         }
         let item = F::text(text);
-        self.turns.extend(acknowledgement::<F>(self.turns.last(), self.request.model));
-        match self.turns.last_mut().filter(|turn| !turn.is_model && turn.may_have_text::<F>()) {
+        self.turns
+            .extend(acknowledgement::<F>(self.turns.last(), self.request.model));
+        match self
+            .turns
+            .last_mut()
+            .filter(|turn| !turn.is_model && turn.may_have_text::<F>())
+        {
             Some(turn) => turn.content.push(item),
             None => self.turns.push(ChatTurn::user(vec![item], 0)),
         }
@@ -237,8 +296,16 @@ impl<'a> TurnWriter<'a> {
             F::result(&id, &self.request.declarations.written_name(tool), result)
         };
         // Results follow their calls, whatever the user has said since.
-        let at = self.turns.iter().rposition(|turn| turn.is_model).map_or(0, |calls| calls + 1);
-        match self.turns.get_mut(at).filter(|turn| !F::SEPARATE_RESULTS || turn.results > 0) {
+        let at = self
+            .turns
+            .iter()
+            .rposition(|turn| turn.is_model)
+            .map_or(0, |calls| calls + 1);
+        match self
+            .turns
+            .get_mut(at)
+            .filter(|turn| !F::SEPARATE_RESULTS || turn.results > 0)
+        {
             Some(turn) => {
                 turn.content.insert(turn.results, item);
                 turn.results += 1;
@@ -247,8 +314,14 @@ impl<'a> TurnWriter<'a> {
         }
     }
 
-    fn add_assistant<F: TurnForm>(&mut self, text: &str, calls: &'a [ToolCall], native: Option<&[Value]>) {
-        let native = native.filter(|items| items.iter().filter_map(F::call_id).count() == calls.len());
+    fn add_assistant<F: TurnForm>(
+        &mut self,
+        text: &str,
+        calls: &'a [ToolCall],
+        native: Option<&[Value]>,
+    ) {
+        let native =
+            native.filter(|items| items.iter().filter_map(F::call_id).count() == calls.len());
         let content = match native {
             Some(items) => self.echo::<F>(items, calls),
             None => self.write::<F>(text, calls),
@@ -258,13 +331,22 @@ impl<'a> TurnWriter<'a> {
         }
         // A turn with thoughts has to begin with one.
         let begins_with_thought = |content: &[Value]| content.first().is_some_and(F::is_thought);
-        let is_apart = |turn: &ChatTurn| begins_with_thought(&content) && !begins_with_thought(&turn.content);
-        if self.turns.last().is_some_and(|turn| turn.is_model && is_apart(turn)) {
+        let is_apart =
+            |turn: &ChatTurn| begins_with_thought(&content) && !begins_with_thought(&turn.content);
+        if self
+            .turns
+            .last()
+            .is_some_and(|turn| turn.is_model && is_apart(turn))
+        {
             self.turns.push(ChatTurn::user(vec![F::text(CONTINUE)], 0));
         }
         match self.turns.last_mut().filter(|turn| turn.is_model) {
             Some(turn) => turn.content.extend(content),
-            None => self.turns.push(ChatTurn { is_model: true, content, results: 0 }),
+            None => self.turns.push(ChatTurn {
+                is_model: true,
+                content,
+                results: 0,
+            }),
         }
     }
 
@@ -277,8 +359,14 @@ impl<'a> TurnWriter<'a> {
                 content.extend(F::echo(item, self.host));
                 continue;
             };
-            let (Some(call), Some(mut item)) = (calls.next(), F::echo(item, self.host)) else { continue };
-            let given = if given.is_empty() && F::IDS { call.id() } else { given };
+            let (Some(call), Some(mut item)) = (calls.next(), F::echo(item, self.host)) else {
+                continue;
+            };
+            let given = if given.is_empty() && F::IDS {
+                call.id()
+            } else {
+                given
+            };
             let id = self.add_call::<F>(given, call);
             let name = self.request.declarations.written_name(call.name());
             F::set_call(&mut item, &id, &name, object_arguments(call.arguments()));
@@ -307,14 +395,20 @@ impl<'a> TurnWriter<'a> {
         let mut id = String::new();
         if !given.is_empty() || F::IDS {
             let further = (2..).map(|number| format!("{}_{number}", call.id()));
-            let mut ids = [given.to_owned(), call.id().to_owned()].into_iter().chain(further);
+            let mut ids = [given.to_owned(), call.id().to_owned()]
+                .into_iter()
+                .chain(further);
             let unused = ids.find_map(|id| {
                 let id = F::conforming_id(&id).into_owned();
                 self.used.insert(id.clone()).then_some(id)
             });
             id = unused.unwrap_or_default();
         }
-        let name = self.request.declarations.written_name(call.name()).into_owned();
+        let name = self
+            .request
+            .declarations
+            .written_name(call.name())
+            .into_owned();
         self.calls.insert(call.id(), (id.clone(), name));
         id
     }
@@ -340,12 +434,17 @@ fn has_exact_numbers(text: &str, max: u64) -> bool {
     numbers.all(|number| {
         number.len() < 16
             || number.contains(['.', 'e', 'E'])
-            || number.parse::<i64>().map(i64::unsigned_abs).or_else(|_| number.parse()).is_ok_and(|whole| whole <= max)
+            || number
+                .parse::<i64>()
+                .map(i64::unsigned_abs)
+                .or_else(|_| number.parse())
+                .is_ok_and(|whole| whole <= max)
     })
 }
 
 /// Returns the place of the user's last message; 0 if there is none.
 pub(crate) fn begin_of_turn(history: &[Message]) -> usize {
-    let is_user = |message: &Message| matches!(message, Message::User(text) if !text.trim().is_empty());
+    let is_user =
+        |message: &Message| matches!(message, Message::User(text) if !text.trim().is_empty());
     history.iter().rposition(is_user).unwrap_or_default()
 }

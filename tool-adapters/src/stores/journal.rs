@@ -1,8 +1,8 @@
 //! A journal in a file: after a process was killed, the next one reads which calls it had begun.
 
 use redb::{
-    Builder, Database, DatabaseError, Durability, ReadableDatabase, ReadableTable, Table, TableDefinition, TableError,
-    TableHandle, WriteTransaction,
+    Builder, Database, DatabaseError, Durability, ReadableDatabase, ReadableTable, Table,
+    TableDefinition, TableError, TableHandle, WriteTransaction,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -122,16 +122,28 @@ impl FileJournal {
             Err(error) => _ = sender.send(Err(error)),
         };
         let writer = thread::Builder::new().name("journal".to_owned()).spawn(run);
-        let writer = writer.map_err(|error| JournalError::with_source("failed to start the writer thread", error))?;
-        let journal = Self { path, requests: Some(requests), writer: Some(writer) };
+        let writer = writer.map_err(|error| {
+            JournalError::with_source("failed to start the writer thread", error)
+        })?;
+        let journal = Self {
+            path,
+            requests: Some(requests),
+            writer: Some(writer),
+        };
         // Without an answer, reading the file has panicked.
-        let damaged = |_| Err(unusable(&journal.path, "the journal is damaged; the file is unchanged"));
+        let damaged = |_| {
+            Err(unusable(
+                &journal.path,
+                "the journal is damaged; the file is unchanged",
+            ))
+        };
         opened.recv().unwrap_or_else(damaged)?;
         Ok(journal)
     }
 
     async fn request(&self, request: Request) -> Answer {
-        let stopped = || JournalError::new("the writer thread has stopped because the file is damaged");
+        let stopped =
+            || JournalError::new("the writer thread has stopped because the file is damaged");
         let (sender, answer) = oneshot::channel();
         let requests = self.requests.as_ref().ok_or_else(stopped)?;
         requests.send((request, sender)).map_err(|_| stopped())?;
@@ -142,16 +154,37 @@ impl FileJournal {
 impl Journal for FileJournal {
     async fn started(&self, call: &JournalEntry) -> Result<(), JournalError> {
         let entry = serde_json::to_string(call);
-        let entry = entry.map_err(|error| JournalError::with_source("failed to write an entry as JSON", error))?;
+        let entry = entry.map_err(|error| {
+            JournalError::with_source("failed to write an entry as JSON", error)
+        })?;
         let (session, call_id) = (call.session.clone(), call.call_id.clone());
         let (at, harmless) = (call.started_at.as_millisecond(), call.harmless);
-        self.request(Request::Started { session, call_id, at, harmless, entry }).await.map(drop)
+        self.request(Request::Started {
+            session,
+            call_id,
+            at,
+            harmless,
+            entry,
+        })
+        .await
+        .map(drop)
     }
 
-    async fn finished(&self, session: &str, call_id: &str, response: &str) -> Result<(), JournalError> {
+    async fn finished(
+        &self,
+        session: &str,
+        call_id: &str,
+        response: &str,
+    ) -> Result<(), JournalError> {
         let response = bounded(response)?.into_owned();
         let (session, call_id) = (session.to_owned(), call_id.to_owned());
-        self.request(Request::Finished { session, call_id, response }).await.map(drop)
+        self.request(Request::Finished {
+            session,
+            call_id,
+            response,
+        })
+        .await
+        .map(drop)
     }
 
     async fn recover(&self, session: &str) -> Result<Vec<RecoveredCall>, JournalError> {
@@ -159,7 +192,9 @@ impl Journal for FileJournal {
     }
 
     async fn forget(&self, session: &str) -> Result<(), JournalError> {
-        self.request(Request::Forget(session.to_owned())).await.map(drop)
+        self.request(Request::Forget(session.to_owned()))
+            .await
+            .map(drop)
     }
 }
 
@@ -173,8 +208,18 @@ impl Drop for FileJournal {
 
 /// A request to the writer thread.
 enum Request {
-    Started { session: String, call_id: String, at: i64, harmless: bool, entry: String },
-    Finished { session: String, call_id: String, response: String },
+    Started {
+        session: String,
+        call_id: String,
+        at: i64,
+        harmless: bool,
+        entry: String,
+    },
+    Finished {
+        session: String,
+        call_id: String,
+        response: String,
+    },
     Recover(String),
     Forget(String),
 }
@@ -197,11 +242,21 @@ impl Writer {
         let database = open_file(&path)?;
         // Checked before anything is written to the file.
         if let Some(problem) = foreign_contents(&database).map_err(|error| failed(&path, error))? {
-            return Err(unusable(&path, format_args!("{problem}; the file is unchanged")));
+            return Err(unusable(
+                &path,
+                format_args!("{problem}; the file is unchanged"),
+            ));
         }
         let run = next_run(&database).map_err(|error| failed(&path, error))?;
         sync_folder(&path).map_err(|error| failed(&path, error))?;
-        let mut writer = Self { path, database: Some(database), run, number: 0, keep, unflushed: None };
+        let mut writer = Self {
+            path,
+            database: Some(database),
+            run,
+            number: 0,
+            keep,
+            unflushed: None,
+        };
         writer.transact(&[], true, usize::MAX)?;
         Ok(writer)
     }
@@ -214,7 +269,12 @@ impl Writer {
                 Some(since) => receiver.recv_timeout(FLUSH.saturating_sub(since.elapsed())),
             };
             match first {
-                Ok(first) => self.answer(std::iter::once(first).chain(receiver.try_iter()).take(BATCH).collect()),
+                Ok(first) => self.answer(
+                    std::iter::once(first)
+                        .chain(receiver.try_iter())
+                        .take(BATCH)
+                        .collect(),
+                ),
                 Err(RecvTimeoutError::Timeout) => self.flush(),
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -227,12 +287,25 @@ impl Writer {
     fn answer(&mut self, queued: Vec<QueuedRequest>) {
         let (requests, senders): (Vec<_>, Vec<_>) = queued.into_iter().unzip();
         let is_overdue = self.unflushed.is_some_and(|since| since.elapsed() >= FLUSH);
-        let is_durable = |request: &Request| matches!(request, Request::Started { harmless: false, .. });
+        let is_durable = |request: &Request| {
+            matches!(
+                request,
+                Request::Started {
+                    harmless: false,
+                    ..
+                }
+            )
+        };
         let durable = is_overdue || requests.iter().any(is_durable);
         // A caller that is gone needs no answer.
         match self.transact(&requests, durable, PRUNE) {
-            Ok(answers) => senders.into_iter().zip(answers).for_each(|(sender, answer)| _ = sender.send(Ok(answer))),
-            Err(error) => senders.into_iter().for_each(|sender| _ = sender.send(Err(error.clone()))),
+            Ok(answers) => senders
+                .into_iter()
+                .zip(answers)
+                .for_each(|(sender, answer)| _ = sender.send(Ok(answer))),
+            Err(error) => senders
+                .into_iter()
+                .for_each(|sender| _ = sender.send(Err(error.clone()))),
         }
     }
 
@@ -259,7 +332,10 @@ impl Writer {
         self.database = Some(database);
         if durable {
             self.unflushed = None;
-        } else if requests.iter().any(|request| !matches!(request, Request::Recover(_))) {
+        } else if requests
+            .iter()
+            .any(|request| !matches!(request, Request::Recover(_)))
+        {
             self.unflushed.get_or_insert_with(Instant::now);
         }
         Ok(answers)
@@ -273,7 +349,11 @@ impl Writer {
         prune: usize,
     ) -> Result<Vec<Vec<RecoveredCall>>, redb::Error> {
         let mut transaction = database.begin_write()?;
-        transaction.set_durability(if durable { Durability::Immediate } else { Durability::None })?;
+        transaction.set_durability(if durable {
+            Durability::Immediate
+        } else {
+            Durability::None
+        })?;
         let mut answers = Vec::with_capacity(requests.len());
         let mut tables = Tables::open(&transaction, self.run)?;
         tables.prune(self.cutoff(), prune)?;
@@ -288,8 +368,12 @@ impl Writer {
 
     /// Returns the time before which calls are removed, in milliseconds since 1970.
     fn cutoff(&self) -> i64 {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        now.checked_sub(self.keep).map_or(i64::MIN, |cutoff| i64::try_from(cutoff.as_millis()).unwrap_or(i64::MAX))
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        now.checked_sub(self.keep).map_or(i64::MIN, |cutoff| {
+            i64::try_from(cutoff.as_millis()).unwrap_or(i64::MAX)
+        })
     }
 }
 
@@ -303,16 +387,37 @@ struct Tables<'t> {
 
 impl<'t> Tables<'t> {
     fn open(transaction: &'t WriteTransaction, run: u64) -> Result<Self, TableError> {
-        let (calls, responses) = (transaction.open_table(CALLS)?, transaction.open_table(RESPONSES)?);
-        Ok(Self { calls, responses, ages: transaction.open_table(AGES)?, run })
+        let (calls, responses) = (
+            transaction.open_table(CALLS)?,
+            transaction.open_table(RESPONSES)?,
+        );
+        Ok(Self {
+            calls,
+            responses,
+            ages: transaction.open_table(AGES)?,
+            run,
+        })
     }
 
     /// Answers the request of a number within the run.
-    fn answer(&mut self, request: &Request, number: u64) -> Result<Vec<RecoveredCall>, redb::Error> {
+    fn answer(
+        &mut self,
+        request: &Request,
+        number: u64,
+    ) -> Result<Vec<RecoveredCall>, redb::Error> {
         match request {
-            Request::Started { session, call_id, at, entry, .. } => {
+            Request::Started {
+                session,
+                call_id,
+                at,
+                entry,
+                ..
+            } => {
                 let key = (session.as_str(), call_id.as_str(), self.run);
-                let earlier = self.calls.insert(key, (*at, number, entry.as_str()))?.map(|row| row.value().0);
+                let earlier = self
+                    .calls
+                    .insert(key, (*at, number, entry.as_str()))?
+                    .map(|row| row.value().0);
                 if let Some(earlier) = earlier {
                     // The response belongs to an earlier call of the same id.
                     self.responses.remove(key)?;
@@ -320,7 +425,11 @@ impl<'t> Tables<'t> {
                 }
                 self.ages.insert((*at, key.0, key.1, key.2), ())?;
             }
-            Request::Finished { session, call_id, response } => {
+            Request::Finished {
+                session,
+                call_id,
+                response,
+            } => {
                 let key = (session.as_str(), call_id.as_str(), self.run);
                 // A response without its call would never be removed.
                 if self.calls.get(key)?.is_some() {
@@ -329,7 +438,10 @@ impl<'t> Tables<'t> {
             }
             Request::Recover(session) => return self.recover(session),
             Request::Forget(session) => {
-                for StoredCall { call_id, run, at, .. } in self.calls_of(session)? {
+                for StoredCall {
+                    call_id, run, at, ..
+                } in self.calls_of(session)?
+                {
                     self.remove(at, (session, &call_id, run))?;
                 }
             }
@@ -345,7 +457,13 @@ impl<'t> Tables<'t> {
             if owner != session {
                 break;
             }
-            calls.push(StoredCall { call_id: call_id.to_owned(), run, at, number, entry: entry.to_owned() });
+            calls.push(StoredCall {
+                call_id: call_id.to_owned(),
+                run,
+                at,
+                number,
+                entry: entry.to_owned(),
+            });
         }
         Ok(calls)
     }
@@ -355,19 +473,35 @@ impl<'t> Tables<'t> {
         let mut calls = self.calls_of(session)?;
         calls.retain(|call| call.run != self.run);
         calls.sort_by_key(|call| (call.run, call.number));
-        let recovered = calls.into_iter().map(|StoredCall { call_id, run, entry, .. }| {
-            let invalid = |error| redb::Error::Corrupted(format!("failed to read an entry of the journal: {error}"));
-            let entry = serde_json::from_str(&entry).map_err(invalid)?;
-            let response = self.responses.get((session, &*call_id, run))?.map(|text| text.value().to_owned());
-            Ok(RecoveredCall { entry, response })
-        });
+        let recovered = calls.into_iter().map(
+            |StoredCall {
+                 call_id,
+                 run,
+                 entry,
+                 ..
+             }| {
+                let invalid = |error| {
+                    redb::Error::Corrupted(format!(
+                        "failed to read an entry of the journal: {error}"
+                    ))
+                };
+                let entry = serde_json::from_str(&entry).map_err(invalid)?;
+                let response = self
+                    .responses
+                    .get((session, &*call_id, run))?
+                    .map(|text| text.value().to_owned());
+                Ok(RecoveredCall { entry, response })
+            },
+        );
         recovered.collect()
     }
 
     /// Removes the oldest calls that started before `cutoff`, at most `max`.
     fn prune(&mut self, cutoff: i64, max: usize) -> Result<(), redb::Error> {
         for _ in 0..max {
-            let Some((oldest, _)) = self.ages.first()? else { break };
+            let Some((oldest, _)) = self.ages.first()? else {
+                break;
+            };
             let (at, session, call_id, run) = oldest.value();
             if at >= cutoff {
                 break;
@@ -403,14 +537,21 @@ fn open_file(path: &Path) -> Result<Database, JournalError> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = options.open(path).map_err(|error| failed(path, error))?;
-    Builder::new().set_cache_size(CACHE).create_file(file).map_err(|error| match error {
-        DatabaseError::DatabaseAlreadyOpen => {
-            unusable(path, "the journal is open already; give each process its own file")
-        }
-        error => {
-            unusable(path, format_args!("expected a journal, got another or a damaged file ({error}); it is unchanged"))
-        }
-    })
+    Builder::new()
+        .set_cache_size(CACHE)
+        .create_file(file)
+        .map_err(|error| match error {
+            DatabaseError::DatabaseAlreadyOpen => unusable(
+                path,
+                "the journal is open already; give each process its own file",
+            ),
+            error => unusable(
+                path,
+                format_args!(
+                    "expected a journal, got another or a damaged file ({error}); it is unchanged"
+                ),
+            ),
+        })
 }
 
 /// Returns an error about the file, with its cause.
@@ -425,15 +566,22 @@ fn unusable(path: &Path, problem: impl fmt::Display) -> JournalError {
 /// Returns the problem of a database that is not a journal of this format.
 fn foreign_contents(database: &Database) -> Result<Option<String>, redb::Error> {
     let transaction = database.begin_read()?;
-    let names = transaction.list_tables()?.map(|table| table.name().to_owned()).collect::<Vec<_>>();
+    let names = transaction
+        .list_tables()?
+        .map(|table| table.name().to_owned())
+        .collect::<Vec<_>>();
     if names.is_empty() {
         return Ok(None);
     }
     if !names.iter().any(|name| name == META.name()) {
         return Ok(Some("expected a journal, got another database".to_owned()));
     }
-    let format = transaction.open_table(META)?.get("format")?.map_or(0, |format| format.value());
-    Ok((format != FORMAT).then(|| format!("expected a journal of format {FORMAT}, got format {format}")))
+    let format = transaction
+        .open_table(META)?
+        .get("format")?
+        .map_or(0, |format| format.value());
+    Ok((format != FORMAT)
+        .then(|| format!("expected a journal of format {FORMAT}, got format {format}")))
 }
 
 /// Returns the number of this run, which is greater than all before.
@@ -450,8 +598,15 @@ fn next_run(database: &Database) -> Result<u64, redb::Error> {
 
 /// Makes the file's name durable, on systems where a folder can be synced.
 fn sync_folder(path: &Path) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    if cfg!(unix) {
+        File::open(folder)?.sync_all()
+    } else {
+        Ok(())
+    }
 }
 
 /// Returns the response, or a shorter one that says whether the call succeeded and that its result is lost. Without any
@@ -470,15 +625,24 @@ fn bounded(response: &str) -> Result<Cow<'_, str>, JournalError> {
     }
     let bytes = response.len();
     let Ok(Value::Object(envelope)) = serde_json::from_str(response) else {
-        return Err(JournalError::new(format!("expected an envelope, got {bytes} bytes of other text")));
+        return Err(JournalError::new(format!(
+            "expected an envelope, got {bytes} bytes of other text"
+        )));
     };
-    let warning = format!("the call ended; its result of {bytes} bytes was too large to be kept and is lost");
-    let mut meta = short_members(envelope.get("meta"), &["schemaVersion", "tool", "callId", "durationMs"]);
+    let warning =
+        format!("the call ended; its result of {bytes} bytes was too large to be kept and is lost");
+    let mut meta = short_members(
+        envelope.get("meta"),
+        &["schemaVersion", "tool", "callId", "durationMs"],
+    );
     meta.insert("warnings".to_owned(), json!([warning]));
     let short = if envelope.get("ok") == Some(&Value::Bool(true)) {
         json!({ "ok": true, "data": null, "intents": [], "meta": meta })
     } else {
-        let error = short_members(envelope.get("error"), &["type", "message", "retryable", "partialSideEffects"]);
+        let error = short_members(
+            envelope.get("error"),
+            &["type", "message", "retryable", "partialSideEffects"],
+        );
         json!({ "ok": false, "error": error, "meta": meta })
     };
     Ok(Cow::Owned(short.to_string()))
@@ -522,8 +686,15 @@ mod tests {
         ));
         assert!(kept.is_ok());
         assert_eq!(kept.data_json(), Some("null"));
-        assert_eq!((kept.meta().tool(), kept.meta().call_id()), ("find", Some("c")));
-        assert!(kept.meta().warnings()[0].contains("too large to be kept"), "{:?}", kept.meta().warnings());
+        assert_eq!(
+            (kept.meta().tool(), kept.meta().call_id()),
+            ("find", Some("c"))
+        );
+        assert!(
+            kept.meta().warnings()[0].contains("too large to be kept"),
+            "{:?}",
+            kept.meta().warnings()
+        );
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! The records of agents in PostgreSQL.
 
-use crate::stores::sql::{APPLIED, Param, Rows, SqlDatabase, SqlStore, arguments, failed, is_migrated, migrator};
+use crate::stores::sql::{
+    APPLIED, Param, Rows, SqlDatabase, SqlStore, arguments, failed, is_migrated, migrator,
+};
 use sqlx::error::DatabaseError;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgPool, PgPoolOptions, PgRow};
@@ -53,7 +55,8 @@ pub(crate) struct PostgresPool {
 const STATEMENT_CACHE: &str = "statement-cache-capacity";
 
 /// Begins a transaction over a connection that keeps no settings.
-const BEGIN_POOLED: &str = "BEGIN; SET LOCAL lock_timeout = '5s'; SET LOCAL statement_timeout = '10s'";
+const BEGIN_POOLED: &str =
+    "BEGIN; SET LOCAL lock_timeout = '5s'; SET LOCAL statement_timeout = '10s'";
 
 impl SqlStore<PostgresDatabase> {
     /// Opens the store at an address, such as `postgres://user:password@host:5432/database`. The tables are created in the
@@ -68,7 +71,11 @@ impl SqlStore<PostgresDatabase> {
     /// Opens the store in the database of a pool. The pool's options determine how long statements wait for a connection, and
     /// whether connections are tested before use.
     pub async fn from_pool(pool: PgPool) -> Result<Self, AgentStoreError> {
-        Self::open(PostgresPool { pool, is_pooled: false }).await
+        Self::open(PostgresPool {
+            pool,
+            is_pooled: false,
+        })
+        .await
     }
 
     async fn open(pool: PostgresPool) -> Result<Self, AgentStoreError> {
@@ -86,7 +93,10 @@ impl SqlStore<PostgresDatabase> {
                 transaction.commit().await.map_err(failed)?;
             }
         } else if !is_migrated(&migrator, query_as(APPLIED).fetch_all(&pool.pool).await) {
-            migrator.run(&pool.pool).await.map_err(|error| failed(error.into()))?;
+            migrator
+                .run(&pool.pool)
+                .await
+                .map_err(|error| failed(error.into()))?;
         }
         Ok(Self(PostgresDatabase(pool)))
     }
@@ -95,7 +105,9 @@ impl SqlStore<PostgresDatabase> {
 /// Returns true if an address is that of a pooler which keeps no prepared statements.
 fn is_pooled(url: &str) -> bool {
     let parameters = url.split_once('?').map_or("", |(_, query)| query);
-    let mut pairs = parameters.split('&').filter_map(|pair| pair.split_once('='));
+    let mut pairs = parameters
+        .split('&')
+        .filter_map(|pair| pair.split_once('='));
     pairs.any(|(name, value)| name == STATEMENT_CACHE && value == "0")
 }
 
@@ -105,16 +117,24 @@ pub(crate) async fn connect(url: &str) -> Result<PostgresPool, Error> {
     let options = with_default(NoSubscriber::default(), parse)?.disable_statement_logging();
     let is_pooled = is_pooled(url);
     // A pooler refuses this parameter of a connection.
-    let options = if is_pooled { options.extra_float_digits(None) } else { options };
-    let pool = PgPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(CONNECT_TIMEOUT);
-    let pool = pool.test_before_acquire(false).before_acquire(|connection, state| {
-        Box::pin(async move {
-            if state.idle_for >= TEST_AFTER {
-                connection.ping().await?;
-            }
-            Ok(true)
-        })
-    });
+    let options = if is_pooled {
+        options.extra_float_digits(None)
+    } else {
+        options
+    };
+    let pool = PgPoolOptions::new()
+        .max_connections(CONNECTIONS)
+        .acquire_timeout(CONNECT_TIMEOUT);
+    let pool = pool
+        .test_before_acquire(false)
+        .before_acquire(|connection, state| {
+            Box::pin(async move {
+                if state.idle_for >= TEST_AFTER {
+                    connection.ping().await?;
+                }
+                Ok(true)
+            })
+        });
     let pool = pool.after_connect(move |connection, _| {
         Box::pin(async move {
             if !is_pooled {
@@ -123,7 +143,10 @@ pub(crate) async fn connect(url: &str) -> Result<PostgresPool, Error> {
             Ok(())
         })
     });
-    Ok(PostgresPool { pool: pool.connect_with(options).await?, is_pooled })
+    Ok(PostgresPool {
+        pool: pool.connect_with(options).await?,
+        is_pooled,
+    })
 }
 
 impl PostgresPool {
@@ -135,10 +158,15 @@ impl PostgresPool {
         arguments: PgArguments,
     ) -> Result<Vec<PgRow>, Error> {
         if !self.is_pooled {
-            return query_with(sql, arguments).fetch_all(&mut **connection).await;
+            return query_with(sql, arguments)
+                .fetch_all(&mut **connection)
+                .await;
         }
         let mut transaction = connection.begin_with(BEGIN_POOLED).await?;
-        let rows = query_with(sql, arguments).persistent(false).fetch_all(&mut *transaction).await?;
+        let rows = query_with(sql, arguments)
+            .persistent(false)
+            .fetch_all(&mut *transaction)
+            .await?;
         transaction.commit().await?;
         Ok(rows)
     }
@@ -159,7 +187,9 @@ impl SqlDatabase for PostgresDatabase {
     /// Repeats the statement over another connection if the first one is lost.
     async fn select(&self, sql: &'static str, params: &[Param<'_>]) -> Rows<PgRow> {
         let rows = match run(&self.0, self.0.pool.acquire().await, sql, params).await {
-            Err(error) if is_lost(&error) => run(&self.0, self.working_connection().await, sql, params).await,
+            Err(error) if is_lost(&error) => {
+                run(&self.0, self.working_connection().await, sql, params).await
+            }
             outcome => outcome,
         };
         rows.map_err(failed)
@@ -185,7 +215,10 @@ impl PostgresDatabase {
     async fn working_connection(&self) -> Result<PoolConnection<Postgres>, Error> {
         for _ in 0..=self.0.pool.options().get_max_connections() {
             let mut connection = self.0.pool.acquire().await?;
-            if timeout(CONNECT_TIMEOUT, connection.ping()).await.is_ok_and(|answer| answer.is_ok()) {
+            if timeout(CONNECT_TIMEOUT, connection.ping())
+                .await
+                .is_ok_and(|answer| answer.is_ok())
+            {
                 return Ok(connection);
             }
             drop(connection.detach());
@@ -215,9 +248,9 @@ fn is_lost(error: &Error) -> bool {
     match error {
         Error::Io(_) | Error::Protocol(_) | Error::WorkerCrashed => true,
         // Shut down, crashed, starting, connection failed.
-        Error::Database(error) => {
-            error.code().is_some_and(|code| matches!(&*code, "57P01" | "57P02" | "57P03") || code.starts_with("08"))
-        }
+        Error::Database(error) => error.code().is_some_and(|code| {
+            matches!(&*code, "57P01" | "57P02" | "57P03") || code.starts_with("08")
+        }),
         _ => false,
     }
 }
@@ -236,7 +269,10 @@ mod tests {
     fn the_address_says_that_a_pooler_is_before_the_server() {
         for (url, expected) in [
             ("postgres://a@h/d?statement-cache-capacity=0", true),
-            ("postgres://a@h/d?sslmode=require&statement-cache-capacity=0", true),
+            (
+                "postgres://a@h/d?sslmode=require&statement-cache-capacity=0",
+                true,
+            ),
             ("postgres://a@h/d?statement-cache-capacity=100", false),
             ("postgres://a:statement-cache-capacity=0@h/d", false),
             ("postgres://a@h/d", false),

@@ -9,8 +9,8 @@ use sqlx::{Arguments, ColumnIndex, Decode, Encode, Error, Row, SqlSafeStr, Type,
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tool_core::agents::{
-    AgentRecords, AgentStoreError, AgentSummary, AgentToolStore, AgentTools, Precondition, RecordWrite, SealedRow,
-    SealedSecrets, SecretsWrite, UnreadableRow,
+    AgentRecords, AgentStoreError, AgentSummary, AgentToolStore, AgentTools, Precondition,
+    RecordWrite, SealedRow, SealedSecrets, SecretsWrite, UnreadableRow,
 };
 use tool_core::session::{ApprovalLimit, ApprovalLimits, ApprovalVerdict, PendingCall};
 
@@ -34,10 +34,18 @@ pub(crate) trait SqlDatabase: Send + Sync + 'static {
     const KEEP_ACTION: &'static str;
 
     /// Runs a statement that changes nothing.
-    fn select(&self, sql: &'static str, params: &[Param<'_>]) -> impl Future<Output = Rows<Self::Row>> + Send;
+    fn select(
+        &self,
+        sql: &'static str,
+        params: &[Param<'_>],
+    ) -> impl Future<Output = Rows<Self::Row>> + Send;
 
     /// Runs a statement that changes records.
-    fn change(&self, sql: &'static str, params: &[Param<'_>]) -> impl Future<Output = Rows<Self::Row>> + Send;
+    fn change(
+        &self,
+        sql: &'static str,
+        params: &[Param<'_>],
+    ) -> impl Future<Output = Rows<Self::Row>> + Send;
 }
 
 /// The rows that a statement returns.
@@ -50,9 +58,11 @@ const LOAD: &str = include_str!("sql/load.sql");
 
 const GET: &str = include_str!("sql/get.sql");
 
-const RECORD_VERSION: &str = "SELECT version FROM tool_agent_records WHERE agent_id = $1 AND tool = $2";
+const RECORD_VERSION: &str =
+    "SELECT version FROM tool_agent_records WHERE agent_id = $1 AND tool = $2";
 
-const REMOVE: &str = "DELETE FROM tool_agent_records WHERE agent_id = $1 AND tool = $2 AND version = $3 RETURNING 1";
+const REMOVE: &str =
+    "DELETE FROM tool_agent_records WHERE agent_id = $1 AND tool = $2 AND version = $3 RETURNING 1";
 
 const AGENTS: &str = include_str!("sql/agents.sql");
 
@@ -62,21 +72,29 @@ const REPLACE_SECRETS: &str = include_str!("sql/replace_secrets.sql");
 
 const RELEASE: &str = include_str!("sql/release.sql");
 
-const ACTION: &str =
-    "SELECT action FROM tool_agent_actions, tool_clock WHERE agent_id = $1 AND id = $2 AND expires_at > now";
+const ACTION: &str = "SELECT action FROM tool_agent_actions, tool_clock WHERE agent_id = $1 AND id = $2 AND expires_at > now";
 
 const TAKE_ACTION: &str = "DELETE FROM tool_agent_actions \
     WHERE agent_id = $1 AND id = $2 AND expires_at > (SELECT now FROM tool_clock) \
     RETURNING expires_at, (SELECT now FROM tool_clock)";
 
-const ACTIONS: &str = "SELECT count(*) FROM tool_agent_actions, tool_clock WHERE agent_id = $1 AND expires_at > now";
+const ACTIONS: &str =
+    "SELECT count(*) FROM tool_agent_actions, tool_clock WHERE agent_id = $1 AND expires_at > now";
 
-const REMOVE_EXPIRED: &str = "DELETE FROM tool_agent_actions WHERE expires_at <= (SELECT now FROM tool_clock)";
+const REMOVE_EXPIRED: &str =
+    "DELETE FROM tool_agent_actions WHERE expires_at <= (SELECT now FROM tool_clock)";
 
 #[allow(private_bounds)] // only this crate implements the trait
 impl<D: SqlDatabase> SqlStore<D> {
-    async fn record_version(&self, agent: &str, tool: &str) -> Result<Option<u64>, AgentStoreError> {
-        let rows = self.0.select(RECORD_VERSION, &[id(agent), id(tool)]).await?;
+    async fn record_version(
+        &self,
+        agent: &str,
+        tool: &str,
+    ) -> Result<Option<u64>, AgentStoreError> {
+        let rows = self
+            .0
+            .select(RECORD_VERSION, &[id(agent), id(tool)])
+            .await?;
         rows.first().map(|row| row.version(0)).transpose()
     }
 }
@@ -89,7 +107,9 @@ impl<D: SqlDatabase> AgentToolStore for SqlStore<D> {
 
     async fn load(&self, agent: &str) -> Result<AgentRecords, AgentStoreError> {
         let rows = self.0.select(LOAD, &[id(agent)]).await?;
-        let Some(first) = rows.first() else { return Ok(AgentRecords::default()) };
+        let Some(first) = rows.first() else {
+            return Ok(AgentRecords::default());
+        };
         let (mut tools, mut unreadable) = (Vec::new(), Vec::new());
         for row in rows.iter().filter(|row| !row.is_null(0)) {
             match record(row, agent) {
@@ -110,7 +130,11 @@ impl<D: SqlDatabase> AgentToolStore for SqlStore<D> {
         write.check()?;
         let (actions, config) = (to_json(&write.disabled_actions)?, to_json(&write.config)?);
         let params = write_params(write, &actions, &config);
-        let sql = if write.expected == Precondition::Absent { D::INSERT } else { D::UPDATE };
+        let sql = if write.expected == Precondition::Absent {
+            D::INSERT
+        } else {
+            D::UPDATE
+        };
         loop {
             if let Some(row) = self.0.change(sql, &params).await?.first() {
                 return row.version(0);
@@ -124,15 +148,38 @@ impl<D: SqlDatabase> AgentToolStore for SqlStore<D> {
     }
 
     async fn remove(&self, agent: &str, tool: &str, version: u64) -> Result<(), AgentStoreError> {
-        if self.0.change(REMOVE, &[id(agent), id(tool), number(version)]).await?.is_empty() {
-            return Err(AgentStoreError::Conflict { found: self.record_version(agent, tool).await? });
+        if self
+            .0
+            .change(REMOVE, &[id(agent), id(tool), number(version)])
+            .await?
+            .is_empty()
+        {
+            return Err(AgentStoreError::Conflict {
+                found: self.record_version(agent, tool).await?,
+            });
         }
         Ok(())
     }
 
-    async fn agents(&self, after: Option<&str>, limit: u32) -> Result<Vec<AgentSummary>, AgentStoreError> {
-        let rows = self.0.select(AGENTS, &[Param::Text(after.map(before_nul)), number(limit.into())]).await?;
-        let summary = |row: &D::Row| Ok(AgentSummary::new(row.text(0)?, row.version(1)?, row.version(2)?));
+    async fn agents(
+        &self,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<AgentSummary>, AgentStoreError> {
+        let rows = self
+            .0
+            .select(
+                AGENTS,
+                &[Param::Text(after.map(before_nul)), number(limit.into())],
+            )
+            .await?;
+        let summary = |row: &D::Row| {
+            Ok(AgentSummary::new(
+                row.text(0)?,
+                row.version(1)?,
+                row.version(2)?,
+            ))
+        };
         rows.iter().map(summary).collect()
     }
 
@@ -145,10 +192,19 @@ impl<D: SqlDatabase> AgentToolStore for SqlStore<D> {
         let (agent, tool) = after.unzip();
         // No toolset of the agent that is cut at a NUL comes after the pair.
         let tool = tool.filter(|_| agent.is_some_and(|agent| !agent.contains('\0')));
-        let (agent, tool) = (Param::Text(agent.map(before_nul)), Param::Text(tool.map(before_nul)));
-        let rows = self.0.select(SEALED, &[id(key), agent, tool, number(limit.into())]).await?;
+        let (agent, tool) = (
+            Param::Text(agent.map(before_nul)),
+            Param::Text(tool.map(before_nul)),
+        );
+        let rows = self
+            .0
+            .select(SEALED, &[id(key), agent, tool, number(limit.into())])
+            .await?;
         let sealed = |row: &D::Row| {
-            let secrets = SealedSecrets::new(row.text(2)?, row.bytes(3).map_err(failed)?.unwrap_or_default());
+            let secrets = SealedSecrets::new(
+                row.text(2)?,
+                row.bytes(3).map_err(failed)?.unwrap_or_default(),
+            );
             Ok(SealedRow::new(row.text(0)?, row.text(1)?, secrets))
         };
         rows.iter().map(sealed).collect()
@@ -161,18 +217,42 @@ impl<D: SqlDatabase> AgentToolStore for SqlStore<D> {
         from: &SealedSecrets,
         to: &SealedSecrets,
     ) -> Result<bool, AgentStoreError> {
-        let (from_bytes, to_bytes) = (Param::Bytes(Some(from.bytes())), Param::Bytes(Some(to.bytes())));
-        let params = [id(agent), id(tool), id(from.key()), from_bytes, Param::Text(Some(to.key())), to_bytes];
+        let (from_bytes, to_bytes) = (
+            Param::Bytes(Some(from.bytes())),
+            Param::Bytes(Some(to.bytes())),
+        );
+        let params = [
+            id(agent),
+            id(tool),
+            id(from.key()),
+            from_bytes,
+            Param::Text(Some(to.key())),
+            to_bytes,
+        ];
         Ok(!self.0.change(REPLACE_SECRETS, &params).await?.is_empty())
     }
 
-    async fn lease(&self, agent: &str, tool: &str, holder: &str, duration: Duration) -> Result<bool, AgentStoreError> {
-        let params = [id(agent), id(tool), Param::Text(Some(holder)), milliseconds(duration)];
+    async fn lease(
+        &self,
+        agent: &str,
+        tool: &str,
+        holder: &str,
+        duration: Duration,
+    ) -> Result<bool, AgentStoreError> {
+        let params = [
+            id(agent),
+            id(tool),
+            Param::Text(Some(holder)),
+            milliseconds(duration),
+        ];
         Ok(!self.0.change(D::LEASE, &params).await?.is_empty())
     }
 
     async fn release(&self, agent: &str, tool: &str, holder: &str) -> Result<(), AgentStoreError> {
-        self.0.change(RELEASE, &[id(agent), id(tool), Param::Text(Some(holder))]).await.map(drop)
+        self.0
+            .change(RELEASE, &[id(agent), id(tool), Param::Text(Some(holder))])
+            .await
+            .map(drop)
     }
 
     async fn keep_action(
@@ -187,7 +267,12 @@ impl<D: SqlDatabase> AgentToolStore for SqlStore<D> {
         let json = to_json(call)?;
         let (bytes, most_bytes) = (call.size() as u64, number(limits.bytes as u64));
         let text = [id(agent), id(&call.id), Param::Text(Some(&json))];
-        let numbers = [number(bytes), milliseconds(lifetime), number(limits.session.into()), most_bytes];
+        let numbers = [
+            number(bytes),
+            milliseconds(lifetime),
+            number(limits.session.into()),
+            most_bytes,
+        ];
         let params = [text.as_slice(), &numbers].concat();
         if !self.0.change(D::KEEP_ACTION, &params).await?.is_empty() {
             return Ok(ApprovalVerdict::Waits);
@@ -195,21 +280,41 @@ impl<D: SqlDatabase> AgentToolStore for SqlStore<D> {
         let waiting = self.0.select(ACTIONS, &[id(agent)]).await?;
         let waiting = waiting.first().map_or(Ok(0), |row| row.version(0))?;
         let is_full = waiting >= limits.session.into();
-        Ok(ApprovalVerdict::Full(if is_full { ApprovalLimit::Session } else { ApprovalLimit::Bytes }))
+        Ok(ApprovalVerdict::Full(if is_full {
+            ApprovalLimit::Session
+        } else {
+            ApprovalLimit::Bytes
+        }))
     }
 
-    async fn action(&self, agent: &str, call: &str) -> Result<Option<PendingCall>, AgentStoreError> {
+    async fn action(
+        &self,
+        agent: &str,
+        call: &str,
+    ) -> Result<Option<PendingCall>, AgentStoreError> {
         let rows = self.0.select(ACTION, &[id(agent), id(call)]).await?;
-        let Some(row) = rows.first() else { return Ok(None) };
+        let Some(row) = rows.first() else {
+            return Ok(None);
+        };
         let action = serde_json::from_str(&row.text(0)?);
-        let unreadable = |error| AgentStoreError::Unreadable(format!("expected an action, see {}", position(&error)));
+        let unreadable = |error| {
+            AgentStoreError::Unreadable(format!("expected an action, see {}", position(&error)))
+        };
         action.map(Some).map_err(unreadable)
     }
 
-    async fn take_action(&self, agent: &str, call: &str) -> Result<Option<Duration>, AgentStoreError> {
+    async fn take_action(
+        &self,
+        agent: &str,
+        call: &str,
+    ) -> Result<Option<Duration>, AgentStoreError> {
         let rows = self.0.change(TAKE_ACTION, &[id(agent), id(call)]).await?;
-        let Some(row) = rows.first() else { return Ok(None) };
-        Ok(Some(Duration::from_millis(row.version(0)?.saturating_sub(row.version(1)?))))
+        let Some(row) = rows.first() else {
+            return Ok(None);
+        };
+        Ok(Some(Duration::from_millis(
+            row.version(0)?.saturating_sub(row.version(1)?),
+        )))
     }
 }
 
@@ -264,7 +369,10 @@ fn write_params<'a>(write: &'a RecordWrite, actions: &'a str, config: &'a str) -
         Param::Bytes(secrets.map(|(_, bytes)| bytes)),
     ];
     if let Precondition::Version(version) = write.expected {
-        params.extend([number(version), Param::Flag(write.secrets == SecretsWrite::Keep)]);
+        params.extend([
+            number(version),
+            Param::Flag(write.secrets == SecretsWrite::Keep),
+        ]);
     }
     params
 }
@@ -307,13 +415,16 @@ pub(crate) trait SqlRow: Send + Sync {
 
     /// Reads a text that the database requires.
     fn text(&self, column: usize) -> Result<String, AgentStoreError> {
-        self.optional_text(column).map(Option::unwrap_or_default).map_err(failed)
+        self.optional_text(column)
+            .map(Option::unwrap_or_default)
+            .map_err(failed)
     }
 
     /// Reads a version, or a count.
     fn version(&self, column: usize) -> Result<u64, AgentStoreError> {
         let number = self.number(column).map_err(failed)?;
-        u64::try_from(number).map_err(|_| AgentStoreError::Unreadable("its version is negative".into()))
+        u64::try_from(number)
+            .map_err(|_| AgentStoreError::Unreadable("its version is negative".into()))
     }
 }
 
@@ -353,33 +464,66 @@ where
 
 /// Reads a record from the columns of [`LOAD`] or [`GET`]. Errors show nothing of the row's contents.
 fn record(row: &impl SqlRow, agent: &str) -> Result<AgentTools, UnreadableRow> {
-    const COLUMNS: [&str; 7] = ["tool", "enabled", "disabled_actions", "config", "secrets_key", "secrets", "version"];
+    const COLUMNS: [&str; 7] = [
+        "tool",
+        "enabled",
+        "disabled_actions",
+        "config",
+        "secrets_key",
+        "secrets",
+        "version",
+    ];
     let tool = row.lossy_text(0);
     let unreadable = |reason: String| UnreadableRow::new(&tool, reason);
     let column = |error: Error| {
         let name = match &error {
-            Error::ColumnDecode { index, .. } => index.parse::<usize>().ok().and_then(|index| COLUMNS.get(index)),
+            Error::ColumnDecode { index, .. } => index
+                .parse::<usize>()
+                .ok()
+                .and_then(|index| COLUMNS.get(index)),
             _ => None,
         };
-        unreadable(format!("`{}` has an unexpected type", name.unwrap_or(&"a column")))
+        unreadable(format!(
+            "`{}` has an unexpected type",
+            name.unwrap_or(&"a column")
+        ))
     };
     let version = u64::try_from(row.number(6).map_err(column)?);
-    let mut record = AgentTools::new(agent, &tool, version.map_err(|_| unreadable("its version is negative".into()))?);
+    let mut record = AgentTools::new(
+        agent,
+        &tool,
+        version.map_err(|_| unreadable("its version is negative".into()))?,
+    );
     record.enabled = row.flag(1).map_err(column)?;
     let actions = row.optional_text(2).map_err(column)?.unwrap_or_default();
-    record.disabled_actions = serde_json::from_str::<BTreeSet<String>>(&actions).map_err(|error| {
-        unreadable(format!("expected `disabled_actions` as a JSON array of names, see {}", position(&error)))
-    })?;
+    record.disabled_actions =
+        serde_json::from_str::<BTreeSet<String>>(&actions).map_err(|error| {
+            unreadable(format!(
+                "expected `disabled_actions` as a JSON array of names, see {}",
+                position(&error)
+            ))
+        })?;
     let config = row.optional_text(3).map_err(column)?.unwrap_or_default();
-    record.config = serde_json::from_str::<Value>(&config)
-        .map_err(|error| unreadable(format!("expected `config` as JSON, see {}", position(&error))))?;
+    record.config = serde_json::from_str::<Value>(&config).map_err(|error| {
+        unreadable(format!(
+            "expected `config` as JSON, see {}",
+            position(&error)
+        ))
+    })?;
     if !record.config.is_object() {
         return Err(unreadable("expected `config` as a JSON object".into()));
     }
-    record.secrets = match (row.optional_text(4).map_err(column)?, row.bytes(5).map_err(column)?) {
+    record.secrets = match (
+        row.optional_text(4).map_err(column)?,
+        row.bytes(5).map_err(column)?,
+    ) {
         (Some(key), Some(bytes)) => Some(SealedSecrets::new(key, bytes)),
         (None, None) => None,
-        _ => return Err(unreadable("expected `secrets` and `secrets_key`, got one of them".into())),
+        _ => {
+            return Err(unreadable(
+                "expected `secrets` and `secrets_key`, got one of them".into(),
+            ));
+        }
     };
     Ok(record)
 }
@@ -398,18 +542,30 @@ pub(crate) fn failed(error: Error) -> AgentStoreError {
     let message = describe(&error);
     let is_safe = match &error {
         Error::Database(error) => shows_no_value(error.as_ref()),
-        Error::Io(_) | Error::Tls(_) | Error::PoolTimedOut | Error::PoolClosed | Error::WorkerCrashed => true,
+        Error::Io(_)
+        | Error::Tls(_)
+        | Error::PoolTimedOut
+        | Error::PoolClosed
+        | Error::WorkerCrashed => true,
         _ => false,
     };
-    if is_safe { AgentStoreError::caused(message, error) } else { AgentStoreError::down(message) }
+    if is_safe {
+        AgentStoreError::caused(message, error)
+    } else {
+        AgentStoreError::down(message)
+    }
 }
 
 /// Returns what to do if a pooler is between this program and the server: a statement that was prepared over one connection is sent over
 /// another, or a parameter of the connection is refused.
 pub(crate) fn pooler_hint(error: &Error) -> Option<&'static str> {
     let error = error.as_database_error()?;
-    let is_lost_statement = error.code().is_some_and(|code| matches!(&*code, "42P05" | "26000"));
-    let is_refused = error.message().contains("unsupported startup parameter: extra_float_digits");
+    let is_lost_statement = error
+        .code()
+        .is_some_and(|code| matches!(&*code, "42P05" | "26000"));
+    let is_refused = error
+        .message()
+        .contains("unsupported startup parameter: extra_float_digits");
     (is_lost_statement || is_refused).then_some(
         "a pooler such as PgBouncer in transaction mode keeps no prepared statements; add `?statement-cache-capacity=0` to \
          the database's address, or `&statement-cache-capacity=0` if it has parameters",
@@ -422,12 +578,21 @@ fn describe(error: &Error) -> String {
     }
     match error {
         Error::Database(error) if shows_no_value(error.as_ref()) => {
-            format!("{} (code {})", error.message(), error.code().unwrap_or_default())
+            format!(
+                "{} (code {})",
+                error.message(),
+                error.code().unwrap_or_default()
+            )
         }
-        Error::Database(error) => format!("the database returned SQLSTATE {}", error.code().unwrap_or_default()),
+        Error::Database(error) => format!(
+            "the database returned SQLSTATE {}",
+            error.code().unwrap_or_default()
+        ),
         Error::Io(error) => format!("the connection failed: {error}"),
         Error::Tls(error) => format!("the TLS connection failed: {error}"),
-        Error::PoolTimedOut => "no connection was available in time; the database is unreachable or overloaded".into(),
+        Error::PoolTimedOut => {
+            "no connection was available in time; the database is unreachable or overloaded".into()
+        }
         Error::PoolClosed => "the connection pool is closed".into(),
         Error::WorkerCrashed => "the connection broke".into(),
         Error::Migrate(error) => match &**error {
@@ -461,13 +626,20 @@ fn shows_no_value(error: &dyn sqlx::error::DatabaseError) -> bool {
 }
 
 /// The migrations that a database has.
-pub(crate) const APPLIED: &str = "SELECT version, checksum FROM _tool_agents_migrations ORDER BY version";
+pub(crate) const APPLIED: &str =
+    "SELECT version, checksum FROM _tool_agents_migrations ORDER BY version";
 
 /// Returns a migrator for numbered statements. It notes them in its own table, because the program may use sqlx's table for
 /// its own migrations.
 pub(crate) fn migrator(agents: &'static str, actions: &'static str) -> Migrator {
     let migration = |(number, name, sql): (i64, &'static str, &'static str)| {
-        Migration::new(number, name.into(), MigrationType::Simple, sql.into_sql_str(), false)
+        Migration::new(
+            number,
+            name.into(),
+            MigrationType::Simple,
+            sql.into_sql_str(),
+            false,
+        )
     };
     let migrations = [(1, "agents", agents), (2, "actions", actions)];
     let mut migrator = Migrator::with_migrations(migrations.map(migration).to_vec());
@@ -477,8 +649,15 @@ pub(crate) fn migrator(agents: &'static str, actions: &'static str) -> Migrator 
 
 /// Returns true if a database has all migrations. Then no lock is needed, and no right to create tables. If the table of
 /// migrations cannot be read, the migrator finds out why.
-pub(crate) fn is_migrated(migrator: &Migrator, applied: Result<Vec<(i64, Vec<u8>)>, Error>) -> bool {
+pub(crate) fn is_migrated(
+    migrator: &Migrator,
+    applied: Result<Vec<(i64, Vec<u8>)>, Error>,
+) -> bool {
     let Ok(applied) = applied else { return false };
-    let applied = applied.iter().map(|(version, checksum)| (*version, &**checksum));
-    applied.eq(migrator.iter().map(|migration| (migration.version, &*migration.checksum)))
+    let applied = applied
+        .iter()
+        .map(|(version, checksum)| (*version, &**checksum));
+    applied.eq(migrator
+        .iter()
+        .map(|migration| (migration.version, &*migration.checksum)))
 }

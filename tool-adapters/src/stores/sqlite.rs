@@ -1,9 +1,11 @@
 //! The records of agents in SQLite.
 
-use crate::stores::sql::{APPLIED, Param, Rows, SqlDatabase, SqlStore, arguments, failed, is_migrated, migrator};
+use crate::stores::sql::{
+    APPLIED, Param, Rows, SqlDatabase, SqlStore, arguments, failed, is_migrated, migrator,
+};
 use sqlx::sqlite::{
-    SqliteArguments, SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteRow,
-    SqliteSynchronous,
+    SqliteArguments, SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions,
+    SqliteRow, SqliteSynchronous,
 };
 use sqlx::{ConnectOptions, Connection, Error, query_as, query_with};
 use std::fs::OpenOptions;
@@ -52,43 +54,71 @@ impl SqlStore<SqliteDatabase> {
     pub async fn open(path: impl AsRef<Path>) -> Result<Self, AgentStoreError> {
         let path = path.as_ref();
         let file = DatabaseFile::create(path).map_err(|error| {
-            AgentStoreError::caused(format!("failed to create the file {}: {error}", path.display()), error)
+            AgentStoreError::caused(
+                format!("failed to create the file {}: {error}", path.display()),
+                error,
+            )
         })?;
         let file = Arc::new(file);
-        let options = connect_options().filename(&file.path).journal_mode(SqliteJournalMode::Wal);
-        let writer =
-            pool_options(1, Some(&file)).connect_lazy_with(options.clone().synchronous(SqliteSynchronous::Full));
-        let reader = pool_options(READERS, Some(&file)).connect_lazy_with(options.pragma("query_only", "ON"));
-        Self::with(SqliteDatabase { writer, reader, file: Some(file) }).await
+        let options = connect_options()
+            .filename(&file.path)
+            .journal_mode(SqliteJournalMode::Wal);
+        let writer = pool_options(1, Some(&file))
+            .connect_lazy_with(options.clone().synchronous(SqliteSynchronous::Full));
+        let reader = pool_options(READERS, Some(&file))
+            .connect_lazy_with(options.pragma("query_only", "ON"));
+        Self::with(SqliteDatabase {
+            writer,
+            reader,
+            file: Some(file),
+        })
+        .await
     }
 
     /// Opens an empty store in memory, which ends with the last of its clones.
     pub async fn open_in_memory() -> Result<Self, AgentStoreError> {
-        let pool = pool_options(1, None).connect_lazy_with(connect_options().in_memory(true).filename(":memory:"));
+        let pool = pool_options(1, None)
+            .connect_lazy_with(connect_options().in_memory(true).filename(":memory:"));
         Self::from_pool(pool).await
     }
 
     /// Opens the store in the database of a pool. The pool's options determine how long statements wait for locks, and when
     /// writes are on the disk.
     pub async fn from_pool(pool: SqlitePool) -> Result<Self, AgentStoreError> {
-        Self::with(SqliteDatabase { writer: pool.clone(), reader: pool, file: None }).await
+        Self::with(SqliteDatabase {
+            writer: pool.clone(),
+            reader: pool,
+            file: None,
+        })
+        .await
     }
 
     async fn with(database: SqliteDatabase) -> Result<Self, AgentStoreError> {
-        until_unlocked(|| database.migrate()).await.map_err(failed)?;
+        until_unlocked(|| database.migrate())
+            .await
+            .map_err(failed)?;
         Ok(Self(database))
     }
 }
 
 fn connect_options() -> SqliteConnectOptions {
-    SqliteConnectOptions::new().busy_timeout(BUSY_TIMEOUT).disable_statement_logging()
+    SqliteConnectOptions::new()
+        .busy_timeout(BUSY_TIMEOUT)
+        .disable_statement_logging()
 }
 
 fn pool_options(connections: u32, file: Option<&Arc<DatabaseFile>>) -> SqlitePoolOptions {
     // Connections to a file do not break by themselves, so they are neither tested nor replaced by age.
-    let options = SqlitePoolOptions::new().test_before_acquire(false).idle_timeout(None).max_lifetime(None);
-    let options = options.max_connections(connections).acquire_timeout(PATIENCE);
-    let Some(file) = file.map(Arc::clone) else { return options };
+    let options = SqlitePoolOptions::new()
+        .test_before_acquire(false)
+        .idle_timeout(None)
+        .max_lifetime(None);
+    let options = options
+        .max_connections(connections)
+        .acquire_timeout(PATIENCE);
+    let Some(file) = file.map(Arc::clone) else {
+        return options;
+    };
     options.before_acquire(move |_, connection| {
         let is_usable = file.is_usable(connection.age);
         Box::pin(async move { Ok(is_usable) })
@@ -102,7 +132,10 @@ impl SqliteDatabase {
         let actions = include_str!("migrations/sqlite/0002_actions.sql");
         let migrator = migrator(include_str!("migrations/sqlite/0001_agents.sql"), actions);
         let mut connection = self.writer.acquire().await?;
-        if is_migrated(&migrator, query_as(APPLIED).fetch_all(&mut *connection).await) {
+        if is_migrated(
+            &migrator,
+            query_as(APPLIED).fetch_all(&mut *connection).await,
+        ) {
             return Ok(());
         }
         let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
@@ -112,10 +145,17 @@ impl SqliteDatabase {
 
     /// Runs a statement, again while another process has locked the file. Reads all rows, because a write takes effect with
     /// the last row.
-    async fn run(&self, pool: &SqlitePool, sql: &'static str, params: &[Param<'_>]) -> Rows<SqliteRow> {
+    async fn run(
+        &self,
+        pool: &SqlitePool,
+        sql: &'static str,
+        params: &[Param<'_>],
+    ) -> Rows<SqliteRow> {
         let rows = until_unlocked(|| async {
             let mut connection = pool.acquire().await?;
-            let rows = query_with(sql, arguments::<SqliteArguments>(params)?).fetch_all(&mut *connection).await;
+            let rows = query_with(sql, arguments::<SqliteArguments>(params)?)
+                .fetch_all(&mut *connection)
+                .await;
             if let (Some(file), Err(error)) = (&self.file, &rows)
                 && may_be_stale(error)
             {
@@ -128,7 +168,9 @@ impl SqliteDatabase {
 }
 
 /// Repeats an attempt while another process has locked the file.
-async fn until_unlocked<T, F: Future<Output = Result<T, Error>>>(attempt: impl Fn() -> F) -> Result<T, Error> {
+async fn until_unlocked<T, F: Future<Output = Result<T, Error>>>(
+    attempt: impl Fn() -> F,
+) -> Result<T, Error> {
     let began = Instant::now();
     loop {
         match attempt().await {
@@ -141,7 +183,12 @@ async fn until_unlocked<T, F: Future<Output = Result<T, Error>>>(attempt: impl F
 
 /// Returns SQLite's primary code of an error, without the upper bits of the extended code.
 fn code(error: &Error) -> Option<u32> {
-    error.as_database_error()?.code()?.parse::<u32>().ok().map(|code| code & 0xff)
+    error
+        .as_database_error()?
+        .code()?
+        .parse::<u32>()
+        .ok()
+        .map(|code| code & 0xff)
 }
 
 /// Returns true if another connection to the same file may work.
@@ -209,7 +256,10 @@ impl DatabaseFile {
     fn is_usable(&self, age: Duration) -> bool {
         let opened_at = Instant::now().checked_sub(age);
         let id = file_id(&self.path);
-        let mut usable_since = self.usable_since.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut usable_since = self
+            .usable_since
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if usable_since.0 != id {
             *usable_since = (id, Instant::now());
         }
@@ -218,7 +268,10 @@ impl DatabaseFile {
 
     /// Makes all open connections unusable.
     fn discard_connections(&self) {
-        self.usable_since.lock().unwrap_or_else(PoisonError::into_inner).1 = Instant::now();
+        self.usable_since
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .1 = Instant::now();
     }
 }
 
@@ -226,7 +279,9 @@ impl DatabaseFile {
 #[cfg(unix)]
 fn file_id(path: &Path) -> Option<FileId> {
     use std::os::unix::fs::MetadataExt;
-    std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
+    std::fs::metadata(path)
+        .ok()
+        .map(|file| (file.dev(), file.ino()))
 }
 
 /// Elsewhere an open file cannot be replaced.

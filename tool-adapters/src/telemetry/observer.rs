@@ -47,7 +47,12 @@ impl Observer {
     pub fn new(provider: Provider) -> Self {
         let mut used = ModelUsage::default();
         used.provider = provider.spec().biller.map(Cow::Borrowed);
-        Self { protocol: protocol(provider), requested_model: None, used, has_usage: false }
+        Self {
+            protocol: protocol(provider),
+            requested_model: None,
+            used,
+            has_usage: false,
+        }
     }
 
     /// Creates an observer for the response to a request. Returns `None` if the request does not go to a model.
@@ -59,7 +64,10 @@ impl Observer {
         }
         let (host, path) = host_and_path(url)?;
         let (provider, requested_model) = provider_and_model(&host, path)?;
-        let mut observer = Self { requested_model, ..Self::new(provider) };
+        let mut observer = Self {
+            requested_model,
+            ..Self::new(provider)
+        };
         if let Some(biller) = prices::biller(&format!("https://{host}{path}")) {
             observer.used.provider = Some(biller.into());
         }
@@ -134,7 +142,10 @@ fn host_and_path(url: &str) -> Option<(String, &str)> {
     let (authority, rest) = rest.split_at(end);
     let with_port = authority.rsplit('@').next()?;
     // An IPv6 address in brackets has colons too.
-    let host = with_port.rsplit_once(':').filter(|(_, port)| !port.ends_with(']')).map_or(with_port, |(host, _)| host);
+    let host = with_port
+        .rsplit_once(':')
+        .filter(|(_, port)| !port.ends_with(']'))
+        .map_or(with_port, |(host, _)| host);
     let path = rest.split(['?', '#']).next().unwrap_or_default();
     Some((host.to_ascii_lowercase(), path.trim_end_matches('/')))
 }
@@ -144,9 +155,16 @@ fn host_and_path(url: &str) -> Option<(String, &str)> {
 fn provider_and_model(host: &str, path: &str) -> Option<(Provider, Option<String>)> {
     let path = UrlPath::new(path)?;
     let is_subdomain = |rest: &str| rest.is_empty() || rest.ends_with('.');
-    let has_domain =
-        |domain: Option<&str>| domain.and_then(|domain| host.strip_suffix(domain)).is_some_and(is_subdomain);
-    let all = || Provider::ALL.into_iter().filter_map(|provider| Some((provider, provider.spec().urls?)));
+    let has_domain = |domain: Option<&str>| {
+        domain
+            .and_then(|domain| host.strip_suffix(domain))
+            .is_some_and(is_subdomain)
+    };
+    let all = || {
+        Provider::ALL
+            .into_iter()
+            .filter_map(|provider| Some((provider, provider.spec().urls?)))
+    };
     let by_domain = all().filter(|(_, urls)| has_domain(urls.domain));
     let mut candidates = by_domain.chain(all().filter(|(_, urls)| urls.domain.is_none()));
     candidates.find_map(|(provider, urls)| Some((provider, (urls.model)(&path)?)))
@@ -175,7 +193,11 @@ mod tests {
     }
 
     fn usage(input: u64, output: u64) -> TokenUsage {
-        TokenUsage { input, output, ..TokenUsage::default() }
+        TokenUsage {
+            input,
+            output,
+            ..TokenUsage::default()
+        }
     }
 
     #[test]
@@ -185,14 +207,19 @@ mod tests {
                 Provider::OpenAiChat,
                 "data: {\"id\":\"r\",\"model\":\"gpt-5\",\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"c\",\"function\":{\"name\":\"add\",\"arguments\":\"{}\"}}]}}]}\n\n\
                  data: {\"id\":\"r\",\"model\":\"gpt-5\",\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":2}}\n\ndata: [DONE]\n\n",
-                ModelUsage::new("gpt-5", usage(9, 2)).response_id("r").tool_call("c", "add"),
+                ModelUsage::new("gpt-5", usage(9, 2))
+                    .response_id("r")
+                    .tool_call("c", "add"),
             ),
             (
                 Provider::OpenAiResponses,
                 "data: {\"type\":\"response.created\",\"response\":{\"id\":\"r\",\"model\":\"gpt-5\"}}\n\n\
                  data: {\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":{\"type\":\"function_call\",\"id\":\"f\",\"call_id\":\"c\",\"name\":\"add\",\"arguments\":\"{}\"}}\n\n\
                  data: {\"type\":\"response.completed\",\"response\":{\"id\":\"r\",\"model\":\"gpt-5\",\"status\":\"completed\",\"output\":[],\"service_tier\":\"flex\",\"usage\":{\"input_tokens\":9,\"output_tokens\":2}}}\n\n",
-                ModelUsage::new("gpt-5", usage(9, 2)).service_tier("flex").response_id("r").tool_call("c", "add"),
+                ModelUsage::new("gpt-5", usage(9, 2))
+                    .service_tier("flex")
+                    .response_id("r")
+                    .tool_call("c", "add"),
             ),
             (
                 Provider::Anthropic,
@@ -207,7 +234,10 @@ mod tests {
             (
                 Provider::Gemini,
                 "data: {\"candidates\":[{\"content\":{\"parts\":[{\"functionCall\":{\"id\":\"c\",\"name\":\"add\",\"args\":{}}}]},\"finishReason\":\"STOP\"}],\"responseId\":\"r\",\"modelVersion\":\"gemini-3-pro\",\"usageMetadata\":{\"promptTokenCount\":9,\"candidatesTokenCount\":2}}\n\n",
-                ModelUsage::new("gemini-3-pro", usage(9, 2)).provider("google").response_id("r").tool_call("c", "add"),
+                ModelUsage::new("gemini-3-pro", usage(9, 2))
+                    .provider("google")
+                    .response_id("r")
+                    .tool_call("c", "add"),
             ),
             (
                 Provider::Mistral,
@@ -221,18 +251,26 @@ mod tests {
                 Provider::Cohere,
                 "data: {\"type\":\"message-start\",\"id\":\"r\"}\n\ndata: {\"type\":\"tool-call-start\",\"index\":0,\"delta\":{\"message\":{\"tool_calls\":{\"id\":\"c\",\"function\":{\"name\":\"add\",\"arguments\":\"{}\"}}}}}\n\n\
                  data: {\"type\":\"message-end\",\"delta\":{\"finish_reason\":\"TOOL_CALL\",\"usage\":{\"billed_units\":{\"input_tokens\":9,\"output_tokens\":2}}}}\n\n",
-                ModelUsage::new("", usage(9, 2)).provider("cohere").response_id("r").tool_call("c", "add"),
+                ModelUsage::new("", usage(9, 2))
+                    .provider("cohere")
+                    .response_id("r")
+                    .tool_call("c", "add"),
             ),
             (
                 Provider::Ollama,
                 "{\"model\":\"llama3.2\",\"message\":{\"content\":\"\",\"tool_calls\":[{\"id\":\"c\",\"function\":{\"name\":\"add\",\"arguments\":{}}}]}}\n\
                  {\"model\":\"llama3.2\",\"done\":true,\"prompt_eval_count\":9,\"eval_count\":2}\n",
-                ModelUsage::new("llama3.2", usage(9, 2)).provider("ollama").tool_call("c", "add"),
+                ModelUsage::new("llama3.2", usage(9, 2))
+                    .provider("ollama")
+                    .tool_call("c", "add"),
             ),
             (
                 Provider::OpenAiRealtime,
                 "{\"type\":\"session.created\",\"session\":{\"model\":\"gpt-realtime\"}}\n{\"type\":\"response.done\",\"response\":{\"id\":\"r\",\"status\":\"completed\",\"output\":[{\"type\":\"function_call\",\"id\":\"f\",\"call_id\":\"c\",\"name\":\"add\",\"arguments\":\"{}\"}],\"usage\":{\"input_tokens\":9,\"output_tokens\":2}}}\n",
-                ModelUsage::new("gpt-realtime", usage(9, 2)).provider("openai").response_id("r").tool_call("c", "add"),
+                ModelUsage::new("gpt-realtime", usage(9, 2))
+                    .provider("openai")
+                    .response_id("r")
+                    .tool_call("c", "add"),
             ),
         ];
         for (provider, stream, expected) in cases {
@@ -248,20 +286,36 @@ mod tests {
     fn frame(headers: &[(&str, &str)], payload: &str) -> Vec<u8> {
         let headers = headers.iter().flat_map(|(name, value)| {
             let length = |text: &str| u16::try_from(text.len()).expect("short").to_be_bytes();
-            [&[u8::try_from(name.len()).expect("short")][..], name.as_bytes(), &[7], &length(value), value.as_bytes()]
-                .concat()
+            [
+                &[u8::try_from(name.len()).expect("short")][..],
+                name.as_bytes(),
+                &[7],
+                &length(value),
+                value.as_bytes(),
+            ]
+            .concat()
         });
         let headers = headers.collect::<Vec<_>>();
         let lengths = [16 + headers.len() + payload.len(), headers.len()];
-        let lengths = lengths.map(|length| u32::try_from(length).expect("short").to_be_bytes()).concat();
-        let with_checksum = |bytes: Vec<u8>| [&*bytes, &crc32fast::hash(&bytes).to_be_bytes()].concat();
+        let lengths = lengths
+            .map(|length| u32::try_from(length).expect("short").to_be_bytes())
+            .concat();
+        let with_checksum =
+            |bytes: Vec<u8>| [&*bytes, &crc32fast::hash(&bytes).to_be_bytes()].concat();
         let prelude = with_checksum(lengths);
         with_checksum([&*prelude, &headers, payload.as_bytes()].concat())
     }
 
     fn bedrock() -> Vec<u8> {
         let event = |name, payload| {
-            frame(&[(":event-type", name), (":content-type", "application/json"), (":message-type", "event")], payload)
+            frame(
+                &[
+                    (":event-type", name),
+                    (":content-type", "application/json"),
+                    (":message-type", "event"),
+                ],
+                payload,
+            )
         };
         [
             event("messageStart", r#"{"role":"assistant","p":"abc"}"#),
@@ -284,21 +338,35 @@ mod tests {
     fn reads_bedrocks_binary_stream_in_any_pieces() {
         let url = "https://bedrock-runtime.us-east-1.amazonaws.com/model/anthropic.claude-sonnet-4-5-20250929-v1%3A0/converse-stream";
         let observer = || Observer::for_url("POST", url).expect("a model's URL");
-        let expected = ModelUsage::new("anthropic.claude-sonnet-4-5-20250929-v1:0", usage(9, 2)).provider("aws");
-        assert_eq!(read_in_pieces(observer, &bedrock()), Some(expected.tool_call("c", "add")));
+        let expected = ModelUsage::new("anthropic.claude-sonnet-4-5-20250929-v1:0", usage(9, 2))
+            .provider("aws");
+        assert_eq!(
+            read_in_pieces(observer, &bedrock()),
+            Some(expected.tool_call("c", "add"))
+        );
     }
 
     #[test]
     fn returns_nothing_for_a_response_without_usage() {
         for (provider, response) in [
-            (Provider::OpenAiChat, r#"{"error":{"message":"no such key","type":"invalid_request_error"}}"#),
-            (Provider::Anthropic, r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#),
+            (
+                Provider::OpenAiChat,
+                r#"{"error":{"message":"no such key","type":"invalid_request_error"}}"#,
+            ),
+            (
+                Provider::Anthropic,
+                r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+            ),
             (Provider::Gemini, "<html><body>502</body></html>"),
             (Provider::Bedrock, "\0\0\0\u{1}nonsense that is no frame"),
             (Provider::Mcp, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#),
             (Provider::Ollama, ""),
         ] {
-            assert_eq!(observe_response(provider, response.as_bytes()), None, "{provider}");
+            assert_eq!(
+                observe_response(provider, response.as_bytes()),
+                None,
+                "{provider}"
+            );
         }
     }
 
@@ -307,7 +375,8 @@ mod tests {
         let answer =
             br#"{"id":"r","message":{"content":"Hi"},"usage":{"tokens":{"input_tokens":9,"output_tokens":2}}}"#;
         let used = |bodies: &[&[u8]]| {
-            let mut observer = Observer::for_url("post", "https://api.cohere.com/v2/chat").expect("a model's URL");
+            let mut observer =
+                Observer::for_url("post", "https://api.cohere.com/v2/chat").expect("a model's URL");
             for body in bodies {
                 observer.request(body);
             }
@@ -315,7 +384,9 @@ mod tests {
             observer.finish()
         };
         let body = br#"{"model":"command-a-03-2025","messages":[]}"#;
-        let expected = ModelUsage::new("command-a-03-2025", usage(9, 2)).provider("cohere").response_id("r");
+        let expected = ModelUsage::new("command-a-03-2025", usage(9, 2))
+            .provider("cohere")
+            .response_id("r");
         assert_eq!(used(&[body]), Some(expected.clone()));
         // An invalid body changes nothing.
         assert_eq!(used(&[body, b"model=x"]), Some(expected));
@@ -324,7 +395,10 @@ mod tests {
     #[test]
     fn reads_the_usage_of_an_embedding() {
         let answer = br#"{"object":"list","data":[{"embedding":[0.1]}],"model":"text-embedding-3-small","usage":{"prompt_tokens":9,"total_tokens":9}}"#;
-        let observer = || Observer::for_url("POST", "https://api.openai.com/v1/embeddings").expect("a model's URL");
+        let observer = || {
+            Observer::for_url("POST", "https://api.openai.com/v1/embeddings")
+                .expect("a model's URL")
+        };
         assert_eq!(
             read_in_pieces(observer, answer).map(|used| (used.model, used.usage)),
             Some(("text-embedding-3-small".into(), usage(9, 0)))
@@ -334,8 +408,12 @@ mod tests {
     #[test]
     fn limits_the_number_of_recorded_calls() {
         let call = r#"{"index":0,"id":"c","function":{"name":"add","arguments":"{}"}}"#;
-        let calls = (0..1_000).map(|at| call.replace("\"c\"", &format!("\"c{at}\""))).collect::<Vec<_>>().join(",");
-        let answer = format!(r#"{{"choices":[{{"index":0,"message":{{"tool_calls":[{calls}]}}}}]}}"#);
+        let calls = (0..1_000)
+            .map(|at| call.replace("\"c\"", &format!("\"c{at}\"")))
+            .collect::<Vec<_>>()
+            .join(",");
+        let answer =
+            format!(r#"{{"choices":[{{"index":0,"message":{{"tool_calls":[{calls}]}}}}]}}"#);
         let used = observe_response(Provider::OpenAiChat, answer.as_bytes()).expect("calls");
         assert_eq!(used.tool_calls.len(), MAX_CALLS);
     }
@@ -344,26 +422,78 @@ mod tests {
     fn recognizes_providers_by_path_and_host() {
         let recognized = |url: &str| {
             Observer::for_url("POST", url).map(|observer| {
-                let (model, biller) = (observer.requested_model.clone(), observer.used.provider.clone());
-                (observer.provider(), model.unwrap_or_default(), biller.unwrap_or_default().into_owned())
+                let (model, biller) = (
+                    observer.requested_model.clone(),
+                    observer.used.provider.clone(),
+                );
+                (
+                    observer.provider(),
+                    model.unwrap_or_default(),
+                    biller.unwrap_or_default().into_owned(),
+                )
             })
         };
         for (url, provider, model, billed_by) in [
-            ("https://api.openai.com/v1/chat/completions", Provider::OpenAiChat, "", "openai"),
-            ("https://api.openai.com/v1/responses", Provider::OpenAiResponses, "", "openai"),
-            ("https://api.groq.com/openai/v1/chat/completions", Provider::OpenAiChat, "", "groq"),
-            ("https://openrouter.ai/api/v1/chat/completions", Provider::OpenAiChat, "", "openrouter"),
-            ("http://127.0.0.1:8080/v1/chat/completions?x=1#y", Provider::OpenAiChat, "", ""),
-            ("https://u:p@[::1]:8443/v1/responses/", Provider::OpenAiResponses, "", ""),
+            (
+                "https://api.openai.com/v1/chat/completions",
+                Provider::OpenAiChat,
+                "",
+                "openai",
+            ),
+            (
+                "https://api.openai.com/v1/responses",
+                Provider::OpenAiResponses,
+                "",
+                "openai",
+            ),
+            (
+                "https://api.groq.com/openai/v1/chat/completions",
+                Provider::OpenAiChat,
+                "",
+                "groq",
+            ),
+            (
+                "https://openrouter.ai/api/v1/chat/completions",
+                Provider::OpenAiChat,
+                "",
+                "openrouter",
+            ),
+            (
+                "http://127.0.0.1:8080/v1/chat/completions?x=1#y",
+                Provider::OpenAiChat,
+                "",
+                "",
+            ),
+            (
+                "https://u:p@[::1]:8443/v1/responses/",
+                Provider::OpenAiResponses,
+                "",
+                "",
+            ),
             (
                 "https://me.openai.azure.com/openai/deployments/gpt%2D5-mini/chat/completions?api-version=2025-01-01",
                 Provider::OpenAiChat,
                 "gpt-5-mini",
                 "azure",
             ),
-            ("https://me.services.ai.azure.com/anthropic/v1/messages", Provider::Anthropic, "", "azure"),
-            ("https://api.anthropic.com/v1/messages", Provider::Anthropic, "", "anthropic"),
-            ("http://[::1]/v1/messages", Provider::Anthropic, "", "anthropic"),
+            (
+                "https://me.services.ai.azure.com/anthropic/v1/messages",
+                Provider::Anthropic,
+                "",
+                "azure",
+            ),
+            (
+                "https://api.anthropic.com/v1/messages",
+                Provider::Anthropic,
+                "",
+                "anthropic",
+            ),
+            (
+                "http://[::1]/v1/messages",
+                Provider::Anthropic,
+                "",
+                "anthropic",
+            ),
             (
                 "https://generativelanguage.googleapis.com/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse",
                 Provider::Gemini,
@@ -382,12 +512,36 @@ mod tests {
                 "eu.amazon.nova-pro-v1:0",
                 "aws",
             ),
-            ("https://API.MISTRAL.AI/v1/chat/completions", Provider::Mistral, "", "mistral"),
-            ("https://api.cohere.com/v2/chat", Provider::Cohere, "", "cohere"),
-            ("http://localhost:11434/api/chat", Provider::Ollama, "", "ollama"),
-            ("https://api.deepseek.com/chat/completions", Provider::OpenAiChat, "", "deepseek"),
+            (
+                "https://API.MISTRAL.AI/v1/chat/completions",
+                Provider::Mistral,
+                "",
+                "mistral",
+            ),
+            (
+                "https://api.cohere.com/v2/chat",
+                Provider::Cohere,
+                "",
+                "cohere",
+            ),
+            (
+                "http://localhost:11434/api/chat",
+                Provider::Ollama,
+                "",
+                "ollama",
+            ),
+            (
+                "https://api.deepseek.com/chat/completions",
+                Provider::OpenAiChat,
+                "",
+                "deepseek",
+            ),
         ] {
-            assert_eq!(recognized(url), Some((provider, model.to_owned(), billed_by.to_owned())), "{url}");
+            assert_eq!(
+                recognized(url),
+                Some((provider, model.to_owned(), billed_by.to_owned())),
+                "{url}"
+            );
         }
         for url in [
             "https://api.openai.com/v1/models",

@@ -38,8 +38,14 @@ use tool_core::{CancellationToken, Runtime};
 
 /// Creates a router for the metrics of a runtime.
 pub fn router(runtime: &Runtime) -> MetricsRouter {
-    let sources = MetricsSources { runtime: runtime.clone(), collector: None };
-    MetricsRouter { sources, access: AccessRules::default() }
+    let sources = MetricsSources {
+        runtime: runtime.clone(),
+        collector: None,
+    };
+    MetricsRouter {
+        sources,
+        access: AccessRules::default(),
+    }
 }
 
 /// A router for the metrics of a runtime. It can be merged into an application's router, or served alone.
@@ -106,7 +112,16 @@ impl MetricsRouter {
     /// [`allow_anonymous`](Self::allow_anonymous), are not set.
     pub async fn bind(self, address: SocketAddr) -> io::Result<BoundServer> {
         let (access, shutdown) = (self.access.clone(), CancellationToken::new());
-        access.bind(address, self.into(), "/metrics", shutdown, HttpLimits::default(), None).await
+        access
+            .bind(
+                address,
+                self.into(),
+                "/metrics",
+                shutdown,
+                HttpLimits::default(),
+                None,
+            )
+            .await
     }
 
     /// Binds an address and serves until the future is dropped.
@@ -119,13 +134,19 @@ impl From<MetricsRouter> for Router {
     fn from(router: MetricsRouter) -> Self {
         let MetricsRouter { sources, access } = router;
         let json = get(async |State(sources): State<MetricsSources>| sources.json_response());
-        let metrics = Router::new().route("/metrics", get(serve_metrics)).route("/metrics.json", json);
+        let metrics = Router::new()
+            .route("/metrics", get(serve_metrics))
+            .route("/metrics.json", json);
         access.guard(metrics.with_state(sources))
     }
 }
 
 async fn serve_metrics(State(sources): State<MetricsSources>, headers: HeaderMap) -> Response {
-    if prefers_json(&headers) { sources.json_response() } else { sources.text_response() }
+    if prefers_json(&headers) {
+        sources.json_response()
+    } else {
+        sources.text_response()
+    }
 }
 
 /// Creates a response that is neither cached nor sniffed for another type.
@@ -170,9 +191,24 @@ fn costs_text(totals: &Totals) -> String {
         text.sample(name, &[("tracked", tracked)], sum.cost.decimal());
     }
     let families = [
-        ("tool_cost_by_agent_dollars_total", "agent", "Cost of an agent in dollars.", &totals.agents),
-        ("tool_cost_by_tool_dollars_total", "tool", "Cost of the calls of a tool in dollars.", &totals.tools),
-        ("tool_cost_by_model_dollars_total", "model", "Cost of a model in dollars.", &totals.models),
+        (
+            "tool_cost_by_agent_dollars_total",
+            "agent",
+            "Cost of an agent in dollars.",
+            &totals.agents,
+        ),
+        (
+            "tool_cost_by_tool_dollars_total",
+            "tool",
+            "Cost of the calls of a tool in dollars.",
+            &totals.tools,
+        ),
+        (
+            "tool_cost_by_model_dollars_total",
+            "model",
+            "Cost of a model in dollars.",
+            &totals.models,
+        ),
     ];
     for (name, label, help, sums) in families {
         text.family(name, "counter", help);
@@ -181,10 +217,18 @@ fn costs_text(totals: &Totals) -> String {
         }
     }
     let name = "tool_model_tokens_total";
-    text.family(name, "counter", "Tokens of a model. Cached tokens are part of the input.");
+    text.family(
+        name,
+        "counter",
+        "Tokens of a model. Cached tokens are part of the input.",
+    );
     for (model, sum) in &totals.models {
         let usage = sum.usage;
-        for (kind, count) in [("input", usage.input), ("cached", usage.cached), ("output", usage.output)] {
+        for (kind, count) in [
+            ("input", usage.input),
+            ("cached", usage.cached),
+            ("output", usage.output),
+        ] {
             text.sample(name, &[("model", model), ("kind", kind)], count);
         }
     }
@@ -200,7 +244,9 @@ fn costs_text(totals: &Totals) -> String {
 pub(crate) fn costs_json(totals: &Totals) -> Value {
     let sum = |sum: &CostSummary| json!({"dollars": sum.cost.dollars(), "usage": sum.usage, "uses": sum.uses, "unpriced": sum.unpriced});
     let by_name = |sums: &BTreeMap<String, CostSummary>| {
-        sums.iter().map(|(name, of)| (name.clone(), sum(of))).collect::<serde_json::Map<_, _>>()
+        sums.iter()
+            .map(|(name, of)| (name.clone(), sum(of)))
+            .collect::<serde_json::Map<_, _>>()
     };
     json!({
         "total": sum(&totals.total),
@@ -214,10 +260,18 @@ pub(crate) fn costs_json(totals: &Totals) -> Value {
 
 /// Returns true if the client prefers JSON to text. The default is text, which browsers get too.
 fn prefers_json(headers: &HeaderMap) -> bool {
-    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    let accepted = accepted.flat_map(|value| value.split(',')).map(parse_range).collect::<Vec<_>>();
+    let accepted = headers
+        .get_all(header::ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
+    let accepted = accepted
+        .flat_map(|value| value.split(','))
+        .map(parse_range)
+        .collect::<Vec<_>>();
     let weight_of = |range: &str| {
-        let matching = accepted.iter().filter(|(accepted, _)| accepted.eq_ignore_ascii_case(range));
+        let matching = accepted
+            .iter()
+            .filter(|(accepted, _)| accepted.eq_ignore_ascii_case(range));
         matching.map(|(_, weight)| *weight).reduce(f32::max)
     };
     // The most specific range that matches applies.
@@ -230,7 +284,10 @@ fn parse_range(text: &str) -> (&str, f32) {
     let mut parts = text.split(';').map(str::trim);
     let range = parts.next().unwrap_or_default();
     let weight = parts.find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")));
-    (range, weight.map_or(1.0, |weight| weight.parse().unwrap_or(0.0)))
+    (
+        range,
+        weight.map_or(1.0, |weight| weight.parse().unwrap_or(0.0)),
+    )
 }
 
 #[cfg(test)]

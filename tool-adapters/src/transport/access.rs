@@ -50,23 +50,43 @@ impl AccessRules {
     ) -> io::Result<BoundServer> {
         let problems = self.problems(address, finds_principal);
         if !problems.is_empty() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, problems.join("; ")));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                problems.join("; "),
+            ));
         }
         let listener = TcpListener::bind(address).await?;
-        Ok(BoundServer { listener, router, path: path.to_owned(), shutdown, limits })
+        Ok(BoundServer {
+            listener,
+            router,
+            path: path.to_owned(),
+            shutdown,
+            limits,
+        })
     }
 
     /// Returns all reasons not to serve on an address.
     fn problems(&self, address: SocketAddr, finds_principal: Option<bool>) -> Vec<String> {
-        let mut problems = self.token.as_ref().and_then(BearerToken::problem).into_iter().collect::<Vec<_>>();
+        let mut problems = self
+            .token
+            .as_ref()
+            .and_then(BearerToken::problem)
+            .into_iter()
+            .collect::<Vec<_>>();
         if address.ip().is_loopback() {
             return problems;
         }
         if self.hosts.is_none() {
-            problems.push(format!("other machines can reach {address}; set `allow_hosts` to the names of the server"));
+            problems.push(format!(
+                "other machines can reach {address}; set `allow_hosts` to the names of the server"
+            ));
         }
         if self.token.is_none() && finds_principal != Some(true) && !self.allow_anonymous {
-            let checks = if finds_principal.is_some() { "`bearer_token` or `principal`" } else { "`bearer_token`" };
+            let checks = if finds_principal.is_some() {
+                "`bearer_token` or `principal`"
+            } else {
+                "`bearer_token`"
+            };
             problems.push(format!(
                 "every client that reaches {address} could use the server; set {checks}, or `allow_anonymous(true)` if that \
                  is intended"
@@ -81,10 +101,16 @@ impl AccessRules {
             tracing::warn!(reason, "refused a request");
             return Some((StatusCode::FORBIDDEN, format!("Forbidden: {reason}")).into_response());
         }
-        if self.token.as_ref().is_some_and(|token| !token.is_in(headers)) {
+        if self
+            .token
+            .as_ref()
+            .is_some_and(|token| !token.is_in(headers))
+        {
             tracing::warn!(reason = "missing or wrong token", "refused a request");
-            let (scheme, message) =
-                ([(header::WWW_AUTHENTICATE, "Bearer")], "Unauthorized: send the server's bearer token");
+            let (scheme, message) = (
+                [(header::WWW_AUTHENTICATE, "Bearer")],
+                "Unauthorized: send the server's bearer token",
+            );
             return Some((StatusCode::UNAUTHORIZED, scheme, message).into_response());
         }
         None
@@ -93,12 +119,18 @@ impl AccessRules {
     /// Checks a request. Returns the reason if it is refused.
     fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), &'static str> {
         let mut named = headers.get_all(header::HOST).iter();
-        let host = named.next().map(|value| value.to_str().ok()?.parse::<Authority>().ok());
+        let host = named
+            .next()
+            .map(|value| value.to_str().ok()?.parse::<Authority>().ok());
         if named.next().is_some() {
             return Err("more than one `Host`");
         }
         // A request line with an absolute URI names a host too.
-        let mut hosts = host.iter().map(Option::as_ref).chain(uri.authority().map(Some)).peekable();
+        let mut hosts = host
+            .iter()
+            .map(Option::as_ref)
+            .chain(uri.authority().map(Some))
+            .peekable();
         if hosts.peek().is_none() {
             return Err("missing `Host`");
         }
@@ -108,7 +140,13 @@ impl AccessRules {
         let origins = headers.get_all(header::ORIGIN).iter().collect::<Vec<_>>();
         match origins.as_slice() {
             [] => Ok(()),
-            [origin] if origin.to_str().is_ok_and(|origin| self.allows_origin(origin)) => Ok(()),
+            [origin]
+                if origin
+                    .to_str()
+                    .is_ok_and(|origin| self.allows_origin(origin)) =>
+            {
+                Ok(())
+            }
             [_] => Err("unknown `Origin`"),
             _ => Err("more than one `Origin`"),
         }
@@ -116,7 +154,9 @@ impl AccessRules {
 
     fn allows_host(&self, host: &Authority) -> bool {
         let (authority, name) = (host.as_str(), host.host());
-        let matches = |allowed: &str| allowed.eq_ignore_ascii_case(authority) || allowed.eq_ignore_ascii_case(name);
+        let matches = |allowed: &str| {
+            allowed.eq_ignore_ascii_case(authority) || allowed.eq_ignore_ascii_case(name)
+        };
         let is_allowed = match &self.hosts {
             Some(hosts) => hosts.iter().any(|allowed| matches(allowed)),
             None => LOOPBACK.into_iter().any(matches),
@@ -126,26 +166,39 @@ impl AccessRules {
 
     fn allows_origin(&self, origin: &str) -> bool {
         let origin = origin.to_ascii_lowercase();
-        let Some((scheme, host)) = origin.split_once("://") else { return false };
-        let Some(host) = host.parse::<Authority>().ok().filter(is_plain) else { return false };
+        let Some((scheme, host)) = origin.split_once("://") else {
+            return false;
+        };
+        let Some(host) = host.parse::<Authority>().ok().filter(is_plain) else {
+            return false;
+        };
         let Some(origins) = &self.origins else {
             return matches!(scheme, "http" | "https") && LOOPBACK.contains(&host.host());
         };
-        origins.iter().any(|allowed| match allowed.to_ascii_lowercase().split_once("://") {
-            Some((allowed_scheme, allowed)) if allowed_scheme == scheme => match allowed.strip_suffix(":*") {
-                Some(name) => name == host.host(),
-                None => allowed.parse::<Authority>().is_ok_and(|allowed| {
-                    allowed.host() == host.host() && port(scheme, &allowed) == port(scheme, &host)
-                }),
+        origins.iter().any(
+            |allowed| match allowed.to_ascii_lowercase().split_once("://") {
+                Some((allowed_scheme, allowed)) if allowed_scheme == scheme => {
+                    match allowed.strip_suffix(":*") {
+                        Some(name) => name == host.host(),
+                        None => allowed.parse::<Authority>().is_ok_and(|allowed| {
+                            allowed.host() == host.host()
+                                && port(scheme, &allowed) == port(scheme, &host)
+                        }),
+                    }
+                }
+                _ => false,
             },
-            _ => false,
-        })
+        )
     }
 }
 
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-async fn check_request(State(rules): State<Arc<AccessRules>>, request: Request, next: Next) -> Response {
+async fn check_request(
+    State(rules): State<Arc<AccessRules>>,
+    request: Request,
+    next: Next,
+) -> Response {
     match rules.refusal(request.uri(), request.headers()) {
         Some(refused) => refused,
         None => next.run(request).await,
@@ -154,9 +207,14 @@ async fn check_request(State(rules): State<Arc<AccessRules>>, request: Request, 
 
 /// Returns true if an authority is a host with or without a port, and nothing else. `http` takes `[::1]x` for the host `[::1]`.
 fn is_plain(authority: &Authority) -> bool {
-    let is_port =
-        |rest: &str| rest.strip_prefix(':').is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()));
-    authority.as_str().strip_prefix(authority.host()).is_some_and(|rest| rest.is_empty() || is_port(rest))
+    let is_port = |rest: &str| {
+        rest.strip_prefix(':')
+            .is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    authority
+        .as_str()
+        .strip_prefix(authority.host())
+        .is_some_and(|rest| rest.is_empty() || is_port(rest))
 }
 
 fn port(scheme: &str, host: &Authority) -> Option<u16> {

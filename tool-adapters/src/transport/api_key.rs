@@ -31,7 +31,10 @@ pub(crate) struct ApiKey {
 
 impl ApiKey {
     pub(crate) fn new(key: &str) -> Self {
-        Self { text: Zeroizing::new(key.trim().to_owned()), others: Vec::new() }
+        Self {
+            text: Zeroizing::new(key.trim().to_owned()),
+            others: Vec::new(),
+        }
     }
 
     /// Returns the key. Pass it on without keeping a copy.
@@ -42,18 +45,32 @@ impl ApiKey {
     /// Adds other texts to hide.
     pub(crate) fn hiding<'a>(mut self, texts: impl IntoIterator<Item = &'a str>) -> Self {
         let texts = texts.into_iter().filter(|text| text.len() >= MIN_HIDDEN);
-        self.others.extend(texts.map(|text| Zeroizing::new(text.to_owned())));
+        self.others
+            .extend(texts.map(|text| Zeroizing::new(text.to_owned())));
         self
     }
 
     fn redact(key: Option<&Self>, text: &str) -> String {
-        let Some(Self { text: key, others }) = key else { return text.to_owned() };
-        let mut secrets = others.iter().chain([key]).filter(|secret| !secret.is_empty()).collect::<Vec<_>>();
+        let Some(Self { text: key, others }) = key else {
+            return text.to_owned();
+        };
+        let mut secrets = others
+            .iter()
+            .chain([key])
+            .filter(|secret| !secret.is_empty())
+            .collect::<Vec<_>>();
         // The longest first, so that the rest of a hidden text does not reveal another one.
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         secrets.into_iter().fold(text.to_owned(), |text, secret| {
-            let forms = [secret.to_string(), percent_encoded(secret), secret.escape_debug().to_string()];
-            let text = forms.map(Zeroizing::new).iter().fold(text, |text, form| text.replace(form.as_str(), MARK));
+            let forms = [
+                secret.to_string(),
+                percent_encoded(secret),
+                secret.escape_debug().to_string(),
+            ];
+            let text = forms
+                .map(Zeroizing::new)
+                .iter()
+                .fold(text, |text, form| text.replace(form.as_str(), MARK));
             without_beginning(text, secret)
         })
     }
@@ -61,8 +78,13 @@ impl ApiKey {
 
 /// Removes the beginning of a secret from the end of a text, which may have been cut there.
 fn without_beginning(mut text: String, secret: &str) -> String {
-    let beginnings = (MIN_BEGINNING..secret.len()).rev().filter_map(|length| secret.get(..length));
-    if let Some(cut) = beginnings.into_iter().find(|beginning| text.ends_with(beginning)) {
+    let beginnings = (MIN_BEGINNING..secret.len())
+        .rev()
+        .filter_map(|length| secret.get(..length));
+    if let Some(cut) = beginnings
+        .into_iter()
+        .find(|beginning| text.ends_with(beginning))
+    {
         text.truncate(text.len() - cut.len());
         text.push_str(MARK);
     }
@@ -72,14 +94,30 @@ fn without_beginning(mut text: String, secret: &str) -> String {
 /// Leaves the key out of an error that the provider reports in an event, and out of its causes.
 pub(crate) fn redact_event(event: Event, hidden: Option<&ApiKey>) -> Event {
     let redact = |text: String| ApiKey::redact(hidden, &text);
-    let Event::Error(error) = event else { return event };
+    let Event::Error(error) = event else {
+        return event;
+    };
     Event::Error(match error {
-        ProtocolError::Provider { code, message, retry_after } => {
-            ProtocolError::Provider { code: code.map(redact), message: redact(message), retry_after }
-        }
-        ProtocolError::Malformed { message, text, source } => {
+        ProtocolError::Provider {
+            code,
+            message,
+            retry_after,
+        } => ProtocolError::Provider {
+            code: code.map(redact),
+            message: redact(message),
+            retry_after,
+        },
+        ProtocolError::Malformed {
+            message,
+            text,
+            source,
+        } => {
             let source = source.filter(|source| redact(source.to_string()) == source.to_string());
-            ProtocolError::Malformed { message: redact(message), text: redact(text), source }
+            ProtocolError::Malformed {
+                message: redact(message),
+                text: redact(text),
+                source,
+            }
         }
         ProtocolError::Orphan { key } => ProtocolError::Orphan { key: redact(key) },
         error => error,
@@ -111,13 +149,19 @@ pub struct ProvidedKey {
 impl ProvidedKey {
     /// Provides a key for one request.
     pub fn new(key: impl AsRef<str>) -> Self {
-        Self { key: ApiKey::new(key.as_ref()), valid_for: Duration::ZERO }
+        Self {
+            key: ApiKey::new(key.as_ref()),
+            valid_for: Duration::ZERO,
+        }
     }
 
     /// Sets how long the key may be used for further requests. Name a time before its expiry, so that no request arrives
     /// with an expired key.
     pub fn valid_for(self, time: Duration) -> Self {
-        Self { valid_for: time, ..self }
+        Self {
+            valid_for: time,
+            ..self
+        }
     }
 }
 
@@ -145,15 +189,26 @@ impl KeyCallback {
     /// Runs the callback, and keeps a key that may be used again.
     async fn ask(self: &Arc<Self>) -> Result<ProvidedKey, ToolError> {
         let this = Arc::clone(self);
-        let provided = run_callback(async move { (this.ask)().await }).await.map_err(|error| {
-            let kind = if error == CallbackError::Timeout { ToolError::transient } else { ToolError::internal };
-            kind(format!("the callback for the API key {error}"))
-        })??;
+        let provided = run_callback(async move { (this.ask)().await })
+            .await
+            .map_err(|error| {
+                let kind = if error == CallbackError::Timeout {
+                    ToolError::transient
+                } else {
+                    ToolError::internal
+                };
+                kind(format!("the callback for the API key {error}"))
+            })??;
         if provided.key.expose().is_empty() {
-            return Err(ToolError::auth("the callback for the API key provided an empty key"));
+            return Err(ToolError::auth(
+                "the callback for the API key provided an empty key",
+            ));
         }
         if !provided.valid_for.is_zero() {
-            *self.cached() = Some((provided.key.clone(), time::after(Instant::now(), provided.valid_for)));
+            *self.cached() = Some((
+                provided.key.clone(),
+                time::after(Instant::now(), provided.valid_for),
+            ));
         }
         Ok(provided)
     }
@@ -165,7 +220,11 @@ impl KeySource {
         F: Future<Output = Result<ProvidedKey, ToolError>> + Send + 'static,
     {
         let ask = Box::new(move || Box::pin(ask()) as KeyFuture);
-        Self::Callback(Arc::new(KeyCallback { ask, flight: SingleFlight::default(), cached: Mutex::default() }))
+        Self::Callback(Arc::new(KeyCallback {
+            ask,
+            flight: SingleFlight::default(),
+            cached: Mutex::default(),
+        }))
     }
 
     /// Returns the key for a request.
@@ -174,7 +233,11 @@ impl KeySource {
             Self::Fixed(key) => return Ok(key.clone()),
             Self::Callback(callback) => callback,
         };
-        if let Some((key, _)) = callback.cached().as_ref().filter(|(_, until)| Instant::now() < *until) {
+        if let Some((key, _)) = callback
+            .cached()
+            .as_ref()
+            .filter(|(_, until)| Instant::now() < *until)
+        {
             return Ok(key.clone());
         }
         let (provided, is_shared) = callback.flight.run((), || callback.ask()).await;
@@ -188,7 +251,9 @@ impl KeySource {
 
     /// Forgets a key that the provider has refused. Returns true if the next request has another one.
     pub(crate) fn forget(&self, refused: &ApiKey) -> bool {
-        let Self::Callback(callback) = self else { return false };
+        let Self::Callback(callback) = self else {
+            return false;
+        };
         let mut cached = callback.cached();
         match &*cached {
             Some((key, _)) if key == refused => cached.take().is_some(),
@@ -212,7 +277,9 @@ pub(crate) fn log_excerpt(text: &str, key: Option<&ApiKey>) -> String {
 /// Escapes a text for the query of a URL.
 pub(crate) fn percent_encoded(text: &str) -> String {
     let encode = |byte: u8| match byte {
-        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+            char::from(byte).to_string()
+        }
         _ => format!("%{byte:02X}"),
     };
     text.bytes().map(encode).collect()
@@ -231,7 +298,9 @@ mod tests {
         let counter = Arc::clone(&asked);
         let source = KeySource::callback(move || {
             let n = counter.fetch_add(1, Ordering::SeqCst) + 1;
-            async move { Ok(ProvidedKey::new(format!("key-{n}")).valid_for(Duration::from_secs(seconds))) }
+            async move {
+                Ok(ProvidedKey::new(format!("key-{n}")).valid_for(Duration::from_secs(seconds)))
+            }
         });
         (source, asked)
     }
@@ -239,10 +308,19 @@ mod tests {
     #[test]
     fn hides_the_key_in_debug_forms_and_excerpts() {
         let key = ApiKey::new(" sk-canary\n");
-        assert_eq!((key.expose(), format!("{key:?}")), ("sk-canary", "[key]".to_owned()));
-        assert_eq!(excerpt("no such key: sk-canary!", Some(&key)), "no such key: [key]!");
+        assert_eq!(
+            (key.expose(), format!("{key:?}")),
+            ("sk-canary", "[key]".to_owned())
+        );
+        assert_eq!(
+            excerpt("no such key: sk-canary!", Some(&key)),
+            "no such key: [key]!"
+        );
         // Cut by the reader of a long message.
-        assert_eq!(excerpt("no such key: sk-cana", Some(&key)), "no such key: [key]");
+        assert_eq!(
+            excerpt("no such key: sk-cana", Some(&key)),
+            "no such key: [key]"
+        );
     }
 
     // T1
@@ -251,11 +329,20 @@ mod tests {
         let mut hidden = 0;
         for n in 0..1_000 {
             let secret = format!("c\"n{n}/é+\\y");
-            let key = if n % 2 == 0 { ApiKey::new(&secret) } else { ApiKey::new("k").hiding([&*secret]) };
+            let key = if n % 2 == 0 {
+                ApiKey::new(&secret)
+            } else {
+                ApiKey::new("k").hiding([&*secret])
+            };
             let escaped = secret.escape_debug();
-            let text = format!("GET https://host/?key={} with `{secret}`, {escaped}", percent_encoded(&secret));
+            let text = format!(
+                "GET https://host/?key={} with `{secret}`, {escaped}",
+                percent_encoded(&secret)
+            );
             let shown = excerpt(&text, Some(&key));
-            hidden += usize::from(shown.matches("[key]").count() >= 3 && !shown.contains(&format!("n{n}")));
+            hidden += usize::from(
+                shown.matches("[key]").count() >= 3 && !shown.contains(&format!("n{n}")),
+            );
         }
         assert_eq!(hidden, 1_000);
     }
@@ -270,7 +357,13 @@ mod tests {
     async fn key_of_a_callback_is_used_as_long_as_it_says() {
         let (source, asked) = counted(60);
         let (first, second) = tokio::join!(source.key(), source.key());
-        assert_eq!((first.expect("a key").expose(), second.expect("a key").expose()), ("key-1", "key-1"));
+        assert_eq!(
+            (
+                first.expect("a key").expose(),
+                second.expect("a key").expose()
+            ),
+            ("key-1", "key-1")
+        );
         tokio::time::advance(Duration::from_secs(59)).await;
         assert_eq!(source.key().await.expect("a key").expose(), "key-1");
         tokio::time::advance(Duration::from_secs(1)).await;
@@ -293,15 +386,24 @@ mod tests {
                 let n = counter.fetch_add(1, Ordering::SeqCst);
                 async move {
                     tokio::time::sleep(Duration::from_secs(1)).await;
-                    Ok(ProvidedKey::new(format!("key-{n}")).valid_for(Duration::from_secs(valid_for)))
+                    Ok(ProvidedKey::new(format!("key-{n}"))
+                        .valid_for(Duration::from_secs(valid_for)))
                 }
             });
             let began = Instant::now();
             let keys = futures_util::future::join_all((0..1_000).map(|_| source.key())).await;
-            let keys = keys.into_iter().map(|key| key.expect("a key").expose().to_owned());
+            let keys = keys
+                .into_iter()
+                .map(|key| key.expect("a key").expose().to_owned());
             let keys = keys.collect::<std::collections::BTreeSet<_>>();
-            assert_eq!((asked.load(Ordering::SeqCst), keys.len()), (expected, expected));
-            assert!(began.elapsed() <= Duration::from_secs(2), "none waits for all others");
+            assert_eq!(
+                (asked.load(Ordering::SeqCst), keys.len()),
+                (expected, expected)
+            );
+            assert!(
+                began.elapsed() <= Duration::from_secs(2),
+                "none waits for all others"
+            );
         }
     }
 
@@ -321,22 +423,48 @@ mod tests {
         let mut hidden = 0;
         for n in 0..1_000 {
             let secret = format!("sk-canary-{n}");
-            let key = if n % 2 == 0 { ApiKey::new(&secret) } else { ApiKey::new("k").hiding([&*secret]) };
-            let parsed = serde_json::from_str::<u8>(&format!("\"{secret}\"")).expect_err("not a number");
+            let key = if n % 2 == 0 {
+                ApiKey::new(&secret)
+            } else {
+                ApiKey::new("k").hiding([&*secret])
+            };
+            let parsed =
+                serde_json::from_str::<u8>(&format!("\"{secret}\"")).expect_err("not a number");
             let error = match n % 4 {
                 0 | 1 => unparsed(parsed, &format!("data: {secret}")),
                 2 => ProtocolError::of_provider(Some(secret.clone()), secret.clone()),
-                _ => ProtocolError::Orphan { key: secret.clone() },
+                _ => ProtocolError::Orphan {
+                    key: secret.clone(),
+                },
             };
-            let Event::Error(error) = redact_event(Event::Error(error), Some(&key)) else { panic!("an error") };
-            let causes = std::iter::successors(Some(&error as &dyn std::error::Error), |cause| (*cause).source());
-            let shown = causes.map(|cause| format!("{cause} {cause:?}")).collect::<Vec<_>>().concat();
+            let Event::Error(error) = redact_event(Event::Error(error), Some(&key)) else {
+                panic!("an error")
+            };
+            let causes = std::iter::successors(Some(&error as &dyn std::error::Error), |cause| {
+                (*cause).source()
+            });
+            let shown = causes
+                .map(|cause| format!("{cause} {cause:?}"))
+                .collect::<Vec<_>>()
+                .concat();
             hidden += usize::from(!shown.contains("canary") && shown.contains("[key]"));
         }
         assert_eq!(hidden, 1_000);
         let parsed = serde_json::from_str::<u8>("\"other\"").expect_err("not a number");
-        let kept = redact_event(Event::Error(unparsed(parsed, "other")), Some(&ApiKey::new("sk-canary")));
-        assert!(matches!(kept, Event::Error(ProtocolError::Malformed { source: Some(_), .. })), "{kept:?}");
+        let kept = redact_event(
+            Event::Error(unparsed(parsed, "other")),
+            Some(&ApiKey::new("sk-canary")),
+        );
+        assert!(
+            matches!(
+                kept,
+                Event::Error(ProtocolError::Malformed {
+                    source: Some(_),
+                    ..
+                })
+            ),
+            "{kept:?}"
+        );
     }
 
     #[tokio::test]
@@ -358,14 +486,29 @@ mod tests {
         let error = hangs.key().await.expect_err("late");
         assert_eq!(
             (error.kind(), error.message()),
-            (ErrorKind::Transient, "the callback for the API key took longer than 30s")
+            (
+                ErrorKind::Transient,
+                "the callback for the API key took longer than 30s"
+            )
         );
-        let panics = KeySource::callback(|| -> std::future::Ready<Result<ProvidedKey, ToolError>> { panic!("canary") });
+        let panics =
+            KeySource::callback(|| -> std::future::Ready<Result<ProvidedKey, ToolError>> {
+                panic!("canary")
+            });
         let error = panics.key().await.expect_err("panics");
-        assert_eq!((error.kind(), error.message().contains("canary")), (ErrorKind::Internal, false));
+        assert_eq!(
+            (error.kind(), error.message().contains("canary")),
+            (ErrorKind::Internal, false)
+        );
         let fails = KeySource::callback(|| async { Err(ToolError::auth("no credentials")) });
-        assert_eq!(fails.key().await.expect_err("fails").message(), "no credentials");
+        assert_eq!(
+            fails.key().await.expect_err("fails").message(),
+            "no credentials"
+        );
         let empty = KeySource::callback(|| async { Ok(ProvidedKey::new(" ")) });
-        assert_eq!(empty.key().await.expect_err("empty").kind(), ErrorKind::Auth);
+        assert_eq!(
+            empty.key().await.expect_err("empty").kind(),
+            ErrorKind::Auth
+        );
     }
 }

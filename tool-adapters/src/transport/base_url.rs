@@ -30,7 +30,9 @@ pub(crate) fn host_of(base: &str) -> &str {
 /// Returns the host in a URL without its scheme.
 pub(crate) fn host(rest: &str) -> &str {
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
-    let address = authority.rsplit_once('@').map_or(authority, |(_, address)| address);
+    let address = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, address)| address);
     match address.strip_prefix('[') {
         Some(v6) => v6.split(']').next().unwrap_or_default(),
         None => address.split(':').next().unwrap_or_default(),
@@ -60,19 +62,35 @@ pub(crate) struct PathChange {
 /// A part of the path that the base URL already has is not repeated: `https://host/v1` and `https://host/v1/messages` are the same base as
 /// `https://host`, and `/v1` takes the place of `/v1beta`. At a known host, the part before the path may be left out.
 #[cfg(any(feature = "http", feature = "websocket"))]
-pub(crate) fn path_to_api(server: &Server, host: &str, base: &[&str], api: &[String]) -> PathChange {
+pub(crate) fn path_to_api(
+    server: &Server,
+    host: &str,
+    base: &[&str],
+    api: &[String],
+) -> PathChange {
     let end = other_api(server, base);
     let kept = base.get(..base.len() - end).unwrap_or_default();
     let shared = shared_segments(kept, api);
     if shared > 0 {
         let added = api.get(shared..).unwrap_or_default().to_vec();
-        return PathChange { removed: end, added };
+        return PathChange {
+            removed: end,
+            added,
+        };
     }
     if is_other_method(kept, api) {
-        return PathChange { removed: end + 1, added: api.last().cloned().into_iter().collect() };
+        return PathChange {
+            removed: end + 1,
+            added: api.last().cloned().into_iter().collect(),
+        };
     }
-    let missing = missing_path(server, host, kept).iter().map(|segment| (*segment).to_owned());
-    PathChange { removed: end, added: missing.chain(api.iter().cloned()).collect() }
+    let missing = missing_path(server, host, kept)
+        .iter()
+        .map(|segment| (*segment).to_owned());
+    PathChange {
+        removed: end,
+        added: missing.chain(api.iter().cloned()).collect(),
+    }
 }
 
 /// Returns the number of segments at the end of a base URL that belong to another API of the server.
@@ -86,12 +104,26 @@ fn other_api(server: &Server, base: &[&str]) -> usize {
 #[cfg(any(feature = "http", feature = "websocket"))]
 fn shared_segments(base: &[&str], api: &[String]) -> usize {
     let ends_with = |part: &[String]| {
-        let end = base.len().checked_sub(part.len()).and_then(|start| base.get(start..));
-        end.is_some_and(|end| end.iter().zip(part).all(|(ours, theirs)| is_same_part(ours, theirs)))
+        let end = base
+            .len()
+            .checked_sub(part.len())
+            .and_then(|start| base.get(start..));
+        end.is_some_and(|end| {
+            end.iter()
+                .zip(part)
+                .all(|(ours, theirs)| is_same_part(ours, theirs))
+        })
     };
-    let first = (1..=api.len()).rev().find(|count| api.get(..*count).is_some_and(ends_with));
+    let first = (1..=api.len())
+        .rev()
+        .find(|count| api.get(..*count).is_some_and(ends_with));
     // An endpoint behind a path of its own, such as `/openai/chat/completions`.
-    let is_endpoint = || api.len().checked_sub(2).and_then(|start| api.get(start..)).is_some_and(ends_with);
+    let is_endpoint = || {
+        api.len()
+            .checked_sub(2)
+            .and_then(|start| api.get(start..))
+            .is_some_and(ends_with)
+    };
     first.unwrap_or_else(|| if is_endpoint() { api.len() } else { 0 })
 }
 
@@ -99,7 +131,9 @@ fn shared_segments(base: &[&str], api: &[String]) -> usize {
 #[cfg(any(feature = "http", feature = "websocket"))]
 fn is_same_part(left: &str, right: &str) -> bool {
     let version = |segment: &str| {
-        let digits = segment.strip_prefix('v')?.trim_end_matches(|last: char| last.is_ascii_alphabetic());
+        let digits = segment
+            .strip_prefix('v')?
+            .trim_end_matches(|last: char| last.is_ascii_alphabetic());
         digits.parse::<u32>().ok()
     };
     left == right || version(left).is_some_and(|number| version(right) == Some(number))
@@ -108,8 +142,12 @@ fn is_same_part(left: &str, right: &str) -> bool {
 /// Returns true if a base URL is that of another method or model of the API, such as `models/m:generateContent`.
 #[cfg(any(feature = "http", feature = "websocket"))]
 fn is_other_method(base: &[&str], api: &[String]) -> bool {
-    let Some((last, before)) = api.split_last() else { return false };
-    let Some((base_last, base_before)) = base.split_last() else { return false };
+    let Some((last, before)) = api.split_last() else {
+        return false;
+    };
+    let Some((base_last, base_before)) = base.split_last() else {
+        return false;
+    };
     let has_methods = last.contains(':') && base_last.contains(':');
     has_methods && !before.is_empty() && shared_segments(base_before, before) == before.len()
 }
@@ -117,9 +155,16 @@ fn is_other_method(base: &[&str], api: &[String]) -> bool {
 /// Returns the segments that a base URL lacks of the path at its host.
 #[cfg(any(feature = "http", feature = "websocket"))]
 fn missing_path(server: &Server, host: &str, base: &[&str]) -> &'static [&'static str] {
-    let known = server.host_paths.iter().find(|known| known.host.eq_ignore_ascii_case(host));
+    let known = server
+        .host_paths
+        .iter()
+        .find(|known| known.host.eq_ignore_ascii_case(host));
     let path = known.map_or(&[] as &[&str], |known| known.path);
-    if path.starts_with(base) { path.get(base.len()..).unwrap_or_default() } else { &[] }
+    if path.starts_with(base) {
+        path.get(base.len()..).unwrap_or_default()
+    } else {
+        &[]
+    }
 }
 
 /// Returns the texts in a URL that may be secret: user name, password, both as a header has them, and the values of the query.
@@ -130,13 +175,25 @@ pub(crate) fn secrets(url: &str) -> Vec<String> {
     let authority = rest.split(['/', '#', '\\']).next().unwrap_or_default();
     let user = authority.rsplit_once('@').map_or("", |(user, _)| user);
     let query = query.split('#').next().unwrap_or_default();
-    let values = query.split('&').filter_map(|pair| pair.split_once('=')).map(|(_, value)| value);
+    let values = query
+        .split('&')
+        .filter_map(|pair| pair.split_once('='))
+        .map(|(_, value)| value);
     let (name, password) = user.split_once(':').unwrap_or((user, ""));
-    let written = [name, password].into_iter().chain(values).filter(|text| !text.is_empty());
-    let mut all = written.flat_map(|text| [text.to_owned(), decode(text)]).collect::<Vec<_>>();
+    let written = [name, password]
+        .into_iter()
+        .chain(values)
+        .filter(|text| !text.is_empty());
+    let mut all = written
+        .flat_map(|text| [text.to_owned(), decode(text)])
+        .collect::<Vec<_>>();
     if !user.is_empty() {
         let decoded = decode(user);
-        all.push(STANDARD.encode(if user.contains(':') { decoded } else { decoded + ":" }));
+        all.push(STANDARD.encode(if user.contains(':') {
+            decoded
+        } else {
+            decoded + ":"
+        }));
     }
     all.dedup();
     all
@@ -148,7 +205,9 @@ pub(crate) fn has_key(url: &str) -> bool {
     let (head, query) = url.split_once('?').unwrap_or((url, ""));
     let names = query.split('&').filter_map(|pair| pair.split_once('='));
     !secrets(head).is_empty()
-        || names.filter(|(_, value)| !value.is_empty()).any(|(name, _)| is_secret_name(&decode(name)))
+        || names
+            .filter(|(_, value)| !value.is_empty())
+            .any(|(name, _)| is_secret_name(&decode(name)))
 }
 
 /// Decodes a part of a URL. Returns one that cannot be decoded as it is.
@@ -157,7 +216,14 @@ pub(crate) fn decode(text: &str) -> String {
 }
 
 /// The words that name a key.
-const SECRET_WORDS: [&str; 6] = ["authentication", "authorization", "cookies", "key", "secrets", "sig"];
+const SECRET_WORDS: [&str; 6] = [
+    "authentication",
+    "authorization",
+    "cookies",
+    "key",
+    "secrets",
+    "sig",
+];
 
 /// The ends of words that name a key, such as `authtoken`. Of words that end in `key` there are others, such as `monkey`.
 const SECRET_ENDS: [&str; 15] = [
@@ -179,8 +245,20 @@ const SECRET_ENDS: [&str; 15] = [
 ];
 
 /// The last words of names that describe a key, such as `X-Auth-Provider`.
-const DESCRIPTIONS: [&str; 12] =
-    ["algorithm", "expires", "id", "issuer", "method", "mode", "name", "provider", "scheme", "type", "user", "version"];
+const DESCRIPTIONS: [&str; 12] = [
+    "algorithm",
+    "expires",
+    "id",
+    "issuer",
+    "method",
+    "mode",
+    "name",
+    "provider",
+    "scheme",
+    "type",
+    "user",
+    "version",
+];
 
 /// Returns true if a header or a parameter of this name may hold a key. Words count as a whole, so that `keyword` and `author`
 /// are not names of keys.
@@ -190,7 +268,9 @@ pub(crate) fn is_secret_name(name: &str) -> bool {
         let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
         SECRET_WORDS.contains(&word) || SECRET_ENDS.iter().any(|end| word.ends_with(end))
     };
-    let is_description = words.last().is_some_and(|word| DESCRIPTIONS.contains(&&**word));
+    let is_description = words
+        .last()
+        .is_some_and(|word| DESCRIPTIONS.contains(&&**word));
     let has_secret = words.iter().any(|word| is_secret(word)) || is_secret(&words.concat());
     (has_secret && !is_description) || name.eq_ignore_ascii_case("code")
 }
@@ -202,9 +282,12 @@ fn words(name: &str) -> Vec<String> {
     let mut letters = name.chars().peekable();
     while let Some(letter) = letters.next() {
         let is_lower = |c: char| c.is_ascii_lowercase();
-        let begins = letter.is_ascii_uppercase() && (is_lower(before) || letters.peek().is_some_and(|c| is_lower(*c)));
+        let begins = letter.is_ascii_uppercase()
+            && (is_lower(before) || letters.peek().is_some_and(|c| is_lower(*c)));
         match words.last_mut() {
-            Some(word) if letter.is_alphanumeric() && !begins => word.push(letter.to_ascii_lowercase()),
+            Some(word) if letter.is_alphanumeric() && !begins => {
+                word.push(letter.to_ascii_lowercase())
+            }
             _ => words.push(letter.to_ascii_lowercase().to_string()),
         }
         if !letter.is_alphanumeric() {
@@ -241,9 +324,14 @@ mod tests {
         use crate::providers::spec::Endpoint;
 
         let joined = |provider: Provider, base: &str| {
-            let Endpoint::Http(http) = provider.spec().endpoint else { panic!("{provider} is not over HTTP") };
+            let Endpoint::Http(http) = provider.spec().endpoint else {
+                panic!("{provider} is not over HTTP")
+            };
             let (host, path) = base.split_once('/').unwrap_or((base, ""));
-            let mut segments = path.split('/').filter(|segment| !segment.is_empty()).collect::<Vec<_>>();
+            let mut segments = path
+                .split('/')
+                .filter(|segment| !segment.is_empty())
+                .collect::<Vec<_>>();
             let change = path_to_api(&http.server, host, &segments, &(http.path)("m", true));
             segments.truncate(segments.len() - change.removed);
             segments.extend(change.added.iter().map(String::as_str));
@@ -253,40 +341,112 @@ mod tests {
             (Provider::OpenAiChat, "host/v1", "v1/chat/completions"),
             (Provider::OpenAiChat, "host/v1/", "v1/chat/completions"),
             (Provider::OpenAiChat, "host/v1/chat", "v1/chat/completions"),
-            (Provider::OpenAiChat, "host/v1/chat/completions", "v1/chat/completions"),
+            (
+                Provider::OpenAiChat,
+                "host/v1/chat/completions",
+                "v1/chat/completions",
+            ),
             (
                 Provider::OpenAiChat,
                 "host/openai/deployments/d/chat/completions",
                 "openai/deployments/d/chat/completions",
             ),
             (Provider::OpenAiChat, "host", "chat/completions"),
-            (Provider::OpenAiChat, "api.openai.com", "v1/chat/completions"),
-            (Provider::OpenAiChat, "api.groq.com", "openai/v1/chat/completions"),
-            (Provider::OpenAiChat, "api.groq.com/openai", "openai/v1/chat/completions"),
-            (Provider::OpenAiChat, "api.groq.com/openai/v1", "openai/v1/chat/completions"),
-            (Provider::OpenAiChat, "OpenRouter.ai/api", "api/v1/chat/completions"),
-            (Provider::OpenAiChat, "generativelanguage.googleapis.com/v1beta", "v1beta/openai/chat/completions"),
+            (
+                Provider::OpenAiChat,
+                "api.openai.com",
+                "v1/chat/completions",
+            ),
+            (
+                Provider::OpenAiChat,
+                "api.groq.com",
+                "openai/v1/chat/completions",
+            ),
+            (
+                Provider::OpenAiChat,
+                "api.groq.com/openai",
+                "openai/v1/chat/completions",
+            ),
+            (
+                Provider::OpenAiChat,
+                "api.groq.com/openai/v1",
+                "openai/v1/chat/completions",
+            ),
+            (
+                Provider::OpenAiChat,
+                "OpenRouter.ai/api",
+                "api/v1/chat/completions",
+            ),
+            (
+                Provider::OpenAiChat,
+                "generativelanguage.googleapis.com/v1beta",
+                "v1beta/openai/chat/completions",
+            ),
             (Provider::OpenAiResponses, "api.openai.com", "v1/responses"),
-            (Provider::OpenAiResponses, "api.openai.com/v1/responses", "v1/responses"),
+            (
+                Provider::OpenAiResponses,
+                "api.openai.com/v1/responses",
+                "v1/responses",
+            ),
             (Provider::Anthropic, "host", "v1/messages"),
             (Provider::Anthropic, "host/v1", "v1/messages"),
-            (Provider::Anthropic, "host/anthropic/v1/messages", "anthropic/v1/messages"),
-            (Provider::Anthropic, "host/anthropic", "anthropic/v1/messages"),
+            (
+                Provider::Anthropic,
+                "host/anthropic/v1/messages",
+                "anthropic/v1/messages",
+            ),
+            (
+                Provider::Anthropic,
+                "host/anthropic",
+                "anthropic/v1/messages",
+            ),
             (Provider::Anthropic, "host/messages", "messages/v1/messages"),
-            (Provider::Gemini, "host", "v1beta/models/m:streamGenerateContent"),
-            (Provider::Gemini, "host/v1beta", "v1beta/models/m:streamGenerateContent"),
-            (Provider::Gemini, "host/v1beta/models", "v1beta/models/m:streamGenerateContent"),
-            (Provider::Gemini, "host/v1beta/models/x:generateContent", "v1beta/models/m:streamGenerateContent"),
-            (Provider::Gemini, "host/v1", "v1/models/m:streamGenerateContent"),
+            (
+                Provider::Gemini,
+                "host",
+                "v1beta/models/m:streamGenerateContent",
+            ),
+            (
+                Provider::Gemini,
+                "host/v1beta",
+                "v1beta/models/m:streamGenerateContent",
+            ),
+            (
+                Provider::Gemini,
+                "host/v1beta/models",
+                "v1beta/models/m:streamGenerateContent",
+            ),
+            (
+                Provider::Gemini,
+                "host/v1beta/models/x:generateContent",
+                "v1beta/models/m:streamGenerateContent",
+            ),
+            (
+                Provider::Gemini,
+                "host/v1",
+                "v1/models/m:streamGenerateContent",
+            ),
             (
                 Provider::Gemini,
                 "host/google-ai-studio/v1alpha",
                 "google-ai-studio/v1alpha/models/m:streamGenerateContent",
             ),
-            (Provider::Gemini, "host/v1beta/openai", "v1beta/models/m:streamGenerateContent"),
+            (
+                Provider::Gemini,
+                "host/v1beta/openai",
+                "v1beta/models/m:streamGenerateContent",
+            ),
             (Provider::Mistral, "host/v1", "v1/chat/completions"),
-            (Provider::Mistral, "host/v1/chat/completions", "v1/chat/completions"),
-            (Provider::Mistral, "host/x/chat/completions", "x/chat/completions"),
+            (
+                Provider::Mistral,
+                "host/v1/chat/completions",
+                "v1/chat/completions",
+            ),
+            (
+                Provider::Mistral,
+                "host/x/chat/completions",
+                "x/chat/completions",
+            ),
             (Provider::Mistral, "host/v2", "v2/v1/chat/completions"),
             (Provider::Cohere, "host/v2", "v2/chat"),
             (Provider::Cohere, "host/v2/chat", "v2/chat"),
@@ -296,17 +456,26 @@ mod tests {
             (Provider::Ollama, "host/api/chat", "api/chat"),
             (Provider::Ollama, "host/v1", "api/chat"),
             (Provider::Bedrock, "host/model", "model/m/converse"),
-            (Provider::Bedrock, "host/model/m/converse", "model/m/converse"),
+            (
+                Provider::Bedrock,
+                "host/model/m/converse",
+                "model/m/converse",
+            ),
         ];
         for (provider, base, expected) in cases {
             assert_eq!(joined(provider, base), expected, "{provider} {base}");
         }
         // An endpoint leads to itself, for every provider.
-        for provider in
-            Provider::ALL.into_iter().filter(|provider| matches!(provider.spec().endpoint, Endpoint::Http(_)))
+        for provider in Provider::ALL
+            .into_iter()
+            .filter(|provider| matches!(provider.spec().endpoint, Endpoint::Http(_)))
         {
             let endpoint = joined(provider, "host/proxy");
-            assert_eq!(joined(provider, &format!("host/{endpoint}")), endpoint, "{provider}");
+            assert_eq!(
+                joined(provider, &format!("host/{endpoint}")),
+                endpoint,
+                "{provider}"
+            );
         }
     }
 
@@ -354,16 +523,31 @@ mod tests {
 
     #[test]
     fn keys_in_a_query_are_found_by_their_name() {
-        let names = ["key", "api_key", "API-Key", "access_token", "sig", "code", "%6bey", "client_secret", "x-auth"];
+        let names = [
+            "key",
+            "api_key",
+            "API-Key",
+            "access_token",
+            "sig",
+            "code",
+            "%6bey",
+            "client_secret",
+            "x-auth",
+        ];
         let mut found = 0;
         for n in 0..1_000 {
             let name = names[n % names.len()];
-            found += usize::from(has_key(&format!("http://host{n}.example/v1?api-version={n}&{name}=canary-{n}#x")));
+            found += usize::from(has_key(&format!(
+                "http://host{n}.example/v1?api-version={n}&{name}=canary-{n}#x"
+            )));
         }
         assert_eq!(found, 1_000);
-        for url in
-            ["http://host/v1?api-version=2&keyless", "http://host/v1?key=", "http://host/key=1", "http://host#?key=1"]
-        {
+        for url in [
+            "http://host/v1?api-version=2&keyless",
+            "http://host/v1?key=",
+            "http://host/key=1",
+            "http://host#?key=1",
+        ] {
             assert!(!has_key(url), "{url}");
         }
     }
@@ -378,8 +562,18 @@ mod tests {
             cookiecutter monkey_2 design";
         let mut found = [0, 0];
         for at in 0..100 {
-            let around = |name: &str| [name.to_owned(), format!("v{at}-{name}"), format!("s{at}.{name}")];
-            for name in secret.split_whitespace().filter(|name| *name != "code").flat_map(around) {
+            let around = |name: &str| {
+                [
+                    name.to_owned(),
+                    format!("v{at}-{name}"),
+                    format!("s{at}.{name}"),
+                ]
+            };
+            for name in secret
+                .split_whitespace()
+                .filter(|name| *name != "code")
+                .flat_map(around)
+            {
                 found[0] += usize::from(is_secret_name(&name));
                 assert!(is_secret_name(&name), "{name}");
             }
@@ -388,15 +582,28 @@ mod tests {
                 assert!(!is_secret_name(&name), "{name}");
             }
         }
-        assert!(is_secret_name("code") && found.iter().all(|found| *found >= 1_000), "{found:?}");
+        assert!(
+            is_secret_name("code") && found.iter().all(|found| *found >= 1_000),
+            "{found:?}"
+        );
     }
 
     #[test]
     fn keys_are_not_sent_unencrypted_to_other_machines() {
-        for (scheme, host) in [("https", "a.example"), ("wss", "10.0.0.1"), ("http", "localhost"), ("ws", "[::1]")] {
+        for (scheme, host) in [
+            ("https", "a.example"),
+            ("wss", "10.0.0.1"),
+            ("http", "localhost"),
+            ("ws", "[::1]"),
+        ] {
             assert!(check_encrypted(scheme, host).is_ok(), "{scheme} {host}");
         }
-        for (scheme, host) in [("http", "a.example"), ("ws", "10.0.0.1"), ("http", "localhost.example"), ("http", "")] {
+        for (scheme, host) in [
+            ("http", "a.example"),
+            ("ws", "10.0.0.1"),
+            ("http", "localhost.example"),
+            ("http", ""),
+        ] {
             let error = check_encrypted(scheme, host).expect_err("refused");
             assert!(error.message().contains("`allow_unencrypted`"), "{error}");
         }

@@ -18,14 +18,20 @@ pub(crate) struct BearerToken {
 impl BearerToken {
     pub(crate) fn new(token: &str) -> Self {
         let token = token.trim();
-        let is_valid = token.len() >= MIN_LENGTH && token.bytes().all(|byte| byte.is_ascii_graphic());
-        Self { hash: is_valid.then(|| Sha256::digest(token).into()) }
+        let is_valid =
+            token.len() >= MIN_LENGTH && token.bytes().all(|byte| byte.is_ascii_graphic());
+        Self {
+            hash: is_valid.then(|| Sha256::digest(token).into()),
+        }
     }
 
     /// Returns what is wrong with the text of the token.
     pub(crate) fn problem(&self) -> Option<String> {
-        let expected =
-            || format!("expected a `bearer_token` of at least {MIN_LENGTH} visible ASCII characters, got another text");
+        let expected = || {
+            format!(
+                "expected a `bearer_token` of at least {MIN_LENGTH} visible ASCII characters, got another text"
+            )
+        };
         self.hash.is_none().then(expected)
     }
 
@@ -43,14 +49,19 @@ impl BearerToken {
     /// Returns the hash of the only token that a request has.
     pub(crate) fn hash_in(headers: &HeaderMap) -> Option<[u8; 32]> {
         let mut sent = headers.get_all(header::AUTHORIZATION).iter();
-        let (Some(value), None) = (sent.next(), sent.next()) else { return None };
+        let (Some(value), None) = (sent.next(), sent.next()) else {
+            return None;
+        };
         let (scheme, token) = value.as_bytes().split_at_checked("Bearer ".len())?;
-        scheme.eq_ignore_ascii_case(b"Bearer ").then(|| Sha256::digest(token).into())
+        scheme
+            .eq_ignore_ascii_case(b"Bearer ")
+            .then(|| Sha256::digest(token).into())
     }
 
     /// Returns true if this is the token with a hash.
     pub(crate) fn has_hash(&self, sent: &[u8; 32]) -> bool {
-        self.hash.is_some_and(|hash| bool::from(sent.as_slice().ct_eq(&hash)))
+        self.hash
+            .is_some_and(|hash| bool::from(sent.as_slice().ct_eq(&hash)))
     }
 }
 
@@ -70,7 +81,10 @@ mod tests {
     fn sends(token: &BearerToken, values: &[&[u8]]) -> bool {
         let mut headers = HeaderMap::new();
         for value in values {
-            headers.append(header::AUTHORIZATION, HeaderValue::from_bytes(value).expect("a header"));
+            headers.append(
+                header::AUTHORIZATION,
+                HeaderValue::from_bytes(value).expect("a header"),
+            );
         }
         token.is_in(&headers)
     }
@@ -79,7 +93,10 @@ mod tests {
     fn accepts_the_token_and_no_mutant() {
         let token = BearerToken::new(&format!(" {TOKEN}\n"));
         for scheme in ["Bearer", "bearer", "BEARER"] {
-            assert!(sends(&token, &[format!("{scheme} {TOKEN}").as_bytes()]), "{scheme}");
+            assert!(
+                sends(&token, &[format!("{scheme} {TOKEN}").as_bytes()]),
+                "{scheme}"
+            );
         }
         let mut tried = 0;
         let mut refuse = |values: &[&[u8]]| {
@@ -90,7 +107,9 @@ mod tests {
         for at in 0..right.len() {
             refuse(&[&right[..at]]);
             refuse(&[&right[at + 1..]]);
-            for byte in (b' '..=b'~').filter(|byte| !byte.eq_ignore_ascii_case(&right[at]) || at >= "Bearer ".len()) {
+            for byte in (b' '..=b'~')
+                .filter(|byte| !byte.eq_ignore_ascii_case(&right[at]) || at >= "Bearer ".len())
+            {
                 if byte != right[at] {
                     let mut mutant = right.clone();
                     mutant[at] = byte;
@@ -112,10 +131,21 @@ mod tests {
 
     #[test]
     fn a_text_that_is_no_token_matches_no_request() {
-        for text in ["", " ", "short", "0123456789abcde", "a token with some spaces", "täuschend-echter-token"] {
+        for text in [
+            "",
+            " ",
+            "short",
+            "0123456789abcde",
+            "a token with some spaces",
+            "täuschend-echter-token",
+        ] {
             let token = BearerToken::new(text);
             assert!(token.problem().is_some(), "{text}");
-            assert!(!sends(&token, &[format!("Bearer {text}").as_bytes()]) && !sends(&token, &[b"Bearer "]), "{text}");
+            assert!(
+                !sends(&token, &[format!("Bearer {text}").as_bytes()])
+                    && !sends(&token, &[b"Bearer "]),
+                "{text}"
+            );
         }
         assert_eq!(BearerToken::new(TOKEN).problem(), None);
     }

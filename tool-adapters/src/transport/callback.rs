@@ -47,7 +47,11 @@ impl<K, T> Default for SingleFlight<K, T> {
 impl<K: PartialEq + Clone, T: Clone> SingleFlight<K, T> {
     /// Asks, or waits for the caller that asks already. Returns the answer, and true if another caller has asked. If that
     /// caller goes away, the next one takes over.
-    pub(crate) async fn run<F: Future<Output = T>>(&self, question: K, ask: impl Fn() -> F) -> (T, bool) {
+    pub(crate) async fn run<F: Future<Output = T>>(
+        &self,
+        question: K,
+        ask: impl Fn() -> F,
+    ) -> (T, bool) {
         loop {
             let mut running = match self.join(&question) {
                 Ok(sender) => {
@@ -70,7 +74,9 @@ impl<K: PartialEq + Clone, T: Clone> SingleFlight<K, T> {
         let mut flight = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &*flight {
             // The sender is gone once there is an answer.
-            Some((asked, running)) if asked == question && running.has_changed().is_ok() => Err(running.clone()),
+            Some((asked, running)) if asked == question && running.has_changed().is_ok() => {
+                Err(running.clone())
+            }
             _ => {
                 let (sender, receiver) = watch::channel(None);
                 *flight = Some((question.clone(), receiver));
@@ -89,8 +95,14 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn callbacks_that_hang_or_panic_are_errors() {
-        assert_eq!(run_callback(pending::<()>()).await, Err(CallbackError::Timeout));
-        assert_eq!(run_callback(async { panic!("canary") }).await, Err::<(), _>(CallbackError::Panic));
+        assert_eq!(
+            run_callback(pending::<()>()).await,
+            Err(CallbackError::Timeout)
+        );
+        assert_eq!(
+            run_callback(async { panic!("canary") }).await,
+            Err::<(), _>(CallbackError::Panic)
+        );
         assert_eq!(run_callback(async { 1 }).await, Ok(1));
     }
 
@@ -102,14 +114,19 @@ mod tests {
             pending::<()>().await;
             drop(held);
         };
-        timeout(ended, run_callback(callback)).await.expect_err("it hangs");
+        timeout(ended, run_callback(callback))
+            .await
+            .expect_err("it hangs");
         tokio::task::yield_now().await;
         assert_eq!(Arc::strong_count(&alive), 1);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_thousand_callers_ask_once() {
-        let (flight, asked) = (Arc::new(SingleFlight::default()), Arc::new(AtomicUsize::new(0)));
+        let (flight, asked) = (
+            Arc::new(SingleFlight::default()),
+            Arc::new(AtomicUsize::new(0)),
+        );
         let mut callers = JoinSet::new();
         for _ in 0..1_000 {
             let (flight, asked) = (Arc::clone(&flight), Arc::clone(&asked));
@@ -121,8 +138,18 @@ mod tests {
                 flight.run("question", ask).await.0
             });
         }
-        assert!(callers.join_all().await.into_iter().all(|answer| answer == 0));
-        assert_eq!(flight.run("question", || async { 7 }).await, (7, false), "an answer is not kept");
+        assert!(
+            callers
+                .join_all()
+                .await
+                .into_iter()
+                .all(|answer| answer == 0)
+        );
+        assert_eq!(
+            flight.run("question", || async { 7 }).await,
+            (7, false),
+            "an answer is not kept"
+        );
         assert_eq!(asked.load(Ordering::SeqCst), 1);
     }
 
@@ -152,7 +179,14 @@ mod tests {
                 answer
             }
         };
-        let answers = tokio::join!(flight.run(1, ask(1)), flight.run(2, ask(2)), flight.run(2, ask(3)));
-        assert_eq!((answers.0, answers.1, answers.2), ((1, false), (2, false), (2, true)));
+        let answers = tokio::join!(
+            flight.run(1, ask(1)),
+            flight.run(2, ask(2)),
+            flight.run(2, ask(3))
+        );
+        assert_eq!(
+            (answers.0, answers.1, answers.2),
+            ((1, false), (2, false), (2, true))
+        );
     }
 }

@@ -32,8 +32,20 @@ pub struct ProviderModel<T> {
 
 impl<T> ProviderModel<T> {
     pub(crate) fn over(transport: T, provider: Provider, model: String) -> Self {
-        let (access, declare, retry) = (ModelAccess::default(), DeclareOptions::default(), RetryPolicy::default());
-        Self { provider, model, access, declare, extra: Map::new(), retry, transport }
+        let (access, declare, retry) = (
+            ModelAccess::default(),
+            DeclareOptions::default(),
+            RetryPolicy::default(),
+        );
+        Self {
+            provider,
+            model,
+            access,
+            declare,
+            extra: Map::new(),
+            retry,
+            transport,
+        }
     }
 
     /// Sets the API key. It is left out of `Debug`, errors and logs, and wiped from memory.
@@ -87,13 +99,18 @@ impl<T> ProviderModel<T> {
     /// Adds a header to every request, or to the handshake of a live model, such as a project or a beta. It replaces a
     /// header of the provider.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.access.headers.push((name.into(), Zeroizing::new(value.into())));
+        self.access
+            .headers
+            .push((name.into(), Zeroizing::new(value.into())));
         self
     }
 
     /// Sets the options for declaring the tools.
     pub fn declare_options(self, options: DeclareOptions) -> Self {
-        Self { declare: options, ..self }
+        Self {
+            declare: options,
+            ..self
+        }
     }
 
     /// Adds a setting of the provider to the top level of the request's body, such as `temperature`, or to the setup of a
@@ -130,7 +147,8 @@ pub(crate) struct ModelAccess {
 impl ModelAccess {
     /// Returns the base URL. It is empty if the provider needs a region and none is set.
     pub(crate) fn base_url(&self, server: &Server) -> String {
-        let default = || env_setting(server.base_url_env).unwrap_or_else(|| default_base_url(server));
+        let default =
+            || env_setting(server.base_url_env).unwrap_or_else(|| default_base_url(server));
         self.base_url.clone().unwrap_or_else(default)
     }
 
@@ -139,33 +157,59 @@ impl ModelAccess {
         if let Some(source) = &self.api_key {
             return source.key().await.map(Some);
         }
-        let key = env_setting(server.key_env).map(Zeroizing::new).filter(|_| self.base_url.is_none());
+        let key = env_setting(server.key_env)
+            .map(Zeroizing::new)
+            .filter(|_| self.base_url.is_none());
         Ok(key.map(|key| ApiKey::new(&key)))
     }
 
     /// Forgets a key that the provider has refused. Returns true if the next request has another one.
     pub(crate) fn forget_key(&self, key: Option<&ApiKey>) -> bool {
-        self.api_key.as_ref().zip(key).is_some_and(|(source, key)| source.forget(key))
+        self.api_key
+            .as_ref()
+            .zip(key)
+            .is_some_and(|(source, key)| source.forget(key))
     }
 
     /// Returns the key with all other secrets of a request, to leave them out of texts.
     pub(crate) fn hidden(&self, key: Option<&ApiKey>, base: &str) -> ApiKey {
         // The value after `Bearer ` is a secret by itself.
-        let headers =
-            self.headers.iter().flat_map(|(_, value)| [value.as_str(), value.rsplit(' ').next().unwrap_or_default()]);
-        let (in_url, key) = (base_url::secrets(base), key.cloned().unwrap_or_else(|| ApiKey::new("")));
-        key.hiding(headers).hiding(in_url.iter().map(String::as_str))
+        let headers = self
+            .headers
+            .iter()
+            .flat_map(|(_, value)| [value.as_str(), value.rsplit(' ').next().unwrap_or_default()]);
+        let (in_url, key) = (
+            base_url::secrets(base),
+            key.cloned().unwrap_or_else(|| ApiKey::new("")),
+        );
+        key.hiding(headers)
+            .hiding(in_url.iter().map(String::as_str))
     }
 
     /// Refuses to send a key to another machine unencrypted.
-    pub(crate) fn check_encrypted(&self, scheme: &str, host: &str, base: &str, has_key: bool) -> Result<(), ToolError> {
-        let has_secret =
-            has_key || self.headers.iter().any(|(name, _)| is_secret_name(name)) || base_url::has_key(base);
-        if has_secret && !self.allow_unencrypted { check_encrypted(scheme, host) } else { Ok(()) }
+    pub(crate) fn check_encrypted(
+        &self,
+        scheme: &str,
+        host: &str,
+        base: &str,
+        has_key: bool,
+    ) -> Result<(), ToolError> {
+        let has_secret = has_key
+            || self.headers.iter().any(|(name, _)| is_secret_name(name))
+            || base_url::has_key(base);
+        if has_secret && !self.allow_unencrypted {
+            check_encrypted(scheme, host)
+        } else {
+            Ok(())
+        }
     }
 
     /// Returns the headers for the key and those of the program, all marked as sensitive.
-    pub(crate) fn headers(&self, server: &Server, key: Option<&ApiKey>) -> Result<HeaderMap, ToolError> {
+    pub(crate) fn headers(
+        &self,
+        server: &Server,
+        key: Option<&ApiKey>,
+    ) -> Result<HeaderMap, ToolError> {
         let sensitive = |text: &str| {
             let mut value = HeaderValue::from_str(text).ok()?;
             value.set_sensitive(true);
@@ -175,13 +219,22 @@ impl ModelAccess {
         if let Some(key) = key {
             let (name, prefix) = server.key_header;
             let value = sensitive(&Zeroizing::new(format!("{prefix}{}", key.expose())))
-                .ok_or_else(|| ToolError::auth("the API key contains characters that are not allowed in a header"))?;
+                .ok_or_else(|| {
+                    ToolError::auth(
+                        "the API key contains characters that are not allowed in a header",
+                    )
+                })?;
             headers.insert(HeaderName::from_static(name), value);
         }
         for (name, value) in &self.headers {
-            let header = HeaderName::try_from(name.as_str()).ok().zip(sensitive(value));
+            let header = HeaderName::try_from(name.as_str())
+                .ok()
+                .zip(sensitive(value));
             let (name, value) = header.ok_or_else(|| {
-                ToolError::permanent(format!("invalid name or value of the header `{}`", name.escape_debug()))
+                ToolError::permanent(format!(
+                    "invalid name or value of the header `{}`",
+                    name.escape_debug()
+                ))
             })?;
             headers.insert(name, value);
         }
@@ -195,7 +248,11 @@ pub(crate) fn default_base_url(server: &Server) -> String {
         return server.base_url.to_owned();
     }
     match env_setting(server.region_env) {
-        Some(region) if region.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') => {
+        Some(region)
+            if region
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || c == '-') =>
+        {
             server.base_url.replace("{region}", &region)
         }
         _ => String::new(),
@@ -204,7 +261,11 @@ pub(crate) fn default_base_url(server: &Server) -> String {
 
 /// Returns the first of these environment variables that is set and not blank.
 pub(crate) fn env_setting(names: &[&str]) -> Option<String> {
-    names.iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.trim().is_empty()))
+    names.iter().find_map(|name| {
+        std::env::var(name)
+            .ok()
+            .filter(|value| !value.trim().is_empty())
+    })
 }
 
 /// A function that returns the provider that bills requests to a URL. The builtin price table registers one; the transports
@@ -218,7 +279,10 @@ inventory::collect!(BillerLookup);
 pub(crate) fn model_info(provider: Provider, model: &str, url: &str) -> ModelInfo {
     let by_url = inventory::iter::<BillerLookup>().find_map(|lookup| (lookup.0)(url));
     let biller = by_url.or(provider.spec().biller);
-    ModelInfo { model: model.to_owned().into(), provider: biller.map(Into::into) }
+    ModelInfo {
+        model: model.to_owned().into(),
+        provider: biller.map(Into::into),
+    }
 }
 
 /// A policy for retries of requests that a provider did not receive or was too busy to answer.
@@ -262,19 +326,26 @@ impl Default for RetryPolicy {
 impl RetryPolicy {
     /// Creates a policy with a single attempt.
     pub fn never() -> Self {
-        Self { attempts: 1, ..Self::default() }
+        Self {
+            attempts: 1,
+            ..Self::default()
+        }
     }
 
     /// Returns a random delay after a number of failed attempts. Returns `None` if no attempt is left.
     pub(crate) fn delay(&self, failed: u32) -> Option<Duration> {
         // The seed of a hash map is random enough for a delay.
-        let fraction = || f64::from((RandomState::new().hash_one(0) >> 32) as u32) / f64::from(u32::MAX);
+        let fraction =
+            || f64::from((RandomState::new().hash_one(0) >> 32) as u32) / f64::from(u32::MAX);
         (failed < self.attempts).then(|| self.max_delay(failed).mul_f64(fraction()))
     }
 
     fn max_delay(&self, failed: u32) -> Duration {
         let factor = 2_u32.saturating_pow(failed.saturating_sub(1));
-        self.initial.saturating_mul(factor).min(self.max).min(CENTURY)
+        self.initial
+            .saturating_mul(factor)
+            .min(self.max)
+            .min(CENTURY)
     }
 }
 
@@ -284,26 +355,50 @@ mod tests {
 
     #[test]
     fn the_maximum_delay_doubles_up_to_the_limit() {
-        let retry = RetryPolicy { attempts: 9, ..RetryPolicy::default() };
-        let delays = (1..=6).map(|failed| retry.max_delay(failed).as_millis()).collect::<Vec<_>>();
+        let retry = RetryPolicy {
+            attempts: 9,
+            ..RetryPolicy::default()
+        };
+        let delays = (1..=6)
+            .map(|failed| retry.max_delay(failed).as_millis())
+            .collect::<Vec<_>>();
         assert_eq!(delays, [500, 1_000, 2_000, 4_000, 8_000, 8_000]);
         assert_eq!(retry.max_delay(u32::MAX), retry.max);
-        let endless = RetryPolicy { attempts: 9, initial: Duration::MAX, max: Duration::MAX, ..retry };
-        assert_eq!((endless.max_delay(1), endless.max_delay(8)), (CENTURY, CENTURY));
+        let endless = RetryPolicy {
+            attempts: 9,
+            initial: Duration::MAX,
+            max: Duration::MAX,
+            ..retry
+        };
+        assert_eq!(
+            (endless.max_delay(1), endless.max_delay(8)),
+            (CENTURY, CENTURY)
+        );
     }
 
     #[test]
     fn delays_spread_over_the_whole_range() {
         let retry = RetryPolicy::default();
         let delays = (0..200).filter_map(|_| retry.delay(1)).collect::<Vec<_>>();
-        assert!(delays.iter().all(|delay| *delay <= retry.initial), "{delays:?}");
+        assert!(
+            delays.iter().all(|delay| *delay <= retry.initial),
+            "{delays:?}"
+        );
         let (short, long) = (retry.initial / 4, retry.initial / 2);
-        assert!(delays.iter().any(|delay| *delay < short) && delays.iter().any(|delay| *delay > long));
+        assert!(
+            delays.iter().any(|delay| *delay < short) && delays.iter().any(|delay| *delay > long)
+        );
     }
 
     #[test]
     fn there_is_no_delay_after_the_last_attempt() {
         assert!(RetryPolicy::default().delay(3).is_some());
-        assert_eq!((RetryPolicy::default().delay(4), RetryPolicy::never().delay(1)), (None, None));
+        assert_eq!(
+            (
+                RetryPolicy::default().delay(4),
+                RetryPolicy::never().delay(1)
+            ),
+            (None, None)
+        );
     }
 }

@@ -32,7 +32,10 @@ pub(crate) struct Taken<K> {
 
 impl<K> Default for Taken<K> {
     fn default() -> Self {
-        Self { all: 0, each: HashMap::new() }
+        Self {
+            all: 0,
+            each: HashMap::new(),
+        }
     }
 }
 
@@ -48,11 +51,20 @@ pub(crate) struct Share<K: Clone + Eq + Hash> {
 impl<K: Clone + Eq + Hash> Share<K> {
     /// Creates a share of nothing.
     pub(crate) fn new(quota: &Arc<Quota<K>>, client: K, max: QuotaLimits) -> Self {
-        Self { quota: Arc::clone(quota), client, max, amount: 0 }
+        Self {
+            quota: Arc::clone(quota),
+            client,
+            max,
+            amount: 0,
+        }
     }
 
     /// Takes one. Refuses it at a limit: the shares of others are never taken away to make room.
-    pub(crate) fn one(quota: &Arc<Quota<K>>, client: K, max: QuotaLimits) -> Result<Self, QuotaExceeded> {
+    pub(crate) fn one(
+        quota: &Arc<Quota<K>>,
+        client: K,
+        max: QuotaLimits,
+    ) -> Result<Self, QuotaExceeded> {
         let mut share = Self::new(quota, client, max);
         share.resize(1).map(|()| share)
     }
@@ -67,10 +79,16 @@ impl<K: Clone + Eq + Hash> Share<K> {
             return Err(QuotaExceeded::All(self.max.all));
         }
         match each.entry(self.client.clone()) {
-            Entry::Occupied(place) if amount == 0 && *place.get() == self.amount => _ = place.remove(),
+            Entry::Occupied(place) if amount == 0 && *place.get() == self.amount => {
+                _ = place.remove()
+            }
             Entry::Vacant(_) if amount == 0 => {}
             place => {
-                let new_own = sum(if let Entry::Occupied(place) = &place { *place.get() } else { 0 });
+                let new_own = sum(if let Entry::Occupied(place) = &place {
+                    *place.get()
+                } else {
+                    0
+                });
                 if amount > self.amount && new_own > self.max.each {
                     return Err(QuotaExceeded::Each(self.max.each));
                 }
@@ -127,21 +145,43 @@ mod tests {
 
     #[test]
     fn no_client_exceeds_its_share() {
-        let (quota, max) = (Arc::default(), QuotaLimits { all: 1_000, each: 300 });
-        let mut shares = (0..8_usize).map(|client| Share::new(&quota, client % 4, max)).collect::<Vec<_>>();
+        let (quota, max) = (
+            Arc::default(),
+            QuotaLimits {
+                all: 1_000,
+                each: 300,
+            },
+        );
+        let mut shares = (0..8_usize)
+            .map(|client| Share::new(&quota, client % 4, max))
+            .collect::<Vec<_>>();
         let (mut refused, mut at) = (0, 0);
         for step in 0..8_000 {
             at = (at * 5 + 3) % shares.len();
             refused += usize::from(shares[at].resize(step * 37 % 331).is_err());
-            let of =
-                |client: usize| shares.iter().filter(|share| share.client == client).map(|share| share.amount).sum();
+            let of = |client: usize| {
+                shares
+                    .iter()
+                    .filter(|share| share.client == client)
+                    .map(|share| share.amount)
+                    .sum()
+            };
             let each: [usize; 4] = [of(0), of(1), of(2), of(3)];
-            assert!(each.iter().all(|amount| *amount <= 300) && each.iter().sum::<usize>() <= 1_000, "{each:?}");
-            assert_eq!(quota.lock().expect("a lock").all, each.iter().sum::<usize>());
+            assert!(
+                each.iter().all(|amount| *amount <= 300) && each.iter().sum::<usize>() <= 1_000,
+                "{each:?}"
+            );
+            assert_eq!(
+                quota.lock().expect("a lock").all,
+                each.iter().sum::<usize>()
+            );
         }
         assert!(refused > 1_000, "{refused}");
         drop(shares);
         let taken = quota.lock().expect("a lock");
-        assert!(taken.all == 0 && taken.each.is_empty(), "clients without a share are forgotten");
+        assert!(
+            taken.all == 0 && taken.each.is_empty(),
+            "clients without a share are forgotten"
+        );
     }
 }

@@ -12,7 +12,11 @@ pub(crate) const STATUS_CODE: &str = "http.response.status_code";
 /// into the path.
 pub(crate) fn open(method: &Method, url: &Url, if_wanted: bool) -> SpanHandle {
     let name = format!("{method} {}", url.host_str().unwrap_or_default());
-    let open = if if_wanted { SpanHandle::open_if_wanted } else { SpanHandle::open };
+    let open = if if_wanted {
+        SpanHandle::open_if_wanted
+    } else {
+        SpanHandle::open
+    };
     let span = open(SpanKind::Http, name);
     if span.is_open() {
         span.attribute("http.request.method", method.as_str());
@@ -45,13 +49,20 @@ const METHODS: [&str; 8] = [
 
 fn redacted_path(path: &str) -> String {
     let redaction = Redaction::new();
-    let segments = path.split('/').map(|segment| if is_public(segment, &redaction) { segment } else { REDACTED });
+    let segments = path.split('/').map(|segment| {
+        if is_public(segment, &redaction) {
+            segment
+        } else {
+            REDACTED
+        }
+    });
     segments.collect::<Vec<_>>().join("/")
 }
 
 fn is_public(segment: &str, redaction: &Redaction) -> bool {
     // Such as `anthropic.claude-v2:1`.
-    let is_version = |text: &str| matches!(text.len(), 1 | 2) && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_version =
+        |text: &str| matches!(text.len(), 1 | 2) && text.bytes().all(|byte| byte.is_ascii_digit());
     let name = match segment.split_once(':') {
         Some((name, rest)) if METHODS.contains(&rest) => name,
         Some((name, rest)) if is_version(rest) && is_made_of_words(name) => name,
@@ -66,7 +77,10 @@ fn is_public(segment: &str, redaction: &Redaction) -> bool {
 /// Returns true for a text of words and short numbers, such as `gpt-4o-2024-08-06` and `listAllMessages`.
 fn is_made_of_words(text: &str) -> bool {
     text.split(['-', '_', '.']).all(|part| {
-        let starts = part.char_indices().filter(|(_, c)| c.is_ascii_uppercase()).map(|(at, _)| at);
+        let starts = part
+            .char_indices()
+            .filter(|(_, c)| c.is_ascii_uppercase())
+            .map(|(at, _)| at);
         let mut bounds = starts.filter(|at| *at > 0).collect::<Vec<_>>();
         bounds.push(part.len());
         let mut from = 0;
@@ -98,10 +112,19 @@ mod tests {
     #[test]
     fn redacts_path_segments_that_look_like_keys() {
         for (path, expected) in [
-            ("/bot123456:AAcanaryCANARYcanary/sendMessage", "/{..}/sendMessage"),
+            (
+                "/bot123456:AAcanaryCANARYcanary/sendMessage",
+                "/{..}/sendMessage",
+            ),
             ("/bot123456%3AAAcanary/sendMessage", "/{..}/sendMessage"),
-            ("/services/T00000000/B00000000/XCanaRyCanAryXcanaryXyzQ", "/services/T00000000/B00000000/{..}"),
-            ("/api/webhooks/123456789012345678/canary-4AJz8WQ0kP1xy", "/api/webhooks/123456789012345678/{..}"),
+            (
+                "/services/T00000000/B00000000/XCanaRyCanAryXcanaryXyzQ",
+                "/services/T00000000/B00000000/{..}",
+            ),
+            (
+                "/api/webhooks/123456789012345678/canary-4AJz8WQ0kP1xy",
+                "/api/webhooks/123456789012345678/{..}",
+            ),
             ("/v1/550e8400-e29b-41d4-a716-446655440000", "/v1/{..}"),
             ("/v1/sk-canary123456/x", "/v1/{..}/x"),
             ("/v1/x;token=canary/", "/v1/{..}/"),

@@ -1,7 +1,9 @@
 //! The delay that a server asks for in its answer.
 
 #[cfg(feature = "http")]
-use crate::providers::retry_delay::{delay_in_body, delay_in_message, delay_in_repeated_headers, delay_of_reset};
+use crate::providers::retry_delay::{
+    delay_in_body, delay_in_message, delay_in_repeated_headers, delay_of_reset,
+};
 use crate::providers::retry_delay::{delay_in_headers, parse_http_date};
 #[cfg(feature = "http")]
 use reqwest::StatusCode;
@@ -18,11 +20,20 @@ pub(crate) fn requested_delay(headers: &HeaderMap) -> Option<Duration> {
 /// Returns the delay in an error of a model's server. [`retry_delay`](crate::providers::retry_delay) has the order in which the
 /// places are read.
 #[cfg(feature = "http")]
-pub(crate) fn delay_of_error(status: StatusCode, headers: &HeaderMap, body: &[u8], message: &str) -> Option<Duration> {
+pub(crate) fn delay_of_error(
+    status: StatusCode,
+    headers: &HeaderMap,
+    body: &[u8],
+    message: &str,
+) -> Option<Duration> {
     let now = server_time(headers);
     let body = serde_json::from_slice::<Value>(body).unwrap_or_default();
     let is_limit = status == StatusCode::TOO_MANY_REQUESTS;
-    let reset = || is_limit.then(|| delay_of_reset(&|name| header(headers, name), now)).flatten();
+    let reset = || {
+        is_limit
+            .then(|| delay_of_reset(&|name| header(headers, name), now))
+            .flatten()
+    };
     requested_delay(headers)
         .or_else(|| delay_in_body(&body))
         .or_else(reset)
@@ -36,7 +47,9 @@ fn header(headers: &HeaderMap, name: &str) -> Option<String> {
 
 /// Returns the time at the server, which may differ from that of this machine.
 fn server_time(headers: &HeaderMap) -> SystemTime {
-    header(headers, DATE.as_str()).and_then(|date| parse_http_date(&date)).unwrap_or_else(SystemTime::now)
+    header(headers, DATE.as_str())
+        .and_then(|date| parse_http_date(&date))
+        .unwrap_or_else(SystemTime::now)
 }
 
 #[cfg(test)]
@@ -45,9 +58,12 @@ mod tests {
     use reqwest::header::HeaderValue;
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
-        let pairs = pairs
-            .iter()
-            .map(|(name, value)| (reqwest::header::HeaderName::from_static(name), HeaderValue::from_static(value)));
+        let pairs = pairs.iter().map(|(name, value)| {
+            (
+                reqwest::header::HeaderName::from_static(name),
+                HeaderValue::from_static(value),
+            )
+        });
         pairs.collect()
     }
 
@@ -55,7 +71,10 @@ mod tests {
     fn a_date_is_compared_with_the_servers_clock() {
         let date = ("date", "Sun, 06 Nov 1994 08:49:30 GMT");
         let later = ("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT");
-        assert_eq!(requested_delay(&headers(&[date, later])), Some(Duration::from_secs(7)));
+        assert_eq!(
+            requested_delay(&headers(&[date, later])),
+            Some(Duration::from_secs(7))
+        );
         // By the clock of this machine it is past.
         assert_eq!(requested_delay(&headers(&[later])), Some(Duration::ZERO));
     }

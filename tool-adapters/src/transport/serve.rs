@@ -44,10 +44,27 @@ pub(crate) struct HttpLimits {
 
 impl Default for HttpLimits {
     fn default() -> Self {
-        let (head, body, grace) = (Duration::from_secs(30), Duration::from_secs(20), Duration::from_secs(10));
-        let connections = QuotaLimits { all: 10_000, each: 2_500 };
-        let buffered = QuotaLimits { all: 256 << 20, each: 64 << 20 };
-        Self { head, body, bytes_per_second: 1024, grace, connections, buffered }
+        let (head, body, grace) = (
+            Duration::from_secs(30),
+            Duration::from_secs(20),
+            Duration::from_secs(10),
+        );
+        let connections = QuotaLimits {
+            all: 10_000,
+            each: 2_500,
+        };
+        let buffered = QuotaLimits {
+            all: 256 << 20,
+            each: 64 << 20,
+        };
+        Self {
+            head,
+            body,
+            bytes_per_second: 1024,
+            grace,
+            connections,
+            buffered,
+        }
     }
 }
 
@@ -64,7 +81,8 @@ impl HttpLimits {
 const MAX_UNSENT: u32 = 128 << 10;
 
 /// The answer to a connection that exceeds a limit.
-const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-type: text/plain\r\n\r\n\
+const REFUSAL: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-type: text/plain\r\n\r\n\
     too many connections of this address or of all are open; close some, or try again later";
 
 /// A server that is bound to an address, but does not serve yet.
@@ -93,7 +111,11 @@ impl BoundServer {
     /// Serves until the server is shut down, or the future is dropped. After a shutdown, open connections get some seconds
     /// to finish, and are closed then.
     pub async fn serve(self) -> io::Result<()> {
-        let (open, buffered, limits) = (Arc::default(), Arc::default(), Arc::new(self.limits.clone()));
+        let (open, buffered, limits) = (
+            Arc::default(),
+            Arc::default(),
+            Arc::new(self.limits.clone()),
+        );
         let mut connections = JoinSet::new();
         let stop = self.shutdown.clone();
         loop {
@@ -106,15 +128,24 @@ impl BoundServer {
             let client = network(peer.ip());
             let bytes = Share::new(&buffered, client, self.limits.buffered);
             match Share::one(&open, client, self.limits.connections) {
-                Ok(place) => _ = connections.spawn(self.connection((stream, peer), &limits, (place, bytes))),
+                Ok(place) => {
+                    _ = connections.spawn(self.connection((stream, peer), &limits, (place, bytes)))
+                }
                 // The buffer of a new connection has room for the answer.
-                Err(_) => _ = stream.into_std().and_then(|mut stream| stream.write(REFUSAL)),
+                Err(_) => {
+                    _ = stream
+                        .into_std()
+                        .and_then(|mut stream| stream.write(REFUSAL))
+                }
             }
         }
         drop(self.listener);
         let finish = async { while connections.join_next().await.is_some() {} };
         if timeout(self.limits.grace, finish).await.is_err() {
-            tracing::warn!(open = connections.len(), "closed connections that did not end in time");
+            tracing::warn!(
+                open = connections.len(),
+                "closed connections that did not end in time"
+            );
             connections.shutdown().await;
         }
         Ok(())
@@ -136,7 +167,9 @@ impl BoundServer {
         let stream = PacedStream::new(stream, Arc::clone(limits), buffered);
         let stop = self.shutdown.clone();
         let mut builder = http1::Builder::new();
-        builder.timer(TokioTimer::new()).header_read_timeout(limits.head);
+        builder
+            .timer(TokioTimer::new())
+            .header_read_timeout(limits.head);
         // Boxed, as a future has two places for what it moves.
         let mut connection = Box::pin(builder.serve_connection(TokioIo::new(stream), service));
         async move {
@@ -202,11 +235,23 @@ struct Waiting {
 
 impl<S> PacedStream<S> {
     fn new(stream: S, limits: Arc<HttpLimits>, buffered: Share<IpAddr>) -> Self {
-        Self { stream, limits, waited: Duration::ZERO, taken: 0, waiting: None, buffered }
+        Self {
+            stream,
+            limits,
+            waited: Duration::ZERO,
+            taken: 0,
+            waiting: None,
+            buffered,
+        }
     }
 
     /// Notes the outcome of a write of some bytes. Fails if the client is too slow.
-    fn pace(&mut self, cx: &mut Context<'_>, len: usize, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+    fn pace(
+        &mut self,
+        cx: &mut Context<'_>,
+        len: usize,
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
         if let Poll::Ready(written) = written {
             if let Some(waiting) = self.waiting.take() {
                 self.waited += waiting.since.elapsed();
@@ -219,26 +264,42 @@ impl<S> PacedStream<S> {
             return Poll::Ready(written);
         }
         if self.buffered.resize(len).is_err() {
-            return Poll::Ready(Err(io::Error::other("too many bytes wait for the clients of this address")));
+            return Poll::Ready(Err(io::Error::other(
+                "too many bytes wait for the clients of this address",
+            )));
         }
         let left = self.limits.body.saturating_sub(self.waited);
         let waiting = self.waiting.get_or_insert_with(|| {
             let since = Instant::now();
-            Waiting { since, end: Box::pin(sleep_until(time::after(since, left))) }
+            Waiting {
+                since,
+                end: Box::pin(sleep_until(time::after(since, left))),
+            }
         });
         ready!(waiting.end.as_mut().poll(cx));
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read")))
+        Poll::Ready(Err(io::Error::new(
+            io::ErrorKind::TimedOut,
+            "the client does not read",
+        )))
     }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for PacedStream<S> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(cx, buf)
     }
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for PacedStream<S> {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, buf);
         self.pace(cx, buf.len(), written)
     }
@@ -274,7 +335,11 @@ mod tests {
     use tokio::time::sleep;
 
     fn paced<S>(stream: S) -> PacedStream<S> {
-        let buffered = Share::new(&Arc::default(), IpAddr::from([127, 0, 0, 1]), HttpLimits::default().buffered);
+        let buffered = Share::new(
+            &Arc::default(),
+            IpAddr::from([127, 0, 0, 1]),
+            HttpLimits::default().buffered,
+        );
         PacedStream::new(stream, Arc::default(), buffered)
     }
 
@@ -316,8 +381,12 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[tokio::test]
     async fn the_kernel_keeps_little_for_a_client_that_does_not_read() {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port");
-        let client = TcpStream::connect(listener.local_addr().expect("an address")).await.expect("a connection");
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+            .await
+            .expect("a free port");
+        let client = TcpStream::connect(listener.local_addr().expect("an address"))
+            .await
+            .expect("a connection");
         let (stream, _) = accept(&listener).await;
 
         let mut kept = 0;
@@ -336,15 +405,21 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_address_has_a_share_of_the_waiting_bytes() {
-        let buffered = QuotaLimits { all: 100_000, each: 25_000 };
+        let buffered = QuotaLimits {
+            all: 100_000,
+            each: 25_000,
+        };
         let (quota, limits) = (Arc::default(), Arc::<HttpLimits>::default());
         let mut streams = Vec::new();
         let mut waiting = async |address: [u8; 4]| {
             // tokio lets a task wait that never does.
             tokio::task::yield_now().await;
             let (ours, theirs) = duplex(1);
-            let mut stream =
-                PacedStream::new(ours, Arc::clone(&limits), Share::new(&quota, IpAddr::from(address), buffered));
+            let mut stream = PacedStream::new(
+                ours,
+                Arc::clone(&limits),
+                Share::new(&quota, IpAddr::from(address), buffered),
+            );
             stream.write_all(b"x").await.expect("the buffer has room");
             let waits = futures_util::poll!(pin!(stream.write(&[0; 100]))).is_pending();
             streams.push((stream, theirs));
@@ -365,8 +440,15 @@ mod tests {
             tokio::task::yield_now().await;
         }
         let (ours, _theirs) = duplex(1);
-        let mut late = PacedStream::new(ours, limits, Share::new(&quota, IpAddr::from([192, 0, 2, 1]), buffered));
+        let mut late = PacedStream::new(
+            ours,
+            limits,
+            Share::new(&quota, IpAddr::from([192, 0, 2, 1]), buffered),
+        );
         late.write_all(b"x").await.expect("the buffer has room");
-        assert!(futures_util::poll!(pin!(late.write(&vec![0; 25_000]))).is_pending(), "the share is free again");
+        assert!(
+            futures_util::poll!(pin!(late.write(&vec![0; 25_000]))).is_pending(),
+            "the share is free again"
+        );
     }
 }

@@ -21,7 +21,11 @@ impl AgentStoreUnderTest for Sqlite {
     const TICK: Duration = Duration::from_millis(150);
 
     async fn handle(&self) -> Arc<dyn DynAgentToolStore> {
-        Arc::new(SqliteStore::open(self.0.path().join("agents.db")).await.expect("the file opens"))
+        Arc::new(
+            SqliteStore::open(self.0.path().join("agents.db"))
+                .await
+                .expect("the file opens"),
+        )
     }
 
     /// Waits, because the database's clock cannot be moved.
@@ -64,7 +68,9 @@ mod sqlite {
 
 mod sqlite_in_memory {
     use super::{InMemory, SqliteStore};
-    tool_core::agent_store_conformance!(Some(InMemory(SqliteStore::open_in_memory().await.expect("it opens"))));
+    tool_core::agent_store_conformance!(Some(InMemory(
+        SqliteStore::open_in_memory().await.expect("it opens")
+    )));
 }
 
 mod postgres {

@@ -114,9 +114,15 @@ const BOUND: [&str; 13] = [
 
 /// Returns settings of which one bound value differs, with its pointer. All are different.
 fn mutants() -> Vec<(&'static str, Value)> {
-    let (mut known, mut all, mut seed) = (BTreeSet::from([settings().to_string()]), Vec::new(), 7_usize);
+    let (mut known, mut all, mut seed) = (
+        BTreeSet::from([settings().to_string()]),
+        Vec::new(),
+        7_usize,
+    );
     while all.len() < MUTANTS {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         let pointer = BOUND[(seed >> 33) % BOUND.len()];
         let mut mutant = settings();
         mutant["proxy"] = json!("");
@@ -136,7 +142,9 @@ fn mutated(value: &Value, seed: usize) -> Value {
     if let Some(items) = value.as_array() {
         return json!([mutated(&items[0], seed)]);
     }
-    let Some(text) = value.as_str() else { return json!(1 + seed % 65_000) };
+    let Some(text) = value.as_str() else {
+        return json!(1 + seed % 65_000);
+    };
     let at = seed % (text.len() + 1);
     let letter = char::from(b'!' + u8::try_from(seed / 64 % 90).expect("small"));
     let (before, after) = text.split_at(at);
@@ -151,30 +159,42 @@ fn mutated(value: &Value, seed: usize) -> Value {
 
 async fn agents(database: &Database, keys: &[&str]) -> Agents {
     let keys = Keyring::parse(&keys.join("\n")).expect("keys");
-    Agents::builder(database.driver().await.0).keys(keys).build().expect("sound")
+    Agents::builder(database.driver().await.0)
+        .keys(keys)
+        .build()
+        .expect("sound")
 }
 
 /// Writes settings into the row, beside the program.
 async fn write(database: &Database, config: &Value) {
     let config = config.to_string().replace('\'', "''");
-    let sql =
-        format!("UPDATE tool_agent_records SET config = '{config}' WHERE agent_id = 'alice' AND tool = 'courier'");
+    let sql = format!(
+        "UPDATE tool_agent_records SET config = '{config}' WHERE agent_id = 'alice' AND tool = 'courier'"
+    );
     database.by_hand(&sql).await.expect("it is changed");
 }
 
 /// Loads the agent and returns the problem of its courier.
 async fn problem(agents: &Agents) -> Option<AgentErrorKind> {
     let loaded = agents.executor("alice").load().await.expect("loads");
-    loaded.failures().first().map(|failure| failure.kind.clone())
+    loaded
+        .failures()
+        .first()
+        .map(|failure| failure.kind.clone())
 }
 
 async fn add(agents: &Agents) {
-    let record = agents.add("alice", "courier").config(settings()).secrets(json!({"api_key": "k-1"}));
+    let record = agents
+        .add("alice", "courier")
+        .config(settings())
+        .secrets(json!({"api_key": "k-1"}));
     record.save().await.expect("saved");
 }
 
 fn changed(pointer: &str) -> AgentErrorKind {
-    AgentErrorKind::DestinationChanged { settings: vec![pointer.to_owned()] }
+    AgentErrorKind::DestinationChanged {
+        settings: vec![pointer.to_owned()],
+    }
 }
 
 // C12
@@ -207,14 +227,24 @@ async fn settings_changed_by_a_form_get_no_kept_secrets() {
     let before = CONNECTED.load(Ordering::SeqCst);
     for (pointer, mutant) in mutants() {
         let record = agents.record("alice", "courier").await.expect("there");
-        let saved = agents.edit(&record).config(mutant).save().await.expect("saved");
+        let saved = agents
+            .edit(&record)
+            .config(mutant)
+            .save()
+            .await
+            .expect("saved");
         assert_eq!(agents.changed_destination(&saved), [pointer]);
         assert_eq!(problem(&agents).await, Some(changed(pointer)));
     }
     assert_eq!(CONNECTED.load(Ordering::SeqCst), before);
     // Entered again, they go to the new place.
     let record = agents.record("alice", "courier").await.expect("there");
-    agents.edit(&record).secrets(json!({"api_key": "k-2"})).save().await.expect("saved");
+    agents
+        .edit(&record)
+        .secrets(json!({"api_key": "k-2"}))
+        .save()
+        .await
+        .expect("saved");
     assert_eq!(problem(&agents).await, None);
     println!("{MUTANTS} mutants by forms: 0 got the secrets");
 }
@@ -229,11 +259,22 @@ async fn rotation_keeps_the_binding() {
     let mut resealed = 0;
     for (round, (pointer, mutant)) in mutants().into_iter().enumerate() {
         write(&database, &mutant).await;
-        let agents = agents(&database, if round % 2 == 0 { &[NEW, OLD] } else { &[OLD, NEW] }).await;
+        let agents = agents(
+            &database,
+            if round % 2 == 0 {
+                &[NEW, OLD]
+            } else {
+                &[OLD, NEW]
+            },
+        )
+        .await;
         resealed += agents.rotate().await.expect("up").resealed;
         assert_eq!(problem(&agents).await, Some(changed(pointer)));
     }
-    assert_eq!((resealed, CONNECTED.load(Ordering::SeqCst)), (1_000, before));
+    assert_eq!(
+        (resealed, CONNECTED.load(Ordering::SeqCst)),
+        (1_000, before)
+    );
     write(&database, &settings()).await;
     assert_eq!(problem(&agents(&database, &[OLD, NEW]).await).await, None);
 }
@@ -245,9 +286,12 @@ async fn other_settings_change_freely() {
     let database = Database::sqlite();
     let agents = agents(&database, &[OLD]).await;
     add(&agents).await;
-    for (pointer, text) in
-        [("/greeting", "Hello"), ("/server_notes", "https://a.example"), ("/route/note", "a"), ("/routes/1/note", "b")]
-    {
+    for (pointer, text) in [
+        ("/greeting", "Hello"),
+        ("/server_notes", "https://a.example"),
+        ("/route/note", "a"),
+        ("/routes/1/note", "b"),
+    ] {
         for round in 0..25 {
             let mut config = settings();
             *config.pointer_mut(pointer).expect("a setting") = json!(format!("{text}/{round}"));
@@ -269,10 +313,17 @@ async fn older_secrets_open_only_with_their_own_settings() {
     let record = agents.record("alice", "courier").await.expect("there");
     let mut config = settings();
     config["base_url"] = json!("https://new.example.com");
-    agents.edit(&record).config(config).secrets(json!({"api_key": "k-2"})).save().await.expect("saved");
+    agents
+        .edit(&record)
+        .config(config)
+        .secrets(json!({"api_key": "k-2"}))
+        .save()
+        .await
+        .expect("saved");
     assert_eq!(problem(&agents).await, None);
 
-    let restore = |columns| format!("UPDATE tool_agent_records SET {columns} WHERE agent_id = 'alice'");
+    let restore =
+        |columns| format!("UPDATE tool_agent_records SET {columns} WHERE agent_id = 'alice'");
     let secrets = restore("secrets = (SELECT secrets FROM backup)");
     database.by_hand(&secrets).await.expect("restored");
     assert_eq!(problem(&agents).await, Some(changed("/base_url")));

@@ -19,16 +19,25 @@ const PREFIX: &str = "@ ";
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "the other tests run it in their own processes"]
 async fn runs_its_task() {
-    let [task, place, number] = [TASK, PLACE, NUMBER].map(|name| std::env::var(name).expect("the task"));
+    let [task, place, number] =
+        [TASK, PLACE, NUMBER].map(|name| std::env::var(name).expect("the task"));
     let store: Arc<dyn DynAgentToolStore> = if place.starts_with("postgres") {
-        Arc::new(PostgresStore::connect(&place).await.expect("the server answers"))
+        Arc::new(
+            PostgresStore::connect(&place)
+                .await
+                .expect("the server answers"),
+        )
     } else {
         Arc::new(SqliteStore::open(&place).await.expect("the file opens"))
     };
     match task.as_str() {
         "work" => {
             let seed = number.parse().expect("a number");
-            print_line(run(vec![store.clone()], vec![store], lasts(), seed).await.to_json());
+            print_line(
+                run(vec![store.clone()], vec![store], lasts(), seed)
+                    .await
+                    .to_json(),
+            );
         }
         "die" => count_until_killed(&*store).await,
         task => panic!("unknown task {task}"),
@@ -63,7 +72,12 @@ pub(crate) struct WorkerProcess {
 impl WorkerProcess {
     pub(crate) fn start(task: &str, place: &str, number: usize) -> Self {
         let mut process = Command::new(std::env::current_exe().expect("this binary"))
-            .args(["--ignored", "--exact", "process::runs_its_task", "--nocapture"])
+            .args([
+                "--ignored",
+                "--exact",
+                "process::runs_its_task",
+                "--nocapture",
+            ])
             .env(TASK, task)
             .env(PLACE, place)
             .env(NUMBER, number.to_string())

@@ -31,20 +31,34 @@ impl Schema {
 
     pub(crate) async fn on(server: String) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let since = std::time::UNIX_EPOCH.elapsed().unwrap_or(Duration::ZERO).as_nanos();
-        let name = format!("test_{}_{since}_{}", process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        run(&server, format!("CREATE SCHEMA {name}")).await.expect("the server makes a schema");
+        let since = std::time::UNIX_EPOCH
+            .elapsed()
+            .unwrap_or(Duration::ZERO)
+            .as_nanos();
+        let name = format!(
+            "test_{}_{since}_{}",
+            process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
+        run(&server, format!("CREATE SCHEMA {name}"))
+            .await
+            .expect("the server makes a schema");
         Self { server, name }
     }
 
     /// Returns a URL of the schema, for this process and others.
     pub(crate) fn url(&self) -> String {
         let divider = if self.server.contains('?') { '&' } else { '?' };
-        format!("{}{divider}options=-csearch_path%3D{1}&application_name={1}", self.server, self.name)
+        format!(
+            "{}{divider}options=-csearch_path%3D{1}&application_name={1}",
+            self.server, self.name
+        )
     }
 
     pub(crate) async fn store(&self) -> PostgresStore {
-        PostgresStore::connect(&self.url()).await.expect("the server answers")
+        PostgresStore::connect(&self.url())
+            .await
+            .expect("the server answers")
     }
 
     /// Runs a statement over a separate connection.
@@ -65,11 +79,19 @@ async fn run(url: &str, sql: String) -> Result<(), sqlx::Error> {
 
 impl Drop for Schema {
     fn drop(&mut self) {
-        let (server, sql) = (self.server.clone(), format!("DROP SCHEMA {} CASCADE", self.name));
+        let (server, sql) = (
+            self.server.clone(),
+            format!("DROP SCHEMA {} CASCADE", self.name),
+        );
         // A runtime cannot wait within another one's thread.
         let dropped = thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-            _ = runtime.block_on(async { tokio::time::timeout(Duration::from_secs(5), run(&server, sql)).await });
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .expect("a runtime");
+            _ = runtime.block_on(async {
+                tokio::time::timeout(Duration::from_secs(5), run(&server, sql)).await
+            });
         });
         _ = dropped.join();
     }

@@ -13,7 +13,9 @@ use tool_core::agents::{DynAgentToolStore, MemoryAgentToolStore};
 const OF_EACH: usize = 8;
 
 pub(crate) fn lasts() -> Duration {
-    let seconds = std::env::var("SOAK_SECONDS").ok().and_then(|seconds| seconds.parse().ok());
+    let seconds = std::env::var("SOAK_SECONDS")
+        .ok()
+        .and_then(|seconds| seconds.parse().ok());
     Duration::from_secs(seconds.unwrap_or(2))
 }
 
@@ -33,18 +35,30 @@ async fn in_memory_no_update_is_lost_and_no_read_is_torn() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn in_sqlite_no_update_is_lost_and_no_read_is_torn() {
     let place = tempfile::tempdir().expect("a folder");
-    soak("sqlite", Arc::new(SqliteStore::open(place.path().join("agents.db")).await.expect("it opens"))).await;
+    soak(
+        "sqlite",
+        Arc::new(
+            SqliteStore::open(place.path().join("agents.db"))
+                .await
+                .expect("it opens"),
+        ),
+    )
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn in_postgres_no_update_is_lost_and_no_read_is_torn() {
-    let Some(schema) = Schema::on_server().await else { return };
+    let Some(schema) = Schema::on_server().await else {
+        return;
+    };
     soak("postgres", Arc::new(schema.store().await)).await;
 }
 
 /// Eight processes with a writer and a reader each.
 async fn processes(name: &str, place: &str, store: Arc<dyn DynAgentToolStore>) {
-    let others: Vec<_> = (0..OF_EACH).map(|number| WorkerProcess::start("work", place, number)).collect();
+    let others: Vec<_> = (0..OF_EACH)
+        .map(|number| WorkerProcess::start("work", place, number))
+        .collect();
     let mut tally = Tally::default();
     for mut other in others {
         tally.add(Tally::from_json(&other.next_line().expect("what it did")));
@@ -67,8 +81,12 @@ async fn sqlite_processes_lose_no_update_and_tear_no_read() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn postgres_processes_lose_no_update_and_tear_no_read() {
-    let Some(schema) = Schema::on_server().await else { return };
+    let Some(schema) = Schema::on_server().await else {
+        return;
+    };
     let url = schema.url();
-    let store = PostgresStore::connect(&url).await.expect("the server answers");
+    let store = PostgresStore::connect(&url)
+        .await
+        .expect("the server answers");
     processes("postgres", &url, Arc::new(store)).await;
 }

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use tool_core::agents::{
-    AgentRecords, AgentStoreError, AgentTools, DynAgentToolStore, RecordWrite, SealedSecrets, SecretsWrite,
+    AgentRecords, AgentStoreError, AgentTools, DynAgentToolStore, RecordWrite, SealedSecrets,
+    SecretsWrite,
 };
 
 pub(crate) const AGENTS: [&str; 3] = ["alice", "bob", "carol"];
@@ -28,7 +29,12 @@ pub(crate) struct Tally {
 
 impl Tally {
     pub(crate) fn add(&mut self, other: Self) {
-        for (mine, its) in self.agents.iter_mut().flatten().zip(other.agents.into_iter().flatten()) {
+        for (mine, its) in self
+            .agents
+            .iter_mut()
+            .flatten()
+            .zip(other.agents.into_iter().flatten())
+        {
             *mine += its;
         }
         self.conflicts += other.conflicts;
@@ -40,16 +46,34 @@ impl Tally {
 
     /// Encodes the tally for another process.
     pub(crate) fn to_json(&self) -> Value {
-        json!([self.agents, self.conflicts, self.resealed, self.loads, self.writing, self.loading])
+        json!([
+            self.agents,
+            self.conflicts,
+            self.resealed,
+            self.loads,
+            self.writing,
+            self.loading
+        ])
     }
 
     pub(crate) fn from_json(text: &str) -> Self {
-        let (agents, conflicts, resealed, loads, writing, loading) = serde_json::from_str(text).expect("a tally");
-        Self { agents, conflicts, resealed, loads, writing, loading }
+        let (agents, conflicts, resealed, loads, writing, loading) =
+            serde_json::from_str(text).expect("a tally");
+        Self {
+            agents,
+            conflicts,
+            resealed,
+            loads,
+            writing,
+            loading,
+        }
     }
 
     pub(crate) fn writes(&self) -> u64 {
-        self.agents.iter().map(|[writes, removals, _]| writes + removals).sum()
+        self.agents
+            .iter()
+            .map(|[writes, removals, _]| writes + removals)
+            .sum()
     }
 }
 
@@ -58,7 +82,10 @@ struct Dice(u64);
 
 impl Dice {
     fn throw(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % sides
     }
 
@@ -70,8 +97,7 @@ impl Dice {
 
 /// Puts the same number into each column of a record.
 fn with_count(mut write: RecordWrite, count: u64) -> RecordWrite {
-    write.config =
-        json!({ "count": count, "again": count, "text": "x".repeat(usize::try_from(count % 700).unwrap_or(0)) });
+    write.config = json!({ "count": count, "again": count, "text": "x".repeat(usize::try_from(count % 700).unwrap_or(0)) });
     write.disabled_actions = [format!("action-{count}")].into();
     write.enabled = count.is_multiple_of(2);
     write.secrets = SecretsWrite::Set(SealedSecrets::new("key", format!("{count}:0")));
@@ -82,17 +108,33 @@ fn with_count(mut write: RecordWrite, count: u64) -> RecordWrite {
 pub(crate) fn count_of(record: &AgentTools) -> u64 {
     let count = record.config["count"].as_u64().expect("a count");
     assert_eq!(record.config["again"], count, "torn: {record:?}");
-    assert_eq!(record.config["text"].as_str().map(str::len), usize::try_from(count % 700).ok(), "torn: {record:?}");
-    assert_eq!(record.disabled_actions, [format!("action-{count}")].into(), "torn: {record:?}");
+    assert_eq!(
+        record.config["text"].as_str().map(str::len),
+        usize::try_from(count % 700).ok(),
+        "torn: {record:?}"
+    );
+    assert_eq!(
+        record.disabled_actions,
+        [format!("action-{count}")].into(),
+        "torn: {record:?}"
+    );
     assert_eq!(record.enabled, count.is_multiple_of(2), "torn: {record:?}");
     let sealed = record.secrets.as_ref().expect("secrets");
-    let sealed_count = std::str::from_utf8(sealed.bytes()).expect("text").split(':').next().expect("a count");
+    let sealed_count = std::str::from_utf8(sealed.bytes())
+        .expect("text")
+        .split(':')
+        .next()
+        .expect("a count");
     assert_eq!(sealed_count, count.to_string(), "torn: {record:?}");
     count
 }
 
 /// Counts records up, removes some and reseals some, until `stop` is set.
-pub(crate) async fn writer(store: Arc<dyn DynAgentToolStore>, seed: u64, stop: Arc<AtomicBool>) -> Tally {
+pub(crate) async fn writer(
+    store: Arc<dyn DynAgentToolStore>,
+    seed: u64,
+    stop: Arc<AtomicBool>,
+) -> Tally {
     let (mut tally, mut dice) = (Tally::default(), Dice(seed));
     while !stop.load(Ordering::Relaxed) {
         // A store in memory is always ready, so that no other task would run.
@@ -102,15 +144,33 @@ pub(crate) async fn writer(store: Arc<dyn DynAgentToolStore>, seed: u64, stop: A
         let record = store.get(agent, tool).await.expect("the store reads");
         let began = Instant::now();
         let done = match &record {
-            None => store.write(&with_count(RecordWrite::new(agent, tool, json!({})), 1)).await,
-            Some(record) if dice.throw(12) == 0 => store.remove(agent, tool, record.version).await.map(|()| 0),
+            None => {
+                store
+                    .write(&with_count(RecordWrite::new(agent, tool, json!({})), 1))
+                    .await
+            }
+            Some(record) if dice.throw(12) == 0 => {
+                store.remove(agent, tool, record.version).await.map(|()| 0)
+            }
             Some(record) if dice.throw(6) == 0 => {
                 let from = record.secrets.as_ref().expect("secrets");
-                let to = SealedSecrets::new("key", format!("{}:{}", count_of(record), dice.throw(u64::MAX)));
-                tally.resealed += u64::from(store.replace_secrets(agent, tool, from, &to).await.expect("it replaces"));
+                let to = SealedSecrets::new(
+                    "key",
+                    format!("{}:{}", count_of(record), dice.throw(u64::MAX)),
+                );
+                tally.resealed += u64::from(
+                    store
+                        .replace_secrets(agent, tool, from, &to)
+                        .await
+                        .expect("it replaces"),
+                );
                 continue;
             }
-            Some(record) => store.write(&with_count(RecordWrite::of(record), count_of(record) + 1)).await,
+            Some(record) => {
+                store
+                    .write(&with_count(RecordWrite::of(record), count_of(record) + 1))
+                    .await
+            }
         };
         tally.writing.push(micros(began));
         match done {
@@ -121,7 +181,10 @@ pub(crate) async fn writer(store: Arc<dyn DynAgentToolStore>, seed: u64, stop: A
             Ok(version) => {
                 *writes += 1;
                 let now = store.version(agent).await.expect("the store reads");
-                assert!(now >= version, "version {version} was written, and then there was {now}");
+                assert!(
+                    now >= version,
+                    "version {version} was written, and then there was {now}"
+                );
             }
             Err(AgentStoreError::Conflict { .. }) => tally.conflicts += 1,
             Err(error) => panic!("{error}"),
@@ -136,11 +199,19 @@ fn micros(since: Instant) -> u64 {
 
 /// Returns the contents of one version of an agent, without the seals.
 fn contents(records: &AgentRecords) -> Vec<(String, u64, u64)> {
-    records.tools.iter().map(|record| (record.tool.clone(), record.version, count_of(record))).collect()
+    records
+        .tools
+        .iter()
+        .map(|record| (record.tool.clone(), record.version, count_of(record)))
+        .collect()
 }
 
 /// Loads agents, and checks that the states existed, until `stop` is set.
-pub(crate) async fn reader(store: Arc<dyn DynAgentToolStore>, seed: u64, stop: Arc<AtomicBool>) -> Tally {
+pub(crate) async fn reader(
+    store: Arc<dyn DynAgentToolStore>,
+    seed: u64,
+    stop: Arc<AtomicBool>,
+) -> Tally {
     let (mut tally, mut dice) = (Tally::default(), Dice(seed));
     let (mut last, mut states) = ([0; 3], HashMap::new());
     while !stop.load(Ordering::Relaxed) {
@@ -152,16 +223,30 @@ pub(crate) async fn reader(store: Arc<dyn DynAgentToolStore>, seed: u64, stop: A
         tally.loading.push(micros(began));
         tally.loads += 1;
         assert_eq!(loaded.unreadable, []);
-        assert!(loaded.version >= last[number], "{agent} went back from {} to {}", last[number], loaded.version);
+        assert!(
+            loaded.version >= last[number],
+            "{agent} went back from {} to {}",
+            last[number],
+            loaded.version
+        );
         last[number] = loaded.version;
         let mut versions: Vec<_> = loaded.tools.iter().map(|record| record.version).collect();
         versions.sort_unstable();
         versions.dedup();
-        assert!(versions.len() == loaded.tools.len() && versions.last() <= Some(&loaded.version), "{loaded:?}");
+        assert!(
+            versions.len() == loaded.tools.len() && versions.last() <= Some(&loaded.version),
+            "{loaded:?}"
+        );
         // One version is one state: the same records in the same versions with the same counts.
         let now = contents(&loaded);
-        let before = states.entry((number, loaded.version)).or_insert_with(|| now.clone());
-        assert_eq!(*before, now, "two states of {agent} in version {}", loaded.version);
+        let before = states
+            .entry((number, loaded.version))
+            .or_insert_with(|| now.clone());
+        assert_eq!(
+            *before, now,
+            "two states of {agent} in version {}",
+            loaded.version
+        );
         if states.len() > 10_000 {
             states.clear();
         }
@@ -186,7 +271,11 @@ pub(crate) async fn run(
     tokio::time::sleep(lasts).await;
     stop.store(true, Ordering::Relaxed);
     let mut tally = Tally::default();
-    workers.join_all().await.into_iter().for_each(|other| tally.add(other));
+    workers
+        .join_all()
+        .await
+        .into_iter()
+        .for_each(|other| tally.add(other));
     tally
 }
 
@@ -195,9 +284,17 @@ pub(crate) async fn run(
 pub(crate) async fn adds_up(store: &dyn DynAgentToolStore, tally: &Tally) {
     for (agent, [writes, removals, removed]) in AGENTS.into_iter().zip(tally.agents) {
         let loaded = store.load(agent).await.expect("the store loads");
-        assert_eq!(loaded.version, writes + removals, "{agent}: {writes} writes and {removals} removals");
+        assert_eq!(
+            loaded.version,
+            writes + removals,
+            "{agent}: {writes} writes and {removals} removals"
+        );
         let counted: u64 = loaded.tools.iter().map(count_of).sum();
-        assert_eq!(counted + removed, writes, "{agent} counted {counted} and {removed}");
+        assert_eq!(
+            counted + removed,
+            writes,
+            "{agent} counted {counted} and {removed}"
+        );
     }
 }
 

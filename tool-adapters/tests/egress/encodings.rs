@@ -27,11 +27,34 @@ fn notations(address: Ipv4Addr) -> Vec<String> {
     let ([a, b, c, d], three, two) = (parts, number & 0xff_ffff, number & 0xffff);
     let dotted = address.to_string();
     let mapped_digits = |map: fn(char) -> char| dotted.chars().map(map).collect::<String>();
-    let shifted =
-        |from: u32| move |digit: char| char::from_u32(from + u32::from(digit) - u32::from('0')).unwrap_or(digit);
-    let wide = dotted.chars().map(|c| if c.is_ascii_digit() { shifted(0xff10)(c) } else { c }).collect::<String>();
-    let bold = dotted.chars().map(|c| if c.is_ascii_digit() { shifted(0x1d7ce)(c) } else { c }).collect::<String>();
-    let encoded = dotted.bytes().map(|byte| format!("%{byte:02x}")).collect::<Vec<_>>().concat();
+    let shifted = |from: u32| {
+        move |digit: char| char::from_u32(from + u32::from(digit) - u32::from('0')).unwrap_or(digit)
+    };
+    let wide = dotted
+        .chars()
+        .map(|c| {
+            if c.is_ascii_digit() {
+                shifted(0xff10)(c)
+            } else {
+                c
+            }
+        })
+        .collect::<String>();
+    let bold = dotted
+        .chars()
+        .map(|c| {
+            if c.is_ascii_digit() {
+                shifted(0x1d7ce)(c)
+            } else {
+                c
+            }
+        })
+        .collect::<String>();
+    let encoded = dotted
+        .bytes()
+        .map(|byte| format!("%{byte:02x}"))
+        .collect::<Vec<_>>()
+        .concat();
     let (high, low) = (number >> 16, two);
     let (inverse_high, inverse_low) = (!number >> 16, !number & 0xffff);
     let v4 = [
@@ -71,7 +94,9 @@ fn notations(address: Ipv4Addr) -> Vec<String> {
         format!("[::ffff:{dotted}%25eth0]"),
         format!("[::ffff:{dotted}%lo]"),
     ];
-    let dots = v4.iter().flat_map(|host| ["{}.", "{}..", "{}%2e", "{}。"].map(|form| form.replace("{}", host)));
+    let dots = v4
+        .iter()
+        .flat_map(|host| ["{}.", "{}..", "{}%2e", "{}。"].map(|form| form.replace("{}", host)));
     v4.iter().cloned().chain(dots).chain(v6).collect()
 }
 
@@ -124,7 +149,11 @@ fn names() -> Vec<String> {
         "[100::1]",
         "[2001:db8::1]",
     ];
-    ADDRESSES.into_iter().flat_map(notations).chain(more.map(str::to_owned)).collect()
+    ADDRESSES
+        .into_iter()
+        .flat_map(notations)
+        .chain(more.map(str::to_owned))
+        .collect()
 }
 
 /// An attacker's name server, which gives this machine for every name.
@@ -139,12 +168,19 @@ async fn refuses_every_notation_of_a_local_address() {
     let client = EgressClient::new(policy()).expect("builds");
     let mut tried = BTreeSet::new();
     for host in names() {
-        let (plain, credentials) = (urls(&host, victim.port()), with_credentials(&host, victim.port()));
+        let (plain, credentials) = (
+            urls(&host, victim.port()),
+            with_credentials(&host, victim.port()),
+        );
         for url in plain.into_iter().chain(credentials) {
             let error = client.get(&url).send().await.expect_err(&url);
             // Rustls knows that some of these are no names.
-            let is_no_name = url.starts_with("https") && matches!(error, EgressError::Connect { .. });
-            assert!((is_refusal(&error) || is_no_name) && !error.was_sent(), "{url:?}: {error}");
+            let is_no_name =
+                url.starts_with("https") && matches!(error, EgressError::Connect { .. });
+            assert!(
+                (is_refusal(&error) || is_no_name) && !error.was_sent(),
+                "{url:?}: {error}"
+            );
             tried.insert(url);
         }
     }
@@ -155,14 +191,20 @@ async fn refuses_every_notation_of_a_local_address() {
 #[tokio::test]
 async fn a_plain_client_of_the_guard_refuses_them_too() {
     let victim = Server::victim().await;
-    let client = client_builder(policy()).expect("a policy").build().expect("builds");
+    let client = client_builder(policy())
+        .expect("a policy")
+        .build()
+        .expect("builds");
     let mut tried = 0;
     for host in names() {
         for url in urls(&host, victim.port()).into_iter().step_by(4) {
             let error = client.get(&url).send().await.expect_err(&url);
             let mut causes = std::iter::successors(error.source(), |cause| (*cause).source());
             let refusal = causes.find_map(|cause| cause.downcast_ref::<EgressError>());
-            assert!(error.is_builder() || refusal.is_some_and(is_refusal), "{url}: {error:?}");
+            assert!(
+                error.is_builder() || refusal.is_some_and(is_refusal),
+                "{url}: {error:?}"
+            );
             tried += 1;
         }
     }
@@ -176,7 +218,13 @@ async fn the_notations_reach_the_address_without_the_guard() {
     let client = EgressClient::new(policy().allow_loopback()).expect("builds");
     let mut reached = 0;
     for host in notations(Ipv4Addr::LOCALHOST) {
-        reached += usize::from(client.get(format!("http://{host}:{}/", victim.port())).send().await.is_ok());
+        reached += usize::from(
+            client
+                .get(format!("http://{host}:{}/", victim.port()))
+                .send()
+                .await
+                .is_ok(),
+        );
     }
     assert!(reached >= 50, "{reached}");
     assert_eq!(victim.connections(), reached);

@@ -26,16 +26,26 @@ fn gzip(body: &[u8]) -> Vec<u8> {
 async fn bodies() -> Server {
     Server::start(([127, 0, 0, 1], 0), |head| {
         let mut path = head.split(' ').nth(1).expect("a path").split('/').skip(1);
-        let (form, length) = (path.next(), path.next().expect("a length").parse().expect("a length"));
+        let (form, length) = (
+            path.next(),
+            path.next().expect("a length").parse().expect("a length"),
+        );
         let body = vec![b'x'; length];
         match form {
             Some("plain") => answer(200, &[], &body),
             Some("gzip") => answer(200, &[("content-encoding", "gzip")], &gzip(&body)),
             _ => {
-                let head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n";
-                let chunks =
-                    body.chunks(100).map(|part| [format!("{:x}\r\n", part.len()).as_bytes(), part, b"\r\n"].concat());
-                [head.to_vec(), chunks.flatten().collect(), b"0\r\n\r\n".to_vec()].concat()
+                let head =
+                    b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n";
+                let chunks = body.chunks(100).map(|part| {
+                    [format!("{:x}\r\n", part.len()).as_bytes(), part, b"\r\n"].concat()
+                });
+                [
+                    head.to_vec(),
+                    chunks.flatten().collect(),
+                    b"0\r\n\r\n".to_vec(),
+                ]
+                .concat()
             }
         }
     })
@@ -52,7 +62,13 @@ async fn bodies_are_limited_to_the_byte() {
         for form in ["plain", "chunked", "gzip"] {
             for length in [limit.saturating_sub(1), limit, limit + 1] {
                 let url = format!("http://{}/{form}/{length}", server.address);
-                let body = client.get(url).send().await.expect("an answer").bytes().await;
+                let body = client
+                    .get(url)
+                    .send()
+                    .await
+                    .expect("an answer")
+                    .bytes()
+                    .await;
                 match body {
                     Ok(body) => assert!(body.len() == length && length <= limit, "{form} {length}"),
                     Err(EgressError::TooLarge { limit: told }) => {
@@ -71,9 +87,16 @@ async fn bodies_are_limited_to_the_byte() {
 async fn a_bomb_stops_at_the_limit() {
     let bomb = gzip(&vec![0; 32 << 20]);
     assert!(bomb.len() < 1 << 16, "{}", bomb.len());
-    let server = Server::start(([127, 0, 0, 1], 0), move |_| answer(200, &[("content-encoding", "gzip")], &bomb)).await;
+    let server = Server::start(([127, 0, 0, 1], 0), move |_| {
+        answer(200, &[("content-encoding", "gzip")], &bomb)
+    })
+    .await;
     let client = EgressClient::new(policy().max_body(1 << 20)).expect("builds");
-    let mut answer = client.get(format!("http://{}/", server.address)).send().await.expect("an answer");
+    let mut answer = client
+        .get(format!("http://{}/", server.address))
+        .send()
+        .await
+        .expect("an answer");
     let mut read = 0;
     let error = loop {
         match answer.chunk().await {
@@ -82,7 +105,10 @@ async fn a_bomb_stops_at_the_limit() {
             Err(error) => break error,
         }
     };
-    assert!(matches!(error, EgressError::TooLarge { .. }) && read <= 1 << 20, "{read}: {error}");
+    assert!(
+        matches!(error, EgressError::TooLarge { .. }) && read <= 1 << 20,
+        "{read}: {error}"
+    );
 }
 
 /// Starts a server that sends `head`, and then one byte after another for as long as the client reads.
@@ -117,8 +143,18 @@ async fn a_dripping_answer_ends_by_the_deadline() {
         let body = async { client.get(url).send().await?.bytes().await }.await;
         let error = body.expect_err("never complete");
         // Some beginnings are not HTTP.
-        assert!(matches!(error, EgressError::Timeout { .. } | EgressError::Interrupted { .. }), "{head}: {error}");
-        assert_eq!(matches!(error, EgressError::Timeout { .. }), head.contains("200"), "{head}: {error}");
+        assert!(
+            matches!(
+                error,
+                EgressError::Timeout { .. } | EgressError::Interrupted { .. }
+            ),
+            "{head}: {error}"
+        );
+        assert_eq!(
+            matches!(error, EgressError::Timeout { .. }),
+            head.contains("200"),
+            "{head}: {error}"
+        );
     }
 }
 
@@ -133,10 +169,18 @@ impl Resolve for Silent {
 
 #[tokio::test]
 async fn a_silent_name_server_ends_by_the_deadline() {
-    let client = EgressClient::new(policy().resolver(Silent).timeout(Duration::from_millis(50))).expect("builds");
-    let error = client.get("http://silent.example/").send().await.expect_err("no answer");
+    let client = EgressClient::new(policy().resolver(Silent).timeout(Duration::from_millis(50)))
+        .expect("builds");
+    let error = client
+        .get("http://silent.example/")
+        .send()
+        .await
+        .expect_err("no answer");
     assert!(matches!(error, EgressError::Timeout { .. }), "{error}");
-    let error = client.resolve("silent.example", 25).await.expect_err("no answer");
+    let error = client
+        .resolve("silent.example", 25)
+        .await
+        .expect_err("no answer");
     assert!(matches!(error, EgressError::Resolve { .. }), "{error}");
 }
 
@@ -155,9 +199,16 @@ async fn redirects_share_one_deadline() {
             let _ = stream.write_all(&redirect(302, "/again")).await;
         }
     });
-    let client = EgressClient::new(policy().timeout(Duration::from_millis(500)).max_redirects(9)).expect("builds");
+    let client = EgressClient::new(
+        policy()
+            .timeout(Duration::from_millis(500))
+            .max_redirects(9),
+    )
+    .expect("builds");
     let error = client.get(url).send().await.expect_err("never complete");
-    let EgressError::Redirect(inner) = &error else { panic!("{error}") };
+    let EgressError::Redirect(inner) = &error else {
+        panic!("{error}")
+    };
     assert!(matches!(**inner, EgressError::Timeout { .. }), "{error}");
     let hops = hops.load(Ordering::Relaxed);
     assert!((2..=3).contains(&hops), "{hops}");
@@ -173,12 +224,39 @@ async fn reads_text_json_and_statuses() {
     .await;
     let client = EgressClient::new(policy()).expect("builds");
     let get = |path: &str| client.get(format!("http://{}{path}", server.address));
-    let json: serde_json::Value = get("/json").send().await.expect("an answer").json().await.expect("JSON");
+    let json: serde_json::Value = get("/json")
+        .send()
+        .await
+        .expect("an answer")
+        .json()
+        .await
+        .expect("JSON");
     assert_eq!(json["a"][0], 1);
-    let text = get("/text").query(&[("a", 1)]).send().await.expect("an answer").text().await.expect("text");
+    let text = get("/text")
+        .query(&[("a", 1)])
+        .send()
+        .await
+        .expect("an answer")
+        .text()
+        .await
+        .expect("text");
     assert_eq!(text, "café \u{fffd}");
-    let error = get("/none").send().await.expect("an answer").error_for_status().expect_err("404");
-    assert_eq!(error.to_string(), "`127.0.0.1` answered with status 404 Not Found");
-    let error = get("/none").send().await.expect("an answer").json::<u8>().await.expect_err("no JSON");
+    let error = get("/none")
+        .send()
+        .await
+        .expect("an answer")
+        .error_for_status()
+        .expect_err("404");
+    assert_eq!(
+        error.to_string(),
+        "`127.0.0.1` answered with status 404 Not Found"
+    );
+    let error = get("/none")
+        .send()
+        .await
+        .expect("an answer")
+        .json::<u8>()
+        .await
+        .expect_err("no JSON");
     assert!(matches!(error, EgressError::Json { .. }), "{error}");
 }

@@ -12,7 +12,10 @@ async fn servers() -> (Server, Server) {
     loop {
         let victim = Server::victim().await;
         // The port may be taken at the other address.
-        if tokio::net::TcpListener::bind((PUBLIC, victim.port())).await.is_ok() {
+        if tokio::net::TcpListener::bind((PUBLIC, victim.port()))
+            .await
+            .is_ok()
+        {
             let public = Server::start((PUBLIC, victim.port()), |_| ok("public")).await;
             return (victim, public);
         }
@@ -30,9 +33,15 @@ async fn connects_to_checked_addresses_only() {
         0 => vec![PUBLIC],
         1 => vec![LOCAL],
         2 => vec![LOCAL, PUBLIC],
-        _ => vec![PUBLIC, LOCAL, "::ffff:127.0.0.1".parse().expect("an address")],
+        _ => vec![
+            PUBLIC,
+            LOCAL,
+            "::ffff:127.0.0.1".parse().expect("an address"),
+        ],
     });
-    let policy = EgressPolicy::new().allow_network("127.0.0.2").resolver(resolver.clone());
+    let policy = EgressPolicy::new()
+        .allow_network("127.0.0.2")
+        .resolver(resolver.clone());
     let client = EgressClient::new(policy).expect("builds");
     let (mut served, mut refused) = (0, 0);
     for number in 0..1_000 {
@@ -55,10 +64,21 @@ async fn connects_to_checked_addresses_only() {
 
 #[tokio::test]
 async fn resolves_for_other_protocols_to_allowed_addresses() {
-    let resolver = Scripted::new(|question, _| if question == 0 { vec![LOCAL, PUBLIC] } else { vec![LOCAL] });
-    let policy = EgressPolicy::new().allow_network("127.0.0.2").resolver(resolver);
+    let resolver = Scripted::new(|question, _| {
+        if question == 0 {
+            vec![LOCAL, PUBLIC]
+        } else {
+            vec![LOCAL]
+        }
+    });
+    let policy = EgressPolicy::new()
+        .allow_network("127.0.0.2")
+        .resolver(resolver);
     let client = EgressClient::new(policy).expect("builds");
-    assert_eq!(client.resolve("imap.example", 993).await.expect("resolves"), [(PUBLIC, 993).into()]);
+    assert_eq!(
+        client.resolve("imap.example", 993).await.expect("resolves"),
+        [(PUBLIC, 993).into()]
+    );
     for host in ["imap.example", "127.0.0.1", "::1", "[::1]", "10.0.0.1"] {
         let error = client.resolve(host, 993).await.expect_err(host);
         assert!(is_refusal(&error), "{error}");
@@ -69,7 +89,13 @@ async fn resolves_for_other_protocols_to_allowed_addresses() {
 async fn checks_what_the_systems_resolver_makes_of_a_name() {
     let client = EgressClient::new(EgressPolicy::new()).expect("builds");
     // The resolver of the C library knows these notations of 127.0.0.1.
-    for host in ["localhost", "2130706433", "0x7f000001", "0177.0.0.1", "127.1"] {
+    for host in [
+        "localhost",
+        "2130706433",
+        "0x7f000001",
+        "0177.0.0.1",
+        "127.1",
+    ] {
         let error = client.resolve(host, 993).await.expect_err(host);
         assert!(is_refusal(&error), "{host}: {error}");
     }

@@ -14,9 +14,18 @@ fn policy() -> EgressPolicy {
 async fn chain(targets: Vec<String>) -> Server {
     Server::start(([127, 0, 0, 2], 0), move |head| {
         let mut path = head.split(' ').nth(1).expect("a path").split('/').skip(1);
-        let mut number = || path.next().expect("a number").parse::<usize>().expect("a number");
+        let mut number = || {
+            path.next()
+                .expect("a number")
+                .parse::<usize>()
+                .expect("a number")
+        };
         let (status, left, target) = (number(), number(), number());
-        let to = if left == 0 { targets[target].clone() } else { format!("/{status}/{}/{target}", left - 1) };
+        let to = if left == 0 {
+            targets[target].clone()
+        } else {
+            format!("/{status}/{}/{target}", left - 1)
+        };
         redirect(u16::try_from(status).expect("a status"), &to)
     })
     .await
@@ -50,20 +59,35 @@ async fn refuses_a_local_address_at_every_hop() {
         "localhost",
         "user@127.0.0.1",
     ];
-    let urls = forms.iter().flat_map(|host| [format!("http://{host}:{port}/"), format!("//{host}:{port}/")]);
-    let others = ["file:///etc/passwd", "gopher://127.0.0.1:6379/_x", "ftp://127.0.0.1/", "http://[::1%25lo]/"];
+    let urls = forms.iter().flat_map(|host| {
+        [
+            format!("http://{host}:{port}/"),
+            format!("//{host}:{port}/"),
+        ]
+    });
+    let others = [
+        "file:///etc/passwd",
+        "gopher://127.0.0.1:6379/_x",
+        "ftp://127.0.0.1/",
+        "http://[::1%25lo]/",
+    ];
     let targets = urls.chain(others.map(str::to_owned)).collect::<Vec<_>>();
     let count = targets.len();
     let server = chain(targets).await;
     let client = EgressClient::new(policy()).expect("builds");
-    let plain = client_builder(policy()).expect("a policy").build().expect("builds");
+    let plain = client_builder(policy())
+        .expect("a policy")
+        .build()
+        .expect("builds");
     let mut tried = 0;
     for status in STATUSES {
         for hops in 0..5 {
             for target in 0..count {
                 let url = format!("http://{}/{status}/{hops}/{target}", server.address);
                 let error = client.get(&url).send().await.expect_err("refused");
-                let EgressError::Redirect(inner) = &error else { panic!("{error}") };
+                let EgressError::Redirect(inner) = &error else {
+                    panic!("{error}")
+                };
                 assert!(is_refusal(inner) && error.was_sent(), "{error}");
                 if target % 7 == 0 {
                     plain.get(&url).send().await.expect_err("refused");
@@ -84,11 +108,25 @@ async fn follows_redirects_up_to_the_limit() {
     let target = Server::start(([127, 0, 0, 2], 0), |_| ok("found")).await;
     let server = chain(vec![format!("http://{}/", target.address)]).await;
     let client = EgressClient::new(policy()).expect("builds");
-    let answer = client.get(format!("http://{}/302/4/0", server.address)).send().await.expect("five redirects");
-    assert_eq!((answer.url().port(), server.connections()), (Some(target.port()), 5));
+    let answer = client
+        .get(format!("http://{}/302/4/0", server.address))
+        .send()
+        .await
+        .expect("five redirects");
+    assert_eq!(
+        (answer.url().port(), server.connections()),
+        (Some(target.port()), 5)
+    );
     assert_eq!(answer.text().await.expect("a body"), "found");
-    let error = client.get(format!("http://{}/302/5/0", server.address)).send().await.expect_err("six redirects");
-    assert!(matches!(error, EgressError::TooManyRedirects { limit: 5 }), "{error}");
+    let error = client
+        .get(format!("http://{}/302/5/0", server.address))
+        .send()
+        .await
+        .expect_err("six redirects");
+    assert!(
+        matches!(error, EgressError::TooManyRedirects { limit: 5 }),
+        "{error}"
+    );
     assert_eq!((server.connections(), target.connections()), (11, 1));
 }
 
@@ -100,10 +138,20 @@ async fn a_plain_client_sends_no_referer() {
     let other = Server::start(([127, 0, 0, 2], 0), |_| ok("")).await;
     let to = format!("http://{}/end", other.address);
     let server = Server::start(([127, 0, 0, 2], 0), move |_| redirect(302, &to)).await;
-    let client = client_builder(policy()).expect("a policy").build().expect("builds");
-    client.get(format!("http://{}/?key=canary", server.address)).send().await.expect("an answer");
+    let client = client_builder(policy())
+        .expect("a policy")
+        .build()
+        .expect("builds");
+    client
+        .get(format!("http://{}/?key=canary", server.address))
+        .send()
+        .await
+        .expect("an answer");
     let head = other.heads().pop().expect("a request");
-    assert!(head.starts_with("GET /end") && !head.contains("canary"), "{head}");
+    assert!(
+        head.starts_with("GET /end") && !head.contains("canary"),
+        "{head}"
+    );
 }
 
 #[tokio::test]
@@ -126,31 +174,53 @@ async fn drops_headers_and_bodies_for_another_origin() {
         .await;
         let client = EgressClient::new(policy()).expect("builds");
         let request = |path: &str| {
-            let request = client.get(format!("http://{}{path}", server.address)).bearer_auth("canary");
-            let request =
-                request.header("cookie", "canary").header("x-api-key", "canary").header("accept", "text/html");
+            let request = client
+                .get(format!("http://{}{path}", server.address))
+                .bearer_auth("canary");
+            let request = request
+                .header("cookie", "canary")
+                .header("x-api-key", "canary")
+                .header("accept", "text/html");
             request.header("proxy-authorization", "canary")
         };
         request("/away").send().await.expect("an answer");
         let head = other.heads().pop().expect("a request");
-        assert!(!head.contains("canary") && head.contains("accept: text/html"), "{head}");
+        assert!(
+            !head.contains("canary") && head.contains("accept: text/html"),
+            "{head}"
+        );
         dropped += 1;
         request("/same").send().await.expect("an answer");
         let head = server.heads().pop().expect("a request");
-        assert!(head.starts_with("GET /end") && head.matches("canary").count() == 4, "{head}");
+        assert!(
+            head.starts_with("GET /end") && head.matches("canary").count() == 4,
+            "{head}"
+        );
         kept += 1;
 
         let before = other.connections();
-        let post =
-            client.post(format!("http://{}/away", server.address)).bearer_auth("canary").body("canary").send().await;
+        let post = client
+            .post(format!("http://{}/away", server.address))
+            .bearer_auth("canary")
+            .body("canary")
+            .send()
+            .await;
         if matches!(status, 307 | 308) {
             let error = post.expect_err("the body would leave");
-            assert!(matches!(error, EgressError::RedirectedBody { .. }), "{error}");
+            assert!(
+                matches!(error, EgressError::RedirectedBody { .. }),
+                "{error}"
+            );
             assert_eq!(other.connections(), before);
         } else {
             post.expect("an answer");
             let head = other.heads().pop().expect("a request");
-            assert!(head.starts_with("GET / ") && !head.contains("canary") && !head.contains("content-"), "{head}");
+            assert!(
+                head.starts_with("GET / ")
+                    && !head.contains("canary")
+                    && !head.contains("content-"),
+                "{head}"
+            );
         }
     }
     assert_eq!((dropped, kept), (5, 5));

@@ -30,8 +30,15 @@ impl Server {
     ) -> Self {
         let listener = TcpListener::bind(address.into()).await.expect("binds");
         let address = listener.local_addr().expect("an address");
-        let (heads, connections) = (Arc::<Mutex<Vec<String>>>::default(), Arc::<Mutex<usize>>::default());
-        let (seen, counted, answer) = (Arc::clone(&heads), Arc::clone(&connections), Arc::new(answer));
+        let (heads, connections) = (
+            Arc::<Mutex<Vec<String>>>::default(),
+            Arc::<Mutex<usize>>::default(),
+        );
+        let (seen, counted, answer) = (
+            Arc::clone(&heads),
+            Arc::clone(&connections),
+            Arc::new(answer),
+        );
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
                 *counted.lock().expect("not poisoned") += 1;
@@ -51,7 +58,11 @@ impl Server {
                 });
             }
         });
-        Self { address, heads, connections }
+        Self {
+            address,
+            heads,
+            connections,
+        }
     }
 
     /// Starts a server on the loopback address that no policy of these tests allows, unless it says so.
@@ -82,14 +93,25 @@ impl Server {
             .send()
             .await
             .expect("the server answers");
-        assert_eq!(self.connections(), 1, "the guarded client connected: {:?}", self.heads());
+        assert_eq!(
+            self.connections(),
+            1,
+            "the guarded client connected: {:?}",
+            self.heads()
+        );
     }
 }
 
 pub(crate) fn answer(status: u16, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
-    let headers = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect::<Vec<_>>().concat();
-    let head =
-        format!("HTTP/1.1 {status} Said\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n", body.len());
+    let headers = headers
+        .iter()
+        .map(|(name, value)| format!("{name}: {value}\r\n"))
+        .collect::<Vec<_>>()
+        .concat();
+    let head = format!(
+        "HTTP/1.1 {status} Said\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n",
+        body.len()
+    );
     [head.as_bytes(), body].concat()
 }
 
@@ -126,7 +148,9 @@ impl<F: Fn(usize, &str) -> Vec<IpAddr> + Send + Sync + 'static> Resolve for Scri
         let mut questions = questions.lock().expect("not poisoned");
         let found = answer(*questions, name.as_str());
         *questions += 1;
-        Box::pin(std::future::ready(Ok(Box::new(found.into_iter().map(|ip| SocketAddr::new(ip, 0))) as Addrs)))
+        Box::pin(std::future::ready(Ok(
+            Box::new(found.into_iter().map(|ip| SocketAddr::new(ip, 0))) as Addrs,
+        )))
     }
 }
 

@@ -5,11 +5,16 @@ use serde_json::{Value, json};
 
 fn records(folder: &Folder) -> Vec<Value> {
     let lines = folder.read("audit.jsonl");
-    lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    lines
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect()
 }
 
 fn shown(record: &Value, names: &[&str]) -> String {
-    let texts = names.iter().map(|name| record[name].as_str().unwrap_or("?"));
+    let texts = names
+        .iter()
+        .map(|name| record[name].as_str().unwrap_or("?"));
     texts.collect::<Vec<_>>().join(" ")
 }
 
@@ -19,13 +24,20 @@ async fn every_call_leaves_a_redacted_record() {
         start("[limits]\naction = 1\n[audit]\nfile = 'audit.jsonl'\n[[tools]]\nmatch = '*_write'\nconfirm = true")
             .await;
     client.call("one_echo", json!({"text": "a"})).await;
-    client.call("one_write", json!({"text": "b", "password": "hunter2-hunter2"})).await;
+    client
+        .call(
+            "one_write",
+            json!({"text": "b", "password": "hunter2-hunter2"}),
+        )
+        .await;
     client.call("one_write", json!({"text": "c"})).await;
     client.call("one_echo", json!({"text": 7})).await;
     gateway.close().await;
 
     let records = records(&folder);
-    let outcomes = records.iter().map(|record| shown(record, &["name", "outcome"]));
+    let outcomes = records
+        .iter()
+        .map(|record| shown(record, &["name", "outcome"]));
     let expected = [
         "one_echo OK",
         "one_write CONFIRMATION_REQUIRED",
@@ -34,11 +46,24 @@ async fn every_call_leaves_a_redacted_record() {
         "one_echo VALIDATION",
     ];
     assert_eq!(outcomes.collect::<Vec<_>>(), expected);
-    assert!(records.iter().all(|record| record["server"] == "one" && record["session"] != ""));
-    assert!(records.iter().all(|record| record["method"] == "tools/call" && record["call"].is_string()));
+    assert!(
+        records
+            .iter()
+            .all(|record| record["server"] == "one" && record["session"] != "")
+    );
+    assert!(
+        records
+            .iter()
+            .all(|record| record["method"] == "tools/call" && record["call"].is_string())
+    );
     assert_eq!(records[0]["arguments"], r#"{"text":"a"}"#);
     assert!(!folder.read("audit.jsonl").contains("hunter2"));
-    assert!(records[1]["arguments"].as_str().expect("a text").contains("password"));
+    assert!(
+        records[1]["arguments"]
+            .as_str()
+            .expect("a text")
+            .contains("password")
+    );
 }
 
 #[tokio::test]
@@ -46,21 +71,38 @@ async fn a_call_that_its_user_declines_leaves_a_record() {
     let (folder, gateway, mut client) =
         start("[audit]\nfile = 'audit.jsonl'\n[[tools]]\nmatch = '*_write'\nconfirm = true").await;
     client.action = "decline";
-    client.call("one_write", json!({"text": "b", "password": "hunter2-hunter2"})).await;
+    client
+        .call(
+            "one_write",
+            json!({"text": "b", "password": "hunter2-hunter2"}),
+        )
+        .await;
     gateway.close().await;
     let records = records(&folder);
-    let [asked, denied] = &*records else { panic!("{records:?}") };
-    assert_eq!(shown(asked, &["name", "outcome"]), "one_write CONFIRMATION_REQUIRED");
-    assert_eq!(shown(denied, &["name", "server", "outcome"]), "one_write one DENIED");
+    let [asked, denied] = &*records else {
+        panic!("{records:?}")
+    };
+    assert_eq!(
+        shown(asked, &["name", "outcome"]),
+        "one_write CONFIRMATION_REQUIRED"
+    );
+    assert_eq!(
+        shown(denied, &["name", "server", "outcome"]),
+        "one_write one DENIED"
+    );
     assert_eq!(asked["call"], denied["call"]);
     assert!(
-        denied["arguments"].as_str().is_some_and(|text| text.contains(r#""text":"b""#) && !text.contains("hunter2"))
+        denied["arguments"]
+            .as_str()
+            .is_some_and(|text| text.contains(r#""text":"b""#) && !text.contains("hunter2"))
     );
 }
 
 #[tokio::test]
 async fn reads_gets_and_denied_names_leave_records() {
-    let folder = Folder::new("deny = ['*_crash', 'two_greet', 'notes://never']\n[audit]\nfile = 'audit.jsonl'");
+    let folder = Folder::new(
+        "deny = ['*_crash', 'two_greet', 'notes://never']\n[audit]\nfile = 'audit.jsonl'",
+    );
     folder.servers(&json!({"one": folder.child("one", "v1"), "two": folder.child("two", "v2")}));
     let gateway = folder.open().await;
     let mut client = Client::connect(&gateway).await;
@@ -68,17 +110,35 @@ async fn reads_gets_and_denied_names_leave_records() {
     for (method, params, is_refused) in [
         ("resources/read", json!({"uri": "notes://all"}), false),
         ("resources/read", json!({"uri": "notes://never"}), true),
-        ("prompts/get", json!({"name": "one_greet", "arguments": {"name": "Ada"}}), false),
-        ("prompts/get", json!({"name": "two_greet", "arguments": greeting}), true),
-        ("tools/call", json!({"name": "one_crash", "arguments": greeting}), true),
+        (
+            "prompts/get",
+            json!({"name": "one_greet", "arguments": {"name": "Ada"}}),
+            false,
+        ),
+        (
+            "prompts/get",
+            json!({"name": "two_greet", "arguments": greeting}),
+            true,
+        ),
+        (
+            "tools/call",
+            json!({"name": "one_crash", "arguments": greeting}),
+            true,
+        ),
         ("tools/call", json!({"name": "prompt:one_greet"}), true),
     ] {
         let answer = client.request(method, params).await;
-        assert_eq!(answer.get("error").is_some(), is_refused, "{method}: {answer}");
+        assert_eq!(
+            answer.get("error").is_some(),
+            is_refused,
+            "{method}: {answer}"
+        );
     }
     gateway.close().await;
     let records = records(&folder);
-    let found = records.iter().map(|record| shown(record, &["method", "name", "server", "outcome"]));
+    let found = records
+        .iter()
+        .map(|record| shown(record, &["method", "name", "server", "outcome"]));
     let expected = [
         "resources/read notes://all one OK",
         "resources/read notes://never  NOT_FOUND",
@@ -88,20 +148,37 @@ async fn reads_gets_and_denied_names_leave_records() {
         "tools/call prompt:one_greet  NOT_FOUND",
     ];
     assert_eq!(found.collect::<Vec<_>>(), expected);
-    assert!(records.iter().all(|record| record["session"].as_str().is_some_and(|session| session.starts_with("mcp-"))));
+    assert!(records.iter().all(|record| {
+        record["session"]
+            .as_str()
+            .is_some_and(|session| session.starts_with("mcp-"))
+    }));
     assert_eq!(records[2]["arguments"], r#"{"name":"Ada"}"#);
-    assert!(records[3]["arguments"].as_str().is_some_and(|arguments| arguments.contains("password")));
+    assert!(
+        records[3]["arguments"]
+            .as_str()
+            .is_some_and(|arguments| arguments.contains("password"))
+    );
     assert!(!folder.read("audit.jsonl").contains("hunter2"));
 }
 
 #[tokio::test]
 async fn requests_leave_records_where_nothing_is_offered() {
     let (folder, gateway, mut client) = start("deny = ['*']\n[audit]\nfile = 'audit.jsonl'").await;
-    client.request("resources/read", json!({"uri": "notes://all"})).await;
-    client.request("prompts/get", json!({"name": "one_greet"})).await;
-    client.request("tools/call", json!({"name": "one_echo"})).await;
+    client
+        .request("resources/read", json!({"uri": "notes://all"}))
+        .await;
+    client
+        .request("prompts/get", json!({"name": "one_greet"}))
+        .await;
+    client
+        .request("tools/call", json!({"name": "one_echo"}))
+        .await;
     gateway.close().await;
-    let outcomes = records(&folder).iter().map(|record| record["outcome"].clone()).collect::<Vec<_>>();
+    let outcomes = records(&folder)
+        .iter()
+        .map(|record| record["outcome"].clone())
+        .collect::<Vec<_>>();
     assert_eq!(outcomes, ["NOT_FOUND"; 3]);
 }
 
@@ -111,26 +188,41 @@ async fn names_of_clients_are_cut_and_escaped_in_records() {
     let name = format!("\u{202e}\n{}", "n".repeat(1 << 20));
     client.request("tools/call", json!({"name": name})).await;
     client.request("prompts/get", json!({"name": name})).await;
-    client.request("resources/read", json!({"uri": format!("notes://{name}")})).await;
+    client
+        .request("resources/read", json!({"uri": format!("notes://{name}")}))
+        .await;
     gateway.close().await;
     let text = folder.read("audit.jsonl");
     assert_eq!(text.lines().count(), 3);
-    assert!(text.len() < 6_000 && !text.contains('\u{202e}'), "{}", text.len());
     assert!(
-        records(&folder).iter().all(|record| record["name"].as_str().is_some_and(|name| name.contains(r"\u{202e}\n")))
+        text.len() < 6_000 && !text.contains('\u{202e}'),
+        "{}",
+        text.len()
     );
+    assert!(records(&folder).iter().all(|record| {
+        record["name"]
+            .as_str()
+            .is_some_and(|name| name.contains(r"\u{202e}\n"))
+    }));
 }
 
 #[tokio::test]
 async fn a_read_that_is_given_up_leaves_a_record() {
     let (folder, gateway, mut client) = start("[audit]\nfile = 'audit.jsonl'").await;
-    let id = client.send("resources/read", json!({"uri": "notes://never"})).await;
+    let id = client
+        .send("resources/read", json!({"uri": "notes://never"}))
+        .await;
     until(async || folder.notes("one").contains(&"never".to_owned())).await;
     let params = json!({"requestId": id});
-    client.write(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})).await;
+    client
+        .write(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}))
+        .await;
     until(async || folder.read("audit.jsonl").contains('\n')).await;
     gateway.close().await;
-    assert_eq!(shown(&records(&folder)[0], &["name", "server", "outcome"]), "notes://never one CANCELLED");
+    assert_eq!(
+        shown(&records(&folder)[0], &["name", "server", "outcome"]),
+        "notes://never one CANCELLED"
+    );
 }
 
 #[tokio::test]
@@ -145,14 +237,18 @@ async fn the_file_belongs_to_its_user_and_is_continued() {
         gateway.close().await;
     }
     assert_eq!(records(&folder).len(), 2);
-    let mode = std::fs::metadata(folder.path("audit.jsonl")).expect("a file").permissions().mode();
+    let mode = std::fs::metadata(folder.path("audit.jsonl"))
+        .expect("a file")
+        .permissions()
+        .mode();
     assert_eq!(mode & 0o777, 0o600);
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn no_call_runs_without_a_required_record() {
-    let (folder, _gateway, mut client) = start("[audit]\nfile = '/dev/full'\nrequired = true").await;
+    let (folder, _gateway, mut client) =
+        start("[audit]\nfile = '/dev/full'\nrequired = true").await;
     // The first call is answered before its record cannot be written.
     client.call("one_write", json!({"text": "first"})).await;
     until(async || {
@@ -162,7 +258,14 @@ async fn no_call_runs_without_a_required_record() {
     .await;
     let before = folder.notes("one").len();
     assert!(client.call("one_write", json!({"text": "last"})).await.1);
-    let read = client.request("resources/read", json!({"uri": "notes://never"})).await;
-    assert!(read["error"]["message"].as_str().is_some_and(|message| message.contains("audit log")), "{read}");
+    let read = client
+        .request("resources/read", json!({"uri": "notes://never"}))
+        .await;
+    assert!(
+        read["error"]["message"]
+            .as_str()
+            .is_some_and(|message| message.contains("audit log")),
+        "{read}"
+    );
     assert_eq!(folder.notes("one").len(), before);
 }

@@ -19,13 +19,21 @@ fn version() -> String {
 
 fn note(text: &str) {
     let folder = PathBuf::from(std::env::var_os(FOLDER).expect("this is a server"));
-    let file = File::options().create(true).append(true).open(folder.join("notes"));
-    file.and_then(|mut file| writeln!(file, "{text}")).expect("written");
+    let file = File::options()
+        .create(true)
+        .append(true)
+        .open(folder.join("notes"));
+    file.and_then(|mut file| writeln!(file, "{text}"))
+        .expect("written");
 }
 
 /// Returns what the servers of a folder have noted.
 pub(crate) fn notes(folder: &Path) -> Vec<String> {
-    std::fs::read_to_string(folder.join("notes")).unwrap_or_default().lines().map(str::to_owned).collect()
+    std::fs::read_to_string(folder.join("notes"))
+        .unwrap_or_default()
+        .lines()
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Returns the entry of a server in the configuration.
@@ -58,7 +66,8 @@ fn write(text: &str, password: Option<&str>, amount: Option<f64>) -> String {
 #[tool(category = "action", timeout = "60s")]
 async fn hold() -> String {
     note("hold");
-    let released = PathBuf::from(std::env::var_os(FOLDER).expect("this is a server")).join("release");
+    let released =
+        PathBuf::from(std::env::var_os(FOLDER).expect("this is a server")).join("release");
     while !released.exists() {
         // The file is made by another process.
         tokio::time::sleep(Duration::from_millis(2)).await;
@@ -94,9 +103,13 @@ fn later() -> &'static str {
 /// Add a tool.
 #[tool(category = "action")]
 fn grow(ctx: &RunContext) -> &'static str {
-    let (server, runtime) =
-        ctx.user_data::<(Server, Runtime)>().map(|data| (data.0.clone(), data.1.clone())).expect("set");
-    runtime.update_tools(tools().with(later).build().expect("tools")).expect("updated");
+    let (server, runtime) = ctx
+        .user_data::<(Server, Runtime)>()
+        .map(|data| (data.0.clone(), data.1.clone()))
+        .expect("set");
+    runtime
+        .update_tools(tools().with(later).build().expect("tools"))
+        .expect("updated");
     tokio::spawn(async move { server.refresh().await });
     "grown"
 }
@@ -111,7 +124,9 @@ fn touch(ctx: &RunContext) {
 /// Ask the user before the end.
 #[tool(category = "action")]
 async fn ask(ctx: &RunContext) -> Result<&'static str, ToolError> {
-    ctx.ask_raw(RawQuestion::confirm("Go on?")).await?.required()?;
+    ctx.ask_raw(RawQuestion::confirm("Go on?"))
+        .await?
+        .required()?;
     Ok("asked")
 }
 
@@ -158,14 +173,25 @@ async fn never() -> String {
 }
 
 fn tools() -> ToolContextBuilder {
-    let tools = ToolContext::builder().with(echo).with(write).with(hold).with(crash).with(grow);
-    let tools = tools.with_prompt(greet).with_resource(all).with_resource(never);
+    let tools = ToolContext::builder()
+        .with(echo)
+        .with(write)
+        .with(hold)
+        .with(crash)
+        .with(grow);
+    let tools = tools
+        .with_prompt(greet)
+        .with_resource(all)
+        .with_resource(never);
     match version().as_str() {
         "asks" => tools.with(ask),
         "fragile" => tools.with(fragile),
         "shadows" => tools.with(two_echo),
         "takes" => tools.with(search_tools),
-        "changes" => tools.with(touch).with_resource(one_of_many).with_resource(file),
+        "changes" => tools
+            .with(touch)
+            .with_resource(one_of_many)
+            .with_resource(file),
         _ => tools,
     }
 }
@@ -176,10 +202,19 @@ fn tools() -> ToolContextBuilder {
 async fn serves() {
     note(&format!("start {} {}", std::process::id(), version()));
     let tools = tools().build().expect("tools");
-    let runtime = Runtime::builder(tools).policy(Server::policy()).build().expect("a runtime");
+    let runtime = Runtime::builder(tools)
+        .policy(Server::policy())
+        .build()
+        .expect("a runtime");
     let server = Server::new(runtime.clone()).announce_tool_changes(true);
     let shared = std::sync::Arc::new((server.clone(), runtime));
     let server = server.session(move |builder, _| builder.user_data_shared(shared.clone()));
-    let output = File::options().write(true).open("/dev/fd/3").expect("the stream");
-    server.serve_streams(tokio::io::stdin(), tokio::fs::File::from_std(output)).await.expect("served");
+    let output = File::options()
+        .write(true)
+        .open("/dev/fd/3")
+        .expect("the stream");
+    server
+        .serve_streams(tokio::io::stdin(), tokio::fs::File::from_std(output))
+        .await
+        .expect("served");
 }

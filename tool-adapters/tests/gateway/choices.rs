@@ -17,14 +17,22 @@ fn folder(policy: &str, members: &Value) -> Folder {
 
 fn check(folder: &Folder) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tool-gateway"));
-    command.arg("--config").arg(folder.path("mcp.json")).arg("--policy").arg(folder.path("policy.toml")).arg("--check");
+    command
+        .arg("--config")
+        .arg(folder.path("mcp.json"))
+        .arg("--policy")
+        .arg(folder.path("policy.toml"))
+        .arg("--check");
     String::from_utf8(command.output().expect("started").stdout).expect("text")
 }
 
 async fn names(client: &mut Client) -> Vec<String> {
     let listed = client.request("tools/list", json!({})).await;
     let tools = listed["result"]["tools"].as_array().expect("tools").clone();
-    tools.iter().map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect()
+    tools
+        .iter()
+        .map(|tool| tool["name"].as_str().expect("a name").to_owned())
+        .collect()
 }
 
 // C15
@@ -51,8 +59,14 @@ async fn tools_that_the_user_switched_off_are_not_offered() {
         );
         let call = json!({"name": "one_write", "arguments": {"text": "a"}});
         let answer = client.request("tools/call", call).await;
-        assert!(answer["error"].is_object() || answer["result"]["isError"] == true, "{answer}");
-        assert!(!folder.notes("one").contains(&"write a".to_owned()), "{members}");
+        assert!(
+            answer["error"].is_object() || answer["result"]["isError"] == true,
+            "{answer}"
+        );
+        assert!(
+            !folder.notes("one").contains(&"write a".to_owned()),
+            "{members}"
+        );
         gateway.close().await;
     }
 }
@@ -75,7 +89,10 @@ fn the_check_names_what_is_switched_off_and_approved() {
 #[tokio::test]
 async fn approvals_of_the_file_hold_if_the_policy_says_so() {
     let rule = "[[tools]]\nmatch = '*_write'\nconfirm = true\n";
-    for (policy, is_asked) in [(rule.to_owned(), true), (format!("{rule}[servers.one]\nauto_approve = true"), false)] {
+    for (policy, is_asked) in [
+        (rule.to_owned(), true),
+        (format!("{rule}[servers.one]\nauto_approve = true"), false),
+    ] {
         let folder = folder(&policy, &json!({"alwaysAllow": ["write"]}));
         let gateway = folder.open().await;
         let mut client = Client::connect(&gateway).await;
@@ -83,7 +100,10 @@ async fn approvals_of_the_file_hold_if_the_policy_says_so() {
         let call = json!({"name": "one_write", "arguments": {"text": "a"}});
         let answer = client.request("tools/call", call).await;
         assert_eq!(answer["result"]["isError"] == true, is_asked, "{answer}");
-        assert_eq!(folder.notes("one").contains(&"write a".to_owned()), !is_asked);
+        assert_eq!(
+            folder.notes("one").contains(&"write a".to_owned()),
+            !is_asked
+        );
         gateway.close().await;
     }
 }

@@ -5,14 +5,20 @@ use expect_test::{Expect, expect};
 use tool_adapters::gateway::{Gateway, GatewayFiles};
 
 async fn problems(folder: &Folder, expected: &Expect) {
-    let error = Gateway::open(folder.files()).await.expect_err("problems").to_string();
+    let error = Gateway::open(folder.files())
+        .await
+        .expect_err("problems")
+        .to_string();
     expected.assert_eq(&error.replace(&format!("{}/", folder.as_path().display()), ""));
 }
 
 #[tokio::test]
 async fn a_file_without_an_end_is_an_error() {
     let folder = Folder::new("");
-    let files = GatewayFiles { config: "/dev/zero".into(), ..folder.files() };
+    let files = GatewayFiles {
+        config: "/dev/zero".into(),
+        ..folder.files()
+    };
     let error = Gateway::open(files).await.expect_err("no end").to_string();
     assert!(error.contains("expected at most 4194304 bytes"), "{error}");
 }
@@ -162,13 +168,19 @@ async fn unreadable_files_are_named() {
     )
     .await;
     std::fs::remove_file(folder.path("mcp.json")).expect("removed");
-    problems(&folder, &expect!["mcp.json: No such file or directory (os error 2)"]).await;
+    problems(
+        &folder,
+        &expect!["mcp.json: No such file or directory (os error 2)"],
+    )
+    .await;
 }
 
 // C14
 #[tokio::test]
 async fn several_places_without_toml_are_reported() {
-    let folder = Folder::new("mode = quiet\n[[tols]]\nmatch = 'x'\n[limits]\nmax_cals = 3\ndeadline = 30s\n");
+    let folder = Folder::new(
+        "mode = quiet\n[[tols]]\nmatch = 'x'\n[limits]\nmax_cals = 3\ndeadline = 30s\n",
+    );
     problems(
         &folder,
         &expect![[r"
@@ -191,7 +203,11 @@ async fn a_byte_order_mark_is_no_part_of_a_file() {
     let wide = servers.encode_utf16().flat_map(u16::to_le_bytes);
     let wide = [0xFF, 0xFE].into_iter().chain(wide).collect::<Vec<_>>();
     std::fs::write(folder.path("mcp.json"), wide).expect("written");
-    problems(&folder, &expect!["mcp.json: expected UTF-8, got UTF-16; save the file as UTF-8"]).await;
+    problems(
+        &folder,
+        &expect!["mcp.json: expected UTF-8, got UTF-16; save the file as UTF-8"],
+    )
+    .await;
 }
 
 // C13
@@ -224,15 +240,40 @@ async fn private_addresses_need_a_name_in_the_policy() {
     for (url, policy, is_refused) in [
         ("http://127.0.0.1:9/mcp", "", false),
         ("http://127.0.0.1:9/mcp", "[egress]", true),
-        ("http://127.0.0.1:9/mcp", "[egress]\nprivate = ['127.0.0.1']", false),
-        ("http://10.1.2.3/mcp", "[egress]\nprivate = ['10.0.0.0/8']", false),
-        ("http://169.254.169.254/mcp", "[egress]\nhosts = ['*']", true),
-        ("https://mcp.example/mcp", "[egress]\nhosts = ['*.example']", false),
-        ("https://mcp.other/mcp", "[egress]\nhosts = ['*.example']", true),
-        ("https://mcp.example.evil/mcp", "[egress]\nhosts = ['*.example']", true),
+        (
+            "http://127.0.0.1:9/mcp",
+            "[egress]\nprivate = ['127.0.0.1']",
+            false,
+        ),
+        (
+            "http://10.1.2.3/mcp",
+            "[egress]\nprivate = ['10.0.0.0/8']",
+            false,
+        ),
+        (
+            "http://169.254.169.254/mcp",
+            "[egress]\nhosts = ['*']",
+            true,
+        ),
+        (
+            "https://mcp.example/mcp",
+            "[egress]\nhosts = ['*.example']",
+            false,
+        ),
+        (
+            "https://mcp.other/mcp",
+            "[egress]\nhosts = ['*.example']",
+            true,
+        ),
+        (
+            "https://mcp.example.evil/mcp",
+            "[egress]\nhosts = ['*.example']",
+            true,
+        ),
     ] {
-        let folder =
-            Folder::new(&format!("{policy}\n[limits]\nstartup = '1ms'").replace("[egress]\n[", "[egress]\n\n["));
+        let folder = Folder::new(
+            &format!("{policy}\n[limits]\nstartup = '1ms'").replace("[egress]\n[", "[egress]\n\n["),
+        );
         folder.write("mcp.json", &server(url));
         let opened = Gateway::open(folder.files()).await;
         assert_eq!(opened.is_err(), is_refused, "{url} {policy}: {opened:?}");

@@ -9,14 +9,23 @@ use tool_adapters::mcp::Pins;
 /// Results of calls: each is the name of its tool, and what the server sends.
 const RESULTS: [(&str, &str); 24] = [
     ("text", r#"{"content":[{"type":"text","text":"plain"}]}"#),
-    ("not_an_error", r#"{"isError":false,"content":[{"type":"text","text":"plain \u00e9 \ud83d\ude00"}]}"#),
+    (
+        "not_an_error",
+        r#"{"isError":false,"content":[{"type":"text","text":"plain \u00e9 \ud83d\ude00"}]}"#,
+    ),
     ("nothing", r#"{"content":[]}"#),
     (
         "meta",
         r#"{"_meta":{"ui":{"resourceUri":"ui://x/y.html","n":1.0},"a.example/b":[null,{}]},"content":[{"type":"text","text":"a"}]}"#,
     ),
-    ("unknown_members", r#"{"content":[{"type":"text","text":"a","later":{"x":[1]}}],"also":null,"new":{"_meta":{}}}"#),
-    ("content_meta", r#"{"content":[{"_meta":{"k":true},"type":"text","text":"a"},{"type":"text","text":"b"}]}"#),
+    (
+        "unknown_members",
+        r#"{"content":[{"type":"text","text":"a","later":{"x":[1]}}],"also":null,"new":{"_meta":{}}}"#,
+    ),
+    (
+        "content_meta",
+        r#"{"content":[{"_meta":{"k":true},"type":"text","text":"a"},{"type":"text","text":"b"}]}"#,
+    ),
     (
         "annotations",
         r#"{"content":[{"type":"text","text":"a","annotations":{"audience":["user"],"priority":0.1,"lastModified":"2026-01-05T10:00:00Z","more":1}}]}"#,
@@ -41,9 +50,18 @@ const RESULTS: [(&str, &str); 24] = [
         "image",
         r#"{"content":[{"type":"image","data":"AAAA","mimeType":"image/png","annotations":{"audience":["user","assistant"]},"_meta":{"w":1}}]}"#,
     ),
-    ("audio", r#"{"content":[{"type":"audio","data":"AAAA","mimeType":"audio/wav","later":1}]}"#),
-    ("unknown_kind", r#"{"content":[{"type":"hologram","depth":3,"_meta":{}},{"type":"text","text":"a"}]}"#),
-    ("error", r#"{"content":[{"type":"text","text":"failed"}],"isError":true}"#),
+    (
+        "audio",
+        r#"{"content":[{"type":"audio","data":"AAAA","mimeType":"audio/wav","later":1}]}"#,
+    ),
+    (
+        "unknown_kind",
+        r#"{"content":[{"type":"hologram","depth":3,"_meta":{}},{"type":"text","text":"a"}]}"#,
+    ),
+    (
+        "error",
+        r#"{"content":[{"type":"text","text":"failed"}],"isError":true}"#,
+    ),
     (
         "errors",
         r#"{"isError":true,"content":[{"type":"text","text":"one"},{"type":"image","data":"AAAA","mimeType":"image/png"},{"type":"text","text":"two","_meta":{"at":1}}],"_meta":{"e":1}}"#,
@@ -53,12 +71,18 @@ const RESULTS: [(&str, &str); 24] = [
         r#"{"isError":true,"content":[{"type":"text","text":"failed"}],"structuredContent":{"code":7}}"#,
     ),
     ("error_without_text", r#"{"isError":true,"content":[]}"#),
-    ("data_of_no_schema", r#"{"content":[{"type":"text","text":"{\"n\":1}"}],"structuredContent":{"n":1}}"#),
+    (
+        "data_of_no_schema",
+        r#"{"content":[{"type":"text","text":"{\"n\":1}"}],"structuredContent":{"n":1}}"#,
+    ),
     (
         "data_beside_a_text",
         r#"{"content":[{"type":"text","text":"one is what there is"}],"structuredContent":{"z":1,"a":[1.0,0.10,2]}}"#,
     ),
-    ("data_alone", r#"{"content":[],"structuredContent":{"b":{"a":null}}}"#),
+    (
+        "data_alone",
+        r#"{"content":[],"structuredContent":{"b":{"a":null}}}"#,
+    ),
     (
         "data_beside_parts",
         r#"{"content":[{"type":"text","text":"{\"n\":1}"},{"type":"image","data":"AAAA","mimeType":"image/png"}],"structuredContent":{"n":1}}"#,
@@ -67,12 +91,14 @@ const RESULTS: [(&str, &str); 24] = [
         "with_schema",
         r#"{"content":[{"type":"text","text":"n is 1"}],"structuredContent":{"n":1,"more":"x"},"_meta":{"s":1}}"#,
     ),
-    ("spaces", "{\n  \"content\": [\n    {\"type\": \"text\", \"text\": \"a\\nb\"}\n  ]\n}"),
+    (
+        "spaces",
+        "{\n  \"content\": [\n    {\"type\": \"text\", \"text\": \"a\\nb\"}\n  ]\n}",
+    ),
 ];
 
 /// Numbers that no reader of doubles keeps.
-const NUMBERS: &str =
-    r#"{"content":[],"structuredContent":{"big":123456789012345678901234567890,"one":1.0,"tenth":0.10,"e":1E2}}"#;
+const NUMBERS: &str = r#"{"content":[],"structuredContent":{"big":123456789012345678901234567890,"one":1.0,"tenth":0.10,"e":1E2}}"#;
 
 const TOOLS: &str = r#"{"tools":[
     {"name":"full","title":"Full","description":"All members.","inputSchema":{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"n":{"type":"number","maximum":1.0}},"additionalProperties":false,"x-more":{"a":1}},
@@ -118,9 +144,13 @@ fn answers() -> Answers {
     for (tool, result) in RESULTS.into_iter().chain([("numbers", NUMBERS)]) {
         let mut declared = json!({"name": tool, "inputSchema": {"type": "object"}});
         if tool == "with_schema" {
-            declared["outputSchema"] = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+            declared["outputSchema"] =
+                json!({"type": "object", "properties": {"n": {"type": "integer"}}});
         }
-        tools["tools"].as_array_mut().expect("a list").push(declared);
+        tools["tools"]
+            .as_array_mut()
+            .expect("a list")
+            .push(declared);
         answers.insert(format!("tools/call {tool}"), result.to_owned());
     }
     let lists = [
@@ -164,7 +194,10 @@ impl Passing {
         };
         folder.servers(&json!({"one": entry}));
         let gateway = folder.open().await;
-        Self { _folder: folder, gateway }
+        Self {
+            _folder: folder,
+            gateway,
+        }
     }
 }
 
@@ -179,29 +212,56 @@ enum Way {
     NoSessionByRmcp,
 }
 
-const WAYS: [Way; 6] =
-    [Way::Lines, Way::LinesByRmcp, Way::Session, Way::SessionByRmcp, Way::NoSession, Way::NoSessionByRmcp];
+const WAYS: [Way; 6] = [
+    Way::Lines,
+    Way::LinesByRmcp,
+    Way::Session,
+    Way::SessionByRmcp,
+    Way::NoSession,
+    Way::NoSessionByRmcp,
+];
 
 enum RawClient {
     Lines(Client, bool),
-    Http { url: String, session: Option<String>, accept: &'static str, next: u64 },
+    Http {
+        url: String,
+        session: Option<String>,
+        accept: &'static str,
+        next: u64,
+    },
 }
 
 impl RawClient {
     async fn connect(passing: &Passing, way: Way) -> Self {
-        let by_rmcp = matches!(way, Way::LinesByRmcp | Way::SessionByRmcp | Way::NoSessionByRmcp);
+        let by_rmcp = matches!(
+            way,
+            Way::LinesByRmcp | Way::SessionByRmcp | Way::NoSessionByRmcp
+        );
         if matches!(way, Way::Lines | Way::LinesByRmcp) {
             return Self::Lines(Client::connect(&passing.gateway).await, by_rmcp);
         }
-        let bound = passing.gateway.bind(([127, 0, 0, 1], 0).into()).await.expect("bound");
+        let bound = passing
+            .gateway
+            .bind(([127, 0, 0, 1], 0).into())
+            .await
+            .expect("bound");
         let url = bound.url().expect("an address");
         tokio::spawn(bound.serve());
-        let accept =
-            if by_rmcp { "application/json;q=0.9, text/event-stream" } else { "application/json, text/event-stream" };
-        let mut client = Self::Http { url, session: None, accept, next: 0 };
+        let accept = if by_rmcp {
+            "application/json;q=0.9, text/event-stream"
+        } else {
+            "application/json, text/event-stream"
+        };
+        let mut client = Self::Http {
+            url,
+            session: None,
+            accept,
+            next: 0,
+        };
         if matches!(way, Way::Session | Way::SessionByRmcp) {
             let info = json!({"name": "raw", "version": "1"});
-            let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});
+            let params =
+                json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});
             client.result("initialize", params).await;
         }
         client
@@ -216,21 +276,34 @@ impl RawClient {
                 }
                 client.request_text(method, params).await
             }
-            Self::Http { url, session, accept, next } => {
+            Self::Http {
+                url,
+                session,
+                accept,
+                next,
+            } => {
                 *next += 1;
-                let request = reqwest::Client::new().post(url.as_str()).header("accept", *accept);
+                let request = reqwest::Client::new()
+                    .post(url.as_str())
+                    .header("accept", *accept);
                 let mut request = request.header("content-type", "application/json");
                 let is_session = session.is_some() || method == "initialize";
                 if is_session {
                     request = request.header("mcp-protocol-version", "2025-11-25");
                     request = request.header("mcp-session-id", session.clone().unwrap_or_default());
                     if session.is_none() {
-                        request = reqwest::Client::new().post(url.as_str()).header("accept", *accept);
+                        request = reqwest::Client::new()
+                            .post(url.as_str())
+                            .header("accept", *accept);
                         request = request.header("content-type", "application/json");
                     }
                 } else {
-                    request = request.header("mcp-protocol-version", "2026-07-28").header("mcp-method", method);
-                    let named = ["name", "uri"].iter().find_map(|member| params[*member].as_str());
+                    request = request
+                        .header("mcp-protocol-version", "2026-07-28")
+                        .header("mcp-method", method);
+                    let named = ["name", "uri"]
+                        .iter()
+                        .find_map(|member| params[*member].as_str());
                     if let Some(named) = named {
                         request = request.header("mcp-name", named);
                     }
@@ -240,15 +313,22 @@ impl RawClient {
                         "io.modelcontextprotocol/clientCapabilities": {}
                     });
                 }
-                let message = json!({"jsonrpc": "2.0", "id": *next, "method": method, "params": params});
-                let answer = request.body(message.to_string()).send().await.expect("an answer");
+                let message =
+                    json!({"jsonrpc": "2.0", "id": *next, "method": method, "params": params});
+                let answer = request
+                    .body(message.to_string())
+                    .send()
+                    .await
+                    .expect("an answer");
                 if method == "initialize" {
                     let id = answer.headers().get("mcp-session-id").expect("a session");
                     *session = Some(id.to_str().expect("ASCII").to_owned());
                 }
                 let text = answer.text().await.expect("a body");
-                let data =
-                    text.lines().filter_map(|line| line.strip_prefix("data:")).find(|data| data.contains("\"id\""));
+                let data = text
+                    .lines()
+                    .filter_map(|line| line.strip_prefix("data:"))
+                    .find(|data| data.contains("\"id\""));
                 data.unwrap_or(&text).trim().to_owned()
             }
         };
@@ -263,8 +343,12 @@ fn result_of(message: &str) -> String {
         #[serde(borrow)]
         result: Option<&'a serde_json::value::RawValue>,
     }
-    let read = serde_json::from_str::<Message<'_>>(message).unwrap_or_else(|error| panic!("{error}: {message}"));
-    read.result.unwrap_or_else(|| panic!("no result: {message}")).get().to_owned()
+    let read = serde_json::from_str::<Message<'_>>(message)
+        .unwrap_or_else(|error| panic!("{error}: {message}"));
+    read.result
+        .unwrap_or_else(|| panic!("no result: {message}"))
+        .get()
+        .to_owned()
 }
 
 /// Returns a result as its value, with the order of its members, and without those of the connection.
@@ -285,7 +369,9 @@ async fn passes_on_all(upstream: Upstream, answers: Answers) {
     for way in WAYS {
         let mut client = RawClient::connect(&passing, way).await;
         for (tool, sent) in RESULTS {
-            let got = client.result("tools/call", json!({"name": tool, "arguments": {}})).await;
+            let got = client
+                .result("tools/call", json!({"name": tool, "arguments": {}}))
+                .await;
             assert_eq!(plain(&got), plain(sent), "{tool}: {upstream:?} {way:?}");
         }
         for (method, params, sent) in [
@@ -342,19 +428,36 @@ async fn a_number_arrives_as_it_is_spelled() {
     let answers = answers();
     for upstream in [Upstream::Lines, Upstream::Json, Upstream::Events] {
         let passing = Passing::start(upstream, &answers, "").await;
-        for way in [Way::Lines, Way::LinesByRmcp, Way::Session, Way::NoSession, Way::NoSessionByRmcp] {
+        for way in [
+            Way::Lines,
+            Way::LinesByRmcp,
+            Way::Session,
+            Way::NoSession,
+            Way::NoSessionByRmcp,
+        ] {
             let mut client = RawClient::connect(&passing, way).await;
-            let got = client.result("tools/call", json!({"name": "numbers"})).await;
+            let got = client
+                .result("tools/call", json!({"name": "numbers"}))
+                .await;
             let data = NUMBERS.strip_prefix(r#"{"content":[],"#).expect("data");
-            assert!(got.contains(data.strip_suffix('}').expect("an object")), "{upstream:?} {way:?}: {got}");
+            assert!(
+                got.contains(data.strip_suffix('}').expect("an object")),
+                "{upstream:?} {way:?}: {got}"
+            );
         }
     }
 }
 
 fn removed(result: &Value) -> Vec<(String, String)> {
-    let removed = result["_meta"]["tool-adapters/removed"].as_array().cloned().unwrap_or_default();
+    let removed = result["_meta"]["tool-adapters/removed"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
-    removed.iter().map(|entry| (text(&entry["pointer"]), text(&entry["reason"]))).collect()
+    removed
+        .iter()
+        .map(|entry| (text(&entry["pointer"]), text(&entry["reason"])))
+        .collect()
 }
 
 fn one_tool(tool: &str, declared: &Value, result: &str) -> Answers {
@@ -363,7 +466,10 @@ fn one_tool(tool: &str, declared: &Value, result: &str) -> Answers {
         tool_declared[name] = value.clone();
     }
     Answers::from([
-        ("tools/list ".to_owned(), json!({"tools": [tool_declared]}).to_string()),
+        (
+            "tools/list ".to_owned(),
+            json!({"tools": [tool_declared]}).to_string(),
+        ),
         (format!("tools/call {tool}"), result.to_owned()),
     ])
 }
@@ -383,21 +489,45 @@ async fn a_result_that_is_cut_says_what_was_removed() {
     let answers = one_tool("look", &json!({}), &result.to_string());
     for policy in ["[[tools]]\nmatch = ['look']\nmax_output = 1000", ""] {
         // Bytes of the whole, or characters of one tool.
-        let limits = if policy.is_empty() { "[limits]\nmax_result = '1KiB'" } else { "" };
-        let all = POLICY.replace("[limits]", &format!("{policy}\n[limits]\n{}", limits.replace("[limits]\n", "")));
+        let limits = if policy.is_empty() {
+            "[limits]\nmax_result = '1KiB'"
+        } else {
+            ""
+        };
+        let all = POLICY.replace(
+            "[limits]",
+            &format!("{policy}\n[limits]\n{}", limits.replace("[limits]\n", "")),
+        );
         let folder = Folder::new(&all);
         folder.servers(&json!({"one": raw_server::entry(&folder.path("answers.json"), &answers)}));
-        let passing = Passing { gateway: folder.open().await, _folder: folder };
+        let passing = Passing {
+            gateway: folder.open().await,
+            _folder: folder,
+        };
         for way in WAYS {
             let mut client = RawClient::connect(&passing, way).await;
             let got = client.result("tools/call", json!({"name": "look"})).await;
             let got = serde_json::from_str::<Value>(&got).expect("JSON");
             assert_eq!(got["content"][0], result["content"][0], "{way:?}");
             let cut = got["content"][1]["text"].as_str().expect("a text");
-            assert!(cut.starts_with("éé") && cut.chars().count() < 1_000, "{way:?}: {cut}");
-            assert!(got["content"][2]["text"].as_str().is_some_and(|text| text.starts_with("[cut at 10")), "{got}");
+            assert!(
+                cut.starts_with("éé") && cut.chars().count() < 1_000,
+                "{way:?}: {cut}"
+            );
+            assert!(
+                got["content"][2]["text"]
+                    .as_str()
+                    .is_some_and(|text| text.starts_with("[cut at 10")),
+                "{got}"
+            );
             assert_eq!(got["content"][1]["annotations"], json!({"priority": 0.5}));
-            assert_eq!((got["content"].as_array().map(Vec::len), &got["_meta"]["kept"]), (Some(3), &json!(1)));
+            assert_eq!(
+                (
+                    got["content"].as_array().map(Vec::len),
+                    &got["_meta"]["kept"]
+                ),
+                (Some(3), &json!(1))
+            );
             assert!(got.get("structuredContent").is_none() && got["isError"] != true);
             let limit = |pointer: &str| (pointer.to_owned(), "limit".to_owned());
             let expected = ["/content/1/text", "/content/2", "/structuredContent"].map(limit);
@@ -410,13 +540,32 @@ async fn a_result_that_is_cut_says_what_was_removed() {
 #[tokio::test]
 async fn data_that_a_schema_needs_and_a_limit_removes_is_an_error() {
     let result = json!({"content": [{"type": "text", "text": "a"}], "structuredContent": {"n": "x".repeat(2_000)}});
-    let answers = one_tool("look", &json!({"outputSchema": {"type": "object"}}), &result.to_string());
-    let passing = Passing::start(Upstream::Json, &answers, "[[tools]]\nmatch = ['look']\nmax_output = 1000").await;
+    let answers = one_tool(
+        "look",
+        &json!({"outputSchema": {"type": "object"}}),
+        &result.to_string(),
+    );
+    let passing = Passing::start(
+        Upstream::Json,
+        &answers,
+        "[[tools]]\nmatch = ['look']\nmax_output = 1000",
+    )
+    .await;
     for way in WAYS {
-        let got = RawClient::connect(&passing, way).await.result("tools/call", json!({"name": "look"})).await;
+        let got = RawClient::connect(&passing, way)
+            .await
+            .result("tools/call", json!({"name": "look"}))
+            .await;
         let got = serde_json::from_str::<Value>(&got).expect("JSON");
-        assert_eq!((&got["isError"], got.get("structuredContent")), (&json!(true), None), "{way:?}");
-        assert_eq!(removed(&got), [("/structuredContent".to_owned(), "limit".to_owned())]);
+        assert_eq!(
+            (&got["isError"], got.get("structuredContent")),
+            (&json!(true), None),
+            "{way:?}"
+        );
+        assert_eq!(
+            removed(&got),
+            [("/structuredContent".to_owned(), "limit".to_owned())]
+        );
     }
 }
 
@@ -429,25 +578,39 @@ async fn a_key_that_a_server_repeats_is_masked_everywhere() {
     let results = [
         json!({"content": [{"type": "text", "text": format!("the key is {key}")}]}).to_string(),
         json!({"content": [], "structuredContent": {"a": {"k": [1, key]}}}).to_string(),
-        json!({"content": [{"type": "text", "text": "a", "_meta": {"k": key}}], "_meta": {key: 1}}).to_string(),
+        json!({"content": [{"type": "text", "text": "a", "_meta": {"k": key}}], "_meta": {key: 1}})
+            .to_string(),
         json!({"content": [], "later": {"k": key}, "isError": true}).to_string(),
         format!(r#"{{"content":[{{"type":"text","text":"{escaped}"}}]}}"#),
         format!(r#"{{"content":[],"later":{{"a":"{escaped}","a":1}}}}"#),
         format!(r#"{{"content":[],"later":{{"a":"{key}","a":1}}}}"#),
     ];
     for result in results {
-        let answers = one_tool("look", &json!({"_meta": {"k": key}, "later": [key]}), &result);
+        let answers = one_tool(
+            "look",
+            &json!({"_meta": {"k": key}, "later": [key]}),
+            &result,
+        );
         let server = HttpServer::start(&answers, false).await;
         let folder = Folder::new(POLICY);
         folder.servers(&json!({"one": {"url": server.url, "headers": {"Authorization": format!("Bearer {key}")}}}));
-        let passing = Passing { gateway: folder.open().await, _folder: folder };
+        let passing = Passing {
+            gateway: folder.open().await,
+            _folder: folder,
+        };
         for way in WAYS {
             let mut client = RawClient::connect(&passing, way).await;
             let got = client.result("tools/call", json!({"name": "look"})).await;
-            let plain = serde_json::from_str::<Value>(&got).expect("JSON").to_string();
-            assert!(!plain.contains(key) && !got.contains(&escaped) && !got.contains(key), "{result}: {got}");
-            let is_noted =
-                removed(&serde_json::from_str(&got).expect("JSON")).iter().any(|(_, reason)| reason == "key");
+            let plain = serde_json::from_str::<Value>(&got)
+                .expect("JSON")
+                .to_string();
+            assert!(
+                !plain.contains(key) && !got.contains(&escaped) && !got.contains(key),
+                "{result}: {got}"
+            );
+            let is_noted = removed(&serde_json::from_str(&got).expect("JSON"))
+                .iter()
+                .any(|(_, reason)| reason == "key");
             assert!(is_noted || result.contains(r#""a":1}"#), "{result}: {got}");
             let list = client.result("tools/list", json!({})).await;
             assert!(!list.contains(key) && list.contains("[key]"), "{list}");
@@ -459,7 +622,11 @@ async fn a_key_that_a_server_repeats_is_masked_everywhere() {
 #[tokio::test]
 async fn no_server_says_what_a_policy_has_removed() {
     let forged = r#"{"tool-adapters/removed":[],"Tool-Adapters/removed":[],"tool\u002dadapters/x":1,"a":1,"io.modelcontextprotocol/related-task":{"taskId":"7"}}"#;
-    let mut answers = one_tool("look", &json!({}), &format!(r#"{{"content":[],"_meta":{forged}}}"#));
+    let mut answers = one_tool(
+        "look",
+        &json!({}),
+        &format!(r#"{{"content":[],"_meta":{forged}}}"#),
+    );
     answers.insert(
         "resources/read notes://a".to_owned(),
         format!(r#"{{"contents":[{{"uri":"notes://a","text":"a"}}],"_meta":{forged}}}"#),
@@ -468,10 +635,12 @@ async fn no_server_says_what_a_policy_has_removed() {
         let passing = Passing::start(upstream, &answers, "").await;
         for way in WAYS {
             let mut client = RawClient::connect(&passing, way).await;
-            for (method, params) in
-                [("tools/call", json!({"name": "look"})), ("resources/read", json!({"uri": "notes://a"}))]
-            {
-                let got = serde_json::from_str::<Value>(&client.result(method, params).await).expect("JSON");
+            for (method, params) in [
+                ("tools/call", json!({"name": "look"})),
+                ("resources/read", json!({"uri": "notes://a"})),
+            ] {
+                let got = serde_json::from_str::<Value>(&client.result(method, params).await)
+                    .expect("JSON");
                 assert_eq!(got["_meta"], json!({"a": 1}), "{method} {way:?}");
             }
         }
@@ -481,13 +650,20 @@ async fn no_server_says_what_a_policy_has_removed() {
 // T36
 #[tokio::test]
 async fn what_the_policy_says_of_a_tool_is_said_in_its_declaration() {
-    let declared = json!({"annotations": {"readOnlyHint": true, "title": "Look"}, "_meta": {"k": 1}});
+    let declared =
+        json!({"annotations": {"readOnlyHint": true, "title": "Look"}, "_meta": {"k": 1}});
     let answers = one_tool("look", &declared, r#"{"content":[]}"#);
     let policy = "[[tools]]\nmatch = ['look']\ncategory = 'action'";
     let passing = Passing::start(Upstream::Lines, &answers, policy).await;
-    let list = RawClient::connect(&passing, Way::Session).await.result("tools/list", json!({})).await;
+    let list = RawClient::connect(&passing, Way::Session)
+        .await
+        .result("tools/list", json!({}))
+        .await;
     let tool = &serde_json::from_str::<Value>(&list).expect("JSON")["tools"][0];
-    assert_eq!(tool["annotations"], json!({"readOnlyHint": false, "title": "Look"}));
+    assert_eq!(
+        tool["annotations"],
+        json!({"readOnlyHint": false, "title": "Look"})
+    );
     assert_eq!(tool["_meta"], json!({"k": 1}));
 }
 
@@ -498,9 +674,15 @@ async fn an_unknown_member_that_changes_quarantines_its_tool() {
     let folder = Folder::new(&format!("[pins]\nfile = 'mcp.pins.json'\n{POLICY}"));
     Pins::create(folder.path("mcp.pins.json")).expect("pins");
     for (later, offered) in [(1, 1), (1, 1), (2, 0)] {
-        folder.servers(&json!({"one": raw_server::entry(&folder.path("answers.json"), &answers(later))}));
+        folder.servers(
+            &json!({"one": raw_server::entry(&folder.path("answers.json"), &answers(later))}),
+        );
         let gateway = folder.open().await;
-        assert_eq!(Client::connect(&gateway).await.tools().await.len(), offered, "{later}");
+        assert_eq!(
+            Client::connect(&gateway).await.tools().await.len(),
+            offered,
+            "{later}"
+        );
         gateway.close().await;
     }
 }
@@ -509,21 +691,41 @@ async fn an_unknown_member_that_changes_quarantines_its_tool() {
 #[tokio::test]
 async fn an_unlisted_resource_is_read_where_the_policy_allows_it() {
     let mut answers = answers();
-    answers.insert("resources/read secret://keys".to_owned(), CONTENTS.to_owned());
-    for (policy, reads) in
-        [("", [true, true]), ("deny = ['secret:*']", [true, false]), ("allow = ['*_*', 'secret:*']", [false, true])]
-    {
+    answers.insert(
+        "resources/read secret://keys".to_owned(),
+        CONTENTS.to_owned(),
+    );
+    for (policy, reads) in [
+        ("", [true, true]),
+        ("deny = ['secret:*']", [true, false]),
+        ("allow = ['*_*', 'secret:*']", [false, true]),
+    ] {
         let passing = Passing::start(Upstream::Json, &answers, policy).await;
         let mut client = Client::connect(&passing.gateway).await;
         for (uri, is_read) in ["notes://unlisted", "secret://keys"].into_iter().zip(reads) {
             let answer = client.request("resources/read", json!({"uri": uri})).await;
-            assert_eq!(answer.get("result").is_some(), is_read, "{policy}: {uri}: {answer}");
+            assert_eq!(
+                answer.get("result").is_some(),
+                is_read,
+                "{policy}: {uri}: {answer}"
+            );
         }
-        for uri in ["SECRET://keys", "secret:%2f%2fkeys", "secret://other/../keys", "secret://%6beys"] {
+        for uri in [
+            "SECRET://keys",
+            "secret:%2f%2fkeys",
+            "secret://other/../keys",
+            "secret://%6beys",
+        ] {
             let answer = client.request("resources/read", json!({"uri": uri})).await;
-            assert!(!policy.starts_with("deny") || answer["error"]["code"] == -32002, "{uri}: {answer}");
+            assert!(
+                !policy.starts_with("deny") || answer["error"]["code"] == -32002,
+                "{uri}: {answer}"
+            );
         }
-        let list = client.request("resources/templates/list", json!({})).await.to_string();
+        let list = client
+            .request("resources/templates/list", json!({}))
+            .await
+            .to_string();
         assert!(!list.contains("{+uri}"), "{list}");
     }
 }
@@ -531,7 +733,9 @@ async fn an_unlisted_resource_is_read_where_the_policy_allows_it() {
 // T30
 #[tokio::test]
 async fn a_link_is_read_at_the_server_that_has_sent_it() {
-    let link = |uri: &str| json!({"content": [{"type": "resource_link", "uri": uri, "name": "a"}]}).to_string();
+    let link = |uri: &str| {
+        json!({"content": [{"type": "resource_link", "uri": uri, "name": "a"}]}).to_string()
+    };
     let contents = |text: &str| json!({"contents": [{"uri": "a:x", "text": text}]}).to_string();
     let mut servers = Map::new();
     let mut got = Vec::new();
@@ -551,7 +755,10 @@ async fn a_link_is_read_at_the_server_that_has_sent_it() {
     let mut client = Client::connect(&gateway).await;
     let mut read = async |uri: &str| {
         let answer = client.request("resources/read", json!({"uri": uri})).await;
-        answer["result"]["contents"][0]["text"].as_str().unwrap_or_default().to_owned()
+        answer["result"]["contents"][0]["text"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
     };
     assert_eq!(read("ui://two/page").await, "two", "a page of a tool");
     assert_eq!(read("a:known").await, "one", "the first that knows it");
@@ -559,20 +766,31 @@ async fn a_link_is_read_at_the_server_that_has_sent_it() {
     other.call("two_look", json!({})).await;
     assert_eq!(read("a:linked").await, "two");
     assert_eq!(read("a:none").await, "");
-    assert_eq!((got[0].got("resources/read").len(), got[1].got("resources/read").len()), (2, 3));
+    assert_eq!(
+        (
+            got[0].got("resources/read").len(),
+            got[1].got("resources/read").len()
+        ),
+        (2, 3)
+    );
     gateway.close().await;
     let records = folder.read("audit.jsonl");
-    let servers = records.lines().filter(|line| line.contains("resources/read")).map(|line| {
-        let record = serde_json::from_str::<Value>(line).expect("JSON");
-        record["server"].as_str().expect("a name").to_owned()
-    });
+    let servers = records
+        .lines()
+        .filter(|line| line.contains("resources/read"))
+        .map(|line| {
+            let record = serde_json::from_str::<Value>(line).expect("JSON");
+            record["server"].as_str().expect("a name").to_owned()
+        });
     assert_eq!(servers.collect::<Vec<_>>(), ["two", "one", "two", ""]);
 }
 
 // T30
 #[tokio::test]
 async fn a_server_of_pinned_tools_has_no_unlisted_resources() {
-    let folder = Folder::new(&format!("[pins]\nfile = 'mcp.pins.json'\npinned_only = true\n{POLICY}"));
+    let folder = Folder::new(&format!(
+        "[pins]\nfile = 'mcp.pins.json'\npinned_only = true\n{POLICY}"
+    ));
     Pins::create(folder.path("mcp.pins.json")).expect("pins");
     folder.servers(&json!({"one": {"url": HttpServer::start(&answers(), false).await.url}}));
     let gateway = folder.open().await;
@@ -592,5 +810,8 @@ async fn a_server_learns_that_its_pages_are_shown() {
     let _gateway = folder.open().await;
     let begun = server.got("initialize").remove(0);
     let extension = &begun["params"]["capabilities"]["extensions"]["io.modelcontextprotocol/ui"];
-    assert_eq!(extension, &json!({"mimeTypes": ["text/html;profile=mcp-app"]}));
+    assert_eq!(
+        extension,
+        &json!({"mimeTypes": ["text/html;profile=mcp-app"]})
+    );
 }

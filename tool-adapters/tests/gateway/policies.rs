@@ -5,17 +5,22 @@ use serde_json::{Value, json};
 
 #[tokio::test]
 async fn denied_tools_are_not_offered() {
-    let (_folder, gateway, mut client) = start("allow = ['one_*']\ndeny = ['*_crash', 'one_g*']").await;
+    let (_folder, gateway, mut client) =
+        start("allow = ['one_*']\ndeny = ['*_crash', 'one_g*']").await;
     assert_eq!(client.tools().await, ["one_echo", "one_write", "one_hold"]);
     let (text, is_error) = client.call("one_crash", json!({})).await;
     assert!(is_error && text.contains("one_crash"), "{text}");
-    assert_eq!(client.call("one_echo", json!({"text": "a"})).await, ("v1 a".to_owned(), false));
+    assert_eq!(
+        client.call("one_echo", json!({"text": "a"})).await,
+        ("v1 a".to_owned(), false)
+    );
     gateway.close().await;
 }
 
 #[tokio::test]
 async fn budgets_end_the_calls_of_a_turn() {
-    let (folder, gateway, mut client) = start("[limits]\naction = 2\n[[tools]]\nmatch = '*_echo'\nmax_calls = 1").await;
+    let (folder, gateway, mut client) =
+        start("[limits]\naction = 2\n[[tools]]\nmatch = '*_echo'\nmax_calls = 1").await;
     for (tool, text, expected) in [
         ("one_write", "a", false),
         ("one_write", "b", false),
@@ -26,21 +31,33 @@ async fn budgets_end_the_calls_of_a_turn() {
         let (answer, is_error) = client.call(tool, json!({"text": text})).await;
         assert_eq!(is_error, expected, "{tool} {text}: {answer}");
     }
-    assert_eq!(folder.notes("one").iter().filter(|note| note.starts_with("write")).count(), 2);
+    assert_eq!(
+        folder
+            .notes("one")
+            .iter()
+            .filter(|note| note.starts_with("write"))
+            .count(),
+        2
+    );
     gateway.close().await;
 }
 
 #[tokio::test]
 async fn a_price_counts_toward_the_caps_on_cost() {
     let (folder, gateway, mut client) =
-        start("[limits]\nmax_cost_per_session = 0.05\n[[tools]]\nmatch = '*_write'\ncost = 0.02").await;
+        start("[limits]\nmax_cost_per_session = 0.05\n[[tools]]\nmatch = '*_write'\ncost = 0.02")
+            .await;
     assert!(!client.call("one_echo", json!({"text": "a"})).await.1);
     let mut refused = Vec::new();
     for text in ["a", "b", "c", "d"] {
         refused.push(client.call("one_write", json!({"text": text})).await.1);
     }
     assert_eq!(refused, [false, false, true, true]);
-    let writes = folder.notes("one").into_iter().filter(|note| note.starts_with("write")).collect::<Vec<_>>();
+    let writes = folder
+        .notes("one")
+        .into_iter()
+        .filter(|note| note.starts_with("write"))
+        .collect::<Vec<_>>();
     assert_eq!(writes, ["write a", "write b"]);
     gateway.close().await;
 }
@@ -59,15 +76,34 @@ async fn loops_are_refused() {
 
 #[tokio::test]
 async fn a_person_approves_and_denies_calls() {
-    let (folder, gateway, mut client) =
-        start("[[tools]]\nmatch = '*'\nconfirm = true\n[[tools]]\nmatch = '*_echo'\nconfirm = false").await;
+    let (folder, gateway, mut client) = start(
+        "[[tools]]\nmatch = '*'\nconfirm = true\n[[tools]]\nmatch = '*_echo'\nconfirm = false",
+    )
+    .await;
     assert!(!client.call("one_echo", json!({"text": "a"})).await.1);
-    assert!(client.messages.is_empty(), "the user is not asked about `echo`");
-    assert_eq!(client.call("one_write", json!({"text": "a"})).await, ("wrote a".to_owned(), false));
+    assert!(
+        client.messages.is_empty(),
+        "the user is not asked about `echo`"
+    );
+    assert_eq!(
+        client.call("one_write", json!({"text": "a"})).await,
+        ("wrote a".to_owned(), false)
+    );
     client.action = "decline";
     assert!(client.call("one_write", json!({"text": "b"})).await.1);
-    assert_eq!(client.messages.iter().filter(|message| message["method"] == "elicitation/create").count(), 2);
-    let writes = folder.notes("one").into_iter().filter(|note| note.starts_with("write")).collect::<Vec<_>>();
+    assert_eq!(
+        client
+            .messages
+            .iter()
+            .filter(|message| message["method"] == "elicitation/create")
+            .count(),
+        2
+    );
+    let writes = folder
+        .notes("one")
+        .into_iter()
+        .filter(|note| note.starts_with("write"))
+        .collect::<Vec<_>>();
     assert_eq!(writes, ["write a"]);
     gateway.close().await;
 }
@@ -95,27 +131,49 @@ async fn a_person_approves_calls_by_their_arguments() {
     ] {
         client.messages.clear();
         let (answer, is_error) = client.call(tool, arguments.clone()).await;
-        let asked = client.messages.iter().any(|message| message["method"] == "elicitation/create");
-        assert_eq!((asked, is_error), (is_asked, is_asked), "{arguments}: {answer}");
+        let asked = client
+            .messages
+            .iter()
+            .any(|message| message["method"] == "elicitation/create");
+        assert_eq!(
+            (asked, is_error),
+            (is_asked, is_asked),
+            "{arguments}: {answer}"
+        );
     }
     gateway.close().await;
 }
 
 #[tokio::test]
 async fn results_are_cut_and_arguments_bounded() {
-    let (_folder, gateway, mut client) = start("[limits]\nmax_output = 10\nmax_arguments = '1KiB'").await;
-    let answer =
-        client.request("tools/call", json!({"name": "one_echo", "arguments": {"text": "0123456789".repeat(50)}})).await;
-    let limit = json!({"pointer": "/content/0", "reason": "limit", "limit": 10, "unit": "characters"});
-    assert_eq!(answer["result"]["_meta"]["tool-adapters/removed"][0], limit, "{answer}");
+    let (_folder, gateway, mut client) =
+        start("[limits]\nmax_output = 10\nmax_arguments = '1KiB'").await;
+    let answer = client
+        .request(
+            "tools/call",
+            json!({"name": "one_echo", "arguments": {"text": "0123456789".repeat(50)}}),
+        )
+        .await;
+    let limit =
+        json!({"pointer": "/content/0", "reason": "limit", "limit": 10, "unit": "characters"});
+    assert_eq!(
+        answer["result"]["_meta"]["tool-adapters/removed"][0], limit,
+        "{answer}"
+    );
     assert!(text(&answer).0.contains("cut at 10 characters"), "{answer}");
-    assert!(client.call("one_write", json!({"text": "x".repeat(2_000)})).await.1);
+    assert!(
+        client
+            .call("one_write", json!({"text": "x".repeat(2_000)}))
+            .await
+            .1
+    );
     gateway.close().await;
 }
 
 #[tokio::test]
 async fn a_tool_of_another_mode_is_refused() {
-    let (_folder, gateway, mut client) = start("mode = 'voice'\n[[tools]]\nmatch = '*_write'\nmodes = 'text'").await;
+    let (_folder, gateway, mut client) =
+        start("mode = 'voice'\n[[tools]]\nmatch = '*_write'\nmodes = 'text'").await;
     assert!(!client.tools().await.contains(&"one_write".to_owned()));
     assert!(client.call("one_write", json!({"text": "a"})).await.1);
     assert!(!client.call("one_echo", json!({"text": "a"})).await.1);
@@ -129,12 +187,29 @@ async fn prompts_and_resources_pass_through() {
     let gateway = folder.open().await;
     let mut client = Client::connect(&gateway).await;
     let prompts = client.request("prompts/list", json!({})).await;
-    let names = prompts["result"]["prompts"].as_array().expect("a list").iter().map(|prompt| prompt["name"].clone());
+    let names = prompts["result"]["prompts"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|prompt| prompt["name"].clone());
     assert_eq!(names.collect::<Vec<_>>(), ["one_greet"]);
-    let got = client.request("prompts/get", json!({"name": "one_greet", "arguments": {"name": "Ada"}})).await;
-    assert_eq!(got["result"]["messages"][0]["content"]["text"], "v1 greets Ada", "{got}");
-    let read = client.request("resources/read", json!({"uri": "notes://all"})).await;
-    assert_eq!(read["result"]["contents"][0]["text"], "v1", "the first of two servers has the URI: {read}");
+    let got = client
+        .request(
+            "prompts/get",
+            json!({"name": "one_greet", "arguments": {"name": "Ada"}}),
+        )
+        .await;
+    assert_eq!(
+        got["result"]["messages"][0]["content"]["text"], "v1 greets Ada",
+        "{got}"
+    );
+    let read = client
+        .request("resources/read", json!({"uri": "notes://all"}))
+        .await;
+    assert_eq!(
+        read["result"]["contents"][0]["text"], "v1",
+        "the first of two servers has the URI: {read}"
+    );
     gateway.close().await;
 }
 
@@ -142,13 +217,18 @@ async fn prompts_and_resources_pass_through() {
 async fn check_uri(client: &mut Client, uri: &str, is_refused: bool) {
     for method in ["resources/read", "resources/subscribe"] {
         let answer = client.request(method, json!({"uri": uri})).await;
-        assert_eq!(answer.get("error").is_some(), is_refused, "{method} {uri}: {answer}");
+        assert_eq!(
+            answer.get("error").is_some(),
+            is_refused,
+            "{method} {uri}: {answer}"
+        );
     }
 }
 
 #[tokio::test]
 async fn a_template_serves_no_uri_that_is_denied() {
-    let (_folder, gateway, mut client) = start_version("deny = ['note://7', 'file:///etc/*']", "changes").await;
+    let (_folder, gateway, mut client) =
+        start_version("deny = ['note://7', 'file:///etc/*']", "changes").await;
     for (uri, is_denied) in [
         ("note://7", true),
         ("note://%37", true),
@@ -190,34 +270,66 @@ async fn completion_is_limited_to_what_is_allowed() {
     let (folder, gateway, mut client) = start_version(policy, "changes").await;
     let argument = json!({"name": "path", "value": "h"});
     let reference = json!({"type": "ref/resource", "uri": "file:///{+path}"});
-    let answer = client.request("completion/complete", json!({"ref": reference, "argument": argument})).await;
-    assert_eq!(answer["result"]["completion"], json!({"values": ["home/a.md"], "hasMore": false}), "{answer}");
+    let answer = client
+        .request(
+            "completion/complete",
+            json!({"ref": reference, "argument": argument}),
+        )
+        .await;
+    assert_eq!(
+        answer["result"]["completion"],
+        json!({"values": ["home/a.md"], "hasMore": false}),
+        "{answer}"
+    );
     let denied = json!({"ref": {"type": "ref/prompt", "name": "one_greet"}, "argument": {"name": "name", "value": ""}});
-    assert!(client.request("completion/complete", denied).await.get("error").is_some());
+    assert!(
+        client
+            .request("completion/complete", denied)
+            .await
+            .get("error")
+            .is_some()
+    );
     gateway.close().await;
 
     let records = folder.read("audit.jsonl");
-    let records = records.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON")).collect::<Vec<_>>();
+    let records = records
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"))
+        .collect::<Vec<_>>();
     let shown = records.iter().map(|record| {
-        let members = ["method", "name", "server", "outcome"].map(|name| record[name].as_str().unwrap_or_default());
+        let members = ["method", "name", "server", "outcome"]
+            .map(|name| record[name].as_str().unwrap_or_default());
         members.join(" ")
     });
-    let expected = ["completion/complete file:///{+path} one OK", "completion/complete one_greet  NOT_FOUND"];
+    let expected = [
+        "completion/complete file:///{+path} one OK",
+        "completion/complete one_greet  NOT_FOUND",
+    ];
     assert_eq!(shown.collect::<Vec<_>>(), expected);
     assert_eq!(records[0]["arguments"], r#"{"path":"h"}"#);
 }
 
 #[tokio::test]
 async fn a_server_takes_no_name_of_a_control_tool() {
-    let policy = |deny: &str| format!("deny = '{deny}'\n[limits]\nsearch_over = 3\n[servers.one]\nprefix = ''");
+    let policy = |deny: &str| {
+        format!("deny = '{deny}'\n[limits]\nsearch_over = 3\n[servers.one]\nprefix = ''")
+    };
     let (folder, gateway, mut client) = start_version(&policy("hold"), "takes").await;
-    let (found, is_error) = client.call("search_tools", json!({"query": "repeat a text"})).await;
-    assert!(!is_error && found.contains("echo") && !found.contains("shadow"), "{found}");
+    let (found, is_error) = client
+        .call("search_tools", json!({"query": "repeat a text"}))
+        .await;
+    assert!(
+        !is_error && found.contains("echo") && !found.contains("shadow"),
+        "{found}"
+    );
     assert!(!client.call("echo", json!({"text": "a"})).await.1);
 
     folder.policy(&policy("echo"));
     assert!(gateway.reload().await.expect("the policy takes effect"));
-    assert!(client.call("echo", json!({"text": "b"})).await.1, "what is denied is denied at once");
+    assert!(
+        client.call("echo", json!({"text": "b"})).await.1,
+        "what is denied is denied at once"
+    );
     gateway.close().await;
 }
 
@@ -230,19 +342,37 @@ async fn a_server_asks_the_user_only_where_allowed() {
         let mut client = Client::connect(&gateway).await;
         let (text, is_error) = client.call("one_ask", json!({})).await;
         assert_eq!(is_error, expected, "{text}");
-        let asked = client.messages.iter().filter(|message| message["method"] == "elicitation/create");
-        let texts = asked.map(|message| message["params"]["message"].as_str().expect("a text").to_owned());
+        let asked = client
+            .messages
+            .iter()
+            .filter(|message| message["method"] == "elicitation/create");
+        let texts = asked.map(|message| {
+            message["params"]["message"]
+                .as_str()
+                .expect("a text")
+                .to_owned()
+        });
         let texts = texts.collect::<Vec<_>>();
-        assert_eq!(texts, if expected { vec![] } else { vec!["`one` asks: Go on?"] });
+        assert_eq!(
+            texts,
+            if expected {
+                vec![]
+            } else {
+                vec!["`one` asks: Go on?"]
+            }
+        );
         gateway.close().await;
     }
 }
 
 #[tokio::test]
 async fn many_tools_are_searched() {
-    let (_folder, gateway, mut client) = start("[limits]\nsearch_over = 3\nsearch_always = 'one_hold'").await;
+    let (_folder, gateway, mut client) =
+        start("[limits]\nsearch_over = 3\nsearch_always = 'one_hold'").await;
     assert_eq!(client.tools().await, ["one_hold", "search_tools"]);
-    let (found, is_error) = client.call("search_tools", json!({"query": "repeat a text"})).await;
+    let (found, is_error) = client
+        .call("search_tools", json!({"query": "repeat a text"}))
+        .await;
     assert!(!is_error && found.contains("one_echo"), "{found}");
     assert!(client.tools().await.contains(&"one_echo".to_owned()));
     gateway.close().await;

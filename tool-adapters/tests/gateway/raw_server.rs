@@ -20,7 +20,9 @@ pub(crate) type Answers = BTreeMap<String, String>;
 fn answer(answers: &Answers, message: &Value) -> Option<String> {
     let id = message.get("id")?;
     let method = message["method"].as_str()?;
-    let named = ["name", "uri"].iter().find_map(|member| message["params"][*member].as_str());
+    let named = ["name", "uri"]
+        .iter()
+        .find_map(|member| message["params"][*member].as_str());
     let has_sessions = !answers.contains_key(DISCOVER);
     let result = match (method, answers.get(&format!("{method} {}", named.unwrap_or_default()))) {
         ("initialize", _) if !has_sessions => {
@@ -40,10 +42,14 @@ fn answer(answers: &Answers, message: &Value) -> Option<String> {
         }
     };
     let result = match result.trim_start().strip_prefix('{') {
-        Some(members) if !has_sessions && members != "}" => format!(r#"{{"resultType":"complete",{members}"#),
+        Some(members) if !has_sessions && members != "}" => {
+            format!(r#"{{"resultType":"complete",{members}"#)
+        }
         _ => result,
     };
-    Some(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
+    Some(format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#
+    ))
 }
 
 /// The request whose answer makes a server one of a revision without sessions.
@@ -67,10 +73,16 @@ pub(crate) fn entry(file: &Path, answers: &Answers) -> Value {
 #[ignore = "it is the process of a server"]
 fn serves() {
     use std::io::Write;
-    let Some(file) = std::env::var_os(FILE) else { return };
-    let answers = serde_json::from_str(&std::fs::read_to_string(file).expect("a file")).expect("answers");
+    let Some(file) = std::env::var_os(FILE) else {
+        return;
+    };
+    let answers =
+        serde_json::from_str(&std::fs::read_to_string(file).expect("a file")).expect("answers");
     // Standard output has the lines of the test.
-    let mut output = std::fs::File::options().write(true).open("/dev/fd/3").expect("a stream");
+    let mut output = std::fs::File::options()
+        .write(true)
+        .open("/dev/fd/3")
+        .expect("a stream");
     for line in std::io::stdin().lock().lines() {
         let message = serde_json::from_str(&line.expect("a line")).expect("JSON");
         if let Some(answer) = answer(&answers, &message) {
@@ -98,10 +110,16 @@ struct Served {
 impl HttpServer {
     /// Starts a server that answers with JSON, or with events.
     pub(crate) async fn start(answers: &Answers, with_events: bool) -> Self {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+            .await
+            .expect("a port");
         let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
         let got = Arc::<Mutex<Vec<Value>>>::default();
-        let served = Served { answers: Arc::new(answers.clone()), with_events, got: Arc::clone(&got) };
+        let served = Served {
+            answers: Arc::new(answers.clone()),
+            with_events,
+            got: Arc::clone(&got),
+        };
         let router = Router::new().route("/mcp", post(serve)).with_state(served);
         tokio::spawn(async move { axum::serve(listener, router).await });
         Self { url, got }
@@ -109,7 +127,10 @@ impl HttpServer {
 
     pub(crate) fn got(&self, method: &str) -> Vec<Value> {
         let got = self.got.lock().expect("no panic");
-        got.iter().filter(|message| message["method"] == method).cloned().collect()
+        got.iter()
+            .filter(|message| message["method"] == method)
+            .cloned()
+            .collect()
     }
 }
 
@@ -120,8 +141,16 @@ async fn serve(State(served): State<Served>, body: String) -> Response {
     match answer {
         None => StatusCode::ACCEPTED.into_response(),
         Some(answer) if served.with_events => {
-            let data = answer.lines().map(|line| format!("data: {line}")).collect::<Vec<_>>().join("\n");
-            ([(header::CONTENT_TYPE, "text/event-stream")], format!("event: message\n{data}\n\n")).into_response()
+            let data = answer
+                .lines()
+                .map(|line| format!("data: {line}"))
+                .collect::<Vec<_>>()
+                .join("\n");
+            (
+                [(header::CONTENT_TYPE, "text/event-stream")],
+                format!("event: message\n{data}\n\n"),
+            )
+                .into_response()
         }
         Some(answer) => ([(header::CONTENT_TYPE, "application/json")], answer).into_response(),
     }

@@ -4,13 +4,18 @@ use crate::support::{Client, Folder, start, text};
 use serde_json::{Value, json};
 
 async fn hold(client: &mut Client, folder: &Folder, tool: &str, server: &str) -> u64 {
-    let id = client.send("tools/call", json!({"name": tool, "arguments": {}})).await;
+    let id = client
+        .send("tools/call", json!({"name": tool, "arguments": {}}))
+        .await;
     crate::support::until(async || folder.notes(server).iter().any(|note| note == "hold")).await;
     id
 }
 
 fn starts(notes: &[String]) -> Vec<&str> {
-    notes.iter().filter_map(|note| note.strip_prefix("start ")?.split(' ').nth(1)).collect()
+    notes
+        .iter()
+        .filter_map(|note| note.strip_prefix("start ")?.split(' ').nth(1))
+        .collect()
 }
 
 #[tokio::test]
@@ -24,11 +29,19 @@ async fn a_changed_server_ends_its_running_calls() {
 
     folder.servers(&json!({"one": folder.child("one", "v2"), "two": two}));
     assert!(gateway.reload().await.expect("valid files"));
-    crate::support::until(async || client.call("one_echo", json!({"text": "a"})).await.0 == "v2 a").await;
+    crate::support::until(async || client.call("one_echo", json!({"text": "a"})).await.0 == "v2 a")
+        .await;
     folder.write("one/release", "");
-    assert_eq!(text(&client.answer(held).await), ("v1 held".to_owned(), false));
+    assert_eq!(
+        text(&client.answer(held).await),
+        ("v1 held".to_owned(), false)
+    );
     assert_eq!(starts(&folder.notes("one")), ["v1", "v2"]);
-    assert_eq!(starts(&folder.notes("two")), ["v1"], "its entry is the same");
+    assert_eq!(
+        starts(&folder.notes("two")),
+        ["v1"],
+        "its entry is the same"
+    );
     gateway.close().await;
 }
 
@@ -42,14 +55,24 @@ async fn no_call_is_lost_while_servers_change() {
         for n in 0..20 {
             ids.push((
                 n,
-                client.send("tools/call", json!({"name": "one_echo", "arguments": {"text": n.to_string()}})).await,
+                client
+                    .send(
+                        "tools/call",
+                        json!({"name": "one_echo", "arguments": {"text": n.to_string()}}),
+                    )
+                    .await,
             ));
         }
         gateway.reload().await.expect("valid files");
         for n in 20..40 {
             ids.push((
                 n,
-                client.send("tools/call", json!({"name": "one_echo", "arguments": {"text": n.to_string()}})).await,
+                client
+                    .send(
+                        "tools/call",
+                        json!({"name": "one_echo", "arguments": {"text": n.to_string()}}),
+                    )
+                    .await,
             ));
         }
         for (n, id) in ids {
@@ -60,7 +83,10 @@ async fn no_call_is_lost_while_servers_change() {
             answered += 1;
         }
         let expected = format!("v{round} x");
-        crate::support::until(async || client.call("one_echo", json!({"text": "x"})).await.0 == expected).await;
+        crate::support::until(async || {
+            client.call("one_echo", json!({"text": "x"})).await.0 == expected
+        })
+        .await;
     }
     assert_eq!((answered, versions.contains("v0")), (200, true));
     gateway.close().await;
@@ -74,8 +100,15 @@ async fn clients_are_notified_of_new_tools() {
     gateway.reload().await.expect("valid files");
     client.notified("notifications/tools/list_changed").await;
     let tools = client.tools().await;
-    assert!(tools.contains(&"one_write".to_owned()) && !tools.contains(&"one_echo".to_owned()), "{tools:?}");
-    assert_eq!(starts(&folder.notes("one")), ["v1"], "a policy needs no new connection");
+    assert!(
+        tools.contains(&"one_write".to_owned()) && !tools.contains(&"one_echo".to_owned()),
+        "{tools:?}"
+    );
+    assert_eq!(
+        starts(&folder.notes("one")),
+        ["v1"],
+        "a policy needs no new connection"
+    );
     gateway.close().await;
 }
 
@@ -86,10 +119,16 @@ async fn budgets_go_on_after_a_reload() {
     folder.policy("[limits]\naction = 2\nretrieval = 9");
     gateway.reload().await.expect("valid files");
     assert!(!client.call("one_write", json!({"text": "b"})).await.1);
-    assert!(client.call("one_write", json!({"text": "c"})).await.1, "a reload gives no new budget");
+    assert!(
+        client.call("one_write", json!({"text": "c"})).await.1,
+        "a reload gives no new budget"
+    );
     folder.policy("[limits]\naction = 3");
     gateway.reload().await.expect("valid files");
-    assert!(!client.call("one_write", json!({"text": "d"})).await.1, "the new policy applies");
+    assert!(
+        !client.call("one_write", json!({"text": "d"})).await.1,
+        "the new policy applies"
+    );
     gateway.close().await;
 }
 
@@ -103,8 +142,19 @@ async fn a_broken_file_keeps_the_earlier_state() {
             folder.write("mcp.json", config);
         }
         folder.policy(policy);
-        let error = gateway.reload().await.expect_err("broken files").to_string();
-        assert!(error.contains(if config.is_empty() { "policy.toml" } else { "mcp.json" }), "{error}");
+        let error = gateway
+            .reload()
+            .await
+            .expect_err("broken files")
+            .to_string();
+        assert!(
+            error.contains(if config.is_empty() {
+                "policy.toml"
+            } else {
+                "mcp.json"
+            }),
+            "{error}"
+        );
         assert_eq!(client.tools().await, before);
         assert!(!client.call("one_echo", json!({"text": "a"})).await.1);
         folder.write("mcp.json", &intact);
@@ -127,14 +177,21 @@ async fn a_removed_server_takes_its_tools_along() {
     gateway.reload().await.expect("valid files");
     assert!(client.call("two_echo", json!({"text": "a"})).await.1);
     assert!(!client.call("one_echo", json!({"text": "a"})).await.1);
-    let process = folder.notes("two")[0].split(' ').nth(1).expect("a process").to_owned();
+    let process = folder.notes("two")[0]
+        .split(' ')
+        .nth(1)
+        .expect("a process")
+        .to_owned();
     crate::support::until(async || !runs(&process)).await;
     gateway.close().await;
 }
 
 /// Returns true if a process runs. A zombie does not.
 fn runs(process: &str) -> bool {
-    let output = std::process::Command::new("ps").args(["-o", "stat=", "-p", process]).output().expect("ps");
+    let output = std::process::Command::new("ps")
+        .args(["-o", "stat=", "-p", process])
+        .output()
+        .expect("ps");
     let state = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     !state.is_empty() && !state.starts_with('Z')
 }

@@ -18,12 +18,36 @@ async fn a_broken_server_leaves_the_others_alone() {
     }));
     let gateway = folder.open().await;
     let mut client = Client::connect(&gateway).await;
-    assert!(client.tools().await.iter().all(|tool| tool.starts_with("one_")));
+    assert!(
+        client
+            .tools()
+            .await
+            .iter()
+            .all(|tool| tool.starts_with("one_"))
+    );
     assert!(!client.call("one_echo", json!({"text": "a"})).await.1);
-    let states = gateway.servers().into_iter().map(|server| (server.name, server.is_up)).collect::<Vec<_>>();
-    let expected = [("one", true), ("late", false), ("gone", false), ("ends", false)];
-    assert_eq!(states, expected.map(|(name, is_up)| (name.to_owned(), is_up)));
-    assert!(gateway.servers().iter().filter(|server| !server.is_up).all(|server| server.error.is_some()));
+    let states = gateway
+        .servers()
+        .into_iter()
+        .map(|server| (server.name, server.is_up))
+        .collect::<Vec<_>>();
+    let expected = [
+        ("one", true),
+        ("late", false),
+        ("gone", false),
+        ("ends", false),
+    ];
+    assert_eq!(
+        states,
+        expected.map(|(name, is_up)| (name.to_owned(), is_up))
+    );
+    assert!(
+        gateway
+            .servers()
+            .iter()
+            .filter(|server| !server.is_up)
+            .all(|server| server.error.is_some())
+    );
 
     // It is tried again, and its tools appear.
     folder.write("late.sh", "#!/bin/sh\nexec sh \"$@\"\n");
@@ -32,7 +56,10 @@ async fn a_broken_server_leaves_the_others_alone() {
     std::fs::set_permissions(&script, permissions).expect("set");
     client.offered("late_echo").await;
     client.notified("notifications/tools/list_changed").await;
-    assert_eq!(client.call("late_echo", json!({"text": "a"})).await, ("v1 a".to_owned(), false));
+    assert_eq!(
+        client.call("late_echo", json!({"text": "a"})).await,
+        ("v1 a".to_owned(), false)
+    );
     gateway.close().await;
 }
 
@@ -41,7 +68,10 @@ async fn a_server_that_crashes_is_started_again() {
     let (folder, gateway, mut client) = start("").await;
     assert!(client.call("one_crash", json!({})).await.1);
     until(async || gateway.servers()[0].is_up && folder.notes("one").len() == 2).await;
-    assert_eq!(client.call("one_echo", json!({"text": "a"})).await, ("v1 a".to_owned(), false));
+    assert_eq!(
+        client.call("one_echo", json!({"text": "a"})).await,
+        ("v1 a".to_owned(), false)
+    );
     gateway.close().await;
 }
 
@@ -52,14 +82,35 @@ async fn a_rule_says_that_no_call_is_sent_again() {
     let gateway = folder.open().await;
     let mut client = Client::connect(&gateway).await;
     let mut sent = 0;
-    for (rule, times) in [("", 2), ("resend = false", 1), ("category = 'action'", 1), ("resend = true", 2)] {
-        let rule = if rule.is_empty() { String::new() } else { format!("[[tools]]\nmatch = '*_fragile'\n{rule}") };
+    for (rule, times) in [
+        ("", 2),
+        ("resend = false", 1),
+        ("category = 'action'", 1),
+        ("resend = true", 2),
+    ] {
+        let rule = if rule.is_empty() {
+            String::new()
+        } else {
+            format!("[[tools]]\nmatch = '*_fragile'\n{rule}")
+        };
         folder.policy(&rule);
         gateway.reload().await.expect("valid files");
         let (text, is_error) = client.call("one_fragile", json!({})).await;
-        assert_eq!((is_error, text.contains("may have had effects")), (true, times == 1), "{rule}: {text}");
+        assert_eq!(
+            (is_error, text.contains("may have had effects")),
+            (true, times == 1),
+            "{rule}: {text}"
+        );
         sent += times;
-        assert_eq!(folder.notes("one").iter().filter(|note| *note == "fragile").count(), sent, "{rule}");
+        assert_eq!(
+            folder
+                .notes("one")
+                .iter()
+                .filter(|note| *note == "fragile")
+                .count(),
+            sent,
+            "{rule}"
+        );
     }
     gateway.close().await;
 }
@@ -70,7 +121,10 @@ async fn added_tools_are_offered_over_the_same_connection() {
     assert!(!client.call("one_grow", json!({})).await.1);
     client.offered("one_later").await;
     client.notified("notifications/tools/list_changed").await;
-    assert_eq!(client.call("one_later", json!({})).await, ("later".to_owned(), false));
+    assert_eq!(
+        client.call("one_later", json!({})).await,
+        ("later".to_owned(), false)
+    );
     assert_eq!(folder.notes("one").len(), 1, "one process");
     gateway.close().await;
 }
@@ -96,19 +150,32 @@ async fn only_pinned_tools_are_offered_if_the_policy_says_so() {
 #[tokio::test]
 async fn a_missing_file_of_pins_is_an_error() {
     let folder = Folder::new("[pins]\nfile = 'pins.json'");
-    let error = tool_adapters::gateway::Gateway::open(folder.files()).await.expect_err("no pins").to_string();
+    let error = tool_adapters::gateway::Gateway::open(folder.files())
+        .await
+        .expect_err("no pins")
+        .to_string();
     assert!(error.contains("--create-pins"), "{error}");
 }
 
 #[tokio::test]
 async fn no_server_offers_a_name_with_the_prefix_of_another() {
     let folder = Folder::new("[servers.one]\nprefix = ''");
-    for (two, echoes) in [(folder.child("two", "v2"), true), (json!({"command": "false"}), false)] {
+    for (two, echoes) in [
+        (folder.child("two", "v2"), true),
+        (json!({"command": "false"}), false),
+    ] {
         folder.servers(&json!({"one": folder.child("one", "shadows"), "two": two}));
         let gateway = folder.open().await;
         let mut client = Client::connect(&gateway).await;
-        assert_eq!(client.call("two_echo", json!({"text": "a"})).await.0 == "v2 a", echoes);
-        assert_eq!(client.tools().await.contains(&"two_echo".to_owned()), echoes, "also while the other is down");
+        assert_eq!(
+            client.call("two_echo", json!({"text": "a"})).await.0 == "v2 a",
+            echoes
+        );
+        assert_eq!(
+            client.tools().await.contains(&"two_echo".to_owned()),
+            echoes,
+            "also while the other is down"
+        );
         gateway.close().await;
     }
 }
@@ -116,10 +183,15 @@ async fn no_server_offers_a_name_with_the_prefix_of_another() {
 #[tokio::test]
 async fn of_two_tools_of_one_name_the_first_is_offered() {
     let folder = Folder::new("[servers.one]\nprefix = 'same'\n[servers.two]\nprefix = 'same'");
-    folder.servers(&json!({"one": folder.child("one", "first"), "two": folder.child("two", "second")}));
+    folder.servers(
+        &json!({"one": folder.child("one", "first"), "two": folder.child("two", "second")}),
+    );
     let gateway = folder.open().await;
     let mut client = Client::connect(&gateway).await;
-    assert_eq!(client.call("same_echo", json!({"text": "a"})).await.0, "first a");
+    assert_eq!(
+        client.call("same_echo", json!({"text": "a"})).await.0,
+        "first a"
+    );
     assert_eq!(client.tools().await.len(), 5);
     gateway.close().await;
 }

@@ -21,18 +21,34 @@ async fn gateways_share_the_budgets_of_a_principal() {
     ));
     let serve = async || {
         let gateway = Gateway::open(folder.files()).await.expect("a gateway");
-        let bound = gateway.bind(([127, 0, 0, 1], 0).into()).await.expect("bound");
+        let bound = gateway
+            .bind(([127, 0, 0, 1], 0).into())
+            .await
+            .expect("bound");
         let url = bound.url().expect("a URL");
         tokio::spawn(bound.serve());
         // From revision 2026-07-28 on, all requests of a principal belong to one session.
-        let client = McpClient::url(url).bearer(token).probe().connect().await.expect("an import");
-        (gateway, ToolContext::builder().with(client).build().expect("tools"))
+        let client = McpClient::url(url)
+            .bearer(token)
+            .probe()
+            .connect()
+            .await
+            .expect("an import");
+        (
+            gateway,
+            ToolContext::builder().with(client).build().expect("tools"),
+        )
     };
     let ((first, one), (second, two)) = (serve().await, serve().await);
     let mut allowed = Vec::new();
     for (n, tools) in [&one, &two, &one, &two].into_iter().enumerate() {
         let arguments = format!(r#"{{"text": "{n}"}}"#);
-        allowed.push(tools.call("one_write", &arguments, &RunContext::detached()).await.is_ok());
+        allowed.push(
+            tools
+                .call("one_write", &arguments, &RunContext::detached())
+                .await
+                .is_ok(),
+        );
     }
     assert_eq!(allowed, [true, true, false, false]);
     first.close().await;
@@ -58,16 +74,35 @@ async fn records_are_rows_of_a_table() {
     let gateway = folder.open().await;
     let mut client = Client::connect(&gateway).await;
     for text in ["a", "b\0c"] {
-        client.call(&format!("{server}_echo"), json!({"text": text, "api_key": "hunter2-hunter2"})).await;
+        client
+            .call(
+                &format!("{server}_echo"),
+                json!({"text": text, "api_key": "hunter2-hunter2"}),
+            )
+            .await;
     }
-    client.request("resources/read", json!({"uri": "notes://all"})).await;
+    client
+        .request("resources/read", json!({"uri": "notes://all"}))
+        .await;
     gateway.close().await;
-    let pool = sqlx::postgres::PgPool::connect(&url).await.expect("a database");
-    let query = sqlx::query("SELECT method, name, arguments FROM tool_gateway_audit WHERE server = $1 ORDER BY id");
+    let pool = sqlx::postgres::PgPool::connect(&url)
+        .await
+        .expect("a database");
+    let query = sqlx::query(
+        "SELECT method, name, arguments FROM tool_gateway_audit WHERE server = $1 ORDER BY id",
+    );
     let rows = query.bind(&server).fetch_all(&pool).await.expect("rows");
     assert_eq!(rows.len(), 3);
     let text = |row: &sqlx::postgres::PgRow, column: &str| row.get::<String, _>(column);
-    assert!(rows.iter().all(|row| !text(row, "arguments").contains("hunter2")), "{:?}", text(&rows[0], "arguments"));
+    assert!(
+        rows.iter()
+            .all(|row| !text(row, "arguments").contains("hunter2")),
+        "{:?}",
+        text(&rows[0], "arguments")
+    );
     assert!(text(&rows[0], "arguments").contains(r#""text":"a""#));
-    assert_eq!((text(&rows[2], "method"), text(&rows[2], "name")), ("resources/read".into(), "notes://all".into()));
+    assert_eq!(
+        (text(&rows[2], "method"), text(&rows[2], "name")),
+        ("resources/read".into(), "notes://all".into())
+    );
 }

@@ -6,7 +6,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf, split};
+use tokio::io::{
+    AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf, split,
+};
 use tokio::time::timeout;
 use tool_adapters::gateway::{Gateway, GatewayFiles};
 
@@ -53,7 +55,10 @@ impl Folder {
     }
 
     pub(crate) fn files(&self) -> GatewayFiles {
-        GatewayFiles { config: self.path("mcp.json"), policy: Some(self.path("policy.toml")) }
+        GatewayFiles {
+            config: self.path("mcp.json"),
+            policy: Some(self.path("policy.toml")),
+        }
     }
 
     pub(crate) async fn open(&self) -> Gateway {
@@ -86,7 +91,9 @@ pub(crate) async fn until(mut happened: impl AsyncFnMut() -> bool) {
             tokio::task::yield_now().await;
         }
     };
-    timeout(Duration::from_secs(60), waiting).await.expect("it happens");
+    timeout(Duration::from_secs(60), waiting)
+        .await
+        .expect("it happens");
 }
 
 /// A client over lines, such as of a program that starts the gateway.
@@ -110,37 +117,56 @@ impl Client {
         let (from, to) = split(ours);
         let (answers, messages) = (HashMap::new(), Vec::new());
         let from = BufReader::new(from).lines();
-        let mut client = Self { from, to, next: 0, answers, messages, action: "accept" };
+        let mut client = Self {
+            from,
+            to,
+            next: 0,
+            answers,
+            messages,
+            action: "accept",
+        };
         let params = json!({
             "protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": {"name": "t", "version": "1"}
         });
         let answer = client.request("initialize", params).await;
-        assert_eq!(answer["result"]["capabilities"]["tools"]["listChanged"], true);
-        client.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+        assert_eq!(
+            answer["result"]["capabilities"]["tools"]["listChanged"],
+            true
+        );
+        client
+            .write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+            .await;
         client
     }
 
     pub(crate) async fn write(&mut self, message: &Value) {
-        self.to.write_all(format!("{message}\n").as_bytes()).await.expect("the gateway reads");
+        self.to
+            .write_all(format!("{message}\n").as_bytes())
+            .await
+            .expect("the gateway reads");
     }
 
     /// Sends a request, and returns its id.
     pub(crate) async fn send(&mut self, method: &str, params: Value) -> u64 {
         self.next += 1;
-        self.write(&json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params})).await;
+        self.write(&json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params}))
+            .await;
         self.next
     }
 
     /// Reads one message. A question is answered.
     pub(crate) async fn receive(&mut self) {
-        let line = timeout(Duration::from_secs(60), self.from.next_line()).await.expect("a message in time");
-        let line = line.expect("the gateway writes").expect("the gateway is connected");
+        let line = timeout(Duration::from_secs(60), self.from.next_line())
+            .await
+            .expect("a message in time");
+        let line = line
+            .expect("the gateway writes")
+            .expect("the gateway is connected");
         let message = serde_json::from_str::<Value>(&line).expect("only the protocol");
         match (message["id"].as_u64(), message.get("method")) {
             (Some(id), None) => _ = self.answers.insert(id, line),
             (_, Some(method)) if method == "elicitation/create" => {
-                let answer =
-                    json!({"jsonrpc": "2.0", "id": message["id"], "result": {"action": self.action, "content": {}}});
+                let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": {"action": self.action, "content": {}}});
                 self.messages.push(message);
                 self.write(&answer).await;
             }
@@ -168,7 +194,11 @@ impl Client {
 
     /// Waits for a notification.
     pub(crate) async fn notified(&mut self, method: &str) {
-        while self.messages.iter().all(|message| message["method"] != method) {
+        while self
+            .messages
+            .iter()
+            .all(|message| message["method"] != method)
+        {
             self.receive().await;
         }
     }
@@ -186,24 +216,34 @@ impl Client {
 
     /// Calls a tool. Returns the text, and true if it is an error.
     pub(crate) async fn call(&mut self, tool: &str, arguments: Value) -> (String, bool) {
-        let answer = self.request("tools/call", json!({"name": tool, "arguments": arguments})).await;
+        let answer = self
+            .request("tools/call", json!({"name": tool, "arguments": arguments}))
+            .await;
         text(&answer)
     }
 
     pub(crate) async fn tools(&mut self) -> Vec<String> {
         let answer = self.request("tools/list", json!({})).await;
         let tools = answer["result"]["tools"].as_array().expect("a list");
-        tools.iter().map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect()
+        tools
+            .iter()
+            .map(|tool| tool["name"].as_str().expect("a name").to_owned())
+            .collect()
     }
 }
 
 /// Returns the text of an answer, and true if it is an error.
 pub(crate) fn text(answer: &Value) -> (String, bool) {
     if let Some(error) = answer.get("error") {
-        return (error["message"].as_str().expect("a message").to_owned(), true);
+        return (
+            error["message"].as_str().expect("a message").to_owned(),
+            true,
+        );
     }
     let result = &answer["result"];
     let structured = result["structuredContent"]["result"].as_str();
-    let text = structured.or_else(|| result["content"][0]["text"].as_str()).unwrap_or_default();
+    let text = structured
+        .or_else(|| result["content"][0]["text"].as_str())
+        .unwrap_or_default();
     (text.to_owned(), result["isError"] == true)
 }

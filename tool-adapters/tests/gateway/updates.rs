@@ -14,7 +14,8 @@ const UPDATED: &str = "notifications/resources/updated";
 fn recorded() -> Folder {
     let folder = Folder::new("");
     let mut server = folder.child("one", "changes");
-    let copied = r#"mkfifo in.$$; exec 4<&0; tee -a sent <&4 >in.$$ & exec "$0" "$@" <in.$$ 3>&1 >&2 4<&-"#;
+    let copied =
+        r#"mkfifo in.$$; exec 4<&0; tee -a sent <&4 >in.$$ & exec "$0" "$@" <in.$$ 3>&1 >&2 4<&-"#;
     (server["args"][1], server["cwd"]) = (json!(copied), json!(folder.as_path()));
     folder.servers(&json!({"one": server}));
     folder
@@ -22,15 +23,21 @@ fn recorded() -> Folder {
 
 /// Returns how often the gateway has sent a request to the server.
 fn sent(folder: &Folder, method: &str) -> usize {
-    folder.read("sent").matches(&format!(r#""{method}""#)).count()
+    folder
+        .read("sent")
+        .matches(&format!(r#""{method}""#))
+        .count()
 }
 
 #[tokio::test]
 async fn updates_reach_their_subscribers_over_one_subscription() {
     let folder = recorded();
     let gateway = folder.open().await;
-    let (mut one, mut two, mut other) =
-        (Client::connect(&gateway).await, Client::connect(&gateway).await, Client::connect(&gateway).await);
+    let (mut one, mut two, mut other) = (
+        Client::connect(&gateway).await,
+        Client::connect(&gateway).await,
+        Client::connect(&gateway).await,
+    );
     let uri = json!({"uri": "notes://all"});
     one.request("resources/subscribe", uri.clone()).await;
     // It may have changed before the server knew of the subscription.
@@ -42,7 +49,11 @@ async fn updates_reach_their_subscribers_over_one_subscription() {
     other.call("one_touch", json!({})).await;
     for client in [&mut one, &mut two] {
         client.notified(UPDATED).await;
-        let updated = client.messages.iter().find(|message| message["method"] == UPDATED).expect("it came");
+        let updated = client
+            .messages
+            .iter()
+            .find(|message| message["method"] == UPDATED)
+            .expect("it came");
         assert_eq!(updated["params"]["uri"], uri["uri"]);
     }
 
@@ -52,7 +63,13 @@ async fn updates_reach_their_subscribers_over_one_subscription() {
     one.notified(UPDATED).await;
     assert_eq!(sent(&folder, "resources/unsubscribe"), 0);
     other.tools().await;
-    assert!(other.messages.iter().all(|message| message["method"] != UPDATED), "it has not subscribed");
+    assert!(
+        other
+            .messages
+            .iter()
+            .all(|message| message["method"] != UPDATED),
+        "it has not subscribed"
+    );
     // The last one goes without a word.
     drop(one);
     until(async || sent(&folder, "resources/unsubscribe") == 1).await;
@@ -65,19 +82,35 @@ async fn updates_reach_streams_of_changes() {
     let folder = recorded();
     let gateway = folder.open().await;
     let url = format!("{}/mcp", crate::health::serve(&gateway).await);
-    let client = Arc::new(McpClient::url(url).probe().connect().await.expect("an import"));
+    let client = Arc::new(
+        McpClient::url(url)
+            .probe()
+            .connect()
+            .await
+            .expect("an import"),
+    );
     let mut changes = client.changes();
     client.subscribe("notes://all").await.expect("subscribed");
-    let tools = ToolContext::builder().with(Arc::clone(&client)).build().expect("tools");
+    let tools = ToolContext::builder()
+        .with(Arc::clone(&client))
+        .build()
+        .expect("tools");
     let mut updated = async || {
-        let update = async { while changes.next().await != Some(ServerChange::Resource("notes://all".to_owned())) {} };
-        timeout(Duration::from_secs(60), update).await.expect("an update");
+        let update = async {
+            while changes.next().await != Some(ServerChange::Resource("notes://all".to_owned())) {}
+        };
+        timeout(Duration::from_secs(60), update)
+            .await
+            .expect("an update");
     };
     updated().await;
     tools.call("one_touch", "{}", &RunContext::detached()).await;
     updated().await;
     assert_eq!(sent(&folder, "resources/subscribe"), 1);
-    client.unsubscribe("notes://all").await.expect("unsubscribed");
+    client
+        .unsubscribe("notes://all")
+        .await
+        .expect("unsubscribed");
     until(async || sent(&folder, "resources/unsubscribe") == 1).await;
     gateway.close().await;
 }
@@ -87,7 +120,9 @@ async fn a_server_that_is_started_again_is_subscribed_to_again() {
     let folder = recorded();
     let gateway = folder.open().await;
     let mut client = Client::connect(&gateway).await;
-    client.request("resources/subscribe", json!({"uri": "notes://all"})).await;
+    client
+        .request("resources/subscribe", json!({"uri": "notes://all"}))
+        .await;
     client.notified(UPDATED).await;
     client.messages.clear();
     client.call("one_crash", json!({})).await;
@@ -102,26 +137,50 @@ async fn a_server_that_is_started_again_is_subscribed_to_again() {
 #[tokio::test]
 async fn no_client_uses_up_the_subscriptions_of_a_server() {
     let folder = recorded();
-    let principals =
-        ["ada", "bob"].map(|name| format!("[[http.principals]]\nname = '{name}'\ntoken = '{name}-0123456789abcdef'\n"));
+    let principals = ["ada", "bob"].map(|name| {
+        format!("[[http.principals]]\nname = '{name}'\ntoken = '{name}-0123456789abcdef'\n")
+    });
     folder.policy(&principals.concat());
     let gateway = folder.open().await;
     let url = format!("{}/mcp", crate::health::serve(&gateway).await);
     let connect = async |name: &str| {
-        McpClient::url(&url).bearer(format!("{name}-0123456789abcdef")).connect().await.expect("an import")
+        McpClient::url(&url)
+            .bearer(format!("{name}-0123456789abcdef"))
+            .connect()
+            .await
+            .expect("an import")
     };
-    let (one, other, bob) = (connect("ada").await, connect("ada").await, connect("bob").await);
+    let (one, other, bob) = (
+        connect("ada").await,
+        connect("ada").await,
+        connect("bob").await,
+    );
     for at in 0..256 {
         let client = if at % 2 == 0 { &one } else { &other };
-        client.subscribe(&format!("note://{at}")).await.expect("subscribed");
+        client
+            .subscribe(&format!("note://{at}"))
+            .await
+            .expect("subscribed");
     }
     for client in [&one, &other] {
-        let error = client.subscribe("note://256").await.expect_err("one too many");
-        assert!(error.message().contains("256 subscriptions in all its sessions"), "{}", error.message());
+        let error = client
+            .subscribe("note://256")
+            .await
+            .expect_err("one too many");
+        assert!(
+            error
+                .message()
+                .contains("256 subscriptions in all its sessions"),
+            "{}",
+            error.message()
+        );
     }
     bob.subscribe("note://256").await.expect("another client");
     one.unsubscribe("note://0").await.expect("ended");
-    other.subscribe("note://256").await.expect("there is a place");
+    other
+        .subscribe("note://256")
+        .await
+        .expect("there is a place");
     gateway.close().await;
 }
 
@@ -131,11 +190,15 @@ async fn a_resource_that_is_denied_is_not_subscribed_to() {
     folder.policy("deny = ['notes://all']");
     let gateway = folder.open().await;
     let mut client = Client::connect(&gateway).await;
-    let answer = client.request("resources/subscribe", json!({"uri": "notes://all"})).await;
+    let answer = client
+        .request("resources/subscribe", json!({"uri": "notes://all"}))
+        .await;
     assert!(answer.get("error").is_some(), "{answer}");
     folder.policy("");
     gateway.reload().await.expect("valid files");
-    let answer = client.request("resources/subscribe", json!({"uri": "notes://all"})).await;
+    let answer = client
+        .request("resources/subscribe", json!({"uri": "notes://all"}))
+        .await;
     assert!(answer.get("error").is_none(), "{answer}");
     client.notified(UPDATED).await;
     // The policy takes it away again.

@@ -7,7 +7,11 @@ use tool_adapters::Provider;
 use tool_adapters::agent::AgentLoop;
 
 fn begun() -> Answer {
-    let begun = text(Provider::OpenAiChat, "Well,").split("data: ").take(2).collect::<Vec<_>>().join("data: ");
+    let begun = text(Provider::OpenAiChat, "Well,")
+        .split("data: ")
+        .take(2)
+        .collect::<Vec<_>>()
+        .join("data: ");
     Answer::events(&begun).hangs()
 }
 
@@ -23,7 +27,10 @@ async fn dropping_a_reply_closes_the_connection() {
         () = shown.wait_for_text() => {}
     }
     assert!(server.was_closed().await, "the connection stays open");
-    assert_eq!(agent.prompt("Hi again").await.text.as_deref(), Some("Hello"));
+    assert_eq!(
+        agent.prompt("Hi again").await.text.as_deref(),
+        Some("Hello")
+    );
 }
 
 #[tokio::test]
@@ -31,7 +38,10 @@ async fn interrupting_a_reply_closes_the_connection() {
     let mut server = Server::start([begun()]).await;
     let (session, _) = session().await;
     let shown = EventRecorder::default();
-    let mut agent = AgentLoop::new(session, model(Provider::OpenAiChat, &server).on_event(shown.listener()));
+    let mut agent = AgentLoop::new(
+        session,
+        model(Provider::OpenAiChat, &server).on_event(shown.listener()),
+    );
     let interrupter = agent.interrupt_handle();
     let reply = tokio::spawn(async move { agent.prompt("Hi").await });
     shown.wait_for_text().await;

@@ -8,20 +8,35 @@ use tool_adapters::Provider;
 use tool_adapters::agent::AgentLoop;
 use tool_core::ToolResponse;
 
-const PROVIDERS: [Provider; 4] =
-    [Provider::OpenAiChat, Provider::OpenAiResponses, Provider::Anthropic, Provider::Gemini];
+const PROVIDERS: [Provider; 4] = [
+    Provider::OpenAiChat,
+    Provider::OpenAiResponses,
+    Provider::Anthropic,
+    Provider::Gemini,
+];
 
 /// Two steps with a call each, then a text.
 fn three_steps(provider: Provider) -> [Answer; 3] {
     [
-        Answer::events(&call(provider, &format!("{provider}-1"), &json!({"a": 1, "b": 2}))),
-        Answer::events(&call(provider, &format!("{provider}-2"), &json!({"a": 3, "b": 4}))),
+        Answer::events(&call(
+            provider,
+            &format!("{provider}-1"),
+            &json!({"a": 1, "b": 2}),
+        )),
+        Answer::events(&call(
+            provider,
+            &format!("{provider}-2"),
+            &json!({"a": 3, "b": 4}),
+        )),
         Answer::events(&text(provider, "It is 7.")),
     ]
 }
 
 fn results(responses: &[ToolResponse]) -> Vec<&str> {
-    responses.iter().filter_map(ToolResponse::data_json).collect()
+    responses
+        .iter()
+        .filter_map(ToolResponse::data_json)
+        .collect()
 }
 
 /// Returns true if a value is anywhere in a request.
@@ -41,8 +56,15 @@ async fn runs_three_steps_with_each_provider() {
         let (session, runs) = session().await;
         let mut agent = AgentLoop::new(session, model(provider, &server));
         let reply = agent.prompt("1 + 2, then + 4?").await;
-        assert_eq!(reply.text.as_deref(), Some("It is 7."), "{provider}: {reply:?}");
-        assert_eq!((results(&reply.responses), runs.count(), reply.steps), (vec!["3", "7"], 2, 2));
+        assert_eq!(
+            reply.text.as_deref(),
+            Some("It is 7."),
+            "{provider}: {reply:?}"
+        );
+        assert_eq!(
+            (results(&reply.responses), runs.count(), reply.steps),
+            (vec!["3", "7"], 2, 2)
+        );
         assert!(reply.usage.input >= 20, "{provider}: {:?}", reply.usage);
     }
 }
@@ -52,8 +74,12 @@ async fn runs_three_steps_with_each_provider() {
 async fn leaves_out_a_setting_that_nests_100_000_deep() {
     let server = Server::start([Answer::events(&text(Provider::OpenAiChat, "Hello."))]).await;
     let deep = (0..100_000).fold(Value::Null, |inner, _| Value::Array(vec![inner]));
-    let model = model(Provider::OpenAiChat, &server).setting("user", "u-1").setting("logit_bias", deep);
-    let reply = AgentLoop::new(session().await.0, model).prompt("Hello?").await;
+    let model = model(Provider::OpenAiChat, &server)
+        .setting("user", "u-1")
+        .setting("logit_bias", deep);
+    let reply = AgentLoop::new(session().await.0, model)
+        .prompt("Hello?")
+        .await;
     assert!(reply.error.is_none(), "{reply:?}");
     let requests = server.requests();
     assert!(requests[0].body["user"] == "u-1" && requests[0].body.get("logit_bias").is_none());
@@ -61,7 +87,10 @@ async fn leaves_out_a_setting_that_nests_100_000_deep() {
 
 #[tokio::test]
 async fn continues_a_history_with_another_provider() {
-    for (first, second) in PROVIDERS.into_iter().zip(PROVIDERS.into_iter().cycle().skip(1)) {
+    for (first, second) in PROVIDERS
+        .into_iter()
+        .zip(PROVIDERS.into_iter().cycle().skip(1))
+    {
         let old = Server::start(three_steps(first)).await;
         let new = Server::start(three_steps(second)).await;
         let (session, runs) = session().await;
@@ -69,11 +98,20 @@ async fn continues_a_history_with_another_provider() {
         assert!(agent.prompt("1 + 2, then + 4?").await.error.is_none());
         agent.set_model(model(second, &new));
         let reply = agent.prompt("Once more").await;
-        assert_eq!(reply.text.as_deref(), Some("It is 7."), "{first} to {second}: {reply:?}");
+        assert_eq!(
+            reply.text.as_deref(),
+            Some("It is 7."),
+            "{first} to {second}: {reply:?}"
+        );
         assert_eq!(runs.count(), 4);
         let requests = new.requests();
         let said = ["1 + 2, then + 4?", "It is 7.", "Once more"];
-        assert!(said.iter().all(|text| contains(&requests[0].body, &json!(text))), "{}", requests[0].body);
+        assert!(
+            said.iter()
+                .all(|text| contains(&requests[0].body, &json!(text))),
+            "{}",
+            requests[0].body
+        );
     }
 }
 
@@ -87,7 +125,11 @@ async fn continues_one_history_with_all_providers() {
         let server = Server::start(three_steps(provider)).await;
         agent.set_model(model(provider, &server));
         let reply = agent.prompt("Go on").await;
-        assert_eq!(reply.text.as_deref(), Some("It is 7."), "{round} {provider}: {reply:?}");
+        assert_eq!(
+            reply.text.as_deref(),
+            Some("It is 7."),
+            "{round} {provider}: {reply:?}"
+        );
     }
     assert_eq!(runs.count(), 16);
 }

@@ -31,7 +31,11 @@ fn answer(provider: Provider, items: &[Value], stop: &str) -> Answer {
     } else {
         json!({"id": "r", "object": "response", "status": "completed", "output": items})
     };
-    Answer::new(200, &[("content-type", "application/json")], &whole.to_string())
+    Answer::new(
+        200,
+        &[("content-type", "application/json")],
+        &whole.to_string(),
+    )
 }
 
 fn said(provider: Provider) -> Value {
@@ -50,10 +54,19 @@ async fn the_providers_search_stays_in_the_history() {
         let end = answer(provider, &[said(provider)], "end_turn");
         let server = Server::start([answer(provider, &items, "tool_use"), end]).await;
         let model = model(provider, &server).stream(false);
-        let model = model.declare_options(DeclareOptions { defer: true, ..DeclareOptions::default() });
+        let model = model.declare_options(DeclareOptions {
+            defer: true,
+            ..DeclareOptions::default()
+        });
         let (session, runs) = searched_session().await;
-        let reply = AgentLoop::new(session.clone(), model).prompt("1 + 2?").await;
-        assert_eq!((reply.text.as_deref(), runs.count()), (Some("It is 3."), 1), "{provider}: {reply:?}");
+        let reply = AgentLoop::new(session.clone(), model)
+            .prompt("1 + 2?")
+            .await;
+        assert_eq!(
+            (reply.text.as_deref(), runs.count()),
+            (Some("It is 3."), 1),
+            "{provider}: {reply:?}"
+        );
 
         let requests = server.requests();
         let (first, second) = (&requests[0].body, &requests[1].body);
@@ -61,8 +74,15 @@ async fn the_providers_search_stays_in_the_history() {
         assert_eq!(session.definitions().len(), 2);
         assert_eq!(first["tools"], second["tools"], "{provider}");
         assert_eq!(first["tools"][0]["defer_loading"], true);
-        let sent = if provider == Provider::Anthropic { &second["messages"][1]["content"] } else { &second["input"] };
+        let sent = if provider == Provider::Anthropic {
+            &second["messages"][1]["content"]
+        } else {
+            &second["input"]
+        };
         let sent = sent.as_array().expect("items");
-        assert!(items.iter().all(|item| sent.contains(item)), "{provider}: {sent:?}");
+        assert!(
+            items.iter().all(|item| sent.contains(item)),
+            "{provider}: {sent:?}"
+        );
     }
 }

@@ -27,7 +27,11 @@ fn hello() -> Answer {
 }
 
 /// Prompts so often, and returns the keys that the server received and the kind of the last error.
-async fn keys(answers: Vec<Answer>, valid_for: Duration, prompts: usize) -> (Vec<String>, Option<ErrorKind>) {
+async fn keys(
+    answers: Vec<Answer>,
+    valid_for: Duration,
+    prompts: usize,
+) -> (Vec<String>, Option<ErrorKind>) {
     let server = Server::start(answers).await;
     let (session, _) = session().await;
     let mut agent = AgentLoop::new(session, rotating(&server, valid_for));
@@ -35,14 +39,30 @@ async fn keys(answers: Vec<Answer>, valid_for: Duration, prompts: usize) -> (Vec
     for _ in 0..prompts {
         error = agent.prompt("Hi").await.error.map(|error| error.kind());
     }
-    let key = |head: &str| head.split("bearer ").nth(1)?.split_whitespace().next().map(str::to_owned);
-    (server.requests().iter().filter_map(|request| key(&request.head)).collect(), error)
+    let key = |head: &str| {
+        head.split("bearer ")
+            .nth(1)?
+            .split_whitespace()
+            .next()
+            .map(str::to_owned)
+    };
+    (
+        server
+            .requests()
+            .iter()
+            .filter_map(|request| key(&request.head))
+            .collect(),
+        error,
+    )
 }
 
 #[tokio::test]
 async fn callback_is_asked_for_each_request() {
     let (keys, error) = keys(vec![hello(), hello(), hello()], Duration::ZERO, 3).await;
-    assert_eq!((keys, error), (vec!["key-1".into(), "key-2".into(), "key-3".into()], None));
+    assert_eq!(
+        (keys, error),
+        (vec!["key-1".into(), "key-2".into(), "key-3".into()], None)
+    );
 }
 
 #[tokio::test]
@@ -58,16 +78,27 @@ async fn refused_key_is_replaced_once() {
     let (one, error) = keys(vec![refused(), hello()], valid_for, 1).await;
     assert_eq!((one, error), (vec!["key-1".into(), "key-2".into()], None));
     let (all, error) = keys((0..9).map(|_| refused()).collect(), valid_for, 1).await;
-    assert_eq!((all, error), (vec!["key-1".into(), "key-2".into()], Some(ErrorKind::Auth)));
+    assert_eq!(
+        (all, error),
+        (vec!["key-1".into(), "key-2".into()], Some(ErrorKind::Auth))
+    );
 }
 
 #[tokio::test]
 async fn failure_of_the_callback_is_the_answer() {
     let server = Server::start([hello()]).await;
     let (session, _) = session().await;
-    let model = model(Provider::OpenAiChat, &server).api_key_with(|| async { Err(ToolError::auth("no credentials")) });
-    let error = AgentLoop::new(session, model).prompt("Hi").await.error.expect("fails");
-    assert_eq!((error.kind(), error.message()), (ErrorKind::Auth, "no credentials"));
+    let model = model(Provider::OpenAiChat, &server)
+        .api_key_with(|| async { Err(ToolError::auth("no credentials")) });
+    let error = AgentLoop::new(session, model)
+        .prompt("Hi")
+        .await
+        .error
+        .expect("fails");
+    assert_eq!(
+        (error.kind(), error.message()),
+        (ErrorKind::Auth, "no credentials")
+    );
     assert!(server.requests().is_empty());
 }
 
@@ -75,12 +106,25 @@ async fn failure_of_the_callback_is_the_answer() {
 #[tokio::test(start_paused = true)]
 async fn hanging_callback_ends_with_the_time_of_the_request() {
     let (session, _) = session().await;
-    let timeouts = Timeouts { total: Duration::from_secs(5), ..Timeouts::default() };
-    let model = HttpModel::new(Provider::OpenAiChat, "m").base_url("http://127.0.0.1:9").timeouts(timeouts);
+    let timeouts = Timeouts {
+        total: Duration::from_secs(5),
+        ..Timeouts::default()
+    };
+    let model = HttpModel::new(Provider::OpenAiChat, "m")
+        .base_url("http://127.0.0.1:9")
+        .timeouts(timeouts);
     let model = model.api_key_with(std::future::pending);
     let began = tokio::time::Instant::now();
-    let error = AgentLoop::new(session, model).prompt("Hi").await.error.expect("late");
-    assert_eq!((error.kind(), began.elapsed().as_secs()), (ErrorKind::Transient, 5), "{error}");
+    let error = AgentLoop::new(session, model)
+        .prompt("Hi")
+        .await
+        .error
+        .expect("late");
+    assert_eq!(
+        (error.kind(), began.elapsed().as_secs()),
+        (ErrorKind::Transient, 5),
+        "{error}"
+    );
 }
 
 // B8
@@ -95,8 +139,14 @@ async fn panic_of_the_callback_is_an_error() {
     });
     let mut agent = AgentLoop::new(session, model);
     let error = agent.prompt("Hi").await.error.expect("panics");
-    assert!(error.kind() == ErrorKind::Internal && !error.message().contains("canary"), "{error}");
-    assert!(agent.prompt("Hi").await.error.is_none(), "the next request asks again");
+    assert!(
+        error.kind() == ErrorKind::Internal && !error.message().contains("canary"),
+        "{error}"
+    );
+    assert!(
+        agent.prompt("Hi").await.error.is_none(),
+        "the next request asks again"
+    );
 }
 
 const REQUESTS: usize = 1_000;
@@ -105,12 +155,16 @@ const REQUESTS: usize = 1_000;
 #[tokio::test]
 #[ignore = "another test runs it in a process of its own"]
 async fn requests_of_a_process_with_proxies() {
-    assert!(std::env::var("http_proxy").is_ok(), "the other test runs this one");
+    assert!(
+        std::env::var("http_proxy").is_ok(),
+        "the other test runs this one"
+    );
     let server = Server::start((0..REQUESTS).map(|_| hello())).await;
     let port = server.url.rsplit(':').next().expect("a port");
     for host in ["127.0.0.1", "localhost", "0.0.0.0", "[::ffff:127.0.0.1]"] {
         for scheme in ["http://", ""] {
-            let model = HttpModel::new(Provider::OpenAiChat, "m").base_url(format!("{scheme}{host}:{port}/v1"));
+            let model = HttpModel::new(Provider::OpenAiChat, "m")
+                .base_url(format!("{scheme}{host}:{port}/v1"));
             let mut agent = AgentLoop::new(session().await.0, model.api_key("key").retry(quick()));
             for n in 0..REQUESTS / 8 {
                 let error = agent.prompt("Hi").await.error;
@@ -126,13 +180,30 @@ async fn requests_of_a_process_with_proxies() {
 async fn keys_for_this_machine_reach_no_proxy() {
     let proxy = Server::start([]).await;
     let mut child = Command::new(std::env::current_exe().expect("a program"));
-    child.args(["--exact", "keys::requests_of_a_process_with_proxies", "--ignored"]);
-    for name in ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
+    child.args([
+        "--exact",
+        "keys::requests_of_a_process_with_proxies",
+        "--ignored",
+    ]);
+    for name in [
+        "http_proxy",
+        "https_proxy",
+        "all_proxy",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "ALL_PROXY",
+    ] {
         child.env(name, &proxy.url);
     }
     child.env_remove("no_proxy").env_remove("NO_PROXY");
-    let output = tokio::task::spawn_blocking(move || child.output()).await.expect("runs").expect("starts");
+    let output = tokio::task::spawn_blocking(move || child.output())
+        .await
+        .expect("runs")
+        .expect("starts");
     let printed = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
+    assert!(
+        output.status.success() && printed.contains("1 passed"),
+        "{printed}"
+    );
     assert!(proxy.requests().is_empty(), "{:?}", proxy.requests());
 }

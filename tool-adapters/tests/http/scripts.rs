@@ -4,12 +4,20 @@ use serde_json::{Value, json};
 use tool_adapters::Provider;
 
 fn data(events: &[Value]) -> String {
-    events.iter().map(|event| format!("data: {event}\n\n")).collect::<Vec<_>>().concat()
+    events
+        .iter()
+        .map(|event| format!("data: {event}\n\n"))
+        .collect::<Vec<_>>()
+        .concat()
 }
 
 fn named(events: &[Value]) -> String {
     let name = |event: &Value| event["type"].as_str().unwrap_or_default().to_owned();
-    events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", name(event))).collect::<Vec<_>>().concat()
+    events
+        .iter()
+        .map(|event| format!("event: {}\ndata: {event}\n\n", name(event)))
+        .collect::<Vec<_>>()
+        .concat()
 }
 
 fn chunk(delta: &Value, finish: Option<&str>) -> Value {
@@ -20,7 +28,10 @@ fn chunk(delta: &Value, finish: Option<&str>) -> Value {
 /// Returns the beginning of a call in Chat Completions.
 pub(crate) fn chat_call_begins(id: &str, index: u32, arguments: &str) -> String {
     let function = json!({"name": "add", "arguments": arguments});
-    data(&[chunk(&json!({"tool_calls": [{"index": index, "id": id, "type": "function", "function": function}]}), None)])
+    data(&[chunk(
+        &json!({"tool_calls": [{"index": index, "id": id, "type": "function", "function": function}]}),
+        None,
+    )])
 }
 
 fn chat_call_ends() -> String {
@@ -42,13 +53,17 @@ pub(crate) fn text(provider: Provider, text: &str) -> String {
                     "usage": {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}}}),
             ])
         }
-        Provider::Anthropic => {
-            anthropic(&json!({"type": "text", "text": ""}), &json!({"type": "text_delta", "text": text}), "end_turn")
-        }
+        Provider::Anthropic => anthropic(
+            &json!({"type": "text", "text": ""}),
+            &json!({"type": "text_delta", "text": text}),
+            "end_turn",
+        ),
         Provider::Gemini => data(&[gemini(&json!({"text": text}))]),
         _ => {
-            data(&[chunk(&json!({"role": "assistant", "content": text}), None), chunk(&json!({}), Some("stop"))])
-                + "data: [DONE]\n\n"
+            data(&[
+                chunk(&json!({"role": "assistant", "content": text}), None),
+                chunk(&json!({}), Some("stop")),
+            ]) + "data: [DONE]\n\n"
         }
     }
 }
@@ -77,8 +92,7 @@ pub(crate) fn call(provider: Provider, id: &str, arguments: &Value) -> String {
             "tool_use",
         ),
         Provider::Gemini => {
-            let call =
-                json!({"functionCall": {"id": id, "name": "add", "args": arguments}, "thoughtSignature": "c2lnbmVk"});
+            let call = json!({"functionCall": {"id": id, "name": "add", "args": arguments}, "thoughtSignature": "c2lnbmVk"});
             data(&[gemini(&call)])
         }
         _ => {

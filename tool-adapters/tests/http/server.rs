@@ -31,10 +31,20 @@ enum Then {
 
 impl Answer {
     pub(crate) fn new(status: u16, headers: &[(&str, &str)], body: &str) -> Self {
-        let headers = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect::<Vec<_>>().concat();
-        let head =
-            format!("HTTP/1.1 {status} Said\r\n{headers}transfer-encoding: chunked\r\nconnection: close\r\n\r\n");
-        Self { head, body: body.as_bytes().to_vec(), piece: usize::MAX, then: Then::End }
+        let headers = headers
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}\r\n"))
+            .collect::<Vec<_>>()
+            .concat();
+        let head = format!(
+            "HTTP/1.1 {status} Said\r\n{headers}transfer-encoding: chunked\r\nconnection: close\r\n\r\n"
+        );
+        Self {
+            head,
+            body: body.as_bytes().to_vec(),
+            piece: usize::MAX,
+            then: Then::End,
+        }
     }
 
     /// Sets a binary body.
@@ -52,11 +62,17 @@ impl Answer {
     }
 
     pub(crate) fn breaks(self) -> Self {
-        Self { then: Then::Break, ..self }
+        Self {
+            then: Then::Break,
+            ..self
+        }
     }
 
     pub(crate) fn hangs(self) -> Self {
-        Self { then: Then::Hang, ..self }
+        Self {
+            then: Then::Hang,
+            ..self
+        }
     }
 }
 
@@ -79,12 +95,18 @@ impl Server {
     /// Plays one answer for each request. Refuses requests after the last answer.
     pub(crate) async fn start(answers: impl IntoIterator<Item = Answer>) -> Self {
         let mut answers = answers.into_iter().collect::<VecDeque<_>>();
-        Self::answering(move |_| answers.pop_front().unwrap_or_else(|| Answer::new(418, &[], "the script is over")))
-            .await
+        Self::answering(move |_| {
+            answers
+                .pop_front()
+                .unwrap_or_else(|| Answer::new(418, &[], "the script is over"))
+        })
+        .await
     }
 
     /// Answers each request as a function says.
-    pub(crate) async fn answering(mut answer: impl FnMut(&Request) -> Answer + Send + 'static) -> Self {
+    pub(crate) async fn answering(
+        mut answer: impl FnMut(&Request) -> Answer + Send + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("binds");
         let url = format!("http://{}", listener.local_addr().expect("has an address"));
         let (sender, left) = mpsc::unbounded_channel();
@@ -92,13 +114,19 @@ impl Server {
         let seen = Arc::clone(&requests);
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
-                let Some(request) = read(&mut stream).await else { continue };
+                let Some(request) = read(&mut stream).await else {
+                    continue;
+                };
                 let answer = answer(&request);
                 seen.lock().expect("not poisoned").push(request);
                 tokio::spawn(play(stream, answer, sender.clone()));
             }
         });
-        Self { url, requests, left }
+        Self {
+            url,
+            requests,
+            left,
+        }
     }
 
     pub(crate) fn requests(&self) -> Vec<Request> {
@@ -107,7 +135,9 @@ impl Server {
 
     /// Waits until a client closes a connection that hangs.
     pub(crate) async fn was_closed(&mut self) -> bool {
-        tokio::time::timeout(Duration::from_secs(5), self.left.recv()).await.is_ok()
+        tokio::time::timeout(Duration::from_secs(5), self.left.recv())
+            .await
+            .is_ok()
     }
 }
 
@@ -122,19 +152,33 @@ async fn read(stream: &mut TcpStream) -> Option<Request> {
         }
     };
     let head = String::from_utf8_lossy(&bytes[..head_ends]).to_lowercase();
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "))?.parse::<usize>().ok()?;
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: "))?
+        .parse::<usize>()
+        .ok()?;
     while bytes.len() < head_ends + length {
         if stream.read_buf(&mut bytes).await.ok()? == 0 {
             return None;
         }
     }
-    Some(Request { head, body: serde_json::from_slice(&bytes[head_ends..]).ok()? })
+    Some(Request {
+        head,
+        body: serde_json::from_slice(&bytes[head_ends..]).ok()?,
+    })
 }
 
-async fn play(mut stream: TcpStream, answer: Answer, left: mpsc::UnboundedSender<()>) -> Option<()> {
+async fn play(
+    mut stream: TcpStream,
+    answer: Answer,
+    left: mpsc::UnboundedSender<()>,
+) -> Option<()> {
     stream.set_nodelay(true).ok()?;
     stream.write_all(answer.head.as_bytes()).await.ok()?;
-    for piece in answer.body.chunks(answer.piece.min(answer.body.len().max(1))) {
+    for piece in answer
+        .body
+        .chunks(answer.piece.min(answer.body.len().max(1)))
+    {
         let chunk = [format!("{:x}\r\n", piece.len()).as_bytes(), piece, b"\r\n"].concat();
         stream.write_all(&chunk).await.ok()?;
         if answer.piece < answer.body.len() {

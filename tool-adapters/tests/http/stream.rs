@@ -22,20 +22,38 @@ async fn reads_a_stream_in_any_pieces() {
         let server = Server::start([Answer::events(&adds()).in_pieces_of(piece), said]).await;
         let (mut agent, runs) = chat(&server).await;
         let reply = agent.prompt("1 + 2?").await;
-        assert_eq!(reply.text.as_deref(), Some("It is 3 – naïvely. 👍"), "{piece}: {reply:?}");
+        assert_eq!(
+            reply.text.as_deref(),
+            Some("It is 3 – naïvely. 👍"),
+            "{piece}: {reply:?}"
+        );
         assert_eq!(runs.count(), 1);
-        assert_eq!(reply.usage, TokenUsage { input: 10, output: 5, ..TokenUsage::default() });
+        assert_eq!(
+            reply.usage,
+            TokenUsage {
+                input: 10,
+                output: 5,
+                ..TokenUsage::default()
+            }
+        );
     }
 }
 
 #[tokio::test]
 async fn shows_events_as_they_arrive() {
-    let server = Server::start([Answer::events(&adds()), Answer::events(&text(CHAT, "It is 3."))]).await;
+    let server = Server::start([
+        Answer::events(&adds()),
+        Answer::events(&text(CHAT, "It is 3.")),
+    ])
+    .await;
     let (session, _) = session().await;
     let shown = EventRecorder::default();
     let mut agent = AgentLoop::new(session, model(CHAT, &server).on_event(shown.listener()));
     let reply = agent.prompt("1 + 2?").await;
-    assert_eq!((reply.text.as_deref(), shown.text().as_str()), (Some("It is 3."), "It is 3."));
+    assert_eq!(
+        (reply.text.as_deref(), shown.text().as_str()),
+        (Some("It is 3."), "It is 3.")
+    );
 }
 
 #[tokio::test]
@@ -43,7 +61,12 @@ async fn reads_an_answer_without_streaming() {
     let message = json!({"role": "assistant", "content": "Hello"});
     let body = json!({"id": "c", "object": "chat.completion", "created": 1, "model": "m",
         "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]});
-    let server = Server::start([Answer::new(200, &[("content-type", "application/json")], &body.to_string())]).await;
+    let server = Server::start([Answer::new(
+        200,
+        &[("content-type", "application/json")],
+        &body.to_string(),
+    )])
+    .await;
     let (session, _) = session().await;
     let mut agent = AgentLoop::new(session, model(CHAT, &server).stream(false));
     assert_eq!(agent.prompt("Hi").await.text.as_deref(), Some("Hello"));
@@ -53,12 +76,19 @@ async fn reads_an_answer_without_streaming() {
 #[tokio::test]
 async fn retries_a_stream_that_breaks_within_a_call() {
     let half = chat_call_begins("call_1", 0, r#"{"a": 1, "#);
-    let server =
-        Server::start([Answer::events(&half).breaks(), Answer::events(&adds()), Answer::events(&text(CHAT, "3"))])
-            .await;
+    let server = Server::start([
+        Answer::events(&half).breaks(),
+        Answer::events(&adds()),
+        Answer::events(&text(CHAT, "3")),
+    ])
+    .await;
     let (mut agent, runs) = chat(&server).await;
     let reply = agent.prompt("1 + 2?").await;
-    assert_eq!((reply.text.as_deref(), runs.count(), server.requests().len()), (Some("3"), 1, 3), "{reply:?}");
+    assert_eq!(
+        (reply.text.as_deref(), runs.count(), server.requests().len()),
+        (Some("3"), 1, 3),
+        "{reply:?}"
+    );
     assert_eq!(reply.responses[0].meta().call_id(), Some("call_1"));
 }
 
@@ -78,36 +108,70 @@ async fn runs_no_call_of_a_broken_stream() {
     let whole = call(anthropic, "toolu_1", &json!({"a": 1, "b": 2}));
     let (cut, _) = whole.split_once("event: message_delta").expect("ends");
     let first = Answer::events(cut).breaks();
-    let server = Server::start([first, Answer::events(&whole), Answer::events(&text(anthropic, "It is 3."))]).await;
+    let server = Server::start([
+        first,
+        Answer::events(&whole),
+        Answer::events(&text(anthropic, "It is 3.")),
+    ])
+    .await;
     let (session, runs) = session().await;
     let mut agent = AgentLoop::new(session, model(anthropic, &server));
     let reply = agent.prompt("1 + 2?").await;
-    assert_eq!((reply.text.as_deref(), runs.count()), (Some("It is 3."), 1), "{reply:?}");
+    assert_eq!(
+        (reply.text.as_deref(), runs.count()),
+        (Some("It is 3."), 1),
+        "{reply:?}"
+    );
     assert_eq!((reply.responses.len(), server.requests().len()), (1, 3));
 }
 
 #[tokio::test]
 async fn does_not_retry_an_answer_that_was_shown() {
-    let cut = text(CHAT, "It is ").split("data: ").take(2).collect::<Vec<_>>().join("data: ");
-    let server = Server::start([Answer::events(&cut).breaks(), Answer::events(&text(CHAT, "It is 3."))]).await;
+    let cut = text(CHAT, "It is ")
+        .split("data: ")
+        .take(2)
+        .collect::<Vec<_>>()
+        .join("data: ");
+    let server = Server::start([
+        Answer::events(&cut).breaks(),
+        Answer::events(&text(CHAT, "It is 3.")),
+    ])
+    .await;
     let (session, _) = session().await;
     let shown = EventRecorder::default();
     let mut agent = AgentLoop::new(session, model(CHAT, &server).on_event(shown.listener()));
     let reply = agent.prompt("1 + 2?").await;
-    assert_eq!(reply.error.map(|error| error.kind()), Some(ErrorKind::Transient));
-    assert_eq!((shown.text().as_str(), server.requests().len()), ("It is ", 1));
+    assert_eq!(
+        reply.error.map(|error| error.kind()),
+        Some(ErrorKind::Transient)
+    );
+    assert_eq!(
+        (shown.text().as_str(), server.requests().len()),
+        ("It is ", 1)
+    );
     // The next prompt works.
-    assert_eq!(agent.prompt("Again?").await.text.as_deref(), Some("It is 3."));
+    assert_eq!(
+        agent.prompt("Again?").await.text.as_deref(),
+        Some("It is 3.")
+    );
 }
 
 // M1
 #[tokio::test]
 async fn tries_again_after_an_event_that_is_not_json() {
     let broken = format!("{}data: {{oops\n\n", text(CHAT, "Hel")).replace("data: [DONE]\n\n", "");
-    let server = Server::start([Answer::events(&broken), Answer::events(&text(CHAT, "Hello"))]).await;
+    let server = Server::start([
+        Answer::events(&broken),
+        Answer::events(&text(CHAT, "Hello")),
+    ])
+    .await;
     let (mut agent, _) = chat(&server).await;
     let reply = agent.prompt("Hi").await;
-    assert_eq!((reply.text.as_deref(), server.requests().len()), (Some("Hello"), 2), "{reply:?}");
+    assert_eq!(
+        (reply.text.as_deref(), server.requests().len()),
+        (Some("Hello"), 2),
+        "{reply:?}"
+    );
 }
 
 // M1
@@ -117,8 +181,15 @@ async fn says_what_was_lost_and_where() {
     let server = Server::start((0..9).map(|_| broken())).await;
     let (mut agent, _) = chat(&server).await;
     let error = agent.prompt("Hi").await.error.expect("fails");
-    assert_eq!(error, ToolError::transient(error.message()), "it may be tried again");
-    assert!(error.message().contains("event 1 of the answer") && error.message().contains("{oops"), "{error}");
+    assert_eq!(
+        error,
+        ToolError::transient(error.message()),
+        "it may be tried again"
+    );
+    assert!(
+        error.message().contains("event 1 of the answer") && error.message().contains("{oops"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -127,5 +198,9 @@ async fn runs_a_repeated_call_once() {
     let server = Server::start([Answer::events(&twice), Answer::events(&text(CHAT, "3"))]).await;
     let (mut agent, runs) = chat(&server).await;
     let reply = agent.prompt("1 + 2?").await;
-    assert_eq!((reply.text.as_deref(), runs.count()), (Some("3"), 1), "{reply:?}");
+    assert_eq!(
+        (reply.text.as_deref(), runs.count()),
+        (Some("3"), 1),
+        "{reply:?}"
+    );
 }

@@ -38,9 +38,16 @@ pub(crate) async fn searched_session() -> (Session, Arc<Runs>) {
 
 async fn session_with(policy: Policy) -> (Session, Arc<Runs>) {
     let tools = ToolContext::builder().with(add).build().expect("builds");
-    let runtime = Runtime::builder(tools).policy(policy).build().expect("builds");
+    let runtime = Runtime::builder(tools)
+        .policy(policy)
+        .build()
+        .expect("builds");
     let runs = Arc::<Runs>::default();
-    let session = runtime.session("s-1", Mode::Text).user_data_shared(Arc::clone(&runs)).await.expect("opens");
+    let session = runtime
+        .session("s-1", Mode::Text)
+        .user_data_shared(Arc::clone(&runs))
+        .await
+        .expect("opens");
     (session, runs)
 }
 
@@ -52,17 +59,27 @@ impl Runs {
 
 /// Retries at once.
 pub(crate) fn quick() -> RetryPolicy {
-    RetryPolicy { initial: Duration::from_millis(1), max: Duration::from_millis(2), ..RetryPolicy::default() }
+    RetryPolicy {
+        initial: Duration::from_millis(1),
+        max: Duration::from_millis(2),
+        ..RetryPolicy::default()
+    }
 }
 
 pub(crate) fn model(provider: Provider, server: &Server) -> HttpModel {
-    HttpModel::new(provider, "the-model").base_url(&server.url).api_key("sk-canary").retry(quick())
+    HttpModel::new(provider, "the-model")
+        .base_url(&server.url)
+        .api_key("sk-canary")
+        .retry(quick())
 }
 
 /// Creates a conversation in Chat Completions.
 pub(crate) async fn chat(server: &Server) -> (AgentLoop<HttpModel>, Arc<Runs>) {
     let (session, runs) = session().await;
-    (AgentLoop::new(session, model(Provider::OpenAiChat, server)), runs)
+    (
+        AgentLoop::new(session, model(Provider::OpenAiChat, server)),
+        runs,
+    )
 }
 
 /// Records the events that a host sees.
@@ -79,7 +96,13 @@ impl EventRecorder {
         let events = self.0.lock().expect("not poisoned");
         events
             .iter()
-            .filter_map(|event| if let Event::Text(text) = event { Some(text.as_str()) } else { None })
+            .filter_map(|event| {
+                if let Event::Text(text) = event {
+                    Some(text.as_str())
+                } else {
+                    None
+                }
+            })
             .collect()
     }
 
@@ -90,11 +113,16 @@ impl EventRecorder {
                 sleep(Duration::from_millis(5)).await;
             }
         };
-        timeout(Duration::from_secs(10), waiting).await.expect("a text");
+        timeout(Duration::from_secs(10), waiting)
+            .await
+            .expect("a text");
     }
 }
 
 /// Returns a span's attributes as a JSON object.
 pub(crate) fn attributes(span: &SpanRecord) -> Value {
-    span.attributes().map(|(key, value)| (key.to_owned(), value.clone())).collect::<Map<_, _>>().into()
+    span.attributes()
+        .map(|(key, value)| (key.to_owned(), value.clone()))
+        .collect::<Map<_, _>>()
+        .into()
 }

@@ -21,26 +21,51 @@ struct Booking {
 
 const ADA: &str = r#"{"guest":"Ada","seats":4}"#;
 
-const ADD: Called<'static> = Called { id: "call_1", name: "add", arguments: r#"{"a":1,"b":2}"# };
+const ADD: Called<'static> = Called {
+    id: "call_1",
+    name: "add",
+    arguments: r#"{"a":1,"b":2}"#,
+};
 
-const FINAL: Called<'static> =
-    Called { id: "call_9", name: "final_answer", arguments: r#"{"answer":{"guest":"Ada","seats":4}}"# };
+const FINAL: Called<'static> = Called {
+    id: "call_9",
+    name: "final_answer",
+    arguments: r#"{"answer":{"guest":"Ada","seats":4}}"#,
+};
 
 fn ada() -> Booking {
-    Booking { guest: "Ada".into(), seats: 4, note: None }
+    Booking {
+        guest: "Ada".into(),
+        seats: 4,
+        note: None,
+    }
 }
 
 fn says(provider: Provider, text: &str) -> Answer {
-    Whole { text, ..Whole::default() }.answer(provider).expect("an answer")
+    Whole {
+        text,
+        ..Whole::default()
+    }
+    .answer(provider)
+    .expect("an answer")
 }
 
 fn calls(provider: Provider, calls: &[Called<'_>]) -> Answer {
-    Whole { thought: "Let me see", calls, end: End::Calls, ..Whole::default() }.answer(provider).expect("an answer")
+    Whole {
+        thought: "Let me see",
+        calls,
+        end: End::Calls,
+        ..Whole::default()
+    }
+    .answer(provider)
+    .expect("an answer")
 }
 
 /// Creates a conversation without tools.
 async fn bare(model: HttpModel) -> AgentLoop<HttpModel> {
-    AgentLoop::with_tools(ToolContext::builder().build().expect("no tools"), model).await.expect("opens")
+    AgentLoop::with_tools(ToolContext::builder().build().expect("no tools"), model)
+        .await
+        .expect("opens")
 }
 
 /// Creates a conversation with the tool `add`.
@@ -49,11 +74,18 @@ async fn with_add(model: HttpModel) -> AgentLoop<HttpModel> {
 }
 
 async fn ask(agent: &mut AgentLoop<impl Model>) -> TypedReply<Booking> {
-    agent.prompt_typed::<Booking>("A table for Ada, 4 seats.").await.expect("answers")
+    agent
+        .prompt_typed::<Booking>("A table for Ada, 4 seats.")
+        .await
+        .expect("answers")
 }
 
 fn bodies(server: &Server) -> Vec<Value> {
-    server.requests().into_iter().map(|request| request.body).collect()
+    server
+        .requests()
+        .into_iter()
+        .map(|request| request.body)
+        .collect()
 }
 
 /// Returns the form of the text that a request asks for; null if it asks for none.
@@ -71,28 +103,49 @@ fn form(provider: Provider, body: &Value) -> &Value {
 
 /// Returns true if a request forces the model to call a tool, which providers refuse beside thinking.
 fn forces_a_call(body: &Value) -> bool {
-    let places = ["/tool_choice", "/toolConfig/toolChoice", "/toolConfig/functionCallingConfig"];
+    let places = [
+        "/tool_choice",
+        "/toolConfig/toolChoice",
+        "/toolConfig/functionCallingConfig",
+    ];
     let choices = places.iter().filter_map(|place| body.pointer(place));
-    let choice = choices.map(Value::to_string).collect::<String>().to_lowercase();
-    ["any", "required", "tool"].iter().any(|word| choice.contains(&format!("\"{word}\"")))
+    let choice = choices
+        .map(Value::to_string)
+        .collect::<String>()
+        .to_lowercase();
+    ["any", "required", "tool"]
+        .iter()
+        .any(|word| choice.contains(&format!("\"{word}\"")))
 }
 
 fn declares(body: &Value, tool: &str) -> bool {
-    let tools = [&body["tools"], &body["toolConfig"]].map(Value::to_string).concat();
+    let tools = [&body["tools"], &body["toolConfig"]]
+        .map(Value::to_string)
+        .concat();
     tools.contains(&format!("\"name\":\"{tool}\""))
 }
 
 #[tokio::test]
 async fn without_tools_every_provider_gets_the_form_of_the_answer() {
     for provider in PROVIDERS.into_iter().chain([Provider::GeminiJsonSchema]) {
-        let dialect = if provider == Provider::GeminiJsonSchema { Provider::Gemini } else { provider };
+        let dialect = if provider == Provider::GeminiJsonSchema {
+            Provider::Gemini
+        } else {
+            provider
+        };
         for text in [ADA, r#"{"answer":{"guest":"Ada","seats":4,"note":null}}"#] {
             let server = Server::start([says(dialect, text)]).await;
             let mut agent = bare(model(provider, &server).stream(false)).await;
             assert_eq!(ask(&mut agent).await.output, ada(), "{provider}");
             let body = &bodies(&server)[0];
-            assert!(form(provider, body).to_string().contains("guest"), "{provider}: {body}");
-            assert!(!declares(body, "final_answer") && !forces_a_call(body), "{provider}: {body}");
+            assert!(
+                form(provider, body).to_string().contains("guest"),
+                "{provider}: {body}"
+            );
+            assert!(
+                !declares(body, "final_answer") && !forces_a_call(body),
+                "{provider}: {body}"
+            );
         }
     }
 }
@@ -100,14 +153,21 @@ async fn without_tools_every_provider_gets_the_form_of_the_answer() {
 #[tokio::test]
 async fn tools_and_a_typed_answer_work_in_one_loop() {
     for provider in PROVIDERS {
-        let answers = [calls(provider, &[ADD]), says(provider, "Four seats for Ada."), says(provider, ADA)];
+        let answers = [
+            calls(provider, &[ADD]),
+            says(provider, "Four seats for Ada."),
+            says(provider, ADA),
+        ];
         let server = Server::start(answers).await;
         let mut agent = with_add(model(provider, &server).stream(false)).await;
         let typed = ask(&mut agent).await;
         assert_eq!((typed.output, typed.reply.steps), (ada(), 1), "{provider}");
         for body in bodies(&server) {
             let has_form = !form(provider, &body).is_null();
-            assert!(has_form != declares(&body, "final_answer"), "{provider}: one of the two: {body}");
+            assert!(
+                has_form != declares(&body, "final_answer"),
+                "{provider}: one of the two: {body}"
+            );
             assert!(!forces_a_call(&body), "{provider}: {body}");
         }
     }
@@ -117,11 +177,16 @@ async fn tools_and_a_typed_answer_work_in_one_loop() {
 async fn the_control_tool_takes_the_answer_on_every_provider() {
     for provider in PROVIDERS {
         let server = Server::start([calls(provider, &[ADD]), calls(provider, &[FINAL])]).await;
-        let model = model(provider, &server).stream(false).structured_output(StructuredOutput::Never);
+        let model = model(provider, &server)
+            .stream(false)
+            .structured_output(StructuredOutput::Never);
         let mut agent = with_add(model).await;
         assert_eq!(ask(&mut agent).await.output, ada(), "{provider}");
         for body in bodies(&server) {
-            assert!(declares(&body, "final_answer") && form(provider, &body).is_null(), "{provider}: {body}");
+            assert!(
+                declares(&body, "final_answer") && form(provider, &body).is_null(),
+                "{provider}: {body}"
+            );
         }
     }
 }
@@ -130,11 +195,16 @@ async fn the_control_tool_takes_the_answer_on_every_provider() {
 async fn the_form_stands_beside_tools_where_the_provider_takes_both() {
     for provider in PROVIDERS {
         let server = Server::start([calls(provider, &[ADD]), says(provider, ADA)]).await;
-        let model = model(provider, &server).stream(false).structured_output(StructuredOutput::BesideTools);
+        let model = model(provider, &server)
+            .stream(false)
+            .structured_output(StructuredOutput::BesideTools);
         let mut agent = with_add(model).await;
         assert_eq!(ask(&mut agent).await.output, ada(), "{provider}");
         for body in bodies(&server) {
-            assert!(declares(&body, "add") && !form(provider, &body).is_null(), "{provider}: {body}");
+            assert!(
+                declares(&body, "add") && !form(provider, &body).is_null(),
+                "{provider}: {body}"
+            );
             assert!(!declares(&body, "final_answer"), "{provider}: {body}");
         }
     }
@@ -145,8 +215,14 @@ async fn the_form_stands_beside_tools_where_the_provider_takes_both() {
 async fn a_retry_beside_thinking_keeps_the_thought_and_forces_nothing() {
     let thought = json!({"type": "thinking", "thinking": "Let me see", "signature": "c2lnbmVk"});
     let wrong = [
-        vec![thought.clone(), json!({"type": "text", "text": "Four seats."})],
-        vec![thought.clone(), json!({"type": "text", "text": r#"{"answer":{"guest":"Ada","seats":300}}"#})],
+        vec![
+            thought.clone(),
+            json!({"type": "text", "text": "Four seats."}),
+        ],
+        vec![
+            thought.clone(),
+            json!({"type": "text", "text": r#"{"answer":{"guest":"Ada","seats":300}}"#}),
+        ],
         vec![
             thought.clone(),
             json!({"type": "tool_use", "id": "toolu_1", "name": "final_answer", "input": {"answer": {"guest": 1}}}),
@@ -156,8 +232,13 @@ async fn a_retry_beside_thinking_keeps_the_thought_and_forces_nothing() {
         for content in &wrong {
             let first = json_answer(&anthropic(content, "end_turn"));
             let server = Server::start([first, says(Provider::Anthropic, ADA)]).await;
-            let model = model(Provider::Anthropic, &server).stream(false).structured_output(output);
-            let model = model.setting("thinking", json!({"type": "enabled", "budget_tokens": 1024}));
+            let model = model(Provider::Anthropic, &server)
+                .stream(false)
+                .structured_output(output);
+            let model = model.setting(
+                "thinking",
+                json!({"type": "enabled", "budget_tokens": 1024}),
+            );
             let mut agent = with_add(model).await;
             assert_eq!(ask(&mut agent).await.output, ada());
             let bodies = bodies(&server);
@@ -175,49 +256,105 @@ async fn a_step_with_a_call_and_an_answer_keeps_its_thought() {
         json!({"type": "tool_use", "id": "toolu_1", "name": "add", "input": {"a": 1, "b": 2}}),
         json!({"type": "tool_use", "id": "toolu_2", "name": "final_answer", "input": {"answer": {"guest": "A", "seats": 1}}}),
     ];
-    let server =
-        Server::start([json_answer(&anthropic(&content, "tool_use")), calls(Provider::Anthropic, &[FINAL])]).await;
-    let model = model(Provider::Anthropic, &server).stream(false).structured_output(StructuredOutput::Never);
+    let server = Server::start([
+        json_answer(&anthropic(&content, "tool_use")),
+        calls(Provider::Anthropic, &[FINAL]),
+    ])
+    .await;
+    let model = model(Provider::Anthropic, &server)
+        .stream(false)
+        .structured_output(StructuredOutput::Never);
     let mut agent = with_add(model).await;
     assert_eq!(ask(&mut agent).await.output, ada());
     let messages = bodies(&server)[1]["messages"].clone();
     assert_eq!(messages[1]["content"], json!(content));
-    let ids = messages[2]["content"].as_array().into_iter().flatten().map(|result| result["tool_use_id"].clone());
+    let ids = messages[2]["content"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|result| result["tool_use_id"].clone());
     assert_eq!(ids.collect::<Vec<_>>(), ["toolu_1", "toolu_2"]);
 }
 
 #[tokio::test]
 async fn a_server_that_refuses_the_form_gets_the_control_tool() {
     for (provider, message) in [
-        (Provider::OpenAiChat, "This response_format type is unavailable now"),
-        (Provider::Anthropic, "'the-model' does not support output format."),
-        (Provider::Gemini, "Function calling with a response mime type: 'application/json' is unsupported"),
+        (
+            Provider::OpenAiChat,
+            "This response_format type is unavailable now",
+        ),
+        (
+            Provider::Anthropic,
+            "'the-model' does not support output format.",
+        ),
+        (
+            Provider::Gemini,
+            "Function calling with a response mime type: 'application/json' is unsupported",
+        ),
     ] {
-        let refusal = Answer::new(400, &[], &json!({"error": {"message": message}}).to_string());
-        let answers = [refusal, calls(provider, &[FINAL]), calls(provider, &[FINAL])];
+        let refusal = Answer::new(
+            400,
+            &[],
+            &json!({"error": {"message": message}}).to_string(),
+        );
+        let answers = [
+            refusal,
+            calls(provider, &[FINAL]),
+            calls(provider, &[FINAL]),
+        ];
         let server = Server::start(answers).await;
         let mut agent = bare(model(provider, &server).stream(false)).await;
-        assert_eq!((ask(&mut agent).await.output, ask(&mut agent).await.output), (ada(), ada()));
-        let forms = bodies(&server).iter().map(|body| !form(provider, body).is_null()).collect::<Vec<_>>();
+        assert_eq!(
+            (ask(&mut agent).await.output, ask(&mut agent).await.output),
+            (ada(), ada())
+        );
+        let forms = bodies(&server)
+            .iter()
+            .map(|body| !form(provider, body).is_null())
+            .collect::<Vec<_>>();
         assert_eq!(forms, [true, false, false], "{provider}");
     }
-    let other = Answer::new(400, &[], r#"{"error": {"message": "the prompt is too long"}}"#);
+    let other = Answer::new(
+        400,
+        &[],
+        r#"{"error": {"message": "the prompt is too long"}}"#,
+    );
     let server = Server::start([other]).await;
-    let error =
-        bare(model(Provider::OpenAiChat, &server)).await.prompt_typed::<Booking>("Hi").await.expect_err("fails");
-    assert!(error.to_string().contains("the prompt is too long"), "{error}");
+    let error = bare(model(Provider::OpenAiChat, &server))
+        .await
+        .prompt_typed::<Booking>("Hi")
+        .await
+        .expect_err("fails");
+    assert!(
+        error.to_string().contains("the prompt is too long"),
+        "{error}"
+    );
     assert_eq!(server.requests().len(), 1);
 }
 
 #[tokio::test]
 async fn the_form_stands_beside_settings_of_the_same_member() {
     for (provider, name, setting) in [
-        (Provider::Anthropic, "output_config", json!({"effort": "high"})),
-        (Provider::OpenAiResponses, "text", json!({"verbosity": "low"})),
-        (Provider::Gemini, "generationConfig", json!({"temperature": 0.2})),
+        (
+            Provider::Anthropic,
+            "output_config",
+            json!({"effort": "high"}),
+        ),
+        (
+            Provider::OpenAiResponses,
+            "text",
+            json!({"verbosity": "low"}),
+        ),
+        (
+            Provider::Gemini,
+            "generationConfig",
+            json!({"temperature": 0.2}),
+        ),
     ] {
         let server = Server::start([says(provider, ADA)]).await;
-        let model = model(provider, &server).stream(false).setting(name, setting.clone());
+        let model = model(provider, &server)
+            .stream(false)
+            .setting(name, setting.clone());
         assert_eq!(ask(&mut bare(model).await).await.output, ada());
         let body = &bodies(&server)[0];
         assert!(!form(provider, body).is_null(), "{provider}: {body}");
@@ -230,7 +367,11 @@ async fn the_form_stands_beside_settings_of_the_same_member() {
 #[tokio::test]
 async fn a_form_that_the_program_has_set_stays() {
     for (provider, name, setting) in [
-        (Provider::OpenAiChat, "response_format", json!({"type": "json_object"})),
+        (
+            Provider::OpenAiChat,
+            "response_format",
+            json!({"type": "json_object"}),
+        ),
         (Provider::Ollama, "format", json!("json")),
         (
             Provider::Anthropic,
@@ -239,10 +380,15 @@ async fn a_form_that_the_program_has_set_stays() {
         ),
     ] {
         let server = Server::start([says(provider, ADA)]).await;
-        let model = model(provider, &server).stream(false).setting(name, setting.clone());
+        let model = model(provider, &server)
+            .stream(false)
+            .setting(name, setting.clone());
         assert_eq!(ask(&mut bare(model).await).await.output, ada());
         let body = &bodies(&server)[0];
-        assert!(body[name] == setting && declares(body, "final_answer"), "{provider}: {body}");
+        assert!(
+            body[name] == setting && declares(body, "final_answer"),
+            "{provider}: {body}"
+        );
     }
 }
 
@@ -259,13 +405,25 @@ struct Place {
 #[tokio::test]
 async fn properties_with_other_names_come_back_under_their_own() {
     // The model answers with the names of the schema that it got.
-    for text in [r#"{"answer":{"near":"Rome","max_distance":5}}"#, r#"{"answer":{"near":"Rome","max_distance":null}}"#]
-    {
+    for text in [
+        r#"{"answer":{"near":"Rome","max_distance":5}}"#,
+        r#"{"answer":{"near":"Rome","max_distance":null}}"#,
+    ] {
         let server = Server::start([says(Provider::Anthropic, text)]).await;
         let mut agent = bare(model(Provider::Anthropic, &server).stream(false)).await;
-        let place = agent.prompt_typed::<Place>("Where?").await.expect("answers").output;
+        let place = agent
+            .prompt_typed::<Place>("Where?")
+            .await
+            .expect("answers")
+            .output;
         let distance = text.contains('5').then_some(5);
-        assert_eq!(place, Place { near: "Rome".into(), distance });
+        assert_eq!(
+            place,
+            Place {
+                near: "Rome".into(),
+                distance
+            }
+        );
     }
 }
 
@@ -284,7 +442,15 @@ async fn a_schema_without_a_strict_form_goes_to_the_control_tool() {
     for provider in [Provider::Anthropic, Provider::Bedrock] {
         let server = Server::start([calls(provider, &[call])]).await;
         let mut agent = bare(model(provider, &server).stream(false)).await;
-        assert_eq!(agent.prompt_typed::<Tree>("A tree").await.expect("answers").output.name, "oak");
+        assert_eq!(
+            agent
+                .prompt_typed::<Tree>("A tree")
+                .await
+                .expect("answers")
+                .output
+                .name,
+            "oak"
+        );
         assert!(form(provider, &bodies(&server)[0]).is_null(), "{provider}");
     }
 }
@@ -292,19 +458,52 @@ async fn a_schema_without_a_strict_form_goes_to_the_control_tool() {
 #[tokio::test]
 async fn a_forced_choice_of_the_program_is_left_out_beside_thinking() {
     for (provider, name, setting, is_thinking) in [
-        (Provider::Anthropic, "thinking", json!({"type": "adaptive"}), true),
-        (Provider::Anthropic, "thinking", json!({"type": "disabled"}), false),
-        (Provider::OpenAiChat, "thinking", json!({"type": "enabled"}), true),
+        (
+            Provider::Anthropic,
+            "thinking",
+            json!({"type": "adaptive"}),
+            true,
+        ),
+        (
+            Provider::Anthropic,
+            "thinking",
+            json!({"type": "disabled"}),
+            false,
+        ),
+        (
+            Provider::OpenAiChat,
+            "thinking",
+            json!({"type": "enabled"}),
+            true,
+        ),
         (Provider::OpenAiChat, "enable_thinking", json!(true), true),
-        (Provider::OpenAiChat, "reasoning_effort", json!("high"), false),
-        (Provider::Bedrock, "additionalModelRequestFields", json!({"thinking": {"type": "enabled"}}), true),
+        (
+            Provider::OpenAiChat,
+            "reasoning_effort",
+            json!("high"),
+            false,
+        ),
+        (
+            Provider::Bedrock,
+            "additionalModelRequestFields",
+            json!({"thinking": {"type": "enabled"}}),
+            true,
+        ),
     ] {
         let server = Server::start([says(provider, "Hello")]).await;
-        let mut model = model(provider, &server).stream(false).setting(name, setting);
+        let mut model = model(provider, &server)
+            .stream(false)
+            .setting(name, setting);
         let (session, _) = session().await;
         let mut history = tool_core::session::History::new();
         let choice = tool_core::session::ToolChoice::Required;
-        let _ = session.reply_with(&mut model, &mut history, "Hi", choice).await;
-        assert_eq!(forces_a_call(&bodies(&server)[0]), !is_thinking, "{provider} {name}");
+        let _ = session
+            .reply_with(&mut model, &mut history, "Hi", choice)
+            .await;
+        assert_eq!(
+            forces_a_call(&bodies(&server)[0]),
+            !is_thinking,
+            "{provider} {name}"
+        );
     }
 }

@@ -15,13 +15,17 @@ use tracing::{Dispatch, Event, Metadata, Subscriber};
 
 /// Prompts a model. Returns whether its answer arrived in a span, and how often its usage was counted.
 async fn spans_of(answered: &str, name: Option<&'static str>) -> (bool, usize) {
-    let script = text(Provider::Anthropic, "Hello").replace(r#""model":"m""#, &format!(r#""model":"{answered}""#));
+    let script = text(Provider::Anthropic, "Hello")
+        .replace(r#""model":"m""#, &format!(r#""model":"{answered}""#));
     assert!(script.contains(answered), "{script}");
     let server = Server::start([Answer::events(&script)]).await;
     let seen = Arc::<Mutex<Vec<bool>>>::default();
     let shown = Arc::clone(&seen);
     let model = model(Provider::Anthropic, &server).on_event(move |_| {
-        shown.lock().expect("not poisoned").push(!trace::export().is_empty());
+        shown
+            .lock()
+            .expect("not poisoned")
+            .push(!trace::export().is_empty());
     });
     let mut agent = AgentLoop::new(session().await.0, model);
     if let Some(name) = name {
@@ -29,9 +33,17 @@ async fn spans_of(answered: &str, name: Option<&'static str>) -> (bool, usize) {
     }
     assert_eq!(agent.prompt("Hi").await.text.as_deref(), Some("Hello"));
     let seen = seen.lock().expect("not poisoned");
-    assert!(!seen.is_empty() && seen.iter().all(|one| *one == seen[0]), "{seen:?}");
+    assert!(
+        !seen.is_empty() && seen.iter().all(|one| *one == seen[0]),
+        "{seen:?}"
+    );
     // Other tests use other models in the process's collector.
-    let uses = trace::report().totals().models.iter().filter(|(model, _)| model.contains(answered)).count();
+    let uses = trace::report()
+        .totals()
+        .models
+        .iter()
+        .filter(|(model, _)| model.contains(answered))
+        .count();
     (seen[0], uses)
 }
 
@@ -45,7 +57,10 @@ async fn opens_no_spans_for_an_unnamed_agent_by_default() {
 #[tokio::test]
 async fn opens_spans_for_a_named_agent_or_inside_a_span() {
     assert_eq!(spans_of("unasked-2", Some("clerk")).await, (true, 1));
-    assert_eq!(trace::section("around", spans_of("unasked-3", None)).await, (true, 1));
+    assert_eq!(
+        trace::section("around", spans_of("unasked-3", None)).await,
+        (true, 1)
+    );
 }
 
 /// The warnings and errors of a thread.
@@ -89,7 +104,8 @@ impl Subscriber for WarningLog {
 #[tokio::test]
 async fn logs_the_error_of_a_stream_without_keys() {
     let error = r#"{"message": "Incorrect API key provided: sk-canary. Was xai-canary0123456789?", "code": "authentication_error"}"#;
-    let server = Server::start([Answer::events(&format!("data: {{\"error\": {error}}}\n\n"))]).await;
+    let server =
+        Server::start([Answer::events(&format!("data: {{\"error\": {error}}}\n\n"))]).await;
     let log = WarningLog::default();
     // With one subscriber only, tracing asks the thread that reaches a callsite first. A thread without a subscriber
     // would disable the callsite for good.
@@ -98,5 +114,8 @@ async fn logs_the_error_of_a_stream_without_keys() {
     let (mut agent, _) = chat(&server).await;
     assert!(agent.prompt("Hi").await.error.is_some());
     let log = log.0.lock().expect("not poisoned");
-    assert!(log.contains("Incorrect API key provided: [key]") && !log.contains("canary"), "{log}");
+    assert!(
+        log.contains("Incorrect API key provided: [key]") && !log.contains("canary"),
+        "{log}"
+    );
 }

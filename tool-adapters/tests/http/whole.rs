@@ -72,7 +72,13 @@ impl Whole<'_> {
         Some(json_answer(&body))
     }
 
-    fn word<'w>(&self, done: &'w str, calls: &'w str, length: &'w str, withheld: &'w str) -> &'w str {
+    fn word<'w>(
+        &self,
+        done: &'w str,
+        calls: &'w str,
+        length: &'w str,
+        withheld: &'w str,
+    ) -> &'w str {
         match self.end {
             End::Done => done,
             End::Calls => calls,
@@ -99,7 +105,8 @@ impl Whole<'_> {
         if self.thought.is_empty() {
             return json!(self.text);
         }
-        let thought = json!({"type": "thinking", "thinking": [{"type": "text", "text": self.thought}]});
+        let thought =
+            json!({"type": "thinking", "thinking": [{"type": "text", "text": self.thought}]});
         json!([thought, {"type": "text", "text": self.text}])
     }
 
@@ -119,11 +126,17 @@ impl Whole<'_> {
             );
         }
         for call in self.calls {
-            output.push(json!({"type": "function_call", "id": format!("fc_{}", call.id), "call_id": call.id,
-                "name": call.name, "arguments": call.arguments, "status": status}));
+            output.push(
+                json!({"type": "function_call", "id": format!("fc_{}", call.id), "call_id": call.id,
+                "name": call.name, "arguments": call.arguments, "status": status}),
+            );
         }
         let reason = self.word("", "", "max_output_tokens", "content_filter");
-        let details = if is_whole { Value::Null } else { json!({"reason": reason}) };
+        let details = if is_whole {
+            Value::Null
+        } else {
+            json!({"reason": reason})
+        };
         json!({"id": "r", "object": "response", "model": "the-model", "status": status, "incomplete_details": details,
             "output": output, "usage": {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}})
     }
@@ -131,7 +144,9 @@ impl Whole<'_> {
     fn anthropic(&self) -> Option<Value> {
         let mut content = Vec::new();
         if !self.thought.is_empty() {
-            content.push(json!({"type": "thinking", "thinking": self.thought, "signature": "c2lnbmVk"}));
+            content.push(
+                json!({"type": "thinking", "thinking": self.thought, "signature": "c2lnbmVk"}),
+            );
         }
         if !self.text.is_empty() {
             content.push(json!({"type": "text", "text": self.text}));
@@ -178,7 +193,10 @@ impl Whole<'_> {
     }
 
     fn ollama(&self) -> Option<Value> {
-        let calls = self.calls.iter().map(|call| json!({"function": {"name": call.name, "arguments": call.object()}}));
+        let calls = self
+            .calls
+            .iter()
+            .map(|call| json!({"function": {"name": call.name, "arguments": call.object()}}));
         let message = json!({"role": "assistant", "content": self.text, "thinking": self.thought,
             "tool_calls": calls.collect::<Vec<_>>()});
         let reason = self.word("stop", "stop", "length", "");
@@ -214,5 +232,9 @@ pub(crate) fn anthropic(content: &[Value], reason: &str) -> Value {
 
 /// Answers with a JSON body.
 pub(crate) fn json_answer(body: &Value) -> Answer {
-    Answer::new(200, &[("content-type", "application/json")], &body.to_string())
+    Answer::new(
+        200,
+        &[("content-type", "application/json")],
+        &body.to_string(),
+    )
 }

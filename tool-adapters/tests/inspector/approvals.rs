@@ -9,23 +9,37 @@ use tool_core::{Mode, ToolCall};
 async fn waiting(served: &Served) -> Value {
     served.open("s", Mode::Text).await;
     let answer = served.call_in("s", "delete", json!({"id": 7})).await;
-    assert_eq!(answer["response"]["envelope"]["error"]["type"], "CONFIRMATION_REQUIRED");
+    assert_eq!(
+        answer["response"]["envelope"]["error"]["type"],
+        "CONFIRMATION_REQUIRED"
+    );
     let waiting = served.get("/api/approvals").await;
     assert_eq!(waiting.as_array().map(Vec::len), Some(1), "{waiting}");
     waiting[0].clone()
 }
 
 fn path(approval: &Value, decision: &str) -> String {
-    format!("/api/approvals/{}/{decision}", approval["id"].as_str().expect("an id"))
+    format!(
+        "/api/approvals/{}/{decision}",
+        approval["id"].as_str().expect("an id")
+    )
 }
 
 #[tokio::test]
 async fn a_waiting_call_is_listed_in_full() {
     let served = served().await;
     let approval = waiting(&served).await;
-    assert_eq!((&approval["tool"], &approval["session"]), (&json!("delete"), &json!("s")));
+    assert_eq!(
+        (&approval["tool"], &approval["session"]),
+        (&json!("delete"), &json!("s"))
+    );
     assert_eq!(approval["payload"], r#"delete({"id":7})"#);
-    assert!(approval["digest"].as_str().expect("a digest").starts_with("sha256:"));
+    assert!(
+        approval["digest"]
+            .as_str()
+            .expect("a digest")
+            .starts_with("sha256:")
+    );
 }
 
 #[tokio::test]
@@ -35,7 +49,13 @@ async fn an_approved_call_runs_once() {
     let answer = served.post(&approve, Value::Null).await;
     assert_eq!(answer["response"]["envelope"]["data"], 7);
     assert_eq!(served.get("/api/approvals").await, json!([]));
-    assert!(served.send("POST", &approve, "").await.error(404).contains("decided or has expired"));
+    assert!(
+        served
+            .send("POST", &approve, "")
+            .await
+            .error(404)
+            .contains("decided or has expired")
+    );
 }
 
 #[tokio::test]
@@ -44,15 +64,30 @@ async fn a_denied_call_does_not_run() {
     let approval = waiting(&served).await;
     let answer = served.post(&path(&approval, "deny"), Value::Null).await;
     assert_eq!(answer["response"]["envelope"]["error"]["type"], "DENIED");
-    assert!(served.send("POST", &path(&approval, "approve"), "").await.error(404).contains("decided"));
+    assert!(
+        served
+            .send("POST", &path(&approval, "approve"), "")
+            .await
+            .error(404)
+            .contains("decided")
+    );
 }
 
 #[tokio::test]
 async fn another_decision_is_refused() {
     let served = served().await;
     let approval = waiting(&served).await;
-    assert!(served.send("POST", &path(&approval, "maybe"), "").await.error(404).contains("`approve` or `deny`"));
-    assert_eq!(served.get("/api/approvals").await.as_array().map(Vec::len), Some(1));
+    assert!(
+        served
+            .send("POST", &path(&approval, "maybe"), "")
+            .await
+            .error(404)
+            .contains("`approve` or `deny`")
+    );
+    assert_eq!(
+        served.get("/api/approvals").await.as_array().map(Vec::len),
+        Some(1)
+    );
 }
 
 #[tokio::test]
@@ -65,8 +100,15 @@ async fn the_calls_of_an_ended_session_are_not_listed() {
 
 /// Requests a call in a session of the program, which the page has not opened.
 async fn waiting_elsewhere(served: &Served) -> tool_core::Session {
-    let session = served.runtime.session("other", Mode::Text).principal("user:8").await.expect("opens");
-    session.call(ToolCall::new("call_1", "delete", json!({"id": 8}))).await;
+    let session = served
+        .runtime
+        .session("other", Mode::Text)
+        .principal("user:8")
+        .await
+        .expect("opens");
+    session
+        .call(ToolCall::new("call_1", "delete", json!({"id": 8})))
+        .await;
     session
 }
 
@@ -75,11 +117,20 @@ async fn a_call_of_the_program_is_listed_and_approved() {
     let served = served().await;
     let session = waiting_elsewhere(&served).await;
     let waiting = served.get("/api/approvals").await;
-    let found = ["session", "principal", "tool", "callId", "payload"].map(|name| waiting[0][name].clone());
-    assert_eq!(found, ["other", "user:8", "delete", "call_1", r#"delete({"id":8})"#].map(Value::from));
+    let found =
+        ["session", "principal", "tool", "callId", "payload"].map(|name| waiting[0][name].clone());
+    assert_eq!(
+        found,
+        ["other", "user:8", "delete", "call_1", r#"delete({"id":8})"#].map(Value::from)
+    );
     assert!(waiting[0]["expiresAtMs"].as_u64() > Some(0));
-    let answer = served.post(&path(&waiting[0], "approve"), Value::Null).await;
-    assert_eq!((&answer["response"]["envelope"]["data"], &answer["session"]), (&json!(8), &Value::Null));
+    let answer = served
+        .post(&path(&waiting[0], "approve"), Value::Null)
+        .await;
+    assert_eq!(
+        (&answer["response"]["envelope"]["data"], &answer["session"]),
+        (&json!(8), &Value::Null)
+    );
     assert_eq!(served.get("/api/approvals").await, json!([]));
     assert_eq!(session.metrics().calls.len(), 2);
 }
@@ -108,7 +159,8 @@ async fn a_decision_of_the_program_reaches_the_page() {
 
 #[tokio::test]
 async fn the_arguments_of_a_waiting_call_are_redacted() {
-    let served = served_with(|inspector| inspector.redaction(Redaction::new().pointer("/id"))).await;
+    let served =
+        served_with(|inspector| inspector.redaction(Redaction::new().pointer("/id"))).await;
     let approval = waiting(&served).await;
     assert_eq!(approval["payload"], r#"delete({"id":"[redacted]"})"#);
     assert_eq!(approval["summary"], r#"delete(id: "[redacted]")"#);

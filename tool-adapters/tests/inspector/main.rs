@@ -1,5 +1,8 @@
 //! The inspector over HTTP.
-#![allow(clippy::needless_pass_by_value, reason = "tools as their authors write them")]
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "tools as their authors write them"
+)]
 
 mod access;
 mod approvals;

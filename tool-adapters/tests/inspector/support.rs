@@ -9,7 +9,9 @@ use tokio::sync::Semaphore;
 use tool_adapters::inspector::Inspector;
 use tool_core::session::CapScope;
 use tool_core::trace::Cost;
-use tool_core::{Content, Intent, Mode, Policy, RunContext, Runtime, ToolContext, ToolError, ToolOutput, tool};
+use tool_core::{
+    Content, Intent, Mode, Policy, RunContext, Runtime, ToolContext, ToolError, ToolOutput, tool,
+};
 
 pub(crate) const TOKEN: &str = "correct-horse-battery-staple";
 
@@ -28,19 +30,28 @@ pub(crate) fn delete(id: u32) -> u32 {
 /// Speak to the user at the next turn.
 #[tool]
 pub(crate) fn remind(text: &str) -> ToolOutput {
-    ToolOutput::new(text).intent(Intent::SuppressAudio).warning("nothing is spoken")
+    ToolOutput::new(text)
+        .intent(Intent::SuppressAudio)
+        .warning("nothing is spoken")
 }
 
 /// Sign in.
 #[tool]
 pub(crate) fn sign_in(user: &str, password: &str) -> Result<String, ToolError> {
-    if password.len() < 3 { Err(ToolError::auth(format!("not {user}"))) } else { Ok(format!("welcome, {user}")) }
+    if password.len() < 3 {
+        Err(ToolError::auth(format!("not {user}")))
+    } else {
+        Ok(format!("welcome, {user}"))
+    }
 }
 
 /// Import rows, a part at a time. It ends when its `slot` is released.
 #[tool]
 pub(crate) async fn import(slot: usize, ctx: &RunContext) -> usize {
-    ctx.progress().fraction(0.5, "half of it with Bearer sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789");
+    ctx.progress().fraction(
+        0.5,
+        "half of it with Bearer sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789",
+    );
     ctx.update("almost done");
     let released = RELEASED[slot].acquire().await;
     released.expect("not closed").forget();
@@ -52,7 +63,10 @@ pub(crate) static RELEASED: [Semaphore; 4] = [const { Semaphore::const_new(0) };
 /// Draw a dot. The answer is a picture and a text.
 #[tool]
 pub(crate) fn draw() -> Vec<Content> {
-    vec![Content::image("R0lGODlhAQABAAAAADs=", "image/gif"), Content::text("a dot")]
+    vec![
+        Content::image("R0lGODlhAQABAAAAADs=", "image/gif"),
+        Content::text("a dot"),
+    ]
 }
 
 /// Pay a cent.
@@ -66,12 +80,22 @@ pub(crate) fn pay(ctx: &RunContext) {
 pub(crate) fn hang_up() {}
 
 pub(crate) fn runtime() -> Runtime {
-    let tools = ToolContext::builder().with(search).with(delete).with(remind).with(sign_in).with(hang_up);
+    let tools = ToolContext::builder()
+        .with(search)
+        .with(delete)
+        .with(remind)
+        .with(sign_in)
+        .with(hang_up);
     let tools = tools.with(import).with(pay).with(draw);
-    let policy = Policy::text().max_calls(Some(5)).max_cost(CapScope::Call, Some(Cost::micros(500_000)));
+    let policy = Policy::text()
+        .max_calls(Some(5))
+        .max_cost(CapScope::Call, Some(Cost::micros(500_000)));
     let policy = policy.max_cost(CapScope::Turn, Some(Cost::micros(50_000)));
     let policy = policy.max_time(CapScope::Principal, Some(Duration::from_secs(3_600)));
-    Runtime::builder(tools.build().expect("sound")).policy(policy).build().expect("sound")
+    Runtime::builder(tools.build().expect("sound"))
+        .policy(policy)
+        .build()
+        .expect("sound")
 }
 
 /// An inspector that is served.
@@ -87,7 +111,10 @@ pub(crate) async fn served() -> Served {
 pub(crate) async fn served_with(change: impl FnOnce(Inspector) -> Inspector) -> Served {
     let runtime = runtime();
     let inspector = change(Inspector::new(&runtime).token(TOKEN));
-    let bound = inspector.bind(([127, 0, 0, 1], 0).into()).await.expect("an address");
+    let bound = inspector
+        .bind(([127, 0, 0, 1], 0).into())
+        .await
+        .expect("an address");
     let address = bound.address().expect("an address");
     tokio::spawn(bound.serve());
     Served { address, runtime }
@@ -119,9 +146,18 @@ impl Answer {
 impl Served {
     /// Sends a request with these lines as its head.
     pub(crate) async fn raw(&self, head: &[&str], body: &str) -> Answer {
-        let mut stream = TcpStream::connect(self.address).await.expect("the server listens");
-        let head = format!("{}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", head.join("\r\n"), body.len());
-        stream.write_all(head.as_bytes()).await.expect("the server reads");
+        let mut stream = TcpStream::connect(self.address)
+            .await
+            .expect("the server listens");
+        let head = format!(
+            "{}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+            head.join("\r\n"),
+            body.len()
+        );
+        stream
+            .write_all(head.as_bytes())
+            .await
+            .expect("the server reads");
         // A refused request is answered before its body was read.
         _ = stream.write_all(body.as_bytes()).await;
         let mut answer = Vec::new();
@@ -129,11 +165,18 @@ impl Served {
         let answer = String::from_utf8(answer).expect("text");
         let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
         let status = head.split(' ').nth(1).and_then(|code| code.parse().ok());
-        Answer { status: status.expect("a status"), head: head.to_ascii_lowercase(), body: body.to_owned() }
+        Answer {
+            status: status.expect("a status"),
+            head: head.to_ascii_lowercase(),
+            body: body.to_owned(),
+        }
     }
 
     pub(crate) async fn send(&self, method: &str, path: &str, body: &str) -> Answer {
-        let (line, host) = (format!("{method} {path} HTTP/1.1"), format!("host: {}", self.address));
+        let (line, host) = (
+            format!("{method} {path} HTTP/1.1"),
+            format!("host: {}", self.address),
+        );
         let token = format!("authorization: Bearer {TOKEN}");
         self.raw(&[&line, &host, &token], body).await
     }
@@ -147,7 +190,11 @@ impl Served {
     }
 
     pub(crate) async fn open(&self, id: &str, mode: Mode) -> Value {
-        self.post("/api/sessions", json!({"id": id, "mode": mode, "principal": "user:7"})).await
+        self.post(
+            "/api/sessions",
+            json!({"id": id, "mode": mode, "principal": "user:7"}),
+        )
+        .await
     }
 
     /// Calls a tool in a session, and returns the answer.
@@ -169,10 +216,15 @@ impl Served {
     }
 
     pub(crate) async fn event_stream(&self, after: u64) -> TcpStream {
-        let mut stream = TcpStream::connect(self.address).await.expect("the server listens");
+        let mut stream = TcpStream::connect(self.address)
+            .await
+            .expect("the server listens");
         let (line, host) = (format!("GET /api/events/{after} HTTP/1.1"), self.address);
         let head = format!("{line}\r\nhost: {host}\r\nauthorization: Bearer {TOKEN}\r\n\r\n");
-        stream.write_all(head.as_bytes()).await.expect("the server reads");
+        stream
+            .write_all(head.as_bytes())
+            .await
+            .expect("the server reads");
         stream
     }
 }
@@ -182,6 +234,8 @@ impl Served {
     pub(crate) async fn event_stream_status(&self) -> u16 {
         let (mut stream, mut head) = (self.event_stream(0).await, [0; 12]);
         stream.read_exact(&mut head).await.expect("an answer");
-        String::from_utf8_lossy(&head[9..]).parse().expect("a status")
+        String::from_utf8_lossy(&head[9..])
+            .parse()
+            .expect("a status")
     }
 }

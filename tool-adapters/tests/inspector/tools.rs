@@ -8,11 +8,21 @@ use tool_adapters::Provider;
 async fn lists_all_tools_with_their_options() {
     let listed = served().await.get("/api/tools").await;
     let tools = listed["tools"].as_array().expect("a list");
-    let of = |name: &str| tools.iter().find(|tool| tool["name"] == name).unwrap_or_else(|| panic!("{name}: {listed}"));
+    let of = |name: &str| {
+        tools
+            .iter()
+            .find(|tool| tool["name"] == name)
+            .unwrap_or_else(|| panic!("{name}: {listed}"))
+    };
     assert_eq!(of("search")["category"], "retrieval");
     assert_eq!(of("search")["summary"], "Search the notes.");
     assert_eq!(of("hang_up")["modes"], json!(["voice"]));
-    assert!(of("delete")["options"].as_array().expect("a list").contains(&"confirm".into()));
+    assert!(
+        of("delete")["options"]
+            .as_array()
+            .expect("a list")
+            .contains(&"confirm".into())
+    );
 }
 
 #[tokio::test]
@@ -21,7 +31,13 @@ async fn a_tool_has_its_schemas_and_its_order() {
     assert_eq!(tool["parameters"]["properties"]["limit"]["maximum"], 50);
     assert_eq!(tool["order"], json!(["query", "limit"]));
     assert_eq!(tool["output"]["items"]["type"], "string");
-    assert!(tool["source"].as_str().expect("a place").contains("support.rs:"), "{tool}");
+    assert!(
+        tool["source"]
+            .as_str()
+            .expect("a place")
+            .contains("support.rs:"),
+        "{tool}"
+    );
 }
 
 #[tokio::test]
@@ -38,8 +54,14 @@ async fn each_provider_has_a_declaration_and_a_report() {
         let found = served.post(&path, json!({})).await;
         assert_eq!(found["report"]["tool"], "search", "{provider}");
         assert_eq!(found["nameAmongAll"], "search", "{provider}");
-        assert!(found["declaration"].to_string().contains("search"), "{provider}: {found}");
-        assert!(!found["declaration"].to_string().contains("sign_in"), "{provider}: {found}");
+        assert!(
+            found["declaration"].to_string().contains("search"),
+            "{provider}: {found}"
+        );
+        assert!(
+            !found["declaration"].to_string().contains("sign_in"),
+            "{provider}: {found}"
+        );
     }
 }
 
@@ -48,7 +70,12 @@ async fn a_declaration_can_be_strict() {
     let served = served().await;
     let mut strict = [Value::Null, Value::Null];
     for (at, wanted) in [false, true].into_iter().enumerate() {
-        let found = served.post("/api/tools/search/declarations/openai-chat", json!({"strict": wanted})).await;
+        let found = served
+            .post(
+                "/api/tools/search/declarations/openai-chat",
+                json!({"strict": wanted}),
+            )
+            .await;
         strict[at] = found["report"]["strict"].clone();
     }
     assert_eq!(strict, [json!(false), json!(true)]);
@@ -56,13 +83,23 @@ async fn a_declaration_can_be_strict() {
 
 #[tokio::test]
 async fn unknown_providers_are_not_found() {
-    let answer = served().await.send("POST", "/api/tools/search/declarations/invented", "{}").await;
-    assert!(answer.error(404).contains("unknown provider `invented`"), "{}", answer.body);
+    let answer = served()
+        .await
+        .send("POST", "/api/tools/search/declarations/invented", "{}")
+        .await;
+    assert!(
+        answer.error(404).contains("unknown provider `invented`"),
+        "{}",
+        answer.body
+    );
 }
 
 #[tokio::test]
 async fn the_overview_names_all_providers() {
     let overview = served().await.get("/api/overview").await;
-    assert_eq!(overview["providers"].as_array().map(Vec::len), Some(Provider::ALL.len()));
+    assert_eq!(
+        overview["providers"].as_array().map(Vec::len),
+        Some(Provider::ALL.len())
+    );
     assert_eq!(overview["model"], Value::Null);
 }

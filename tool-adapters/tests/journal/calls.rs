@@ -51,7 +51,10 @@ async fn a_call_id_that_two_processes_used_is_two_calls() {
     let journal = place.open();
     // An earlier process's call cannot be finished any more.
     journal.finished("s", "c", "3").await.unwrap();
-    assert_eq!(recovered(&journal, "s").await, calls(&[("c", Some("1")), ("c", Some("2"))]));
+    assert_eq!(
+        recovered(&journal, "s").await,
+        calls(&[("c", Some("1")), ("c", Some("2"))])
+    );
 }
 
 #[tokio::test]
@@ -63,19 +66,40 @@ async fn repeated_call_id_replaces_the_earlier_call() {
     journal.started(&entry("s", "d")).await.unwrap();
     journal.started(&entry("s", "c")).await.unwrap();
     drop(journal);
-    assert_eq!(recovered(&place.open(), "s").await, calls(&[("d", None), ("c", None)]));
+    assert_eq!(
+        recovered(&place.open(), "s").await,
+        calls(&[("d", None), ("c", None)])
+    );
 }
 
 #[tokio::test]
 async fn sessions_do_not_mix_whatever_their_ids_are() {
-    let ids =
-        ["", "a", "ab", "a\0", "a\0b", "a/b", "a/", "/", "\0", "\0\0", "é", "e\u{301}", "a\u{10ffff}", "\u{ff}", "{"];
+    let ids = [
+        "",
+        "a",
+        "ab",
+        "a\0",
+        "a\0b",
+        "a/b",
+        "a/",
+        "/",
+        "\0",
+        "\0\0",
+        "é",
+        "e\u{301}",
+        "a\u{10ffff}",
+        "\u{ff}",
+        "{",
+    ];
     let place = Place::new();
     let journal = place.open();
     for session in ids {
         for call_id in ids {
             journal.started(&harmless(session, call_id)).await.unwrap();
-            journal.finished(session, call_id, &format!("{session:?} {call_id:?}")).await.unwrap();
+            journal
+                .finished(session, call_id, &format!("{session:?} {call_id:?}"))
+                .await
+                .unwrap();
         }
     }
     drop(journal);
@@ -83,9 +107,16 @@ async fn sessions_do_not_mix_whatever_their_ids_are() {
     let journal = place.open();
     journal.forget("a").await.unwrap();
     for session in ids {
-        let expected: Vec<_> = ids.iter().map(|id| ((*id).to_owned(), Some(format!("{session:?} {id:?}")))).collect();
+        let expected: Vec<_> = ids
+            .iter()
+            .map(|id| ((*id).to_owned(), Some(format!("{session:?} {id:?}"))))
+            .collect();
         let found = recovered(&journal, session).await;
-        assert_eq!(found, if session == "a" { Vec::new() } else { expected }, "{session:?}");
+        assert_eq!(
+            found,
+            if session == "a" { Vec::new() } else { expected },
+            "{session:?}"
+        );
     }
 }
 
@@ -129,7 +160,10 @@ async fn removes_old_calls_when_the_journal_is_opened() {
     assert_eq!(recovered(&journal, "s").await.len(), 2);
     drop(journal);
 
-    assert_eq!(recovered(&place.open(), "s").await, calls(&[("younger", Some("{}"))]));
+    assert_eq!(
+        recovered(&place.open(), "s").await,
+        calls(&[("younger", Some("{}"))])
+    );
     let journal = FileJournal::open_keeping(place.path(), Duration::ZERO).unwrap();
     assert_eq!(recovered(&journal, "s").await, []);
 }
@@ -158,10 +192,15 @@ async fn the_file_does_not_grow_with_calls_that_are_forgotten() {
     let size = async |rounds: u32| {
         for round in 0..rounds {
             let session = format!("session-{round}");
-            let running: Vec<_> = (0..10).map(|call| harmless(&session, &call.to_string())).collect();
+            let running: Vec<_> = (0..10)
+                .map(|call| harmless(&session, &call.to_string()))
+                .collect();
             for call in &running {
                 journal.started(call).await.unwrap();
-                journal.finished(&session, &call.call_id, &"x".repeat(500)).await.unwrap();
+                journal
+                    .finished(&session, &call.call_id, &"x".repeat(500))
+                    .await
+                    .unwrap();
             }
             journal.forget(&session).await.unwrap();
         }
@@ -188,7 +227,11 @@ async fn records_that_a_response_was_too_large_to_keep() {
     let kept: ToolResponse = serde_json::from_str(found[0].1.as_deref().unwrap()).unwrap();
     assert!(kept.is_ok());
     assert_eq!(kept.data_json(), Some("null"));
-    assert!(kept.meta().warnings()[0].contains("too large"), "{:?}", kept.meta().warnings());
+    assert!(
+        kept.meta().warnings()[0].contains("too large"),
+        "{:?}",
+        kept.meta().warnings()
+    );
 }
 
 #[tokio::test]
@@ -220,6 +263,10 @@ async fn calls_that_start_together_are_all_kept() {
     for session in 0..5 {
         let found = recovered(&journal, &format!("s{session}")).await;
         assert_eq!(found.len(), 100);
-        assert!(found.iter().all(|(id, response)| response.as_ref() == Some(id)));
+        assert!(
+            found
+                .iter()
+                .all(|(id, response)| response.as_ref() == Some(id))
+        );
     }
 }

@@ -19,8 +19,18 @@ const SAYS: &str = "child: ";
 
 fn child(role: &str, file: &Path) -> Command {
     let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--ignored", "--exact", CHILD, "--nocapture", "--test-threads=1"]);
-    command.env(ROLE, role).env(FILE, file).stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.args([
+        "--ignored",
+        "--exact",
+        CHILD,
+        "--nocapture",
+        "--test-threads=1",
+    ]);
+    command
+        .env(ROLE, role)
+        .env(FILE, file)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
     command
 }
 
@@ -56,7 +66,10 @@ async fn the_process_that_dies() {
     match role.as_str() {
         "mid-call" => {
             journal.started(&entry("s", "done")).await.unwrap();
-            journal.finished("s", "done", r#"{"ok":true}"#).await.unwrap();
+            journal
+                .finished("s", "done", r#"{"ok":true}"#)
+                .await
+                .unwrap();
             journal.started(&harmless("s", "reading")).await.unwrap();
             journal.started(&entry("gone", "done")).await.unwrap();
             journal.forget("gone").await.unwrap();
@@ -83,7 +96,11 @@ async fn only_calls_that_ran_at_the_kill_are_unknown() {
     kill_after(child("mid-call", &place.path()).spawn().unwrap(), 1);
 
     let journal = place.open();
-    let expected = calls(&[("done", Some(r#"{"ok":true}"#)), ("reading", None), ("running", None)]);
+    let expected = calls(&[
+        ("done", Some(r#"{"ok":true}"#)),
+        ("reading", None),
+        ("running", None),
+    ]);
     assert_eq!(recovered(&journal, "s").await, expected);
     assert_eq!(recovered(&journal, "gone").await, []);
 }
@@ -95,13 +112,22 @@ async fn no_kill_loses_an_action_that_may_have_run() {
         let said = kill_after(child("busy", &place.path()).spawn().unwrap(), lines);
 
         let found = recovered(&place.open(), "s").await;
-        assert!(found.len() >= said.len(), "{} calls of {}", found.len(), said.len());
+        assert!(
+            found.len() >= said.len(),
+            "{} calls of {}",
+            found.len(),
+            said.len()
+        );
         for ((id, response), said) in found.iter().zip(&said) {
             assert_eq!(id, said);
             assert!(response.as_ref().is_none_or(|response| response == id));
         }
         // Each start brings the ends before it to the disk.
-        assert!(found[..found.len() - 1].iter().all(|(_, response)| response.is_some()));
+        assert!(
+            found[..found.len() - 1]
+                .iter()
+                .all(|(_, response)| response.is_some())
+        );
     }
 }
 
@@ -135,7 +161,10 @@ async fn what_need_not_be_on_the_disk_at_once_is_soon() {
         if found == calls(&[("c", Some("{}"))]) {
             break;
         }
-        assert!(began.elapsed() < Duration::from_secs(20), "it never came to the disk: {found:?}");
+        assert!(
+            began.elapsed() < Duration::from_secs(20),
+            "it never came to the disk: {found:?}"
+        );
     }
 }
 
@@ -164,17 +193,41 @@ async fn full_disk_is_an_error_until_there_is_room() {
     // A limit on the size of files acts as a small disk: the shell sets it, and `prlimit` lifts it.
     let direct = child("full", &place.path());
     let mut limited = Command::new("sh");
-    limited.args(["-c", r#"trap "" XFSZ; ulimit -S -f 6000; exec "$0" "$@""#]).arg(direct.get_program());
-    limited.args(direct.get_args()).envs(direct.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let mut child = limited.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let mut output = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    limited
+        .args(["-c", r#"trap "" XFSZ; ulimit -S -f 6000; exec "$0" "$@""#])
+        .arg(direct.get_program());
+    limited.args(direct.get_args()).envs(
+        direct
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
+    let mut child = limited
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap())
+        .lines()
+        .map_while(Result::ok);
     let error = output.find(|line| line.contains(SAYS)).unwrap();
-    assert!(error.contains("calls.journal") && error.contains("File too large"), "{error}");
+    assert!(
+        error.contains("calls.journal") && error.contains("File too large"),
+        "{error}"
+    );
 
     let pid = child.id().to_string();
-    assert!(Command::new("prlimit").args(["--fsize=unlimited", "--pid", &pid]).status().unwrap().success());
+    assert!(
+        Command::new("prlimit")
+            .args(["--fsize=unlimited", "--pid", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
     child.stdin.take().unwrap().write_all(b"\n").unwrap();
     let rest: Vec<_> = output.collect();
     assert!(child.wait().unwrap().success(), "{rest:#?}");
-    assert_eq!(recovered(&place.open(), "s").await, calls(&[("before", None), ("after", Some("{}"))]));
+    assert_eq!(
+        recovered(&place.open(), "s").await,
+        calls(&[("before", None), ("after", Some("{}"))])
+    );
 }

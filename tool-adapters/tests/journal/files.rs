@@ -8,18 +8,29 @@ use tool_core::session::Journal;
 /// Returns the error of opening a file that must stay unchanged.
 fn refused(place: &Place, bytes: &[u8]) -> String {
     fs::write(place.path(), bytes).unwrap();
-    let error = FileJournal::open(place.path()).expect_err("it opened").to_string();
-    assert!(fs::read(place.path()).unwrap() == bytes, "the file was changed");
+    let error = FileJournal::open(place.path())
+        .expect_err("it opened")
+        .to_string();
+    assert!(
+        fs::read(place.path()).unwrap() == bytes,
+        "the file was changed"
+    );
     error
 }
 
 #[test]
 fn a_file_that_is_no_journal_is_refused_and_left_as_it_is() {
     let place = Place::new();
-    for bytes in [b"x".to_vec(), b"Dear diary,\n".repeat(1_000), vec![0; 4_096], vec![0xff; 1 << 20]] {
+    for bytes in [
+        b"x".to_vec(),
+        b"Dear diary,\n".repeat(1_000),
+        vec![0; 4_096],
+        vec![0xff; 1 << 20],
+    ] {
         let error = refused(&place, &bytes);
         assert!(
-            error.contains("calls.journal") && error.contains("expected a journal, got another or a damaged file"),
+            error.contains("calls.journal")
+                && error.contains("expected a journal, got another or a damaged file"),
             "{error}"
         );
     }
@@ -30,8 +41,14 @@ async fn a_file_that_was_cut_off_is_refused_and_left_as_it_is() {
     let place = Place::new();
     let journal = place.open();
     for call in 0..200 {
-        journal.started(&harmless("s", &call.to_string())).await.unwrap();
-        journal.finished("s", &call.to_string(), &"x".repeat(2_000)).await.unwrap();
+        journal
+            .started(&harmless("s", &call.to_string()))
+            .await
+            .unwrap();
+        journal
+            .finished("s", &call.to_string(), &"x".repeat(2_000))
+            .await
+            .unwrap();
     }
     drop(journal);
     let whole = fs::read(place.path()).unwrap();
@@ -46,7 +63,10 @@ async fn a_damaged_file_fails_or_answers_without_hanging() {
     let place = Place::new();
     let journal = place.open();
     for call in 0..20 {
-        journal.started(&harmless("s", &call.to_string())).await.unwrap();
+        journal
+            .started(&harmless("s", &call.to_string()))
+            .await
+            .unwrap();
     }
     drop(journal);
     let whole = fs::read(place.path()).unwrap();
@@ -55,7 +75,9 @@ async fn a_damaged_file_fails_or_answers_without_hanging() {
         let mut bytes = whole.clone();
         bytes[*at] ^= 0x55;
         fs::write(place.path(), &bytes).unwrap();
-        let Ok(journal) = FileJournal::open(place.path()) else { continue };
+        let Ok(journal) = FileJournal::open(place.path()) else {
+            continue;
+        };
         _ = journal.recover("s").await;
         _ = journal.started(&entry("s", "new")).await;
         _ = journal.forget("s").await;
@@ -76,11 +98,18 @@ fn another_programs_database_is_refused() {
     let database = redb::Database::create(place.path()).unwrap();
     let table = redb::TableDefinition::<&str, &str>::new("customers");
     let transaction = database.begin_write().unwrap();
-    transaction.open_table(table).unwrap().insert("ada", "1").unwrap();
+    transaction
+        .open_table(table)
+        .unwrap()
+        .insert("ada", "1")
+        .unwrap();
     transaction.commit().unwrap();
     drop(database);
     let error = FileJournal::open(place.path()).unwrap_err().to_string();
-    assert!(error.contains("expected a journal, got another database; the file is unchanged"), "{error}");
+    assert!(
+        error.contains("expected a journal, got another database; the file is unchanged"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -90,11 +119,18 @@ fn a_journal_of_another_format_is_refused() {
     let database = redb::Database::create(place.path()).unwrap();
     let transaction = database.begin_write().unwrap();
     let meta = redb::TableDefinition::<&str, u64>::new("journal_meta");
-    transaction.open_table(meta).unwrap().insert("format", 2).unwrap();
+    transaction
+        .open_table(meta)
+        .unwrap()
+        .insert("format", 2)
+        .unwrap();
     transaction.commit().unwrap();
     drop(database);
     let error = FileJournal::open(place.path()).unwrap_err().to_string();
-    assert!(error.contains("expected a journal of format 1, got format 2"), "{error}");
+    assert!(
+        error.contains("expected a journal of format 1, got format 2"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -112,7 +148,9 @@ async fn only_one_has_a_journal_open_and_the_other_is_told_so() {
 #[test]
 fn missing_folder_is_an_error_with_the_path() {
     let place = Place::new();
-    let error = FileJournal::open(place.file("nowhere").join("calls.journal")).unwrap_err().to_string();
+    let error = FileJournal::open(place.file("nowhere").join("calls.journal"))
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("nowhere"), "{error}");
 }
 
@@ -122,5 +160,8 @@ fn only_its_owner_can_read_it() {
     use std::os::unix::fs::PermissionsExt;
     let place = Place::new();
     drop(place.open());
-    assert_eq!(fs::metadata(place.path()).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(
+        fs::metadata(place.path()).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
 }

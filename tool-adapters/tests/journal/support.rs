@@ -13,7 +13,9 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+        }
     }
 
     pub(crate) fn file(&self, name: &str) -> PathBuf {
@@ -45,16 +47,28 @@ pub(crate) fn entry(session: &str, call_id: &str) -> JournalEntry {
 }
 
 pub(crate) fn harmless(session: &str, call_id: &str) -> JournalEntry {
-    JournalEntry { harmless: true, ..entry(session, call_id) }
+    JournalEntry {
+        harmless: true,
+        ..entry(session, call_id)
+    }
 }
 
 /// The call ids and responses that earlier processes left of a session.
-pub(crate) async fn recovered(journal: &FileJournal, session: &str) -> Vec<(String, Option<String>)> {
+pub(crate) async fn recovered(
+    journal: &FileJournal,
+    session: &str,
+) -> Vec<(String, Option<String>)> {
     let found = journal.recover(session).await.unwrap();
-    found.into_iter().map(|call| (call.entry.call_id, call.response)).collect()
+    found
+        .into_iter()
+        .map(|call| (call.entry.call_id, call.response))
+        .collect()
 }
 
 /// As `recovered` gives it.
 pub(crate) fn calls(calls: &[(&str, Option<&str>)]) -> Vec<(String, Option<String>)> {
-    calls.iter().map(|(id, response)| ((*id).to_owned(), response.map(str::to_owned))).collect()
+    calls
+        .iter()
+        .map(|(id, response)| ((*id).to_owned(), response.map(str::to_owned)))
+        .collect()
 }

@@ -72,11 +72,19 @@ pub(crate) fn result(conversation: usize, call: usize) -> String {
 
 impl Board {
     pub(crate) fn new(load: Load) -> Self {
-        let calls = || std::iter::repeat_with(CallCounts::default).take(load.calls).collect();
+        let calls = || {
+            std::iter::repeat_with(CallCounts::default)
+                .take(load.calls)
+                .collect()
+        };
         Self {
             load,
-            calls: std::iter::repeat_with(calls).take(load.conversations).collect(),
-            breaks: std::iter::repeat_with(Count::default).take(load.conversations).collect(),
+            calls: std::iter::repeat_with(calls)
+                .take(load.conversations)
+                .collect(),
+            breaks: std::iter::repeat_with(Count::default)
+                .take(load.conversations)
+                .collect(),
             peak_bytes: AtomicI64::new(0),
             start: Instant::now(),
         }
@@ -98,17 +106,35 @@ impl Board {
 
     /// Returns the times from the sending of a call to the start of its tool, sorted.
     pub(crate) fn latencies(&self) -> Vec<Duration> {
-        let mut latencies = self.calls.iter().flatten().map(|call| call.latency.get()).collect::<Vec<_>>();
+        let mut latencies = self
+            .calls
+            .iter()
+            .flatten()
+            .map(|call| call.latency.get())
+            .collect::<Vec<_>>();
         latencies.sort_unstable();
         latencies.into_iter().map(Duration::from_nanos).collect()
     }
 
     pub(crate) fn summary(&self) -> String {
-        let sum =
-            |count: fn(&CallCounts) -> &Count| self.calls.iter().flatten().map(|call| count(call).get()).sum::<u64>();
-        let (runs, answers, repeats) = (sum(|call| &call.runs), sum(|call| &call.answers), sum(|call| &call.repeats));
+        let sum = |count: fn(&CallCounts) -> &Count| {
+            self.calls
+                .iter()
+                .flatten()
+                .map(|call| count(call).get())
+                .sum::<u64>()
+        };
+        let (runs, answers, repeats) = (
+            sum(|call| &call.runs),
+            sum(|call| &call.answers),
+            sum(|call| &call.repeats),
+        );
         let breaks = self.breaks.iter().map(Count::get).sum::<u64>();
-        let Load { conversations, calls, .. } = self.load;
+        let Load {
+            conversations,
+            calls,
+            ..
+        } = self.load;
         format!(
             "{conversations} conversations of {calls} calls, {breaks} broken connections: {runs} runs, {answers} answers, \
              {repeats} repeated"

@@ -19,11 +19,18 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 fn conversations() -> usize {
-    std::env::var("LIVE_CONVERSATIONS").map_or(100, |text| text.parse().expect("LIVE_CONVERSATIONS is a number"))
+    std::env::var("LIVE_CONVERSATIONS").map_or(100, |text| {
+        text.parse().expect("LIVE_CONVERSATIONS is a number")
+    })
 }
 
 fn load(conversations: usize) -> Load {
-    Load { conversations, calls: 20, has_breaks: true, pause: Duration::ZERO }
+    Load {
+        conversations,
+        calls: 20,
+        has_breaks: true,
+        pause: Duration::ZERO,
+    }
 }
 
 #[test]
@@ -34,12 +41,26 @@ fn each_call_runs_once_and_is_answered_once() {
         let is_whole = board.breaks[number].get() == 0;
         for (at, call) in calls.iter().enumerate() {
             let id = board::call_id(number, at);
-            assert_eq!((call.runs.get(), call.answers.get()), (1, 1), "runs and answers of {id}");
-            assert!(call.repeats.get() == 0 || !is_whole, "the result of {id} was sent twice over one connection");
+            assert_eq!(
+                (call.runs.get(), call.answers.get()),
+                (1, 1),
+                "runs and answers of {id}"
+            );
+            assert!(
+                call.repeats.get() == 0 || !is_whole,
+                "the result of {id} was sent twice over one connection"
+            );
         }
     }
-    let broken = board.breaks.iter().filter(|breaks| breaks.get() > 0).count();
-    assert!(broken * 12 >= conversations(), "{broken} conversations broke");
+    let broken = board
+        .breaks
+        .iter()
+        .filter(|breaks| breaks.get() > 0)
+        .count();
+    assert!(
+        broken * 12 >= conversations(),
+        "{broken} conversations broke"
+    );
 }
 
 #[test]
@@ -52,6 +73,11 @@ fn memory_is_flat_after_many_conversations() {
     println!("{}", board.summary());
     drop(board);
     let after = counting::bytes();
-    println!("{time:?}; bytes of the clients: {before} before, {peak} with all open, {after} after");
-    assert!(after - before < 16_384, "{before} bytes before, {after} after");
+    println!(
+        "{time:?}; bytes of the clients: {before} before, {peak} with all open, {after} after"
+    );
+    assert!(
+        after - before < 16_384,
+        "{before} bytes before, {after} after"
+    );
 }

@@ -19,13 +19,23 @@ struct Providers {
 pub(crate) fn start(board: Arc<Board>) -> (String, JoinHandle<()>) {
     let (send_url, url) = std::sync::mpsc::channel();
     let serving = std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime");
         runtime.block_on(async {
             let count = board.load.conversations;
-            let scripts = (0..count).map(|number| Mutex::new(Script::new(number, Arc::clone(&board)))).collect();
+            let scripts = (0..count)
+                .map(|number| Mutex::new(Script::new(number, Arc::clone(&board))))
+                .collect();
             let server = Server::start().await;
             send_url.send(server.url()).expect("the clients wait");
-            serve(Arc::new(Providers { server, scripts, all_open: Barrier::new(count) })).await;
+            serve(Arc::new(Providers {
+                server,
+                scripts,
+                all_open: Barrier::new(count),
+            }))
+            .await;
         });
     });
     (url.recv().expect("a URL"), serving)
@@ -50,7 +60,12 @@ async fn serve(providers: Arc<Providers>) {
 
 async fn converse(providers: &Providers, mut peer: Peer) -> End {
     let setup = peer.receive().await;
-    let number = peer.model().rsplit('/').next().and_then(|model| model.parse::<usize>().ok()).expect("a number");
+    let number = peer
+        .model()
+        .rsplit('/')
+        .next()
+        .and_then(|model| model.parse::<usize>().ok())
+        .expect("a number");
     let mut script = providers.scripts[number].lock().await;
     if script.begin(&setup, &mut peer).await {
         providers.all_open.wait().await;

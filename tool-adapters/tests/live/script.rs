@@ -15,7 +15,10 @@ pub(crate) struct Numbers(u64);
 
 impl Numbers {
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % limit
     }
 }
@@ -95,7 +98,12 @@ impl Script {
     pub(crate) async fn play(&mut self, peer: &mut Peer) -> End {
         let since = Instant::now();
         while self.settle(peer).await || !self.orphans.is_empty() {
-            assert!(since.elapsed() < PATIENCE, "the results {:?} of {} are lost", self.orphans, self.number);
+            assert!(
+                since.elapsed() < PATIENCE,
+                "the results {:?} of {} are lost",
+                self.orphans,
+                self.number
+            );
         }
         loop {
             let mut is_owed = !self.open.is_empty();
@@ -110,7 +118,8 @@ impl Script {
             self.is_asked = false;
             if self.is_gemini() && self.made > 0 {
                 peer.send(text("Done.")).await;
-                peer.send(json!({"serverContent": {"turnComplete": true}})).await;
+                peer.send(json!({"serverContent": {"turnComplete": true}}))
+                    .await;
                 self.give_handle(peer).await;
             }
             if self.made == self.board.load.calls {
@@ -122,7 +131,9 @@ impl Script {
             }
             self.pause().await;
             let count = 1 + usize::try_from(self.numbers.below(3)).unwrap_or_default();
-            let calls = (self.made..self.board.load.calls).take(count).collect::<Vec<_>>();
+            let calls = (self.made..self.board.load.calls)
+                .take(count)
+                .collect::<Vec<_>>();
             self.made += calls.len();
             self.open.extend(&calls);
             self.send_calls(&calls, peer).await;
@@ -134,7 +145,10 @@ impl Script {
 
     /// Takes what the client still sends.
     pub(crate) async fn wait_until_closed(&mut self, peer: &mut Peer) {
-        while let Some(message) = timeout(PATIENCE, peer.next()).await.expect("the client closes") {
+        while let Some(message) = timeout(PATIENCE, peer.next())
+            .await
+            .expect("the client closes")
+        {
             self.take(&message, peer).await;
         }
     }
@@ -148,7 +162,9 @@ impl Script {
 
     /// Returns true if the connection breaks here.
     fn breaks(&mut self) -> bool {
-        let Some(left) = &mut self.break_in else { return false };
+        let Some(left) = &mut self.break_in else {
+            return false;
+        };
         *left = left.saturating_sub(1);
         *left == 0
     }
@@ -177,21 +193,30 @@ impl Script {
         if self.gives_handles {
             self.handles += 1;
             let handle = format!("{}-{}", self.number, self.handles);
-            peer.send(json!({"sessionResumptionUpdate": {"newHandle": handle, "resumable": true}})).await;
+            peer.send(json!({"sessionResumptionUpdate": {"newHandle": handle, "resumable": true}}))
+                .await;
         }
     }
 
     async fn send_calls(&mut self, calls: &[usize], peer: &mut Peer) {
         // A repeated call has the same arguments.
-        let arguments = |call: usize| json!({"call": call, "milliseconds": (self.number + call) % 3});
-        let calls = calls.iter().map(|call| (*call, arguments(*call))).collect::<Vec<_>>();
+        let arguments =
+            |call: usize| json!({"call": call, "milliseconds": (self.number + call) % 3});
+        let calls = calls
+            .iter()
+            .map(|call| (*call, arguments(*call)))
+            .collect::<Vec<_>>();
         for (call, _) in &calls {
             self.board.call_is_sent(self.number, *call);
         }
         let id = |call: usize| board::call_id(self.number, call);
         if self.is_gemini() {
-            let calls = calls.iter().map(|(call, args)| json!({"id": id(*call), "name": "work", "args": args}));
-            return peer.send(json!({"toolCall": {"functionCalls": calls.collect::<Vec<_>>()}})).await;
+            let calls = calls
+                .iter()
+                .map(|(call, args)| json!({"id": id(*call), "name": "work", "args": args}));
+            return peer
+                .send(json!({"toolCall": {"functionCalls": calls.collect::<Vec<_>>()}}))
+                .await;
         }
         let items = calls.iter().map(|(call, arguments)| {
             json!({"type": "function_call", "id": format!("item_{call}"), "call_id": id(*call), "name": "work",
@@ -201,16 +226,27 @@ impl Script {
         let response = format!("r-{}-{}", self.number, self.made);
         peer.send(json!({"type": "response.created", "response": {"id": response, "status": "in_progress"}})).await;
         for (index, item) in items.iter().enumerate() {
-            peer.send(json!({"type": "response.output_item.added", "output_index": index, "item": item})).await;
-            peer.send(json!({"type": "response.output_item.done", "output_index": index, "item": item})).await;
+            peer.send(
+                json!({"type": "response.output_item.added", "output_index": index, "item": item}),
+            )
+            .await;
+            peer.send(
+                json!({"type": "response.output_item.done", "output_index": index, "item": item}),
+            )
+            .await;
         }
         let response = json!({"id": response, "status": "completed", "output": items});
-        peer.send(json!({"type": "response.done", "response": response})).await;
+        peer.send(json!({"type": "response.done", "response": response}))
+            .await;
     }
 
     /// Takes a message of the client: results, a history or notes with results, or the request for a response.
     async fn take(&mut self, message: &Value, peer: &mut Peer) {
-        for response in message["toolResponse"]["functionResponses"].as_array().into_iter().flatten() {
+        for response in message["toolResponse"]["functionResponses"]
+            .as_array()
+            .into_iter()
+            .flatten()
+        {
             self.answered(response["id"].as_str(), &response["response"].to_string());
         }
         let (item, history) = (&message["item"], &message["clientContent"]["turns"]);
@@ -226,11 +262,19 @@ impl Script {
 
     /// Counts the results in a text.
     fn answered(&mut self, id: Option<&str>, text: &str) {
-        for call in (0..self.made).filter(|call| text.contains(&board::result(self.number, *call))) {
-            assert!(id.is_none_or(|id| id == board::call_id(self.number, call)), "{id:?} has another result: {text}");
+        for call in (0..self.made).filter(|call| text.contains(&board::result(self.number, *call)))
+        {
+            assert!(
+                id.is_none_or(|id| id == board::call_id(self.number, call)),
+                "{id:?} has another result: {text}"
+            );
             let counts = &self.board.calls[self.number][call];
             let is_first = self.open.remove(&call) | self.orphans.remove(&call);
-            if is_first { counts.answers.add() } else { counts.repeats.add() }
+            if is_first {
+                counts.answers.add()
+            } else {
+                counts.repeats.add()
+            }
         }
     }
 
@@ -238,13 +282,19 @@ impl Script {
         let delta = json!({"type": "response.output_text.delta", "item_id": "i", "output_index": 0, "content_index": 0,
             "delta": reply});
         let response = |status: &str| json!({"id": format!("r-{reply}-{}", self.made), "status": status, "output": []});
-        peer.send(json!({"type": "response.created", "response": response("in_progress")})).await;
+        peer.send(json!({"type": "response.created", "response": response("in_progress")}))
+            .await;
         peer.send(delta).await;
-        peer.send(json!({"type": "response.done", "response": response("completed")})).await;
+        peer.send(json!({"type": "response.done", "response": response("completed")}))
+            .await;
     }
 
     async fn say_bye(&mut self, peer: &mut Peer) {
-        if self.is_gemini() { peer.send(text("bye")).await } else { self.respond("bye", peer).await }
+        if self.is_gemini() {
+            peer.send(text("bye")).await
+        } else {
+            self.respond("bye", peer).await
+        }
     }
 }
 

@@ -23,7 +23,9 @@ async fn answering(answer: impl Fn(Request) -> Response + Clone + Send + Sync + 
         let response = answer(request);
         async move { response }
     });
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("an address");
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("an address");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     tokio::spawn(async move { axum::serve(listener, app).await });
     url
@@ -36,8 +38,10 @@ async fn a_refused_token_is_replaced_once() {
         let (valid, refusals) = (Arc::clone(&valid), Arc::clone(&refusals));
         move |parts| {
             let wanted = format!("Bearer token-{}", valid.load(Ordering::Relaxed));
-            let is_valid =
-                parts.headers.get("authorization").is_some_and(|token| token.as_bytes() == wanted.as_bytes());
+            let is_valid = parts
+                .headers
+                .get("authorization")
+                .is_some_and(|token| token.as_bytes() == wanted.as_bytes());
             refusals.fetch_add(usize::from(!is_valid), Ordering::Relaxed);
             is_valid.then(|| "alice".to_owned())
         }
@@ -57,12 +61,25 @@ async fn a_refused_token_is_replaced_once() {
             }
         }
     };
-    let imported = McpClient::url(&url).bearer_from(provide).connect().await.expect("an import");
-    let tools = ToolContext::builder().with(imported).build().expect("tools");
+    let imported = McpClient::url(&url)
+        .bearer_from(provide)
+        .connect()
+        .await
+        .expect("an import");
+    let tools = ToolContext::builder()
+        .with(imported)
+        .build()
+        .expect("tools");
     for round in 1..=200 {
         valid.store(round, Ordering::Relaxed);
-        let sum = tools.call("add", json!({"a": round, "b": 1}), &RunContext::detached()).await;
-        assert_eq!(sum.data_json(), Some(&*json!({"result": round + 1}).to_string()), "{sum:?}");
+        let sum = tools
+            .call("add", json!({"a": round, "b": 1}), &RunContext::detached())
+            .await;
+        assert_eq!(
+            sum.data_json(),
+            Some(&*json!({"result": round + 1}).to_string()),
+            "{sum:?}"
+        );
     }
     // The stream of notifications may have been refused once more, while a token changed.
     let refused = refusals.load(Ordering::Relaxed);
@@ -87,11 +104,28 @@ async fn a_token_that_stays_wrong_is_sent_twice() {
         }
     };
     let refused = McpClient::url(&url).bearer_from(provide).connect().await;
-    assert!(matches!(refused, Err(ImportError::Connection(_))), "{refused:?}");
-    assert_eq!((requests.load(Ordering::Relaxed), asked.load(Ordering::Relaxed)), (2, 2));
+    assert!(
+        matches!(refused, Err(ImportError::Connection(_))),
+        "{refused:?}"
+    );
+    assert_eq!(
+        (
+            requests.load(Ordering::Relaxed),
+            asked.load(Ordering::Relaxed)
+        ),
+        (2, 2)
+    );
     requests.store(0, Ordering::Relaxed);
-    McpClient::url(&url).bearer("fixed-token").connect().await.expect_err("refused");
-    assert_eq!(requests.load(Ordering::Relaxed), 1, "a fixed token is not sent again");
+    McpClient::url(&url)
+        .bearer("fixed-token")
+        .connect()
+        .await
+        .expect_err("refused");
+    assert_eq!(
+        requests.load(Ordering::Relaxed),
+        1,
+        "a fixed token is not sent again"
+    );
 }
 
 #[derive(Clone, Default)]
@@ -119,9 +153,17 @@ impl<'a> MakeWriter<'a> for Logs {
 fn echo(request: &Request) -> Response {
     let said = format!("{} {:?}", request.uri(), request.headers());
     let said = said.replace(|c: char| !c.is_ascii() || c.is_ascii_control(), "?");
-    let way = request.headers().get("x-way").and_then(|way| way.to_str().ok()).unwrap_or_default();
-    let challenge = [(header::WWW_AUTHENTICATE, format!("Bearer error=\"{}\"", said.replace('"', "'")))];
-    let error = json!({"jsonrpc": "2.0", "id": 0, "error": {"code": -1, "message": said}}).to_string();
+    let way = request
+        .headers()
+        .get("x-way")
+        .and_then(|way| way.to_str().ok())
+        .unwrap_or_default();
+    let challenge = [(
+        header::WWW_AUTHENTICATE,
+        format!("Bearer error=\"{}\"", said.replace('"', "'")),
+    )];
+    let error =
+        json!({"jsonrpc": "2.0", "id": 0, "error": {"code": -1, "message": said}}).to_string();
     let json = [(header::CONTENT_TYPE, "application/json")];
     match way {
         "challenge" => (StatusCode::UNAUTHORIZED, challenge, said).into_response(),
@@ -131,10 +173,14 @@ fn echo(request: &Request) -> Response {
         "error" => (StatusCode::OK, json, error).into_response(),
         "not json" => (StatusCode::OK, json, said).into_response(),
         "type" => ([(header::CONTENT_TYPE, said.replace(['{', '}'], ""))], "x").into_response(),
-        "redirect" => {
-            (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, format!("http://127.0.0.1:9{}", request.uri()))])
-                .into_response()
-        }
+        "redirect" => (
+            StatusCode::TEMPORARY_REDIRECT,
+            [(
+                header::LOCATION,
+                format!("http://127.0.0.1:9{}", request.uri()),
+            )],
+        )
+            .into_response(),
         "server" => (StatusCode::INTERNAL_SERVER_ERROR, said).into_response(),
         _ => (StatusCode::NOT_FOUND, said).into_response(),
     }
@@ -150,10 +196,23 @@ fn keys_appear_in_no_error_and_no_log() {
 async fn a_thousand_failures_show_no_key() {
     let url = answering(|request| echo(&request)).await;
     let logs = Logs::default();
-    let subscriber = tracing_subscriber::fmt().with_writer(logs.clone()).with_max_level(tracing::Level::TRACE);
+    let subscriber = tracing_subscriber::fmt()
+        .with_writer(logs.clone())
+        .with_max_level(tracing::Level::TRACE);
     let _guard = tracing::subscriber::set_default(subscriber.finish());
     let address = url.trim_start_matches("http://");
-    let ways = ["challenge", "scope", "plain", "bad", "error", "not json", "type", "redirect", "server", "missing"];
+    let ways = [
+        "challenge",
+        "scope",
+        "plain",
+        "bad",
+        "error",
+        "not json",
+        "type",
+        "redirect",
+        "server",
+        "missing",
+    ];
     let (mut shown, mut tried, mut repeated) = (Vec::new(), 0, 0);
     for at in 0..100 {
         for way in ways {
@@ -165,7 +224,9 @@ async fn a_thousand_failures_show_no_key() {
                 key("segment"),
                 key("query")
             );
-            let client = McpClient::url(url).header("x-way", way).header("x-api-key", key("header"));
+            let client = McpClient::url(url)
+                .header("x-way", way)
+                .header("x-api-key", key("header"));
             let token = key("token");
             let client = if at % 2 == 0 {
                 client.bearer(token)
@@ -176,7 +237,11 @@ async fn a_thousand_failures_show_no_key() {
                 })
             };
             shown.push(format!("{client:?}"));
-            let error = client.timeout(Duration::from_secs(10)).connect().await.expect_err("no server");
+            let error = client
+                .timeout(Duration::from_secs(10))
+                .connect()
+                .await
+                .expect_err("no server");
             shown.push(format!("{error} {error:?}"));
             repeated += usize::from(error.to_string().contains("[key]"));
             let mut source = std::error::Error::source(&error);
@@ -194,7 +259,9 @@ async fn a_thousand_failures_show_no_key() {
     // The beginning of `canary-user-` in base64, as the user of a URL becomes a header.
     let keys = ["canary", "Y2FuYXJ5LXVzZXIt"];
     for (sink, text) in [("errors", &shown), ("logs", &logs)] {
-        let found = text.lines().find(|line| keys.iter().any(|key| line.contains(key)));
+        let found = text
+            .lines()
+            .find(|line| keys.iter().any(|key| line.contains(key)));
         assert_eq!(found, None, "{sink}");
     }
     // What the server repeats reaches the errors, so that there was something to mask.
@@ -206,9 +273,8 @@ async fn a_thousand_failures_show_no_key() {
 async fn keys_are_not_sent_unencrypted_to_other_machines() {
     let with_key = |way: usize, host: &str| match way {
         0 => McpClient::url(format!("http://{host}/mcp")).bearer("canary-token"),
-        1 => {
-            McpClient::url(format!("http://{host}/mcp")).bearer_from(|_| async { Ok::<_, std::io::Error>("t".into()) })
-        }
+        1 => McpClient::url(format!("http://{host}/mcp"))
+            .bearer_from(|_| async { Ok::<_, std::io::Error>("t".into()) }),
         2 => McpClient::url(format!("http://{host}/mcp")).header("X-Api-Key", "canary-header"),
         3 => McpClient::url(format!("http://user:canary@{host}/mcp")),
         _ => McpClient::url(format!("http://{host}/mcp?v=2&api_key=canary")),
@@ -222,19 +288,28 @@ async fn keys_are_not_sent_unencrypted_to_other_machines() {
             3 => format!("[fe80::{at:x}]:80"),
             _ => format!("localhost.evil{at}.example:{}", at + 1),
         };
-        let error = with_key(at % 5, &host).connect().await.expect_err("refused");
+        let error = with_key(at % 5, &host)
+            .connect()
+            .await
+            .expect_err("refused");
         let shown = format!("{error} {error:?}");
-        assert!(matches!(error, ImportError::Unencrypted { .. }) && !shown.contains("canary"), "{shown}");
+        assert!(
+            matches!(error, ImportError::Unencrypted { .. }) && !shown.contains("canary"),
+            "{shown}"
+        );
         refused += 1;
     }
     assert_eq!(refused, 1_000);
     // An address that no network has, so that the connection fails at once.
     let at_once = |client: McpClient| client.timeout(Duration::from_millis(200)).connect();
     for way in 0..5 {
-        let tried = at_once(with_key(way, "240.0.0.1:9").allow_unencrypted()).await.expect_err("no server");
+        let tried = at_once(with_key(way, "240.0.0.1:9").allow_unencrypted())
+            .await
+            .expect_err("no server");
         assert!(!matches!(tried, ImportError::Unencrypted { .. }), "{tried}");
     }
-    let without_key = McpClient::url("http://240.0.0.1:9/my-project-12345/mcp?keyword=2").header("x-tenant", "seven");
+    let without_key = McpClient::url("http://240.0.0.1:9/my-project-12345/mcp?keyword=2")
+        .header("x-tenant", "seven");
     let tried = at_once(without_key).await.expect_err("no server");
     assert!(!matches!(tried, ImportError::Unencrypted { .. }), "{tried}");
 }
@@ -272,7 +347,9 @@ async fn repeating() -> (String, Arc<AtomicUsize>) {
         let answer = json!({"jsonrpc": "2.0", "id": request["id"], "result": answer}).to_string();
         std::future::ready(([(header::CONTENT_TYPE, "application/json")], answer).into_response())
     });
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("an address");
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("an address");
     let address = listener.local_addr().expect("an address").to_string();
     tokio::spawn(async move { axum::serve(listener, app).await });
     (address, requests)
@@ -283,27 +360,49 @@ async fn repeating() -> (String, Arc<AtomicUsize>) {
 async fn results_show_no_key_that_a_server_repeats() {
     let (address, _) = repeating().await;
     let tokens = Arc::new(AtomicUsize::new(0));
-    let url = format!("http://user:canary-password@{address}/my-project-12345/mcp?v=2025&key=canary-query");
-    let client =
-        McpClient::url(url).header("x-api-key", "canary-header").header("x-team", "seven").bearer_from(move |_| {
+    let url = format!(
+        "http://user:canary-password@{address}/my-project-12345/mcp?v=2025&key=canary-query"
+    );
+    let client = McpClient::url(url)
+        .header("x-api-key", "canary-header")
+        .header("x-team", "seven")
+        .bearer_from(move |_| {
             let token = format!("canary-token-{}", tokens.fetch_add(1, Ordering::Relaxed));
             async move { Ok::<_, std::io::Error>(token) }
         });
     let imported = client.connect().await.expect("an import");
     let quarantined = format!("{:?}", imported.quarantined());
-    assert!(quarantined.contains("[key]") && !quarantined.contains("canary"), "{quarantined}");
+    assert!(
+        quarantined.contains("[key]") && !quarantined.contains("canary"),
+        "{quarantined}"
+    );
     assert!(quarantined.contains("HasKey"), "{quarantined}");
-    let tools = ToolContext::builder().with(imported).build().expect("tools");
-    let declared = tools.definitions().map(|tool| format!("{} {}", tool.description(), tool.parameters()));
+    let tools = ToolContext::builder()
+        .with(imported)
+        .build()
+        .expect("tools");
+    let declared = tools
+        .definitions()
+        .map(|tool| format!("{} {}", tool.description(), tool.parameters()));
     let declared = declared.collect::<Vec<_>>().concat();
-    assert!(declared.contains("[key]") && !declared.contains("canary"), "{declared}");
+    assert!(
+        declared.contains("[key]") && !declared.contains("canary"),
+        "{declared}"
+    );
     let mut masked = 0;
     for _ in 0..1_000 {
-        let result = tools.call("repeat", json!({}), &RunContext::detached()).await;
+        let result = tools
+            .call("repeat", json!({}), &RunContext::detached())
+            .await;
         let shown = format!("{result:?} {:?} {:?}", result.data_json(), result.error());
         assert!(!shown.contains("canary"), "{shown}");
         // Other texts stay.
-        assert!(["my-project-12345", "v=2025", "seven"].iter().all(|text| shown.contains(text)), "{shown}");
+        assert!(
+            ["my-project-12345", "v=2025", "seven"]
+                .iter()
+                .all(|text| shown.contains(text)),
+            "{shown}"
+        );
         masked += usize::from(shown.contains("[key]"));
     }
     assert_eq!(masked, 1_000);
@@ -314,31 +413,55 @@ async fn results_show_no_key_that_a_server_repeats() {
 async fn token_callback_that_hangs_or_panics_is_an_error() {
     let client = || McpClient::url("http://127.0.0.1:9/mcp").timeout(Duration::from_secs(10 * 60));
     let began = tokio::time::Instant::now();
-    let hangs = client().bearer_from(|_| std::future::pending::<Result<String, std::io::Error>>()).connect().await;
+    let hangs = client()
+        .bearer_from(|_| std::future::pending::<Result<String, std::io::Error>>())
+        .connect()
+        .await;
     let error = hangs.expect_err("no token").to_string();
-    assert!(error.contains("took longer than 30s") && began.elapsed().as_secs() == 30, "{error}");
+    assert!(
+        error.contains("took longer than 30s") && began.elapsed().as_secs() == 30,
+        "{error}"
+    );
     let panics = |_| -> std::future::Ready<Result<String, std::io::Error>> { panic!("canary") };
-    let error = client().bearer_from(panics).connect().await.expect_err("no token").to_string();
-    assert!(error.contains("panicked") && !error.contains("canary"), "{error}");
+    let error = client()
+        .bearer_from(panics)
+        .connect()
+        .await
+        .expect_err("no token")
+        .to_string();
+    assert!(
+        error.contains("panicked") && !error.contains("canary"),
+        "{error}"
+    );
 }
 
 /// Imports with a key from servers on this machine, in a process whose environment names proxies.
 #[tokio::test]
 #[ignore = "another test runs it in a process of its own"]
 async fn imports_of_a_process_with_proxies() {
-    assert!(std::env::var("http_proxy").is_ok(), "the other test runs this one");
+    assert!(
+        std::env::var("http_proxy").is_ok(),
+        "the other test runs this one"
+    );
     let (address, requests) = repeating().await;
     let port = address.rsplit(':').next().expect("a port");
-    let v6 = tokio::net::TcpSocket::new_v6().inspect_err(|error| eprintln!("skipped: a host of IPv6: {error}"));
+    let v6 = tokio::net::TcpSocket::new_v6()
+        .inspect_err(|error| eprintln!("skipped: a host of IPv6: {error}"));
     for host in ["127.0.0.1", "localhost", "0.0.0.0", "[::ffff:127.0.0.1]"] {
         if host.starts_with('[') && v6.is_err() {
             continue;
         }
         for scheme in ["http://", ""] {
-            let client = McpClient::url(format!("{scheme}{host}:{port}/mcp")).bearer("canary-token");
-            let tools = ToolContext::builder().with(client.connect().await.expect("an import")).build().expect("tools");
+            let client =
+                McpClient::url(format!("{scheme}{host}:{port}/mcp")).bearer("canary-token");
+            let tools = ToolContext::builder()
+                .with(client.connect().await.expect("an import"))
+                .build()
+                .expect("tools");
             for _ in 0..170 {
-                tools.call("repeat", json!({}), &RunContext::detached()).await;
+                tools
+                    .call("repeat", json!({}), &RunContext::detached())
+                    .await;
             }
         }
     }
@@ -356,14 +479,31 @@ async fn keys_for_this_machine_reach_no_proxy() {
     })
     .await;
     let mut child = std::process::Command::new(std::env::current_exe().expect("this program"));
-    child.args(["--ignored", "--exact", "credentials::imports_of_a_process_with_proxies"]);
-    for name in ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
+    child.args([
+        "--ignored",
+        "--exact",
+        "credentials::imports_of_a_process_with_proxies",
+    ]);
+    for name in [
+        "http_proxy",
+        "https_proxy",
+        "all_proxy",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "ALL_PROXY",
+    ] {
         child.env(name, &proxy);
     }
     child.env_remove("no_proxy").env_remove("NO_PROXY");
-    let output = tokio::task::spawn_blocking(move || child.output()).await.expect("runs").expect("starts");
+    let output = tokio::task::spawn_blocking(move || child.output())
+        .await
+        .expect("runs")
+        .expect("starts");
     let printed = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
+    assert!(
+        output.status.success() && printed.contains("1 passed"),
+        "{printed}"
+    );
     assert_eq!(seen.load(Ordering::Relaxed), 0);
 }
 
@@ -371,21 +511,34 @@ async fn keys_for_this_machine_reach_no_proxy() {
 #[tokio::test]
 async fn a_bomb_is_not_decompressed() {
     let mut bomb = GzEncoder::new(Vec::new(), Compression::fast());
-    bomb.write_all(format!("{{\"jsonrpc\": \"{}\"}}", " ".repeat(64 << 20)).as_bytes()).expect("compresses");
+    bomb.write_all(format!("{{\"jsonrpc\": \"{}\"}}", " ".repeat(64 << 20)).as_bytes())
+        .expect("compresses");
     let bomb = bomb.finish().expect("compresses");
     assert!(bomb.len() < 1 << 20, "{}", bomb.len());
     let asked = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&asked);
     let url = answering(move |request| {
-        seen.lock().expect("no panic").push(request.headers().contains_key(header::ACCEPT_ENCODING));
-        let head = [(header::CONTENT_TYPE, "application/json"), (header::CONTENT_ENCODING, "gzip")];
+        seen.lock()
+            .expect("no panic")
+            .push(request.headers().contains_key(header::ACCEPT_ENCODING));
+        let head = [
+            (header::CONTENT_TYPE, "application/json"),
+            (header::CONTENT_ENCODING, "gzip"),
+        ];
         (head, bomb.clone()).into_response()
     })
     .await;
-    let error = McpClient::url(url).connect().await.expect_err("a bomb").to_string();
+    let error = McpClient::url(url)
+        .connect()
+        .await
+        .expect_err("a bomb")
+        .to_string();
     assert!(error.len() < 1_000, "{error}");
     let asked = asked.lock().expect("no panic").clone();
-    assert!(!asked.is_empty() && asked.iter().all(|compressed| !compressed), "{asked:?}");
+    assert!(
+        !asked.is_empty() && asked.iter().all(|compressed| !compressed),
+        "{asked:?}"
+    );
 }
 
 #[tokio::test]
@@ -403,7 +556,12 @@ async fn pins_need_a_name_that_has_no_mask() {
             McpClient::command(command),
         ];
         for client in clients {
-            let error = client.pins(Pins::memory()).connect().await.expect_err("no name").to_string();
+            let error = client
+                .pins(Pins::memory())
+                .connect()
+                .await
+                .expect_err("no name")
+                .to_string();
             refused += usize::from(error.contains("McpClient::name") && !error.contains("canary"));
         }
     }
@@ -414,16 +572,33 @@ async fn pins_need_a_name_that_has_no_mask() {
 async fn pins_do_not_depend_on_the_keys_of_the_client() {
     let url = serve(&server()).await;
     let (pins, text) = (Pins::memory(), "Add two numbers and return a struct.");
-    McpClient::url(&url).pins(pins.clone()).connect().await.expect("an import");
-    let keys = (0..text.len()).flat_map(|from| (from + 8..=text.len()).filter_map(move |to| text.get(from..to)));
+    McpClient::url(&url)
+        .pins(pins.clone())
+        .connect()
+        .await
+        .expect("an import");
+    let keys = (0..text.len())
+        .flat_map(|from| (from + 8..=text.len()).filter_map(move |to| text.get(from..to)));
     let keys = keys.filter(|key| key.trim() == *key).collect::<Vec<_>>();
     assert!(keys.len() > 250, "{}", keys.len());
     for key in keys {
-        let imported = McpClient::url(&url).header("x-api-key", key).pins(pins.clone()).connect().await;
+        let imported = McpClient::url(&url)
+            .header("x-api-key", key)
+            .pins(pins.clone())
+            .connect()
+            .await;
         let imported = imported.expect("an import");
         assert!(imported.quarantined().is_empty(), "{key}");
-        let tools = ToolContext::builder().with(imported).build().expect("tools");
-        assert!(tools.definitions().all(|tool| !tool.description().contains(key)), "{key}");
+        let tools = ToolContext::builder()
+            .with(imported)
+            .build()
+            .expect("tools");
+        assert!(
+            tools
+                .definitions()
+                .all(|tool| !tool.description().contains(key)),
+            "{key}"
+        );
     }
 }
 
@@ -433,15 +608,34 @@ async fn names_in_pins_and_ids_have_no_keys() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("pins.json");
     let pins = Pins::create(&file).expect("pins");
-    let keyed = format!("{}?key=canary-query", url.replace("http://", "http://canary-user:canary-password@"));
-    let imported = McpClient::url(&keyed).header("x-key", "canary-header").connect().await.expect("an import");
-    assert!(format!("{imported:?}").contains("?key=[key]") && !format!("{imported:?}").contains("canary"));
-    let client = McpClient::url(keyed).header("x-key", "canary-header").name("notes").pins(pins);
+    let keyed = format!(
+        "{}?key=canary-query",
+        url.replace("http://", "http://canary-user:canary-password@")
+    );
+    let imported = McpClient::url(&keyed)
+        .header("x-key", "canary-header")
+        .connect()
+        .await
+        .expect("an import");
+    assert!(
+        format!("{imported:?}").contains("?key=[key]")
+            && !format!("{imported:?}").contains("canary")
+    );
+    let client = McpClient::url(keyed)
+        .header("x-key", "canary-header")
+        .name("notes")
+        .pins(pins);
     let imported = client.connect().await.expect("an import");
-    let tools = ToolContext::builder().with(imported).build().expect("tools");
+    let tools = ToolContext::builder()
+        .with(imported)
+        .build()
+        .expect("tools");
     assert!(!format!("{tools:?}").contains("canary"));
     let pinned = std::fs::read_to_string(&file).expect("pins");
-    assert!(pinned.contains("notes") && !pinned.contains("canary"), "{pinned}");
+    assert!(
+        pinned.contains("notes") && !pinned.contains("canary"),
+        "{pinned}"
+    );
 }
 
 #[tokio::test]
@@ -456,10 +650,18 @@ async fn headers_do_not_follow_to_another_origin() {
     for status in [301, 302, 303, 307, 308] {
         let to = format!("{thief}/mcp");
         let url = answering(move |_| {
-            (StatusCode::from_u16(status).expect("a status"), [("location", to.clone())]).into_response()
+            (
+                StatusCode::from_u16(status).expect("a status"),
+                [("location", to.clone())],
+            )
+                .into_response()
         })
         .await;
-        McpClient::url(url).header("x-api-key", "key").connect().await.expect_err("redirected");
+        McpClient::url(url)
+            .header("x-api-key", "key")
+            .connect()
+            .await
+            .expect_err("redirected");
     }
     assert_eq!(stolen.load(Ordering::Relaxed), 0);
 }
@@ -467,13 +669,25 @@ async fn headers_do_not_follow_to_another_origin() {
 #[tokio::test]
 async fn a_url_without_a_scheme_is_http_for_this_machine() {
     let url = serve(&server()).await;
-    McpClient::url(url.trim_start_matches("http://")).connect().await.expect("an import");
+    McpClient::url(url.trim_start_matches("http://"))
+        .connect()
+        .await
+        .expect("an import");
     for url in ["", "ftp://host/mcp", "http://", "/mcp", "http:///mcp"] {
         let refused = McpClient::url(url).connect().await;
-        assert!(matches!(refused, Err(ImportError::Url(_))), "{url}: {refused:?}");
+        assert!(
+            matches!(refused, Err(ImportError::Url(_))),
+            "{url}: {refused:?}"
+        );
     }
     for (name, value) in [("bad name", "x"), ("x-key", "a\nb"), ("", "x")] {
-        let refused = McpClient::url("localhost:1/mcp").header(name, value).connect().await;
-        assert!(matches!(refused, Err(ImportError::Header(_))), "{name:?}: {refused:?}");
+        let refused = McpClient::url("localhost:1/mcp")
+            .header(name, value)
+            .connect()
+            .await;
+        assert!(
+            matches!(refused, Err(ImportError::Header(_))),
+            "{name:?}: {refused:?}"
+        );
     }
 }

@@ -7,7 +7,10 @@ use tool_adapters::mcp::Server;
 
 /// Serves in a task, and returns the URL.
 pub(crate) async fn serve(server: &Server) -> String {
-    let bound = server.bind(([127, 0, 0, 1], 0).into()).await.expect("an address");
+    let bound = server
+        .bind(([127, 0, 0, 1], 0).into())
+        .await
+        .expect("an address");
     let url = bound.url().expect("an address");
     tokio::spawn(bound.serve());
     url
@@ -15,7 +18,14 @@ pub(crate) async fn serve(server: &Server) -> String {
 
 /// Returns a server that takes the principal from the header `x-user`.
 pub(crate) fn by_user(server: Server) -> Server {
-    server.principal(|parts| parts.headers.get("x-user")?.to_str().ok().map(str::to_owned))
+    server.principal(|parts| {
+        parts
+            .headers
+            .get("x-user")?
+            .to_str()
+            .ok()
+            .map(str::to_owned)
+    })
 }
 
 /// Sends requests with some headers.
@@ -28,7 +38,11 @@ pub(crate) struct HttpClient {
 
 impl HttpClient {
     pub(crate) fn new(url: &str) -> Self {
-        Self { url: url.to_owned(), http: Client::new(), headers: Vec::new() }
+        Self {
+            url: url.to_owned(),
+            http: Client::new(),
+            headers: Vec::new(),
+        }
     }
 
     /// Adds or replaces a header.
@@ -40,34 +54,67 @@ impl HttpClient {
     }
 
     pub(crate) fn request(&self, method: Method) -> RequestBuilder {
-        let request = self.http.request(method, &self.url).header("accept", "application/json, text/event-stream");
-        self.headers.iter().fold(request, |request, (name, value)| request.header(name, value))
+        let request = self
+            .http
+            .request(method, &self.url)
+            .header("accept", "application/json, text/event-stream");
+        self.headers.iter().fold(request, |request, (name, value)| {
+            request.header(name, value)
+        })
     }
 
     pub(crate) async fn post(&self, message: &Value) -> Response {
-        let request = self.request(Method::POST).header("content-type", "application/json");
-        request.body(message.to_string()).send().await.expect("an answer")
+        let request = self
+            .request(Method::POST)
+            .header("content-type", "application/json");
+        request
+            .body(message.to_string())
+            .send()
+            .await
+            .expect("an answer")
     }
 
     /// Opens a session, and returns the client that sends its id.
     pub(crate) async fn initialize(&self, capabilities: &Value) -> Result<Self, Response> {
         let info = json!({"name": "test", "version": "1"});
         let params = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": info});
-        let answer = self.post(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})).await;
-        match answer.headers().get("mcp-session-id").and_then(|id| id.to_str().ok()) {
-            Some(id) => Ok(self.with("mcp-session-id", id).with("mcp-protocol-version", "2025-11-25")),
+        let answer = self
+            .post(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}))
+            .await;
+        match answer
+            .headers()
+            .get("mcp-session-id")
+            .and_then(|id| id.to_str().ok())
+        {
+            Some(id) => Ok(self
+                .with("mcp-session-id", id)
+                .with("mcp-protocol-version", "2025-11-25")),
             None => Err(answer),
         }
     }
 
     /// Calls a tool in revision 2026-07-28, and returns the answer.
-    pub(crate) async fn call_stateless(&self, id: u64, tool: &str, arguments: &Value, more: Value) -> Value {
+    pub(crate) async fn call_stateless(
+        &self,
+        id: u64,
+        tool: &str,
+        arguments: &Value,
+        more: Value,
+    ) -> Value {
         let mut params = json!({"name": tool, "arguments": arguments, "_meta": stateless(&json!({"elicitation": {}}))});
-        params.as_object_mut().expect("an object").extend(more.as_object().cloned().unwrap_or_default());
-        let client =
-            self.with("mcp-protocol-version", "2026-07-28").with("mcp-method", "tools/call").with("mcp-name", tool);
+        params
+            .as_object_mut()
+            .expect("an object")
+            .extend(more.as_object().cloned().unwrap_or_default());
+        let client = self
+            .with("mcp-protocol-version", "2026-07-28")
+            .with("mcp-method", "tools/call")
+            .with("mcp-name", tool);
         let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
-        EventReader::new(client.post(&call).await).next().await.expect("an answer")
+        EventReader::new(client.post(&call).await)
+            .next()
+            .await
+            .expect("an answer")
     }
 }
 
@@ -79,14 +126,20 @@ pub(crate) struct EventReader {
 
 impl EventReader {
     pub(crate) fn new(response: Response) -> Self {
-        Self { response, text: String::new() }
+        Self {
+            response,
+            text: String::new(),
+        }
     }
 
     /// Returns the next message. Returns `None` at the end.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         loop {
             if let Some((event, rest)) = self.text.split_once("\n\n") {
-                let data = event.lines().filter_map(|line| line.strip_prefix("data:")).collect::<String>();
+                let data = event
+                    .lines()
+                    .filter_map(|line| line.strip_prefix("data:"))
+                    .collect::<String>();
                 let message = serde_json::from_str(&data).ok();
                 self.text = rest.into();
                 if message.is_some() {

@@ -11,35 +11,56 @@ use tool_adapters::mcp::McpClient;
 use tool_core::{ErrorKind, RunContext, ToolContext};
 
 /// Returns the tools of a server that answers each call in the same way.
-async fn answering(answer: impl Fn(&Value) -> Response + Clone + Send + Sync + 'static) -> ToolContext {
+async fn answering(
+    answer: impl Fn(&Value) -> Response + Clone + Send + Sync + 'static,
+) -> ToolContext {
     let app = axum::Router::new().fallback(move |request: Request| {
         let answer = answer.clone();
         async move {
             if request.method() != Method::POST {
                 return StatusCode::METHOD_NOT_ALLOWED.into_response();
             }
-            let body = axum::body::to_bytes(request.into_body(), 1 << 20).await.expect("a body");
+            let body = axum::body::to_bytes(request.into_body(), 1 << 20)
+                .await
+                .expect("a body");
             let message = serde_json::from_slice::<Value>(&body).expect("JSON");
             let result = match message["method"].as_str() {
-                Some("initialize") => json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
-                    "serverInfo": {"name": "s", "version": "1"}}),
-                Some("tools/list") => json!({"tools": [{"name": "ask", "inputSchema": {"type": "object"}}]}),
+                Some("initialize") => {
+                    json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "s", "version": "1"}})
+                }
+                Some("tools/list") => {
+                    json!({"tools": [{"name": "ask", "inputSchema": {"type": "object"}}]})
+                }
                 Some("tools/call") => return answer(&message["id"]),
                 _ => return StatusCode::ACCEPTED.into_response(),
             };
-            axum::Json(json!({"jsonrpc": "2.0", "id": message["id"], "result": result})).into_response()
+            axum::Json(json!({"jsonrpc": "2.0", "id": message["id"], "result": result}))
+                .into_response()
         }
     });
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("an address");
     let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
     tokio::spawn(async move { axum::serve(listener, app).await });
-    let imported = McpClient::url(url).name("web").connect().await.expect("an import");
-    ToolContext::builder().with(imported).build().expect("tools")
+    let imported = McpClient::url(url)
+        .name("web")
+        .connect()
+        .await
+        .expect("an import");
+    ToolContext::builder()
+        .with(imported)
+        .build()
+        .expect("tools")
 }
 
 /// Returns the kind and the message of the error of a call.
-async fn failed(answer: impl Fn(&Value) -> Response + Clone + Send + Sync + 'static) -> (ErrorKind, String) {
-    let response = answering(answer).await.call("ask", "{}", &RunContext::detached()).await;
+async fn failed(
+    answer: impl Fn(&Value) -> Response + Clone + Send + Sync + 'static,
+) -> (ErrorKind, String) {
+    let response = answering(answer)
+        .await
+        .call("ask", "{}", &RunContext::detached())
+        .await;
     let error = response.error().expect("an error");
     (error.kind, error.message.clone())
 }
@@ -58,7 +79,11 @@ async fn an_error_without_an_id_fails_the_call_it_answers() {
 async fn a_refusal_with_an_error_of_the_protocol_shows_it() {
     for status in [StatusCode::BAD_REQUEST, StatusCode::INTERNAL_SERVER_ERROR] {
         let failed = failed(move |id| (status, axum::Json(error_of(id))).into_response()).await;
-        assert_eq!(failed, (ErrorKind::Permanent, "no coffee".to_owned()), "{status}");
+        assert_eq!(
+            failed,
+            (ErrorKind::Permanent, "no coffee".to_owned()),
+            "{status}"
+        );
     }
 }
 
@@ -69,14 +94,21 @@ async fn an_answer_to_another_request_is_no_answer() {
         axum::Json(json!({"jsonrpc": "2.0", "id": 1_000_000, "result": result})).into_response()
     });
     let (kind, message) = failed.await;
-    assert_eq!((kind, message.as_str()), (ErrorKind::Permanent, "the answer of the tool's server cannot be read"));
+    assert_eq!(
+        (kind, message.as_str()),
+        (
+            ErrorKind::Permanent,
+            "the answer of the tool's server cannot be read"
+        )
+    );
 }
 
 #[tokio::test]
 async fn a_number_that_comes_back_as_a_text_is_its_own_id() {
     let tools = answering(|id| {
         let result = json!({"content": [{"type": "text", "text": "fine"}]});
-        axum::Json(json!({"jsonrpc": "2.0", "id": id.to_string(), "result": result})).into_response()
+        axum::Json(json!({"jsonrpc": "2.0", "id": id.to_string(), "result": result}))
+            .into_response()
     });
     let response = tools.await.call("ask", "{}", &RunContext::detached()).await;
     assert!(response.is_ok(), "{:?}", response.error());
@@ -84,7 +116,8 @@ async fn a_number_that_comes_back_as_a_text_is_its_own_id() {
 
 #[tokio::test]
 async fn a_refusal_without_a_message_names_its_status() {
-    let refused = async |status: StatusCode| failed(move |_| (status, "<b>no</b>").into_response()).await;
+    let refused =
+        async |status: StatusCode| failed(move |_| (status, "<b>no</b>").into_response()).await;
     let cases = [
         (
             StatusCode::FORBIDDEN,
@@ -118,7 +151,11 @@ async fn read_request(stream: &mut BufStream<TcpStream>) -> Option<Value> {
     let mut length = 0;
     loop {
         let mut line = String::new();
-        stream.read_line(&mut line).await.ok().filter(|read| *read > 0)?;
+        stream
+            .read_line(&mut line)
+            .await
+            .ok()
+            .filter(|read| *read > 0)?;
         if let Some((name, value)) = line.trim().split_once(':')
             && name.eq_ignore_ascii_case("content-length")
         {
@@ -139,11 +176,18 @@ async fn serve_endless_continues(stream: TcpStream) -> Option<()> {
     loop {
         let message = read_request(&mut stream).await?;
         let result = match message["method"].as_str() {
-            Some("initialize") => json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
-                "serverInfo": {"name": "s", "version": "1"}}),
-            Some("tools/list") => json!({"tools": [{"name": "ask", "inputSchema": {"type": "object"}}]}),
+            Some("initialize") => {
+                json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                "serverInfo": {"name": "s", "version": "1"}})
+            }
+            Some("tools/list") => {
+                json!({"tools": [{"name": "ask", "inputSchema": {"type": "object"}}]})
+            }
             Some("tools/call") => loop {
-                stream.write_all(&b"HTTP/1.1 100 Continue\r\n\r\n".repeat(1_000)).await.ok()?;
+                stream
+                    .write_all(&b"HTTP/1.1 100 Continue\r\n\r\n".repeat(1_000))
+                    .await
+                    .ok()?;
                 stream.flush().await.ok()?;
             },
             _ => Value::Null,
@@ -168,7 +212,10 @@ async fn endless_interim_answers_end_with_the_deadline() {
     let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
     // The server has a thread of its own, as it never rests.
     let server = std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime");
         let listener = listener.into_std().expect("a listener");
         runtime.block_on(async move {
             let listener = TcpListener::from_std(listener).expect("a listener");
@@ -178,8 +225,13 @@ async fn endless_interim_answers_end_with_the_deadline() {
             }
         })
     });
-    let client = McpClient::url(url).name("web").timeout(Duration::from_millis(500));
-    let tools = ToolContext::builder().with(client.connect().await.expect("an import")).build().expect("tools");
+    let client = McpClient::url(url)
+        .name("web")
+        .timeout(Duration::from_millis(500));
+    let tools = ToolContext::builder()
+        .with(client.connect().await.expect("an import"))
+        .build()
+        .expect("tools");
 
     // Both share the test's only thread.
     let ticks = async {
@@ -197,6 +249,10 @@ async fn endless_interim_answers_end_with_the_deadline() {
         response = async { tools.call("ask", "{}", &RunContext::detached()).await } => response,
         blocked = ticks => panic!("other tasks waited for {blocked:?}"),
     };
-    assert_eq!(response.error().map(|error| error.kind), Some(ErrorKind::Timeout), "{response:?}");
+    assert_eq!(
+        response.error().map(|error| error.kind),
+        Some(ErrorKind::Timeout),
+        "{response:?}"
+    );
     drop(server);
 }

@@ -20,21 +20,37 @@ struct Redis {
 impl Redis {
     /// Skips the test without a server.
     fn of_test() -> Option<Self> {
-        redis_server::url().map(|url| Self { url, prefix: redis_server::prefix() })
+        redis_server::url().map(|url| Self {
+            url,
+            prefix: redis_server::prefix(),
+        })
     }
 
     /// Returns a server whose sessions are in this store. A pause of this length begins a turn.
     async fn server(&self, turn_after: Duration) -> Server {
-        let store = RedisStore::connect(&self.url).await.expect("the server answers").prefix(&self.prefix);
-        let runtime = Runtime::builder(tools()).policy(Server::policy()).store(store).build().expect("a runtime");
+        let store = RedisStore::connect(&self.url)
+            .await
+            .expect("the server answers")
+            .prefix(&self.prefix);
+        let runtime = Runtime::builder(tools())
+            .policy(Server::policy())
+            .store(store)
+            .build()
+            .expect("a runtime");
         Server::new(runtime).turn_after(turn_after)
     }
 
     /// Forgets all sessions of the store.
     async fn forget(&self) {
         let client = redis::Client::open(self.url.as_str()).expect("a URL");
-        let mut connection = client.get_multiplexed_async_connection().await.expect("the server answers");
-        let keys: Vec<String> = connection.keys(format!("*{}*", self.prefix)).await.expect("the keys");
+        let mut connection = client
+            .get_multiplexed_async_connection()
+            .await
+            .expect("the server answers");
+        let keys: Vec<String> = connection
+            .keys(format!("*{}*", self.prefix))
+            .await
+            .expect("the keys");
         assert!(!keys.is_empty(), "there is something to lose");
         let _: () = connection.del(keys).await.expect("they are deleted");
     }
@@ -57,7 +73,9 @@ const TURNS: [Duration; 2] = [Duration::from_secs(3_600), Duration::ZERO];
 #[tokio::test]
 async fn a_lost_session_is_opened_again_over_lines() {
     for turn_after in TURNS {
-        let Some(redis) = Redis::of_test() else { return };
+        let Some(redis) = Redis::of_test() else {
+            return;
+        };
         let mut client = LineClient::initialized(&redis.server(turn_after).await, json!({})).await;
         for _ in 0..3 {
             let answer = client.call("add", json!({"a": 1, "b": 2})).await;
@@ -71,7 +89,9 @@ async fn a_lost_session_is_opened_again_over_lines() {
 #[tokio::test]
 async fn all_calls_at_once_survive_a_loss() {
     for turn_after in TURNS {
-        let Some(redis) = Redis::of_test() else { return };
+        let Some(redis) = Redis::of_test() else {
+            return;
+        };
         let mut client = LineClient::initialized(&redis.server(turn_after).await, json!({})).await;
         client.call("add", json!({"a": 1, "b": 2})).await;
         redis.forget().await;
@@ -90,14 +110,24 @@ async fn all_calls_at_once_survive_a_loss() {
 #[tokio::test]
 async fn a_lost_session_is_unknown_over_http() {
     for turn_after in TURNS {
-        let Some(redis) = Redis::of_test() else { return };
+        let Some(redis) = Redis::of_test() else {
+            return;
+        };
         let url = serve(&redis.server(turn_after).await).await;
-        let client = HttpClient::new(&url).initialize(&json!({})).await.expect("a session");
+        let client = HttpClient::new(&url)
+            .initialize(&json!({}))
+            .await
+            .expect("a session");
         let answer = client.post(&add(1)).await;
         assert_eq!(answer.status(), StatusCode::OK);
         redis.forget().await;
         let answer = client.post(&add(1)).await;
-        assert_eq!(answer.status(), StatusCode::NOT_FOUND, "{turn_after:?}: {:?}", answer.text().await);
+        assert_eq!(
+            answer.status(),
+            StatusCode::NOT_FOUND,
+            "{turn_after:?}: {:?}",
+            answer.text().await
+        );
     }
 }
 
@@ -105,11 +135,15 @@ async fn a_lost_session_is_unknown_over_http() {
 #[tokio::test]
 async fn a_client_without_a_session_goes_on_after_a_loss() {
     for turn_after in TURNS {
-        let Some(redis) = Redis::of_test() else { return };
+        let Some(redis) = Redis::of_test() else {
+            return;
+        };
         let url = serve(&redis.server(turn_after).await).await;
         let client = HttpClient::new(&url);
         for id in 1..4 {
-            let answer = client.call_stateless(id, "add", &json!({"a": 1, "b": 2}), json!({})).await;
+            let answer = client
+                .call_stateless(id, "add", &json!({"a": 1, "b": 2}), json!({}))
+                .await;
             assert_eq!(sum(&answer), "3", "{turn_after:?}: {answer}");
             redis.forget().await;
         }
@@ -120,12 +154,19 @@ async fn a_client_without_a_session_goes_on_after_a_loss() {
 #[tokio::test]
 async fn no_call_of_our_client_is_lost_with_a_session() {
     for turn_after in TURNS {
-        let Some(redis) = Redis::of_test() else { return };
+        let Some(redis) = Redis::of_test() else {
+            return;
+        };
         let url = serve(&redis.server(turn_after).await).await;
         let imported = McpClient::url(&url).connect().await.expect("a connection");
-        let tools = ToolContext::builder().with(imported).build().expect("sound tools");
+        let tools = ToolContext::builder()
+            .with(imported)
+            .build()
+            .expect("sound tools");
         for _ in 0..3 {
-            let response = tools.call("add", r#"{"a": 1, "b": 2}"#, &RunContext::detached()).await;
+            let response = tools
+                .call("add", r#"{"a": 1, "b": 2}"#, &RunContext::detached())
+                .await;
             assert_eq!(response.into_text(), r#"{"result":3}"#, "{turn_after:?}");
             redis.forget().await;
         }
@@ -135,14 +176,23 @@ async fn no_call_of_our_client_is_lost_with_a_session() {
 // C22
 #[tokio::test]
 async fn each_call_of_a_batch_is_told_of_a_loss() {
-    let Some(redis) = Redis::of_test() else { return };
+    let Some(redis) = Redis::of_test() else {
+        return;
+    };
     let url = serve(&redis.server(TURNS[0]).await).await;
     let client = HttpClient::new(&url);
     let info = json!({"name": "test", "version": "1"});
     let params = json!({"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": info});
-    let opened = client.post(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})).await;
-    let session = opened.headers()["mcp-session-id"].to_str().expect("an id").to_owned();
-    let client = client.with("mcp-session-id", &session).with("mcp-protocol-version", "2025-03-26");
+    let opened = client
+        .post(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}))
+        .await;
+    let session = opened.headers()["mcp-session-id"]
+        .to_str()
+        .expect("an id")
+        .to_owned();
+    let client = client
+        .with("mcp-session-id", &session)
+        .with("mcp-protocol-version", "2025-03-26");
     assert_eq!(client.post(&add(1)).await.status(), StatusCode::OK);
     redis.forget().await;
 
@@ -150,6 +200,11 @@ async fn each_call_of_a_batch_is_told_of_a_loss() {
     for id in [2, 3] {
         let answer = events.next().await.expect("an answer to each");
         assert_eq!(answer["id"], id, "{answer}");
-        assert!(answer["error"]["message"].as_str().is_some_and(|text| text.contains("no such session")), "{answer}");
+        assert!(
+            answer["error"]["message"]
+                .as_str()
+                .is_some_and(|text| text.contains("no such session")),
+            "{answer}"
+        );
     }
 }

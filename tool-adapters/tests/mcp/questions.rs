@@ -4,8 +4,8 @@ use super::http::{EventReader, HttpClient, by_user, serve};
 use super::support::{LineClient, stateless};
 use reqwest::{Method, StatusCode};
 use rmcp::model::{
-    CallToolRequestParams, ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
-    ElicitationCapability, FormElicitationCapability, Implementation,
+    CallToolRequestParams, ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult,
+    ElicitationAction, ElicitationCapability, FormElicitationCapability, Implementation,
 };
 use rmcp::service::{RequestContext, RoleClient};
 use rmcp::transport::StreamableHttpClientTransport;
@@ -14,7 +14,9 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::timeout;
 use tool_adapters::mcp::Server;
-use tool_core::{Policy, RunContext, Runtime, ToolContext, ToolError, prompt, resource, tool, tool_type};
+use tool_core::{
+    Policy, RunContext, Runtime, ToolContext, ToolError, prompt, resource, tool, tool_type,
+};
 
 /// A seat.
 #[tool_type]
@@ -33,34 +35,55 @@ enum Side {
 /// Book a seat.
 #[tool(timeout = "60s")]
 async fn book(ctx: &RunContext, flight: String) -> Result<String, ToolError> {
-    let seat = ctx.ask::<Seat>(format!("Which seat on {flight}?")).await?.required()?;
+    let seat = ctx
+        .ask::<Seat>(format!("Which seat on {flight}?"))
+        .await?
+        .required()?;
     Ok(format!("{flight}: {} {:?}", seat.row, seat.side))
 }
 
 /// Book by another tool.
 #[tool(timeout = "60s")]
 async fn book_nested(ctx: &RunContext) -> Result<String, ToolError> {
-    Ok(ctx.call("book", json!({"flight": "LH 1"})).await.into_text())
+    Ok(ctx
+        .call("book", json!({"flight": "LH 1"}))
+        .await
+        .into_text())
 }
 
 /// Write about a seat.
 #[prompt]
 async fn write(ctx: &RunContext, about: &str) -> Result<String, ToolError> {
-    let seat = ctx.ask::<Seat>(format!("Which seat on {about}?")).await?.required()?;
+    let seat = ctx
+        .ask::<Seat>(format!("Which seat on {about}?"))
+        .await?
+        .required()?;
     Ok(format!("{about}: {} {:?}", seat.row, seat.side))
 }
 
 /// The seat that the user names.
 #[resource(uri = "seats://{flight}")]
 async fn seat(ctx: &RunContext, flight: &str) -> Result<String, ToolError> {
-    let seat = ctx.ask::<Seat>(format!("Which seat on {flight}?")).await?.required()?;
+    let seat = ctx
+        .ask::<Seat>(format!("Which seat on {flight}?"))
+        .await?
+        .required()?;
     Ok(format!("{flight}: {} {:?}", seat.row, seat.side))
 }
 
 fn server_with(policy: Policy) -> Server {
-    let builder = ToolContext::builder().with(book).with(book_nested).with_prompt(write).with_resource(seat);
+    let builder = ToolContext::builder()
+        .with(book)
+        .with(book_nested)
+        .with_prompt(write)
+        .with_resource(seat);
     let tools = builder.build().expect("sound tools");
-    Server::new(Runtime::builder(tools).policy(policy).build().expect("a runtime"))
+    Server::new(
+        Runtime::builder(tools)
+            .policy(policy)
+            .build()
+            .expect("a runtime"),
+    )
 }
 
 fn server() -> Server {
@@ -82,7 +105,9 @@ fn accept(id: &Value, row: u64) -> Value {
 }
 
 fn text(answer: &Value) -> &str {
-    answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("a text: {answer}"))
+    answer["result"]["content"][0]["text"]
+        .as_str()
+        .unwrap_or_else(|| panic!("a text: {answer}"))
 }
 
 /// Calls `book`, and returns its answer if the user answers with `result`.
@@ -90,7 +115,9 @@ async fn book_with(result: Value) -> Value {
     let mut client = LineClient::initialized(&server(), elicitation()).await;
     client.send(&booking(1, "LH 1")).await;
     let question = client.receive().await;
-    client.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": result})).await;
+    client
+        .send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": result}))
+        .await;
     client.receive().await
 }
 
@@ -119,7 +146,10 @@ async fn the_clients_user_answers_by_a_form() {
 // R-Q7
 #[tokio::test]
 async fn refusals_of_the_clients_user_are_told_apart() {
-    for (action, told) in [("decline", "declined to answer"), ("cancel", "closed the form")] {
+    for (action, told) in [
+        ("decline", "declined to answer"),
+        ("cancel", "closed the form"),
+    ] {
         let answer = book_with(json!({"action": action})).await;
         assert_eq!(answer["result"]["isError"], true);
         assert!(text(&answer).contains(told), "{answer}");
@@ -158,7 +188,10 @@ async fn client_without_forms_fails_the_question_at_once() {
         client.send(&booking(1, "LH 1")).await;
         let answer = client.receive().await;
         assert_eq!(answer["result"]["isError"], true, "{answer}");
-        assert!(text(&answer).contains("this MCP client cannot ask its user"), "{answer}");
+        assert!(
+            text(&answer).contains("this MCP client cannot ask its user"),
+            "{answer}"
+        );
     }
 }
 
@@ -171,12 +204,19 @@ async fn newest_client_without_forms_is_told_which_it_needs() {
     line.send(&call).await;
     let answer = line.receive().await;
     assert_eq!(answer["error"]["code"], -32021, "{answer}");
-    assert_eq!(answer["error"]["data"]["requiredCapabilities"], json!({"elicitation": {"form": {}}}));
+    assert_eq!(
+        answer["error"]["data"]["requiredCapabilities"],
+        json!({"elicitation": {"form": {}}})
+    );
 }
 
 fn newest(id: u64, arguments: &Value, more: &Value) -> Value {
-    let mut params = json!({"name": "book", "arguments": arguments, "_meta": stateless(&elicitation())});
-    params.as_object_mut().expect("an object").extend(more.as_object().cloned().unwrap_or_default());
+    let mut params =
+        json!({"name": "book", "arguments": arguments, "_meta": stateless(&elicitation())});
+    params
+        .as_object_mut()
+        .expect("an object")
+        .extend(more.as_object().cloned().unwrap_or_default());
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
 }
 
@@ -200,14 +240,20 @@ async fn newest_revision_repeats_the_call_with_the_answer() {
     line.send(&newest(2, &flight, &repeated(&asked, 7))).await;
     assert_eq!(text(&line.receive().await), "LH 1: 7 Window");
     line.send(&newest(3, &flight, &repeated(&asked, 8))).await;
-    assert_eq!(line.receive().await["error"]["code"], -32602, "a state is valid once");
+    assert_eq!(
+        line.receive().await["error"]["code"],
+        -32602,
+        "a state is valid once"
+    );
 
     let http = HttpClient::new(&serve(&server()).await);
     // The first call sets up the session, and later ones are begun before rmcp sees them.
     for row in 1..20 {
         let flight = json!({"flight": format!("LH {row}")});
         let asked = http.call_stateless(1, "book", &flight, json!({})).await;
-        let answer = http.call_stateless(1, "book", &flight, repeated(&asked, row)).await;
+        let answer = http
+            .call_stateless(1, "book", &flight, repeated(&asked, row))
+            .await;
         assert_eq!(text(&answer), format!("LH {row}: {row} Window"));
     }
 }
@@ -217,17 +263,24 @@ type TextOf = fn(&Value) -> &Value;
 
 /// The requests that read a prompt and a resource, and the texts of their results.
 const READS: [(&str, &str, TextOf); 2] = [
-    ("prompts/get", r#"{"name": "write", "arguments": {"about": "LH1"}}"#, |result| {
-        &result["messages"][0]["content"]["text"]
+    (
+        "prompts/get",
+        r#"{"name": "write", "arguments": {"about": "LH1"}}"#,
+        |result| &result["messages"][0]["content"]["text"],
+    ),
+    ("resources/read", r#"{"uri": "seats://LH1"}"#, |result| {
+        &result["contents"][0]["text"]
     }),
-    ("resources/read", r#"{"uri": "seats://LH1"}"#, |result| &result["contents"][0]["text"]),
 ];
 
 /// Returns a request of the newest revision.
 fn reading(id: u64, method: &str, params: &str, more: &Value) -> Value {
     let mut params = serde_json::from_str::<Value>(params).expect("JSON");
     params["_meta"] = stateless(&elicitation());
-    params.as_object_mut().expect("an object").extend(more.as_object().cloned().unwrap_or_default());
+    params
+        .as_object_mut()
+        .expect("an object")
+        .extend(more.as_object().cloned().unwrap_or_default());
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 }
 
@@ -237,16 +290,24 @@ async fn prompts_and_resources_ask_the_clients_user() {
     for (method, params, text) in READS {
         let params = serde_json::from_str::<Value>(params).expect("JSON");
         let mut client = LineClient::initialized(&server(), elicitation()).await;
-        client.send(&json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})).await;
+        client
+            .send(&json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
+            .await;
         let question = client.receive().await;
-        assert_eq!(question["params"]["message"], "Which seat on LH1?", "{question}");
+        assert_eq!(
+            question["params"]["message"], "Which seat on LH1?",
+            "{question}"
+        );
         client.send(&accept(&question["id"], 7)).await;
         assert_eq!(text(&client.receive().await["result"]), "LH1: 7 Aisle");
 
         let mut client = LineClient::initialized(&server(), json!({})).await;
         let refused = client.request(json!(1), method, params).await;
         let message = refused["error"]["message"].as_str().unwrap_or_default();
-        assert!(message.contains("this MCP client cannot ask its user"), "{refused}");
+        assert!(
+            message.contains("this MCP client cannot ask its user"),
+            "{refused}"
+        );
     }
 }
 
@@ -257,23 +318,40 @@ async fn newest_revision_repeats_prompts_and_resources() {
         let mut line = LineClient::connect(&server());
         line.send(&reading(1, method, params, &json!({}))).await;
         let asked = line.receive().await;
-        assert_eq!(asked["result"]["inputRequests"]["ask"]["params"]["message"], "Which seat on LH1?", "{asked}");
-        let (answered, state) = (repeated(&asked, 7), json!({"requestState": asked["result"]["requestState"]}));
+        assert_eq!(
+            asked["result"]["inputRequests"]["ask"]["params"]["message"], "Which seat on LH1?",
+            "{asked}"
+        );
+        let (answered, state) = (
+            repeated(&asked, 7),
+            json!({"requestState": asked["result"]["requestState"]}),
+        );
         // The state belongs to this request only.
         for (other, others, _) in READS.iter().filter(|(other, ..)| *other != method) {
             line.send(&reading(2, other, others, &answered)).await;
             assert_eq!(line.receive().await["error"]["code"], -32602, "{other}");
         }
-        line.send(&newest(3, &json!({"flight": "LH1"}), &answered)).await;
+        line.send(&newest(3, &json!({"flight": "LH1"}), &answered))
+            .await;
         assert_eq!(line.receive().await["error"]["code"], -32602);
-        line.send(&reading(4, method, &params.replace("LH1", "LH2"), &answered)).await;
+        line.send(&reading(
+            4,
+            method,
+            &params.replace("LH1", "LH2"),
+            &answered,
+        ))
+        .await;
         assert_eq!(line.receive().await["error"]["code"], -32602);
         line.send(&reading(5, method, params, &state)).await;
         assert_eq!(line.receive().await["result"], asked["result"]);
         line.send(&reading(6, method, params, &answered)).await;
         assert_eq!(text(&line.receive().await["result"]), "LH1: 7 Window");
         line.send(&reading(7, method, params, &answered)).await;
-        assert_eq!(line.receive().await["error"]["code"], -32602, "a state is valid once");
+        assert_eq!(
+            line.receive().await["error"]["code"],
+            -32602,
+            "a state is valid once"
+        );
 
         let mut without = reading(8, method, params, &json!({}));
         without["params"]["_meta"] = stateless(&json!({}));
@@ -285,10 +363,14 @@ async fn newest_revision_repeats_prompts_and_resources() {
 // T18
 #[tokio::test]
 async fn foreigners_answer_no_prompt_over_http() {
-    let http = HttpClient::new(&serve(&by_user(server())).await).with("mcp-protocol-version", "2026-07-28");
+    let http = HttpClient::new(&serve(&by_user(server())).await)
+        .with("mcp-protocol-version", "2026-07-28");
     let (method, params, text) = READS[0];
     let send = async |user: &str, more: &Value| {
-        let client = http.with("x-user", user).with("mcp-method", method).with("mcp-name", "write");
+        let client = http
+            .with("x-user", user)
+            .with("mcp-method", method)
+            .with("mcp-name", "write");
         let answer = client.post(&reading(1, method, params, more)).await;
         EventReader::new(answer).next().await.expect("an answer")
     };
@@ -296,7 +378,10 @@ async fn foreigners_answer_no_prompt_over_http() {
     for _ in 0..100 {
         assert_eq!(send("eve", &answered).await["error"]["code"], -32602);
     }
-    assert_eq!(text(&send("ada", &answered).await["result"]), "LH1: 7 Window");
+    assert_eq!(
+        text(&send("ada", &answered).await["result"]),
+        "LH1: 7 Window"
+    );
 }
 
 // R-Q7
@@ -307,7 +392,8 @@ async fn call_that_is_repeated_without_an_answer_is_asked_again() {
     line.send(&newest(1, &flight, &json!({}))).await;
     let asked = line.receive().await;
     let state = &asked["result"]["requestState"];
-    line.send(&newest(2, &flight, &json!({"requestState": state}))).await;
+    line.send(&newest(2, &flight, &json!({"requestState": state})))
+        .await;
     assert_eq!(line.receive().await["result"], asked["result"]);
     let wrong = json!({"requestState": state, "inputResponses": {"ask": {"action": "yes"}}});
     line.send(&newest(3, &flight, &wrong)).await;
@@ -323,12 +409,18 @@ async fn no_other_request_answers_a_question() {
     let server = by_user(server());
     let http = HttpClient::new(&serve(&server).await);
     let (alice, mallory) = (http.with("x-user", "alice"), http.with("x-user", "mallory"));
-    let other_process = HttpClient::new(&serve(&by_user(self::server())).await).with("x-user", "alice");
+    let other_process =
+        HttpClient::new(&serve(&by_user(self::server())).await).with("x-user", "alice");
     let asked = alice.call_stateless(1, "book", &flight, json!({})).await;
-    let state = asked["result"]["requestState"].as_str().expect("a state").to_owned();
+    let state = asked["result"]["requestState"]
+        .as_str()
+        .expect("a state")
+        .to_owned();
     let mut tried = 0;
     for client in [&mallory, &other_process] {
-        let answer = client.call_stateless(1, "book", &flight, repeated(&asked, 255)).await;
+        let answer = client
+            .call_stateless(1, "book", &flight, repeated(&asked, 255))
+            .await;
         assert_eq!(answer["error"]["code"], -32602, "{answer}");
     }
     for at in 0..state.len() {
@@ -340,11 +432,22 @@ async fn no_other_request_answers_a_question() {
         assert_eq!(answer["error"]["code"], -32602, "{answer}");
         tried += 1;
     }
-    let answer = alice.call_stateless(1, "book", &json!({"flight": "LH 2"}), repeated(&asked, 255)).await;
-    assert_eq!(answer["error"]["code"], -32602, "the user was asked about another call");
+    let answer = alice
+        .call_stateless(1, "book", &json!({"flight": "LH 2"}), repeated(&asked, 255))
+        .await;
+    assert_eq!(
+        answer["error"]["code"], -32602,
+        "the user was asked about another call"
+    );
     assert_eq!(tried, 36);
-    let answer = alice.call_stateless(1, "book", &flight, repeated(&asked, 7)).await;
-    assert_eq!(text(&answer), "LH 1: 7 Window", "the question is still open");
+    let answer = alice
+        .call_stateless(1, "book", &flight, repeated(&asked, 7))
+        .await;
+    assert_eq!(
+        text(&answer),
+        "LH 1: 7 Window",
+        "the question is still open"
+    );
 }
 
 // R-Q4
@@ -359,7 +462,8 @@ async fn question_of_the_newest_revision_ends_with_its_time() {
     // Repeated without an answer, the question is asked again until its time is over.
     let mut id = 2;
     let over = loop {
-        line.send(&newest(id, &flight, &json!({"requestState": state}))).await;
+        line.send(&newest(id, &flight, &json!({"requestState": state})))
+            .await;
         let answer = line.receive().await;
         if answer.get("error").is_some() {
             break answer;
@@ -367,7 +471,8 @@ async fn question_of_the_newest_revision_ends_with_its_time() {
         id += 1;
     };
     assert_eq!(over["error"]["code"], -32602, "{over}");
-    line.send(&newest(id + 1, &flight, &repeated(&asked, 7))).await;
+    line.send(&newest(id + 1, &flight, &repeated(&asked, 7)))
+        .await;
     assert_eq!(line.receive().await["error"]["code"], -32602);
 }
 
@@ -404,9 +509,18 @@ async fn late_answer_is_not_waited_for() {
     while received.len() < 3 {
         received.push(client.receive().await);
     }
-    let methods = received.iter().map(|message| message["method"].as_str().unwrap_or("answer")).collect::<Vec<_>>();
-    assert!(methods.contains(&"elicitation/create") && methods.contains(&"notifications/cancelled"), "{methods:?}");
-    let answer = received.iter().find(|message| message.get("result").is_some()).expect("an answer");
+    let methods = received
+        .iter()
+        .map(|message| message["method"].as_str().unwrap_or("answer"))
+        .collect::<Vec<_>>();
+    assert!(
+        methods.contains(&"elicitation/create") && methods.contains(&"notifications/cancelled"),
+        "{methods:?}"
+    );
+    let answer = received
+        .iter()
+        .find(|message| message.get("result").is_some())
+        .expect("an answer");
     assert!(text(answer).contains("did not answer within"), "{answer}");
 }
 
@@ -427,17 +541,32 @@ async fn answers_reach_the_question_of_their_connection_and_id() {
         }
         clients.push((line, questions));
     }
-    let foreign = clients.iter().flat_map(|(_, questions)| questions.iter().map(|question| question["id"].clone()));
+    let foreign = clients
+        .iter()
+        .flat_map(|(_, questions)| questions.iter().map(|question| question["id"].clone()));
     let foreign = foreign.collect::<Vec<_>>();
     let mut right = 0;
     for (client, (line, questions)) in clients.iter_mut().enumerate() {
         // Ids of the other clients' questions, and of the calls.
-        for id in foreign.iter().filter(|id| !questions.iter().any(|own| own["id"] == **id)).step_by(7) {
+        for id in foreign
+            .iter()
+            .filter(|id| !questions.iter().any(|own| own["id"] == **id))
+            .step_by(7)
+        {
             line.send(&accept(id, 255)).await;
         }
         for question in questions.iter().rev() {
-            let flight = question["params"]["message"].as_str().expect("a text").trim_start_matches("Which seat on ");
-            let row = flight.trim_end_matches('?').split_once('-').expect("a flight").1.parse().expect("a number");
+            let flight = question["params"]["message"]
+                .as_str()
+                .expect("a text")
+                .trim_start_matches("Which seat on ");
+            let row = flight
+                .trim_end_matches('?')
+                .split_once('-')
+                .expect("a flight")
+                .1
+                .parse()
+                .expect("a number");
             line.send(&accept(&question["id"], row)).await;
         }
         for _ in 0..10 {
@@ -453,17 +582,34 @@ async fn answers_reach_the_question_of_their_connection_and_id() {
 #[tokio::test]
 async fn foreigners_answer_no_question_over_http() {
     let url = serve(&by_user(server())).await;
-    let alice = HttpClient::new(&url).with("x-user", "alice").initialize(&elicitation()).await.expect("a session");
+    let alice = HttpClient::new(&url)
+        .with("x-user", "alice")
+        .initialize(&elicitation())
+        .await
+        .expect("a session");
     let mut events = EventReader::new(alice.post(&booking(1, "LH 1")).await);
     let question = events.next().await.expect("a question");
     assert_eq!(question["method"], "elicitation/create");
-    let mallory = HttpClient::new(&url).with("x-user", "mallory").initialize(&elicitation()).await.expect("a session");
+    let mallory = HttpClient::new(&url)
+        .with("x-user", "mallory")
+        .initialize(&elicitation())
+        .await
+        .expect("a session");
     for row in 0..100 {
         let stolen = alice.with("x-user", &format!("mallory {row}"));
-        assert_eq!(stolen.post(&accept(&question["id"], row)).await.status(), StatusCode::NOT_FOUND);
-        assert_eq!(mallory.post(&accept(&question["id"], row)).await.status(), StatusCode::ACCEPTED);
+        assert_eq!(
+            stolen.post(&accept(&question["id"], row)).await.status(),
+            StatusCode::NOT_FOUND
+        );
+        assert_eq!(
+            mallory.post(&accept(&question["id"], row)).await.status(),
+            StatusCode::ACCEPTED
+        );
     }
-    assert_eq!(alice.post(&accept(&question["id"], 200)).await.status(), StatusCode::ACCEPTED);
+    assert_eq!(
+        alice.post(&accept(&question["id"], 200)).await.status(),
+        StatusCode::ACCEPTED
+    );
     let answer = events.next().await.expect("an answer");
     assert_eq!(text(&answer), "LH 1: 200 Aisle");
 }
@@ -487,11 +633,19 @@ impl ClientHandler for Passenger {
         request: ElicitRequestParams,
         _: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        let ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } = request else {
+        let ElicitRequestParams::FormElicitationParams {
+            message,
+            requested_schema,
+            ..
+        } = request
+        else {
             return Err(ErrorData::invalid_params("expected a form", None));
         };
-        assert!(message.starts_with("Which seat") && requested_schema.properties.contains_key("row"));
-        Ok(ElicitResult::new(ElicitationAction::Accept).with_content(json!({"row": 3, "side": "Aisle"})))
+        assert!(
+            message.starts_with("Which seat") && requested_schema.properties.contains_key("row")
+        );
+        Ok(ElicitResult::new(ElicitationAction::Accept)
+            .with_content(json!({"row": 3, "side": "Aisle"})))
     }
 }
 
@@ -499,12 +653,24 @@ impl ClientHandler for Passenger {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn user_of_an_rmcp_client_answers_over_http() {
     let url = serve(&server()).await;
-    let peer = Passenger.serve(StreamableHttpClientTransport::from_uri(url)).await.expect("a server");
+    let peer = Passenger
+        .serve(StreamableHttpClientTransport::from_uri(url))
+        .await
+        .expect("a server");
     for flight in ["LH 1", "LH 2"] {
-        let arguments = json!({"flight": flight}).as_object().cloned().expect("an object");
-        let answer = peer.call_tool(CallToolRequestParams::new("book").with_arguments(arguments)).await;
+        let arguments = json!({"flight": flight})
+            .as_object()
+            .cloned()
+            .expect("an object");
+        let answer = peer
+            .call_tool(CallToolRequestParams::new("book").with_arguments(arguments))
+            .await;
         let answer = answer.expect("an answer");
-        let text = answer.content.first().and_then(|block| block.as_text()).map(|text| text.text.clone());
+        let text = answer
+            .content
+            .first()
+            .and_then(|block| block.as_text())
+            .map(|text| text.text.clone());
         assert_eq!(text.as_deref(), Some(format!("{flight}: 3 Aisle").as_str()));
     }
     _ = peer.cancel().await;
@@ -514,19 +680,26 @@ async fn user_of_an_rmcp_client_answers_over_http() {
 #[tokio::test(flavor = "multi_thread")]
 async fn late_answer_over_http_is_withdrawn() {
     let policy = Server::policy().question_timeout(Duration::from_millis(5));
-    let client =
-        HttpClient::new(&serve(&server_with(policy)).await).initialize(&elicitation()).await.expect("a session");
+    let client = HttpClient::new(&serve(&server_with(policy)).await)
+        .initialize(&elicitation())
+        .await
+        .expect("a session");
     let mut own = EventReader::new(client.request(Method::GET).send().await.expect("a stream"));
     let mut withdrawals = 0;
     for id in 1..=100 {
         let mut events = EventReader::new(client.post(&booking(id, "LH 1")).await);
         let question = events.next().await.expect("a message");
         // A call whose question has not left yet has nothing to withdraw.
-        let Some(answer) = events.next().await else { continue };
+        let Some(answer) = events.next().await else {
+            continue;
+        };
         assert!(text(&answer).contains("did not answer within"), "{answer}");
         // The call has ended, and with it the handler of the session may have.
         loop {
-            let withdrawn = timeout(Duration::from_secs(20), own.next()).await.expect("in time").expect("an event");
+            let withdrawn = timeout(Duration::from_secs(20), own.next())
+                .await
+                .expect("in time")
+                .expect("an event");
             assert_eq!(withdrawn["method"], "notifications/cancelled");
             // An earlier question may have been withdrawn before it was sent.
             if withdrawn["params"]["requestId"] == question["id"] {

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::time::Duration;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf, split};
+use tokio::io::{
+    AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf, split,
+};
 use tokio::time::timeout;
 use tool_adapters::mcp::{ImportedToolset, McpClient};
 
@@ -20,7 +22,9 @@ pub(crate) struct ScriptedServer {
 
 impl ScriptedServer {
     /// Connects a client to a server with the tool `work`, named `acme`.
-    pub(crate) async fn import(configure: impl FnOnce(McpClient) -> McpClient) -> (Self, ImportedToolset) {
+    pub(crate) async fn import(
+        configure: impl FnOnce(McpClient) -> McpClient,
+    ) -> (Self, ImportedToolset) {
         let tools = json!([
             {"name": "work", "inputSchema": {"type": "object"}},
             {"name": "long", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "optional"}}
@@ -35,8 +39,13 @@ impl ScriptedServer {
     ) -> (Self, ImportedToolset) {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let (from, to) = split(theirs);
-        let mut server =
-            Self { from: BufReader::new(from).lines(), to, begun: Value::Null, lists, early: VecDeque::new() };
+        let mut server = Self {
+            from: BufReader::new(from).lines(),
+            to,
+            begun: Value::Null,
+            lists,
+            early: VecDeque::new(),
+        };
         let (input, output) = split(ours);
         let client = configure(McpClient::streams("acme", input, output));
         let connecting = tokio::spawn(client.connect());
@@ -53,17 +62,25 @@ impl ScriptedServer {
                 () = tokio::task::yield_now() => {}
             }
         }
-        (server, connecting.await.expect("no panic").expect("an import"))
+        (
+            server,
+            connecting.await.expect("no panic").expect("an import"),
+        )
     }
 
     /// Answers the start of a session and requests for lists. Returns false for other messages.
     async fn answer_list(&mut self, message: &Value) -> bool {
         let method = message["method"].as_str().unwrap_or_default();
-        let has = |list: &str| self.lists.get(list).map(|_| json!({"listChanged": true, "subscribe": true}));
+        let has = |list: &str| {
+            self.lists
+                .get(list)
+                .map(|_| json!({"listChanged": true, "subscribe": true}))
+        };
         let result = match method {
             "initialize" => {
                 self.begun = message["params"].clone();
-                let mut can = json!({"tools": {"listChanged": true}, "logging": {}, "completions": {}});
+                let mut can =
+                    json!({"tools": {"listChanged": true}, "logging": {}, "completions": {}});
                 for (name, list) in [("prompts", "prompts/list"), ("resources", "resources/list")] {
                     if let Some(declared) = has(list) {
                         can[name] = declared;
@@ -85,24 +102,31 @@ impl ScriptedServer {
     }
 
     pub(crate) async fn send(&mut self, message: Value) {
-        self.to.write_all(format!("{message}\n").as_bytes()).await.expect("the client reads");
+        self.to
+            .write_all(format!("{message}\n").as_bytes())
+            .await
+            .expect("the client reads");
     }
 
     pub(crate) async fn notify(&mut self, method: &str, params: Value) {
-        self.send(json!({"jsonrpc": "2.0", "method": method, "params": params})).await;
+        self.send(json!({"jsonrpc": "2.0", "method": method, "params": params}))
+            .await;
     }
 
     pub(crate) async fn request(&mut self, id: Value, method: &str, params: Value) {
-        self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).await;
+        self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+            .await;
     }
 
     pub(crate) async fn answer(&mut self, request: &Value, result: Value) {
-        self.send(json!({"jsonrpc": "2.0", "id": request["id"], "result": result})).await;
+        self.send(json!({"jsonrpc": "2.0", "id": request["id"], "result": result}))
+            .await;
     }
 
     /// Answers a call with a text.
     pub(crate) async fn finish(&mut self, call: &Value, text: &str) {
-        self.answer(call, json!({"content": [{"type": "text", "text": text}]})).await;
+        self.answer(call, json!({"content": [{"type": "text", "text": text}]}))
+            .await;
     }
 
     /// Returns the next message. Requests for lists are answered.
@@ -111,8 +135,12 @@ impl ScriptedServer {
             return message;
         }
         loop {
-            let line = timeout(Duration::from_secs(20), self.from.next_line()).await.expect("a message in time");
-            let line = line.expect("the client writes").expect("the client is connected");
+            let line = timeout(Duration::from_secs(20), self.from.next_line())
+                .await
+                .expect("a message in time");
+            let line = line
+                .expect("the client writes")
+                .expect("the client is connected");
             let message = serde_json::from_str(&line).expect("JSON");
             if !self.answer_list(&message).await {
                 return message;

@@ -2,7 +2,10 @@
 
 use super::spans_support::{collector, span, tree};
 use super::support::{LineClient, server};
-use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ListToolsResult, PaginatedRequestParams};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ListToolsResult,
+    PaginatedRequestParams,
+};
 use rmcp::model::{ServerCapabilities, ServerConfig, Tool};
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::{ErrorData, ServerHandler, ServiceExt};
@@ -27,8 +30,11 @@ impl ServerHandler for MetaRecorder {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tool = json!({"name": "note", "description": "Does it.", "inputSchema": {"type": "object"}});
-        Ok(ListToolsResult::with_all_items(vec![serde_json::from_value::<Tool>(tool).expect("a tool")]))
+        let tool =
+            json!({"name": "note", "description": "Does it.", "inputSchema": {"type": "object"}});
+        Ok(ListToolsResult::with_all_items(vec![
+            serde_json::from_value::<Tool>(tool).expect("a tool"),
+        ]))
     }
 
     async fn call_tool(
@@ -47,23 +53,49 @@ impl MetaRecorder {
     async fn tools(&self, change: impl Fn(McpClient) -> McpClient) -> ToolContext {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let recorder = self.clone();
-        tokio::spawn(async move { recorder.serve(theirs).await.expect("a client").waiting().await });
+        tokio::spawn(async move {
+            recorder
+                .serve(theirs)
+                .await
+                .expect("a client")
+                .waiting()
+                .await
+        });
         let (from, to) = split(ours);
-        let imported = change(McpClient::streams("recorder", from, to)).connect().await.expect("an import");
-        ToolContext::builder().with(imported).build().expect("tools")
+        let imported = change(McpClient::streams("recorder", from, to))
+            .connect()
+            .await
+            .expect("an import");
+        ToolContext::builder()
+            .with(imported)
+            .build()
+            .expect("tools")
     }
 
     fn last(&self) -> Value {
-        self.0.lock().expect("no panic").last().cloned().expect("a call")
+        self.0
+            .lock()
+            .expect("no panic")
+            .last()
+            .cloned()
+            .expect("a call")
     }
 }
 
 fn attributes(span: &SpanRecord) -> Value {
-    span.attributes().map(|(key, value)| (key.to_owned(), value.clone())).collect::<serde_json::Map<_, _>>().into()
+    span.attributes()
+        .map(|(key, value)| (key.to_owned(), value.clone()))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
 }
 
 async fn note(tools: &ToolContext) {
-    assert!(tools.call("note", "{}", &RunContext::detached()).await.is_ok());
+    assert!(
+        tools
+            .call("note", "{}", &RunContext::detached())
+            .await
+            .is_ok()
+    );
 }
 
 // S9
@@ -71,14 +103,27 @@ async fn note(tools: &ToolContext) {
 async fn sends_the_span_and_records_the_request_on_it() {
     let (recorder, collector) = (MetaRecorder::default(), collector());
     let tools = recorder.tools(|import| import).await;
-    let mut context =
-        DistributedContext::new().customer_id("acme").run_id("7").parent(TraceId::random(), SpanId::random());
+    let mut context = DistributedContext::new()
+        .customer_id("acme")
+        .run_id("7")
+        .parent(TraceId::random(), SpanId::random());
     context.tracestate = Some("vendor=1".to_owned());
-    collector.run(trace::import(context.clone(), note(&tools))).await;
+    collector
+        .run(trace::import(context.clone(), note(&tools)))
+        .await;
     let (span, meta) = (span(&collector, "tool:note"), recorder.last());
-    assert_eq!((Some(span.trace_id()), span.parent()), (context.trace_id, context.span_id));
-    assert_eq!(meta["traceparent"], format!("00-{}-{}-01", span.trace_id(), span.span_id()));
-    assert_eq!((&meta["tracestate"], &meta["baggage"]), (&json!("vendor=1"), &json!("run_id=7,customer_id=acme")));
+    assert_eq!(
+        (Some(span.trace_id()), span.parent()),
+        (context.trace_id, context.span_id)
+    );
+    assert_eq!(
+        meta["traceparent"],
+        format!("00-{}-{}-01", span.trace_id(), span.span_id())
+    );
+    assert_eq!(
+        (&meta["tracestate"], &meta["baggage"]),
+        (&json!("vendor=1"), &json!("run_id=7,customer_id=acme"))
+    );
     let known = json!({"mcp.method.name": "tools/call", "jsonrpc.request.id": meta["id"],
         "mcp.protocol.version": "2025-11-25"});
     assert_eq!(attributes(&span), known);
@@ -92,7 +137,10 @@ async fn sends_the_span_without_baggage_if_disabled() {
     let context = DistributedContext::new().customer_id("canary");
     collector.run(trace::import(context, note(&tools))).await;
     let meta = recorder.last();
-    assert!(meta["traceparent"].is_string() && !meta.to_string().contains("canary"), "{meta}");
+    assert!(
+        meta["traceparent"].is_string() && !meta.to_string().contains("canary"),
+        "{meta}"
+    );
 }
 
 // S9
@@ -101,12 +149,23 @@ async fn sends_no_trace_outside_a_span() {
     let recorder = MetaRecorder::default();
     note(&recorder.tools(|import| import).await).await;
     let meta = recorder.last();
-    assert!(["traceparent", "tracestate", "baggage"].iter().all(|name| meta.get(name).is_none()), "{meta}");
+    assert!(
+        ["traceparent", "tracestate", "baggage"]
+            .iter()
+            .all(|name| meta.get(name).is_none()),
+        "{meta}"
+    );
 }
 
 /// Returns the spans of a trace from the process's collector, which records the server's spans.
 fn spans_of(trace: TraceId) -> Vec<SpanRecord> {
-    trace::collector().report().spans().iter().filter(|span| span.trace_id() == trace).cloned().collect()
+    trace::collector()
+        .report()
+        .spans()
+        .iter()
+        .filter(|span| span.trace_id() == trace)
+        .cloned()
+        .collect()
 }
 
 /// Calls `add` with a remote parent span. Returns the spans of the server.
@@ -126,9 +185,19 @@ async fn serves_a_call_as_a_child_of_the_clients_span() {
         let meta = json!({"traceparent": format!("00-{trace}-{parent}-01"), "tracestate": "vendor=1",
             "baggage": "customer_id=acme,run_id=7"});
         // The baggage of an untrusted client is ignored.
-        let server = if trusted { server().trust_baggage(true) } else { server() };
-        let [span] = called_under(&server, trace, &meta).await.try_into().expect("one span");
-        assert_eq!((span.label().as_str(), span.parent(), span.status()), ("tool:add", Some(parent), SpanStatus::Ok));
+        let server = if trusted {
+            server().trust_baggage(true)
+        } else {
+            server()
+        };
+        let [span] = called_under(&server, trace, &meta)
+            .await
+            .try_into()
+            .expect("one span");
+        assert_eq!(
+            (span.label().as_str(), span.parent(), span.status()),
+            ("tool:add", Some(parent), SpanStatus::Ok)
+        );
         assert_eq!((span.customer_id(), span.run_id()), (customer, run));
         let known = json!({"mcp.method.name": "tools/call", "jsonrpc.request.id": "r-1",
             "mcp.protocol.version": "2025-11-25"});
@@ -142,7 +211,10 @@ async fn ignores_the_sampling_of_an_untrusted_client() {
     for (trusted, sampled) in [(false, true), (true, false)] {
         let (trace, parent) = (TraceId::random(), SpanId::random());
         let meta = json!({"traceparent": format!("00-{trace}-{parent}-00")});
-        let [span] = called_under(&server().trust_baggage(trusted), trace, &meta).await.try_into().expect("one span");
+        let [span] = called_under(&server().trust_baggage(trusted), trace, &meta)
+            .await
+            .try_into()
+            .expect("one span");
         assert_eq!((span.parent(), span.is_sampled()), (Some(parent), sampled));
     }
 }
@@ -151,11 +223,23 @@ async fn ignores_the_sampling_of_an_untrusted_client() {
 #[tokio::test]
 async fn serves_calls_with_invalid_or_oversized_context() {
     let (trace, parent) = (TraceId::random(), SpanId::random());
-    let flood = (0..1_000).map(|at| format!("k{at}={}", "v".repeat(100))).collect::<Vec<_>>().join(",");
+    let flood = (0..1_000)
+        .map(|at| format!("k{at}={}", "v".repeat(100)))
+        .collect::<Vec<_>>()
+        .join(",");
     for (meta, spans) in [
-        (json!({"traceparent": format!("00-{trace}-0000000000000000-01")}), 0),
-        (json!({"traceparent": 7, "tracestate": ["v=1"], "baggage": {}}), 0),
-        (json!({"traceparent": format!("00-{trace}-{parent}-01"), "tracestate": flood, "baggage": flood}), 1),
+        (
+            json!({"traceparent": format!("00-{trace}-0000000000000000-01")}),
+            0,
+        ),
+        (
+            json!({"traceparent": 7, "tracestate": ["v=1"], "baggage": {}}),
+            0,
+        ),
+        (
+            json!({"traceparent": format!("00-{trace}-{parent}-01"), "tracestate": flood, "baggage": flood}),
+            1,
+        ),
     ] {
         let found = called_under(&server().trust_baggage(true), trace, &meta).await;
         assert_eq!(found.len(), spans, "{found:?}");
@@ -167,24 +251,44 @@ async fn serves_calls_with_invalid_or_oversized_context() {
 #[tokio::test]
 async fn joins_client_and_server_spans_over_http() {
     let server = server();
-    let bound = server.bind(([127, 0, 0, 1], 0).into()).await.expect("an address");
+    let bound = server
+        .bind(([127, 0, 0, 1], 0).into())
+        .await
+        .expect("an address");
     let url = bound.url().expect("an address");
     let serving = tokio::spawn(bound.serve());
     let imported = McpClient::url(url).connect().await.expect("an import");
-    let tools = ToolContext::builder().with(imported).build().expect("tools");
+    let tools = ToolContext::builder()
+        .with(imported)
+        .build()
+        .expect("tools");
     let (collector, ctx) = (collector(), RunContext::detached());
     let call = tools.call("sum", json!({"a": 1, "b": 2}), &ctx);
     assert!(collector.run(trace::agent("a", call)).await.is_ok());
     assert_eq!(tree(&collector), ["agent:a/tool:sum", "agent:a"]);
     let ours = span(&collector, "tool:sum");
-    let [theirs] = spans_of(ours.trace_id()).try_into().expect("one span at the server");
-    assert_eq!((theirs.label().as_str(), theirs.parent()), ("tool:sum", Some(ours.span_id())));
+    let [theirs] = spans_of(ours.trace_id())
+        .try_into()
+        .expect("one span at the server");
+    assert_eq!(
+        (theirs.label().as_str(), theirs.parent()),
+        ("tool:sum", Some(ours.span_id()))
+    );
     let (ours, mut theirs) = (attributes(&ours), attributes(&theirs));
     // A hash, as the id itself gives access to the session.
     let id = theirs["mcp.session.id"].as_str().unwrap_or_default();
-    assert!(id.len() == 16 && id.chars().all(|c| c.is_ascii_hexdigit()), "{theirs}");
-    theirs.as_object_mut().expect("an object").remove("mcp.session.id");
-    assert_eq!((&ours["network.transport"], &ours), (&json!("tcp"), &theirs));
+    assert!(
+        id.len() == 16 && id.chars().all(|c| c.is_ascii_hexdigit()),
+        "{theirs}"
+    );
+    theirs
+        .as_object_mut()
+        .expect("an object")
+        .remove("mcp.session.id");
+    assert_eq!(
+        (&ours["network.transport"], &ours),
+        (&json!("tcp"), &theirs)
+    );
     server.shutdown().await;
     serving.await.expect("no panic").expect("served");
 }
@@ -196,12 +300,20 @@ async fn runs_a_confirmed_call_in_the_clients_trace() {
     let mut client = LineClient::initialized(&server(), json!({"elicitation": {}})).await;
     let meta = json!({"traceparent": format!("00-{trace}-{parent}-01")});
     let call = json!({"name": "erase", "arguments": {"what": "all"}, "_meta": meta});
-    client.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})).await;
+    client
+        .send(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}))
+        .await;
     let asked = client.receive().await;
     assert_eq!(asked["method"], "elicitation/create", "{asked}");
     client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "accept", "content": {}}})).await;
     let answer = client.receive().await;
-    assert_eq!(answer["result"]["content"][0]["text"], "erased all", "{answer}");
+    assert_eq!(
+        answer["result"]["content"][0]["text"], "erased all",
+        "{answer}"
+    );
     let found = spans_of(trace);
-    assert!(found.len() == 2 && found.iter().all(|span| span.parent() == Some(parent)), "{found:?}");
+    assert!(
+        found.len() == 2 && found.iter().all(|span| span.parent() == Some(parent)),
+        "{found:?}"
+    );
 }

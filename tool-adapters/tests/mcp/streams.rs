@@ -12,7 +12,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tool_adapters::mcp::McpClient;
 use tool_core::{Mode, RunContext, Runtime, ToolCall, ToolContext, ToolResponse};
 
-const TOOLS: [&str; 7] = ["plain", "told", "resumed", "broken", "expired", "later", "other"];
+const TOOLS: [&str; 7] = [
+    "plain", "told", "resumed", "broken", "expired", "later", "other",
+];
 
 #[derive(Default)]
 struct Peer {
@@ -36,7 +38,9 @@ fn events(text: String) -> Response {
 }
 
 fn forever(messages: UnboundedReceiver<String>) -> Response {
-    let messages = stream::unfold(messages, async |mut messages| Some((messages.recv().await?, messages)));
+    let messages = stream::unfold(messages, async |mut messages| {
+        Some((messages.recv().await?, messages))
+    });
     let body = axum::body::Body::from_stream(messages.map(Ok::<_, Infallible>));
     ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
 }
@@ -55,7 +59,9 @@ async fn answer(State(peer): State<Arc<Peer>>, request: Request) -> Response {
         return forever(messages);
     }
     let body = axum::body::to_bytes(body, 1 << 20).await.expect("a body");
-    let Ok(message) = serde_json::from_slice::<Value>(&body) else { return StatusCode::OK.into_response() };
+    let Ok(message) = serde_json::from_slice::<Value>(&body) else {
+        return StatusCode::OK.into_response();
+    };
     let answer = |result: Value| json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
     match message["method"].as_str().unwrap_or_default() {
         "initialize" => {
@@ -71,7 +77,11 @@ async fn answer(State(peer): State<Arc<Peer>>, request: Request) -> Response {
         }
         "tools/call" => {
             peer.calls.fetch_add(1, Ordering::Relaxed);
-            answer_call(&peer, &message, parts.headers["mcp-session-id"].to_str().expect("a text"))
+            answer_call(
+                &peer,
+                &message,
+                parts.headers["mcp-session-id"].to_str().expect("a text"),
+            )
         }
         _ => StatusCode::ACCEPTED.into_response(),
     }
@@ -82,8 +92,11 @@ fn answer_call(peer: &Peer, message: &Value, session: &str) -> Response {
     match message["params"]["name"].as_str().expect("a name") {
         "told" => {
             let update = |n: u32| {
-                let params = json!({"progressToken": token, "progress": n, "message": format!("step {n}")});
-                event(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}))
+                let params =
+                    json!({"progressToken": token, "progress": n, "message": format!("step {n}")});
+                event(
+                    &json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}),
+                )
             };
             events((1..=20).map(update).chain([event(&result(id))]).collect())
         }
@@ -92,7 +105,11 @@ fn answer_call(peer: &Peer, message: &Value, session: &str) -> Response {
         "expired" if session == "s0" => StatusCode::NOT_FOUND.into_response(),
         "later" => {
             let common = peer.common.lock().expect("the stream");
-            common.as_ref().expect("a stream").send(event(&result(id))).expect("a client");
+            common
+                .as_ref()
+                .expect("a stream")
+                .send(event(&result(id)))
+                .expect("a client");
             StatusCode::ACCEPTED.into_response()
         }
         "other" => axum::Json(result(&json!(1))).into_response(),
@@ -102,12 +119,26 @@ fn answer_call(peer: &Peer, message: &Value, session: &str) -> Response {
 
 async fn connect() -> (Arc<Peer>, ToolContext) {
     let peer = Arc::<Peer>::default();
-    let app = axum::Router::new().fallback(answer).with_state(Arc::clone(&peer));
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("an address");
+    let app = axum::Router::new()
+        .fallback(answer)
+        .with_state(Arc::clone(&peer));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("an address");
     let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
     tokio::spawn(async move { axum::serve(listener, app).await });
-    let imported = McpClient::url(url).name("peer").connect().await.expect("an import");
-    (peer, ToolContext::builder().with(imported).build().expect("tools"))
+    let imported = McpClient::url(url)
+        .name("peer")
+        .connect()
+        .await
+        .expect("an import");
+    (
+        peer,
+        ToolContext::builder()
+            .with(imported)
+            .build()
+            .expect("tools"),
+    )
 }
 
 async fn call(tools: &ToolContext, tool: &str) -> ToolResponse {
@@ -115,7 +146,10 @@ async fn call(tools: &ToolContext, tool: &str) -> ToolResponse {
 }
 
 fn assert_done(response: &ToolResponse) {
-    assert!(response.is_ok() && format!("{response:?}").contains("done"), "{response:?}");
+    assert!(
+        response.is_ok() && format!("{response:?}").contains("done"),
+        "{response:?}"
+    );
 }
 
 #[tokio::test]
@@ -125,7 +159,11 @@ async fn updates_in_a_stream_come_before_its_answer() {
     let seen = Arc::clone(&updates);
     let call = ToolCall::new("1", "told", "{}")
         .on_update(move |update| seen.lock().expect("updates").push(update.message.clone()));
-    let session = Runtime::builder(tools).build().expect("a runtime").session("s", Mode::Text).await;
+    let session = Runtime::builder(tools)
+        .build()
+        .expect("a runtime")
+        .session("s", Mode::Text)
+        .await;
     assert_done(&session.expect("a session").call(call).await);
     let expected = (1..=20).map(|n| format!("step {n}")).collect::<Vec<_>>();
     assert_eq!(*updates.lock().expect("updates"), expected);
@@ -135,7 +173,10 @@ async fn updates_in_a_stream_come_before_its_answer() {
 async fn a_stream_that_ends_early_is_requested_again() {
     let (peer, tools) = connect().await;
     assert_done(&call(&tools, "resumed").await);
-    let counts = (peer.calls.load(Ordering::Relaxed), peer.resumed.load(Ordering::Relaxed));
+    let counts = (
+        peer.calls.load(Ordering::Relaxed),
+        peer.resumed.load(Ordering::Relaxed),
+    );
     assert_eq!(counts, (1, 1), "the call was made once");
 }
 
@@ -143,7 +184,12 @@ async fn a_stream_that_ends_early_is_requested_again() {
 async fn a_stream_without_an_answer_fails_its_call() {
     let (peer, tools) = connect().await;
     let response = call(&tools, "broken").await;
-    assert!(response.error().is_some_and(|error| error.message.contains("lost")), "{response:?}");
+    assert!(
+        response
+            .error()
+            .is_some_and(|error| error.message.contains("lost")),
+        "{response:?}"
+    );
     assert_done(&call(&tools, "plain").await);
     assert_eq!(peer.calls.load(Ordering::Relaxed), 2);
 }
@@ -170,5 +216,10 @@ async fn an_answer_in_the_stream_of_the_session_counts() {
 async fn an_answer_to_another_request_is_refused() {
     let (_peer, tools) = connect().await;
     let response = call(&tools, "other").await;
-    assert!(response.error().is_some_and(|error| error.message.contains("cannot be read")), "{response:?}");
+    assert!(
+        response
+            .error()
+            .is_some_and(|error| error.message.contains("cannot be read")),
+        "{response:?}"
+    );
 }

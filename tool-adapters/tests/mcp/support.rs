@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 use std::time::Duration;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf, split};
+use tokio::io::{
+    AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf, split,
+};
 use tokio::time::timeout;
 use tool_adapters::mcp::Server;
 use tool_core::schemars::{self, JsonSchema};
@@ -16,15 +18,23 @@ pub(crate) async fn until(mut happened: impl AsyncFnMut() -> bool) {
             tokio::task::yield_now().await;
         }
     };
-    timeout(Duration::from_secs(60), waiting).await.expect("it happens");
+    timeout(Duration::from_secs(60), waiting)
+        .await
+        .expect("it happens");
 }
 
 /// Runs an ignored test in a process of its own. A subscriber for logs makes the tests beside it record spans.
 pub(crate) fn run_alone(test: &str) {
     let mut process = std::process::Command::new(std::env::current_exe().expect("this program"));
-    let output = process.args(["--ignored", "--exact", test, "--test-threads=1"]).output().expect("a process");
+    let output = process
+        .args(["--ignored", "--exact", test, "--test-threads=1"])
+        .output()
+        .expect("a process");
     let printed = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
+    assert!(
+        output.status.success() && printed.contains("1 passed"),
+        "{printed}"
+    );
 }
 
 /// Add two numbers.
@@ -50,7 +60,11 @@ pub(crate) fn sum(a: i64, b: i64) -> Sum {
 /// Draw.
 #[tool]
 pub(crate) fn draw() -> Vec<Content> {
-    vec![Content::text("a dot"), Content::image("iVBORw0KGgo=", "image/png"), Content::resource("file:///tmp/dot.png")]
+    vec![
+        Content::text("a dot"),
+        Content::image("iVBORw0KGgo=", "image/png"),
+        Content::resource("file:///tmp/dot.png"),
+    ]
 }
 
 /// Panic.
@@ -90,7 +104,13 @@ pub(crate) fn hum() -> String {
 }
 
 pub(crate) fn tools() -> ToolContext {
-    let builder = ToolContext::builder().with(add).with(sum).with(draw).with(fall).with(work).with(wait);
+    let builder = ToolContext::builder()
+        .with(add)
+        .with(sum)
+        .with(draw)
+        .with(fall)
+        .with(work)
+        .with(wait);
     builder.with(erase).with(hum).build().expect("sound tools")
 }
 
@@ -114,7 +134,11 @@ impl LineClient {
         let server = server.clone();
         tokio::spawn(async move { server.serve_streams(from, to).await });
         let (from, to) = split(ours);
-        Self { from: BufReader::new(from).lines(), to, received: Vec::new() }
+        Self {
+            from: BufReader::new(from).lines(),
+            to,
+            received: Vec::new(),
+        }
     }
 
     /// Connects and initializes with these capabilities.
@@ -124,7 +148,9 @@ impl LineClient {
             "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "test", "version": "1"}
         });
         client.request(json!("begin"), "initialize", begin).await;
-        client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+        client
+            .send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+            .await;
         client
     }
 
@@ -138,8 +164,12 @@ impl LineClient {
     }
 
     pub(crate) async fn receive(&mut self) -> Value {
-        let line = timeout(Duration::from_secs(20), self.from.next_line()).await.expect("an answer in time");
-        let line = line.expect("the server writes").expect("the server is connected");
+        let line = timeout(Duration::from_secs(20), self.from.next_line())
+            .await
+            .expect("an answer in time");
+        let line = line
+            .expect("the server writes")
+            .expect("the server is connected");
         let message = serde_json::from_str(&line).expect("only the protocol");
         self.received.push(line);
         message
@@ -147,7 +177,8 @@ impl LineClient {
 
     /// Sends a request and returns its answer.
     pub(crate) async fn request(&mut self, id: Value, method: &str, params: Value) -> Value {
-        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).await;
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+            .await;
         loop {
             let message = self.receive().await;
             if message.get("id") == Some(&id) && message.get("method").is_none() {
@@ -157,7 +188,12 @@ impl LineClient {
     }
 
     pub(crate) async fn call(&mut self, tool: &str, arguments: Value) -> Value {
-        self.request(json!(7), "tools/call", json!({"name": tool, "arguments": arguments})).await
+        self.request(
+            json!(7),
+            "tools/call",
+            json!({"name": tool, "arguments": arguments}),
+        )
+        .await
     }
 }
 

@@ -16,7 +16,9 @@ const VARIABLE: &str = "CARGO_MANIFEST_DIR";
 const TOKEN: &str = env!("CARGO_MANIFEST_DIR");
 
 fn runtime() -> Runtime {
-    Runtime::builder(ToolContext::builder().build().expect("sound")).build().expect("sound")
+    Runtime::builder(ToolContext::builder().build().expect("sound"))
+        .build()
+        .expect("sound")
 }
 
 async fn serve(router: Router) -> SocketAddr {
@@ -44,7 +46,12 @@ async fn command(arguments: &[&str], errors: &mut dyn Write) -> CommandStatus {
     let tools = ToolContext::builder().build().expect("sound");
     let arguments = [&["tools", "serve", "--mcp", "http"], arguments].concat();
     let (mut input, mut output) = (&b""[..], Vec::new());
-    run(arguments, &tools, &mut CommandIo::new(&mut input, &mut output, errors)).await
+    run(
+        arguments,
+        &tools,
+        &mut CommandIo::new(&mut input, &mut output, errors),
+    )
+    .await
 }
 
 /// Sends every combination to a surface, and returns their number.
@@ -65,12 +72,20 @@ async fn attack(address: SocketAddr, path: &str) -> usize {
     ];
     let mut sent = 0;
     for host in ["localhost", "127.0.0.1", "[::1]", "evil.example"] {
-        for origin in [None, Some("http://localhost:1"), Some("http://evil.example")] {
+        for origin in [
+            None,
+            Some("http://localhost:1"),
+            Some("http://evil.example"),
+        ] {
             for method in METHODS {
                 for authorization in &authorizations {
                     let mut more = vec![format!("host: {host}")];
                     more.extend(origin.map(|origin| format!("origin: {origin}")));
-                    more.extend(authorization.iter().map(|value| format!("authorization: {value}")));
+                    more.extend(
+                        authorization
+                            .iter()
+                            .map(|value| format!("authorization: {value}")),
+                    );
                     let body = if method == "POST" { BEGIN } else { "" };
                     let target = format!("{path}?access_token={TOKEN}");
                     let status = status(address, &head(method, &target, &more), body).await;
@@ -82,10 +97,21 @@ async fn attack(address: SocketAddr, path: &str) -> usize {
             }
         }
     }
-    let method = if path.starts_with("/mcp") { "POST" } else { "GET" };
+    let method = if path.starts_with("/mcp") {
+        "POST"
+    } else {
+        "GET"
+    };
     let body = if method == "POST" { BEGIN } else { "" };
-    let more = ["host: localhost".to_owned(), format!("authorization: Bearer {TOKEN}")];
-    assert_eq!(status(address, &head(method, path, &more), body).await, 200, "{path}");
+    let more = [
+        "host: localhost".to_owned(),
+        format!("authorization: Bearer {TOKEN}"),
+    ];
+    assert_eq!(
+        status(address, &head(method, path, &more), body).await,
+        200,
+        "{path}"
+    );
     sent
 }
 
@@ -93,11 +119,17 @@ async fn attack(address: SocketAddr, path: &str) -> usize {
 #[tokio::test]
 async fn no_surface_serves_a_request_without_the_token() {
     let metrics = || prometheus::router(&runtime()).bearer_token(TOKEN);
-    let bound = metrics().bind(([127, 0, 0, 1], 0).into()).await.expect("binds");
+    let bound = metrics()
+        .bind(([127, 0, 0, 1], 0).into())
+        .await
+        .expect("binds");
     let metrics_alone = bound.address().expect("an address");
     tokio::spawn(bound.serve());
     let server = server().bearer_token(TOKEN);
-    let bound = server.bind(([127, 0, 0, 1], 0).into()).await.expect("binds");
+    let bound = server
+        .bind(([127, 0, 0, 1], 0).into())
+        .await
+        .expect("binds");
     let mcp_alone = bound.address().expect("an address");
     tokio::spawn(bound.serve());
     let merged = serve(Router::new().merge(metrics()).merge(server.router())).await;
@@ -128,34 +160,75 @@ async fn no_surface_serves_a_request_without_the_token() {
 #[tokio::test]
 async fn a_public_address_needs_a_token_or_an_explicit_setting() {
     let metrics = || prometheus::router(&runtime());
-    for address in
-        ["0.0.0.0:0", "[::]:0", "[::ffff:127.0.0.1]:0"].map(|address| address.parse::<SocketAddr>().expect("one"))
+    for address in ["0.0.0.0:0", "[::]:0", "[::ffff:127.0.0.1]:0"]
+        .map(|address| address.parse::<SocketAddr>().expect("one"))
     {
-        for error in
-            [metrics().bind(address).await.expect_err("refused"), server().bind(address).await.expect_err("refused")]
-        {
+        for error in [
+            metrics().bind(address).await.expect_err("refused"),
+            server().bind(address).await.expect_err("refused"),
+        ] {
             let text = error.to_string();
-            assert!(["allow_hosts", "bearer_token", "allow_anonymous"].iter().all(|fix| text.contains(fix)), "{text}");
+            assert!(
+                ["allow_hosts", "bearer_token", "allow_anonymous"]
+                    .iter()
+                    .all(|fix| text.contains(fix)),
+                "{text}"
+            );
         }
         let named = [
-            metrics().allow_hosts(["metrics.example"]).bind(address).await.expect_err("refused"),
-            server().allow_hosts(["tools.example"]).bind(address).await.expect_err("refused"),
+            metrics()
+                .allow_hosts(["metrics.example"])
+                .bind(address)
+                .await
+                .expect_err("refused"),
+            server()
+                .allow_hosts(["tools.example"])
+                .bind(address)
+                .await
+                .expect_err("refused"),
         ];
         for error in named.map(|error| error.to_string()) {
-            assert!(error.contains("bearer_token") && !error.contains("allow_hosts"), "{error}");
+            assert!(
+                error.contains("bearer_token") && !error.contains("allow_hosts"),
+                "{error}"
+            );
         }
     }
     let everywhere = || ([0, 0, 0, 0], 0).into();
     let named = || metrics().allow_hosts(["metrics.example"]);
-    named().bearer_token(TOKEN).bind(everywhere()).await.expect("allowed");
-    named().allow_anonymous(true).bind(everywhere()).await.expect("allowed");
+    named()
+        .bearer_token(TOKEN)
+        .bind(everywhere())
+        .await
+        .expect("allowed");
+    named()
+        .allow_anonymous(true)
+        .bind(everywhere())
+        .await
+        .expect("allowed");
     let named = || server().allow_hosts(["tools.example"]);
-    named().bearer_token(TOKEN).bind(everywhere()).await.expect("allowed");
-    named().allow_anonymous(true).bind(everywhere()).await.expect("allowed");
-    named().principal(|_| None).bind(everywhere()).await.expect("allowed");
+    named()
+        .bearer_token(TOKEN)
+        .bind(everywhere())
+        .await
+        .expect("allowed");
+    named()
+        .allow_anonymous(true)
+        .bind(everywhere())
+        .await
+        .expect("allowed");
+    named()
+        .principal(|_| None)
+        .bind(everywhere())
+        .await
+        .expect("allowed");
     // A token that no client can send is a mistake, also on this machine.
     for token in ["", "short", "with a space in the middle"] {
-        let error = metrics().bearer_token(token).bind(([127, 0, 0, 1], 0).into()).await.expect_err("refused");
+        let error = metrics()
+            .bearer_token(token)
+            .bind(([127, 0, 0, 1], 0).into())
+            .await
+            .expect_err("refused");
         assert!(error.to_string().contains("at least 16"), "{error}");
     }
 }
@@ -163,10 +236,24 @@ async fn a_public_address_needs_a_token_or_an_explicit_setting() {
 #[tokio::test]
 async fn a_refused_address_names_the_checks_that_the_server_has() {
     let everywhere = || ([0, 0, 0, 0], 0).into();
-    let mcp = server().bind(everywhere()).await.expect_err("refused").to_string();
-    assert!(mcp.contains("set `bearer_token` or `principal`, or `allow_anonymous(true)`"), "{mcp}");
-    let metrics = prometheus::router(&runtime()).bind(everywhere()).await.expect_err("refused").to_string();
-    assert!(metrics.contains("set `bearer_token`, or `allow_anonymous(true)`"), "{metrics}");
+    let mcp = server()
+        .bind(everywhere())
+        .await
+        .expect_err("refused")
+        .to_string();
+    assert!(
+        mcp.contains("set `bearer_token` or `principal`, or `allow_anonymous(true)`"),
+        "{mcp}"
+    );
+    let metrics = prometheus::router(&runtime())
+        .bind(everywhere())
+        .await
+        .expect_err("refused")
+        .to_string();
+    assert!(
+        metrics.contains("set `bearer_token`, or `allow_anonymous(true)`"),
+        "{metrics}"
+    );
 }
 
 #[tokio::test]
@@ -176,11 +263,22 @@ async fn the_command_line_says_what_a_public_address_needs() {
         (&[][..], "--token-env"),
         (&["--allow-host", "tools.example"], "--token-env"),
         (&["--allow-anonymous"], "--allow-host"),
-        (&["--allow-host", "tools.example", "--token-env", "NO_SUCH_VARIABLE_IS_SET"], "NO_SUCH_VARIABLE_IS_SET"),
+        (
+            &[
+                "--allow-host",
+                "tools.example",
+                "--token-env",
+                "NO_SUCH_VARIABLE_IS_SET",
+            ],
+            "NO_SUCH_VARIABLE_IS_SET",
+        ),
     ] {
         let mut errors = Vec::new();
         let status = command(&[&address, more].concat(), &mut errors).await;
         let text = String::from_utf8(errors).expect("text");
-        assert!(status != CommandStatus::Success && text.contains(expected), "{more:?}: {text}");
+        assert!(
+            status != CommandStatus::Success && text.contains(expected),
+            "{more:?}: {text}"
+        );
     }
 }

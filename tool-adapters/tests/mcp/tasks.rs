@@ -68,12 +68,22 @@ fn support(tool: &ToolDefinition) -> TaskSupport {
 
 fn server() -> (Server, Arc<Notify>) {
     let done = Arc::new(Notify::new());
-    let tools = ToolContext::builder().with(work).with(ask_later).with(ask_first).with(quick);
+    let tools = ToolContext::builder()
+        .with(work)
+        .with(ask_later)
+        .with(ask_first)
+        .with(quick);
     let tools = tools.with(work_approved).with(report).build();
-    let runtime = Runtime::builder(tools.expect("sound tools")).policy(Server::policy()).build().expect("a runtime");
+    let runtime = Runtime::builder(tools.expect("sound tools"))
+        .policy(Server::policy())
+        .build()
+        .expect("a runtime");
     let shared = Arc::clone(&done);
     let server = Server::new(runtime).tasks(support);
-    (server.session(move |builder, _| builder.user_data_shared(Arc::clone(&shared))), done)
+    (
+        server.session(move |builder, _| builder.user_data_shared(Arc::clone(&shared))),
+        done,
+    )
 }
 
 fn with_tasks() -> Value {
@@ -81,14 +91,25 @@ fn with_tasks() -> Value {
 }
 
 /// Makes a request of a client with these capabilities.
-async fn request(line: &mut LineClient, capabilities: &Value, method: &str, params: Value) -> Value {
+async fn request(
+    line: &mut LineClient,
+    capabilities: &Value,
+    method: &str,
+    params: Value,
+) -> Value {
     let mut params = params;
     params["_meta"] = stateless(capabilities);
     line.request(json!(7), method, params).await
 }
 
 async fn call(line: &mut LineClient, tool: &str, arguments: Value) -> Value {
-    request(line, &with_tasks(), "tools/call", json!({"name": tool, "arguments": arguments})).await
+    request(
+        line,
+        &with_tasks(),
+        "tools/call",
+        json!({"name": tool, "arguments": arguments}),
+    )
+    .await
 }
 
 async fn of_task(line: &mut LineClient, method: &str, id: &Value, more: Value) -> Value {
@@ -104,7 +125,10 @@ async fn wait_for(line: &mut LineClient, id: &Value, status: &str) -> Value {
         if task["status"] == status {
             return task;
         }
-        assert!(matches!(task["status"].as_str(), Some("working" | "input_required")), "{task}");
+        assert!(
+            matches!(task["status"].as_str(), Some("working" | "input_required")),
+            "{task}"
+        );
         tokio::task::yield_now().await;
     }
 }
@@ -114,16 +138,29 @@ async fn call_that_waits_becomes_a_task_with_its_result() {
     let (server, done) = server();
     let mut line = LineClient::connect(&server);
     let created = call(&mut line, "work", json!({"text": "done"})).await["result"].clone();
-    assert_eq!((&created["resultType"], &created["status"]), (&json!("task"), &json!("working")));
+    assert_eq!(
+        (&created["resultType"], &created["status"]),
+        (&json!("task"), &json!("working"))
+    );
     assert_eq!(created["ttlMs"], 900_000);
     let id = &created["taskId"];
     assert_eq!(wait_for(&mut line, id, "working").await.get("result"), None);
     done.notify_one();
     let task = wait_for(&mut line, id, "completed").await;
     assert_eq!(task["result"]["content"][0]["text"], "done");
-    assert_eq!(of_task(&mut line, "tasks/cancel", id, json!({})).await["result"], json!({"resultType": "complete"}));
-    assert_eq!(wait_for(&mut line, id, "completed").await["taskId"], *id, "a task that has ended stays as it is");
-    assert_eq!(call(&mut line, "quick", json!({})).await["result"]["content"][0]["text"], "done");
+    assert_eq!(
+        of_task(&mut line, "tasks/cancel", id, json!({})).await["result"],
+        json!({"resultType": "complete"})
+    );
+    assert_eq!(
+        wait_for(&mut line, id, "completed").await["taskId"],
+        *id,
+        "a task that has ended stays as it is"
+    );
+    assert_eq!(
+        call(&mut line, "quick", json!({})).await["result"]["content"][0]["text"],
+        "done"
+    );
 }
 
 #[tokio::test]
@@ -135,10 +172,20 @@ async fn client_without_tasks_waits_or_is_refused() {
     let answer = request(&mut line, &json!({}), "tools/call", params).await;
     assert_eq!(answer["result"]["content"][0]["text"], "done", "{answer}");
     let required = json!({"name": "ask_first", "arguments": {}});
-    let refused = request(&mut line, &json!({"elicitation": {}}), "tools/call", required).await;
+    let refused = request(
+        &mut line,
+        &json!({"elicitation": {}}),
+        "tools/call",
+        required,
+    )
+    .await;
     assert_eq!(refused["error"]["code"], -32021, "{refused}");
     let mut legacy = LineClient::initialized(&server, with_tasks()).await;
-    assert_eq!(legacy.call("ask_first", json!({})).await["error"]["code"], -32021, "an older revision has no tasks");
+    assert_eq!(
+        legacy.call("ask_first", json!({})).await["error"]["code"],
+        -32021,
+        "an older revision has no tasks"
+    );
 }
 
 #[tokio::test]
@@ -151,13 +198,22 @@ async fn question_of_a_task_waits_in_it() {
     let task = wait_for(&mut line, &id, "input_required").await;
     assert_eq!(task["inputRequests"]["ask"]["method"], "elicitation/create");
     for (answers, refused) in [(json!({"other": 7}), false), (json!({"ask": 7}), true)] {
-        let answer = of_task(&mut line, "tasks/update", &id, json!({"inputResponses": answers})).await;
+        let answer = of_task(
+            &mut line,
+            "tasks/update",
+            &id,
+            json!({"inputResponses": answers}),
+        )
+        .await;
         assert_eq!(answer.get("error").is_some(), refused, "{answer}");
         wait_for(&mut line, &id, "input_required").await;
     }
     let yes = json!({"inputResponses": {"ask": {"action": "accept", "content": {"answer": true}}}});
     of_task(&mut line, "tasks/update", &id, yes).await;
-    assert_eq!(wait_for(&mut line, &id, "completed").await["result"]["content"][0]["text"], "true");
+    assert_eq!(
+        wait_for(&mut line, &id, "completed").await["result"]["content"][0]["text"],
+        "true"
+    );
 }
 
 #[tokio::test]
@@ -165,13 +221,18 @@ async fn question_before_any_work_comes_before_the_task() {
     let (server, _) = server();
     let mut line = LineClient::connect(&server);
     let asked = call(&mut line, "ask_first", json!({})).await["result"].clone();
-    assert_eq!((&asked["resultType"], asked.get("taskId")), (&json!("input_required"), None));
+    assert_eq!(
+        (&asked["resultType"], asked.get("taskId")),
+        (&json!("input_required"), None)
+    );
     let yes = json!({"ask": {"action": "accept", "content": {"answer": true}}});
-    let repeated =
-        json!({"name": "ask_first", "arguments": {}, "requestState": asked["requestState"], "inputResponses": yes});
+    let repeated = json!({"name": "ask_first", "arguments": {}, "requestState": asked["requestState"], "inputResponses": yes});
     let created = request(&mut line, &with_tasks(), "tools/call", repeated).await["result"].clone();
     assert_eq!(created["resultType"], "task", "{created}");
-    assert_eq!(wait_for(&mut line, &created["taskId"], "completed").await["result"]["content"][0]["text"], "true");
+    assert_eq!(
+        wait_for(&mut line, &created["taskId"], "completed").await["result"]["content"][0]["text"],
+        "true"
+    );
 }
 
 #[tokio::test]
@@ -179,19 +240,30 @@ async fn approved_call_becomes_a_task() {
     let (server, _) = server();
     let mut line = LineClient::connect(&server);
     let asked = call(&mut line, "work_approved", json!({})).await["result"].clone();
-    assert_eq!(asked["inputRequests"]["confirm"]["method"], "elicitation/create", "{asked}");
+    assert_eq!(
+        asked["inputRequests"]["confirm"]["method"], "elicitation/create",
+        "{asked}"
+    );
     let yes = json!({"confirm": {"action": "accept", "content": {}}});
-    let repeated =
-        json!({"name": "work_approved", "arguments": {}, "requestState": asked["requestState"], "inputResponses": yes});
-    let created = request(&mut line, &with_tasks(), "tools/call", repeated.clone()).await["result"].clone();
-    assert_eq!((&created["resultType"], &created["status"]), (&json!("task"), &json!("working")), "{created}");
+    let repeated = json!({"name": "work_approved", "arguments": {}, "requestState": asked["requestState"], "inputResponses": yes});
+    let created =
+        request(&mut line, &with_tasks(), "tools/call", repeated.clone()).await["result"].clone();
+    assert_eq!(
+        (&created["resultType"], &created["status"]),
+        (&json!("task"), &json!("working")),
+        "{created}"
+    );
     let id = &created["taskId"];
     wait_for(&mut line, id, "input_required").await;
     let again = request(&mut line, &with_tasks(), "tools/call", repeated).await;
     assert_eq!(again["error"]["code"], -32602, "{again}");
-    let answer = json!({"inputResponses": {"ask": {"action": "accept", "content": {"answer": true}}}});
+    let answer =
+        json!({"inputResponses": {"ask": {"action": "accept", "content": {"answer": true}}}});
     of_task(&mut line, "tasks/update", id, answer).await;
-    assert_eq!(wait_for(&mut line, id, "completed").await["result"]["content"][0]["text"], "true");
+    assert_eq!(
+        wait_for(&mut line, id, "completed").await["result"]["content"][0]["text"],
+        "true"
+    );
 }
 
 #[tokio::test]
@@ -200,9 +272,9 @@ async fn approved_task_is_cancelled() {
     let mut line = LineClient::connect(&server);
     let asked = call(&mut line, "work_approved", json!({})).await["result"].clone();
     let yes = json!({"confirm": {"action": "accept", "content": {}}});
-    let repeated =
-        json!({"name": "work_approved", "arguments": {}, "requestState": asked["requestState"], "inputResponses": yes});
-    let id = request(&mut line, &with_tasks(), "tools/call", repeated).await["result"]["taskId"].clone();
+    let repeated = json!({"name": "work_approved", "arguments": {}, "requestState": asked["requestState"], "inputResponses": yes});
+    let id =
+        request(&mut line, &with_tasks(), "tools/call", repeated).await["result"]["taskId"].clone();
     wait_for(&mut line, &id, "input_required").await;
     of_task(&mut line, "tasks/cancel", &id, json!({})).await;
     wait_for(&mut line, &id, "cancelled").await;
@@ -212,13 +284,17 @@ async fn approved_task_is_cancelled() {
 async fn cancelled_task_ends_its_call() {
     let (server, _) = server();
     let mut line = LineClient::connect(&server);
-    for (tool, arguments, status) in
-        [("work", json!({"text": "x"}), "working"), ("ask_later", json!({}), "input_required")]
-    {
+    for (tool, arguments, status) in [
+        ("work", json!({"text": "x"}), "working"),
+        ("ask_later", json!({}), "input_required"),
+    ] {
         let id = call(&mut line, tool, arguments).await["result"]["taskId"].clone();
         wait_for(&mut line, &id, status).await;
         of_task(&mut line, "tasks/cancel", &id, json!({})).await;
-        assert_eq!(wait_for(&mut line, &id, "cancelled").await.get("result"), None);
+        assert_eq!(
+            wait_for(&mut line, &id, "cancelled").await.get("result"),
+            None
+        );
     }
 }
 
@@ -226,25 +302,46 @@ async fn cancelled_task_ends_its_call() {
 #[tokio::test]
 async fn task_is_hidden_from_other_clients() {
     let (server, done) = server();
-    let http = HttpClient::new(&serve(&by_user(server)).await).with("mcp-protocol-version", "2026-07-28");
+    let http =
+        HttpClient::new(&serve(&by_user(server)).await).with("mcp-protocol-version", "2026-07-28");
     let ask = async |user: &str, method: &str, name: &str, params: Value| {
         let mut params = params;
         params["_meta"] = stateless(&with_tasks());
-        let client = http.with("x-user", user).with("mcp-method", method).with("mcp-name", name);
-        let answer = client.post(&json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})).await;
+        let client = http
+            .with("x-user", user)
+            .with("mcp-method", method)
+            .with("mcp-name", name);
+        let answer = client
+            .post(&json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
+            .await;
         let text = answer.text().await.expect("an answer");
-        let data = text.lines().filter_map(|line| line.strip_prefix("data: ")).find(|data| !data.is_empty());
+        let data = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("data: "))
+            .find(|data| !data.is_empty());
         serde_json::from_str::<Value>(data.unwrap_or(&text)).expect("JSON")
     };
-    let created = ask("ada", "tools/call", "work", json!({"name": "work", "arguments": {"text": "secret"}})).await;
-    let id = created["result"]["taskId"].as_str().expect("a task").to_owned();
+    let created = ask(
+        "ada",
+        "tools/call",
+        "work",
+        json!({"name": "work", "arguments": {"text": "secret"}}),
+    )
+    .await;
+    let id = created["result"]["taskId"]
+        .as_str()
+        .expect("a task")
+        .to_owned();
     for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
         let params = json!({"taskId": id, "inputResponses": {}});
         let answer = ask("eve", method, &id, params).await;
         assert_eq!(answer["error"]["code"], -32602, "{answer}");
     }
     done.notify_one();
-    until(async || ask("ada", "tasks/get", &id, json!({"taskId": id})).await["result"]["status"] == "completed").await;
+    until(async || {
+        ask("ada", "tasks/get", &id, json!({"taskId": id})).await["result"]["status"] == "completed"
+    })
+    .await;
 }
 
 // T18
@@ -259,15 +356,21 @@ async fn tasks_of_a_client_are_bounded() {
     }
     assert_eq!(refused, 997);
     done.notify_one();
-    assert_eq!(call(&mut line, "quick", json!({})).await["error"]["code"], -32600, "one that has ended is kept");
+    assert_eq!(
+        call(&mut line, "quick", json!({})).await["error"]["code"],
+        -32600,
+        "one that has ended is kept"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn task_is_kept_for_its_time_only() {
     let (server, done) = server();
     let mut line = LineClient::connect(&server.task_ttl(Duration::from_secs(5)));
-    let ids =
-        [call(&mut line, "work", json!({"text": "x"})).await, call(&mut line, "work", json!({"text": "x"})).await];
+    let ids = [
+        call(&mut line, "work", json!({"text": "x"})).await,
+        call(&mut line, "work", json!({"text": "x"})).await,
+    ];
     let ids = ids.map(|created| created["result"]["taskId"].clone());
     done.notify_one();
     wait_for(&mut line, &ids[0], "completed").await;
@@ -283,27 +386,42 @@ async fn task_is_kept_for_its_time_only() {
 async fn read_until(mut answer: Response, mark: &str) -> (Response, String) {
     let mut text = String::new();
     while !text.contains(mark) {
-        text.push_str(&String::from_utf8_lossy(&answer.chunk().await.expect("a body").expect("an event")));
+        text.push_str(&String::from_utf8_lossy(
+            &answer.chunk().await.expect("a body").expect("an event"),
+        ));
     }
     (answer, text)
 }
 
 fn first_id(events: &str) -> String {
-    events.lines().find_map(|line| line.strip_prefix("id:")).expect("an id").trim().to_owned()
+    events
+        .lines()
+        .find_map(|line| line.strip_prefix("id:"))
+        .expect("an id")
+        .trim()
+        .to_owned()
 }
 
 #[tokio::test]
 async fn lost_stream_of_a_long_call_is_resumed() {
     let (server, done) = server();
     let url = serve(&server).await;
-    let session = HttpClient::new(&url).initialize(&json!({})).await.expect("a session");
+    let session = HttpClient::new(&url)
+        .initialize(&json!({}))
+        .await
+        .expect("a session");
     let params = json!({"name": "work", "arguments": {"text": "still here"}});
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
     let (stream, text) = read_until(session.post(&call).await, "\n\n").await;
     let id = first_id(&text);
     assert!(text.contains("retry:"), "{text}");
     drop(stream);
-    let resumed = session.with("last-event-id", &id).request(Method::GET).send().await.expect("an answer");
+    let resumed = session
+        .with("last-event-id", &id)
+        .request(Method::GET)
+        .send()
+        .await
+        .expect("an answer");
     done.notify_one();
     let answer = EventReader::new(resumed).next().await.expect("the answer");
     assert_eq!(answer["result"]["content"][0]["text"], "still here");
@@ -313,16 +431,31 @@ async fn lost_stream_of_a_long_call_is_resumed() {
 #[tokio::test]
 async fn cancelled_call_keeps_no_events() {
     let url = serve(&server().0).await;
-    let session = HttpClient::new(&url).initialize(&json!({})).await.expect("a session");
+    let session = HttpClient::new(&url)
+        .initialize(&json!({}))
+        .await
+        .expect("a session");
     let params = json!({"name": "report", "arguments": {}, "_meta": {"progressToken": "p"}});
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
     let (stream, text) = read_until(session.post(&call).await, "half way").await;
     drop(stream);
-    let resume = async || session.with("last-event-id", &first_id(&text)).request(Method::GET).send().await;
+    let resume = async || {
+        session
+            .with("last-event-id", &first_id(&text))
+            .request(Method::GET)
+            .send()
+            .await
+    };
     let mut resumed = EventReader::new(resume().await.expect("an answer"));
-    assert_eq!(resumed.next().await.expect("an event")["params"]["message"], "half way");
-    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
+    assert_eq!(
+        resumed.next().await.expect("an event")["params"]["message"],
+        "half way"
+    );
+    let cancel =
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
     session.post(&cancel).await;
-    let resumed = EventReader::new(resume().await.expect("an answer")).next().await;
+    let resumed = EventReader::new(resume().await.expect("an answer"))
+        .next()
+        .await;
     assert_eq!(resumed, None, "the stream ends");
 }

@@ -21,19 +21,35 @@ async fn import(
         let mut lines = BufReader::new(from).lines();
         while let Ok(Some(line)) = lines.next_line().await {
             let message = serde_json::from_str::<Value>(&line).expect("a message");
-            let Some(method) = message["method"].as_str().filter(|_| !message["id"].is_null()) else { continue };
+            let Some(method) = message["method"]
+                .as_str()
+                .filter(|_| !message["id"].is_null())
+            else {
+                continue;
+            };
             let info = json!({"name": "odd", "version": "1"});
-            let begun =
-                json!({"result": {"protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": info}});
-            let own = if method == "initialize" { Some(begun) } else { answer(method, &message["params"]) };
-            let mut answered = own.unwrap_or_else(|| json!({"error": {"code": -32601, "message": "unknown method"}}));
+            let begun = json!({"result": {"protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": info}});
+            let own = if method == "initialize" {
+                Some(begun)
+            } else {
+                answer(method, &message["params"])
+            };
+            let mut answered = own
+                .unwrap_or_else(|| json!({"error": {"code": -32601, "message": "unknown method"}}));
             answered["jsonrpc"] = json!("2.0");
             answered["id"] = message["id"].clone();
-            to.write_all(format!("{answered}\n").as_bytes()).await.expect("the client reads");
+            to.write_all(format!("{answered}\n").as_bytes())
+                .await
+                .expect("the client reads");
         }
     });
     let (from, to) = split(ours);
-    Arc::new(McpClient::streams("odd", from, to).connect().await.expect("an import"))
+    Arc::new(
+        McpClient::streams("odd", from, to)
+            .connect()
+            .await
+            .expect("an import"),
+    )
 }
 
 fn tools(imported: &Arc<ImportedToolset>) -> Vec<String> {
@@ -46,7 +62,11 @@ fn tools(imported: &Arc<ImportedToolset>) -> Vec<String> {
 }
 
 fn left_out(imported: &ImportedToolset) -> Vec<String> {
-    imported.quarantined().iter().map(ToString::to_string).collect()
+    imported
+        .quarantined()
+        .iter()
+        .map(ToString::to_string)
+        .collect()
 }
 
 #[tokio::test]
@@ -76,27 +96,48 @@ async fn one_bad_tool_does_not_cost_the_others() {
         (method == "tools/list").then(|| json!({"result": {"tools": listed, "nextCursor": ""}}))
     })
     .await;
-    assert_eq!(tools(&imported), ["one", "two", "three", "four", "five", "six"]);
+    assert_eq!(
+        tools(&imported),
+        ["one", "two", "three", "four", "five", "six"]
+    );
     let left_out = left_out(&imported);
     assert_eq!(left_out.len(), 3, "{left_out:?}");
-    assert!(left_out[1].starts_with("`tools 7` cannot be read: "), "{left_out:?}");
+    assert!(
+        left_out[1].starts_with("`tools 7` cannot be read: "),
+        "{left_out:?}"
+    );
     let session = session(Arc::into_inner(imported).expect("one owner")).await;
-    assert!(session.definitions().iter().any(|tool| tool.name() == "five"));
+    assert!(
+        session
+            .definitions()
+            .iter()
+            .any(|tool| tool.name() == "five")
+    );
 }
 
 #[tokio::test]
 async fn the_pages_of_an_endless_list_are_served() {
-    for cursor in [|_: usize| "again".to_owned(), |page: usize| page.to_string()] {
+    for cursor in [
+        |_: usize| "again".to_owned(),
+        |page: usize| page.to_string(),
+    ] {
         let pages = Arc::new(AtomicUsize::new(0));
         let imported = import(json!({"tools": {}}), move |method, _| {
             let page = (method == "tools/list").then(|| pages.fetch_add(1, Ordering::Relaxed))?;
-            let listed = if page < 2 { vec![declared(&format!("t{page}"))] } else { Vec::new() };
+            let listed = if page < 2 {
+                vec![declared(&format!("t{page}"))]
+            } else {
+                Vec::new()
+            };
             Some(json!({"result": {"tools": listed, "nextCursor": cursor(page)}}))
         })
         .await;
         assert_eq!(tools(&imported), ["t0", "t1"]);
         let left_out = left_out(&imported);
-        assert!(left_out.len() == 1 && left_out[0].starts_with("`tools/list` has no end"), "{left_out:?}");
+        assert!(
+            left_out.len() == 1 && left_out[0].starts_with("`tools/list` has no end"),
+            "{left_out:?}"
+        );
     }
 }
 
@@ -114,7 +155,13 @@ async fn one_bad_resource_does_not_cost_the_others() {
         _ => None,
     })
     .await;
-    assert_eq!((ImportedToolset::resources(&imported).len(), ImportedToolset::prompts(&imported).len()), (2, 1));
+    assert_eq!(
+        (
+            ImportedToolset::resources(&imported).len(),
+            ImportedToolset::prompts(&imported).len()
+        ),
+        (2, 1)
+    );
     assert_eq!(imported.quarantined().len(), 2);
 }
 
@@ -130,9 +177,20 @@ async fn an_answer_of_very_many_values_fails_its_call_only() {
     })
     .await;
     let session = session(Arc::into_inner(imported).expect("one owner")).await;
-    let many = session.call(ToolCall::new("1", "one", r#"{"text": "many"}"#)).await;
-    assert!(many.error().is_some_and(|error| error.message.contains("fewer values")), "{many:?}");
-    assert!(session.call(ToolCall::new("2", "one", r#"{"text": "few"}"#)).await.is_ok());
+    let many = session
+        .call(ToolCall::new("1", "one", r#"{"text": "many"}"#))
+        .await;
+    assert!(
+        many.error()
+            .is_some_and(|error| error.message.contains("fewer values")),
+        "{many:?}"
+    );
+    assert!(
+        session
+            .call(ToolCall::new("2", "one", r#"{"text": "few"}"#))
+            .await
+            .is_ok()
+    );
 }
 
 /// A server over HTTP with one session, which it forgets when it is told to.
@@ -175,7 +233,9 @@ async fn serve(server: Arc<Forgetful>, refusal: (StatusCode, &'static str)) -> S
             }
         }
     });
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("bound");
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("bound");
     let address = listener.local_addr().expect("an address");
     tokio::spawn(async move { axum::serve(listener, app).await });
     format!("http://{address}/mcp")
@@ -183,11 +243,10 @@ async fn serve(server: Arc<Forgetful>, refusal: (StatusCode, &'static str)) -> S
 
 #[tokio::test]
 async fn a_lost_session_is_opened_again_in_whatever_words() {
-    const NO_VALID: &str =
-        r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#;
-    const NOT_FOUND: &str = r#"{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session not found"},"id":null}"#;
-    const NOT_INITIALIZED: &str =
-        r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Server not initialized"},"id":null}"#;
+    const NO_VALID: &str = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#;
+    const NOT_FOUND: &str =
+        r#"{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session not found"},"id":null}"#;
+    const NOT_INITIALIZED: &str = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Server not initialized"},"id":null}"#;
     for refusal in [
         (StatusCode::BAD_REQUEST, NO_VALID),
         (StatusCode::NOT_FOUND, NOT_FOUND),
@@ -208,7 +267,10 @@ async fn a_lost_session_is_opened_again_in_whatever_words() {
             *server.known.lock().expect("no panic") = None;
         }
         assert_eq!(
-            (server.opened.load(Ordering::Relaxed), server.calls.load(Ordering::Relaxed)),
+            (
+                server.opened.load(Ordering::Relaxed),
+                server.calls.load(Ordering::Relaxed)
+            ),
             (3, 3),
             "{refusal:?}"
         );
@@ -218,7 +280,11 @@ async fn a_lost_session_is_opened_again_in_whatever_words() {
 #[tokio::test]
 async fn a_refused_call_opens_no_session() {
     let server = Arc::<Forgetful>::default();
-    let url = serve(Arc::clone(&server), (StatusCode::BAD_REQUEST, "the text is too long")).await;
+    let url = serve(
+        Arc::clone(&server),
+        (StatusCode::BAD_REQUEST, "the text is too long"),
+    )
+    .await;
     let session = session(McpClient::url(url).connect().await.expect("an import")).await;
     *server.known.lock().expect("no panic") = None;
     assert!(!session.call(ToolCall::new("", "one", "{}")).await.is_ok());

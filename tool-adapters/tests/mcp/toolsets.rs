@@ -19,7 +19,11 @@ impl Database {
     #[setup]
     fn open(&self) -> Result<(), String> {
         self.opened.fetch_add(1, Ordering::SeqCst);
-        if self.fails.load(Ordering::SeqCst) { Err("no database".into()) } else { Ok(()) }
+        if self.fails.load(Ordering::SeqCst) {
+            Err("no database".into())
+        } else {
+            Ok(())
+        }
     }
 
     #[close]
@@ -30,17 +34,27 @@ impl Database {
     /// Query.
     #[tool]
     fn query(&self) -> &'static str {
-        if self.counts().0 > 0 { "a row" } else { "nothing" }
+        if self.counts().0 > 0 {
+            "a row"
+        } else {
+            "nothing"
+        }
     }
 }
 
 impl Database {
     fn counts(&self) -> (u32, u32) {
-        (self.opened.load(Ordering::SeqCst), self.closed.load(Ordering::SeqCst))
+        (
+            self.opened.load(Ordering::SeqCst),
+            self.closed.load(Ordering::SeqCst),
+        )
     }
 
     fn tools(&self) -> ToolContext {
-        ToolContext::builder().with(self.clone()).build().expect("sound tools")
+        ToolContext::builder()
+            .with(self.clone())
+            .build()
+            .expect("sound tools")
     }
 }
 
@@ -57,7 +71,10 @@ async fn until(holds: impl AsyncFn() -> bool) {
 
 async fn query(client: &mut LineClient) -> String {
     let answer = client.call("query", json!({})).await;
-    answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+    answer["result"]["content"][0]["text"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{answer}"))
+        .to_owned()
 }
 
 // L6
@@ -82,16 +99,26 @@ async fn sets_up_once_for_several_clients_and_closes_at_the_end() {
 // L6
 #[tokio::test]
 async fn closes_the_toolsets_of_sessions_after_the_last_client() {
-    let (database, runtime) = (Database::default(), Runtime::builder(ToolContext::builder().build().expect("none")));
+    let (database, runtime) = (
+        Database::default(),
+        Runtime::builder(ToolContext::builder().build().expect("none")),
+    );
     let (tools, runtime) = (database.tools(), runtime.build().expect("a runtime"));
-    let server = Server::new(runtime.clone()).session(move |session, _| session.tools(tools.clone()));
+    let server =
+        Server::new(runtime.clone()).session(move |session, _| session.tools(tools.clone()));
     let mut first = LineClient::initialized(&server, json!({})).await;
     let mut second = LineClient::initialized(&server, json!({})).await;
-    assert_eq!((query(&mut first).await, query(&mut second).await), ("a row".into(), "a row".into()));
+    assert_eq!(
+        (query(&mut first).await, query(&mut second).await),
+        ("a row".into(), "a row".into())
+    );
     assert_eq!(database.counts(), (1, 0));
     drop(first);
     until(async || runtime.sessions().await.expect("a store") == 1).await;
-    assert_eq!((query(&mut second).await.as_str(), database.counts()), ("a row", (1, 0)));
+    assert_eq!(
+        (query(&mut second).await.as_str(), database.counts()),
+        ("a row", (1, 0))
+    );
     drop(second);
     until(async || database.counts() == (1, 1)).await;
 }
@@ -107,9 +134,16 @@ async fn tells_the_client_that_a_setup_failed() {
     assert_eq!(listed["result"]["tools"], json!([]));
     let answer = first.call("query", json!({})).await;
     assert_eq!(answer["result"]["isError"], true);
-    assert!(query(&mut first).await.contains("the setup of toolset `database` failed: no database"));
+    assert!(
+        query(&mut first)
+            .await
+            .contains("the setup of toolset `database` failed: no database")
+    );
     // The next client gets another attempt.
     database.fails.store(false, Ordering::SeqCst);
     let mut second = LineClient::initialized(&server, json!({})).await;
-    assert_eq!((query(&mut second).await.as_str(), database.counts()), ("a row", (2, 0)));
+    assert_eq!(
+        (query(&mut second).await.as_str(), database.counts()),
+        ("a row", (2, 0))
+    );
 }

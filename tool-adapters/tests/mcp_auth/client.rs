@@ -6,7 +6,9 @@ use serde_json::json;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::task::JoinSet;
-use tool_adapters::mcp::{ImportError, LoginError, LoginRequest, LoginStore, McpClient, MemoryLoginStore, OAuthLogin};
+use tool_adapters::mcp::{
+    ImportError, LoginError, LoginRequest, LoginStore, McpClient, MemoryLoginStore, OAuthLogin,
+};
 use tool_core::{RunContext, ToolContext};
 
 /// A person who agrees at once, and counts how often they are asked.
@@ -29,11 +31,17 @@ impl Person {
 
 pub(crate) async fn connect(url: &str, login: OAuthLogin) -> Result<ToolContext, ImportError> {
     let imported = McpClient::url(url).oauth(login).connect().await?;
-    Ok(ToolContext::builder().with(imported).build().expect("tools"))
+    Ok(ToolContext::builder()
+        .with(imported)
+        .build()
+        .expect("tools"))
 }
 
 pub(crate) async fn sum(tools: &ToolContext) -> String {
-    tools.call("add", json!({"a": 1, "b": 2}), &RunContext::detached()).await.into_text()
+    tools
+        .call("add", json!({"a": 1, "b": 2}), &RunContext::detached())
+        .await
+        .into_text()
 }
 
 const THREE: &str = r#"{"result":3}"#;
@@ -42,43 +50,86 @@ const THREE: &str = r#"{"result":3}"#;
 async fn a_person_logs_in_once() {
     let (issuer, person) = (Issuer::start().await, Person::default());
     let url = protected(&issuer).await;
-    let tools = connect(&url, person.login().client_name("planner")).await.expect("a connection");
-    assert_eq!((sum(&tools).await, sum(&tools).await), (THREE.to_owned(), THREE.to_owned()));
+    let tools = connect(&url, person.login().client_name("planner"))
+        .await
+        .expect("a connection");
+    assert_eq!(
+        (sum(&tools).await, sum(&tools).await),
+        (THREE.to_owned(), THREE.to_owned())
+    );
     let asked = person.asked();
     assert_eq!(asked.len(), 1);
-    assert_eq!((&asked[0].server, &asked[0].issuer, &asked[0].scopes), (&url, &issuer.url, &vec!["read".to_owned()]));
+    assert_eq!(
+        (&asked[0].server, &asked[0].issuer, &asked[0].scopes),
+        (&url, &issuer.url, &vec!["read".to_owned()])
+    );
     // The client registers with the name and the port to which the browser comes back.
     let registered = issuer.requests("/register");
     let registered = serde_json::from_str::<serde_json::Value>(&registered[0].body).expect("JSON");
-    let redirect = registered["redirect_uris"][0].as_str().expect("text").to_owned();
-    assert!(redirect.starts_with("http://127.0.0.1:") && redirect.ends_with("/callback"), "{redirect}");
-    assert_eq!((&registered["client_name"], &registered["application_type"]), (&json!("planner"), &json!("native")));
-    assert_eq!(registered["scope"], "read write", "a later call may need more");
+    let redirect = registered["redirect_uris"][0]
+        .as_str()
+        .expect("text")
+        .to_owned();
+    assert!(
+        redirect.starts_with("http://127.0.0.1:") && redirect.ends_with("/callback"),
+        "{redirect}"
+    );
+    assert_eq!(
+        (&registered["client_name"], &registered["application_type"]),
+        (&json!("planner"), &json!("native"))
+    );
+    assert_eq!(
+        registered["scope"], "read write",
+        "a later call may need more"
+    );
     // The page and the exchange of the code name the server.
     let page = issuer.requests("/authorize");
     let page = form(page[0].target.split_once('?').expect("a query").1);
     assert_eq!(
-        (&page["resource"], &page["redirect_uri"], &page["response_type"]),
+        (
+            &page["resource"],
+            &page["redirect_uri"],
+            &page["response_type"]
+        ),
         (&url, &redirect, &"code".to_owned())
     );
     let exchange = form(&issuer.requests("/token")[0].body);
-    assert_eq!((&exchange["resource"], &exchange["redirect_uri"]), (&url, &redirect));
-    reqwest::get(redirect).await.expect_err("the port is closed");
+    assert_eq!(
+        (&exchange["resource"], &exchange["redirect_uri"]),
+        (&url, &redirect)
+    );
+    reqwest::get(redirect)
+        .await
+        .expect_err("the port is closed");
 }
 
 #[tokio::test]
 async fn a_program_with_its_own_callback_logs_in() {
     let issuer = Issuer::start().await;
     let url = protected(&issuer).await;
-    let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().expect("a client");
-    let login = OAuthLogin::redirect("https://app.example/callback", move |request: LoginRequest| {
-        let http = http.clone();
-        async move {
-            let answer = http.get(request.url).send().await?;
-            Ok::<_, reqwest::Error>(answer.headers()["location"].to_str().expect("text").to_owned())
-        }
-    });
-    assert_eq!(sum(&connect(&url, login).await.expect("a connection")).await, THREE);
+    let http = reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .build()
+        .expect("a client");
+    let login = OAuthLogin::redirect(
+        "https://app.example/callback",
+        move |request: LoginRequest| {
+            let http = http.clone();
+            async move {
+                let answer = http.get(request.url).send().await?;
+                Ok::<_, reqwest::Error>(
+                    answer.headers()["location"]
+                        .to_str()
+                        .expect("text")
+                        .to_owned(),
+                )
+            }
+        },
+    );
+    assert_eq!(
+        sum(&connect(&url, login).await.expect("a connection")).await,
+        THREE
+    );
 }
 
 #[tokio::test]
@@ -99,7 +150,10 @@ async fn old_tokens_are_refreshed_once_for_all_calls() {
     let exchanges = issuer.requests("/token");
     let refresh = form(&exchanges.last().expect("an exchange").body);
     assert_eq!((exchanges.len() - before, person.asked().len()), (1, 1));
-    assert_eq!((&refresh["grant_type"], &refresh["resource"]), (&"refresh_token".to_owned(), &url));
+    assert_eq!(
+        (&refresh["grant_type"], &refresh["resource"]),
+        (&"refresh_token".to_owned(), &url)
+    );
 }
 
 #[tokio::test]
@@ -112,7 +166,11 @@ async fn a_revoked_grant_asks_the_person_again() {
     issuer.behaviour().refuses_refresh = true;
     assert_eq!(sum(&tools).await, THREE);
     assert_eq!(person.asked().len(), 2);
-    assert_eq!(issuer.requests("/register").len(), 1, "the client is still registered");
+    assert_eq!(
+        issuer.requests("/register").len(),
+        1,
+        "the client is still registered"
+    );
 }
 
 #[tokio::test]
@@ -120,9 +178,15 @@ async fn a_call_that_needs_more_scopes_asks_for_them() {
     let (issuer, person) = (Issuer::start().await, Person::default());
     let url = protected(&issuer).await;
     let tools = connect(&url, person.login()).await.expect("a connection");
-    let deleted = tools.call("delete", json!({}), &RunContext::detached()).await;
+    let deleted = tools
+        .call("delete", json!({}), &RunContext::detached())
+        .await;
     assert_eq!(deleted.into_text(), "deleted");
-    let scopes = person.asked().into_iter().map(|request| request.scopes.join(" ")).collect::<Vec<_>>();
+    let scopes = person
+        .asked()
+        .into_iter()
+        .map(|request| request.scopes.join(" "))
+        .collect::<Vec<_>>();
     assert_eq!(scopes, ["read", "read write"]);
 }
 
@@ -133,7 +197,10 @@ async fn scopes_that_are_never_granted_end_the_asking() {
     let tools = connect(&url, person.login()).await.expect("a connection");
     issuer.behaviour().grants = Some("read".to_owned());
     for _ in 0..50 {
-        let refused = tools.call("delete", json!({}), &RunContext::detached()).await.into_text();
+        let refused = tools
+            .call("delete", json!({}), &RunContext::detached())
+            .await
+            .into_text();
         assert!(refused.contains("refuses the call"), "{refused}");
     }
     assert_eq!(person.asked().len(), 4, "four in ten minutes");
@@ -142,17 +209,36 @@ async fn scopes_that_are_never_granted_end_the_asking() {
 
 #[tokio::test]
 async fn a_login_outlives_the_client_in_its_store() {
-    let (issuer, person, store) = (Issuer::start().await, Person::default(), MemoryLoginStore::default());
+    let (issuer, person, store) = (
+        Issuer::start().await,
+        Person::default(),
+        MemoryLoginStore::default(),
+    );
     let url = protected(&issuer).await;
     for _ in 0..3 {
-        assert_eq!(sum(&connect(&url, person.login().store(store.clone())).await.expect("a connection")).await, THREE);
+        assert_eq!(
+            sum(&connect(&url, person.login().store(store.clone()))
+                .await
+                .expect("a connection"))
+            .await,
+            THREE
+        );
     }
-    assert_eq!((person.asked().len(), issuer.requests("/register").len()), (1, 1));
+    assert_eq!(
+        (person.asked().len(), issuer.requests("/register").len()),
+        (1, 1)
+    );
     // The login of one server is none at another, also if the store mixes them up.
     let other = protected(&issuer).await;
     let login = store.load(&url).await.expect("a store").expect("a login");
     store.save(&other, Some(login)).await.expect("saved");
-    assert_eq!(sum(&connect(&other, person.login().store(store)).await.expect("a connection")).await, THREE);
+    assert_eq!(
+        sum(&connect(&other, person.login().store(store))
+            .await
+            .expect("a connection"))
+        .await,
+        THREE
+    );
     assert_eq!(person.asked().len(), 2);
 }
 
@@ -161,11 +247,23 @@ async fn a_machine_logs_in_by_itself() {
     let issuer = Issuer::start().await;
     let url = protected(&issuer).await;
     let login = OAuthLogin::machine(&issuer.url, "planner", "hunter2");
-    assert_eq!(sum(&connect(&url, login).await.expect("a connection")).await, THREE);
+    assert_eq!(
+        sum(&connect(&url, login).await.expect("a connection")).await,
+        THREE
+    );
     let kept = issuer.requests("/token");
     let exchange = form(&kept[0].body);
-    assert_eq!((&exchange["grant_type"], &exchange["resource"]), (&"client_credentials".to_owned(), &url));
-    assert_eq!((issuer.requests("/register").len(), issuer.requests("/authorize").len()), (0, 0));
+    assert_eq!(
+        (&exchange["grant_type"], &exchange["resource"]),
+        (&"client_credentials".to_owned(), &url)
+    );
+    assert_eq!(
+        (
+            issuer.requests("/register").len(),
+            issuer.requests("/authorize").len()
+        ),
+        (0, 0)
+    );
 }
 
 #[tokio::test]
@@ -173,7 +271,9 @@ async fn short_tokens_of_a_machine_are_replaced() {
     let issuer = Issuer::start().await;
     let url = protected(&issuer).await;
     issuer.behaviour().lifetime = Some(1);
-    let tools = connect(&url, OAuthLogin::machine(&issuer.url, "planner", "hunter2")).await.expect("a connection");
+    let tools = connect(&url, OAuthLogin::machine(&issuer.url, "planner", "hunter2"))
+        .await
+        .expect("a connection");
     for _ in 0..20 {
         assert_eq!(sum(&tools).await, THREE);
     }
@@ -182,11 +282,19 @@ async fn short_tokens_of_a_machine_are_replaced() {
 
 #[tokio::test]
 async fn clients_that_share_a_store_share_a_refresh() {
-    let (issuer, person, store) = (Issuer::start().await, Person::default(), MemoryLoginStore::default());
+    let (issuer, person, store) = (
+        Issuer::start().await,
+        Person::default(),
+        MemoryLoginStore::default(),
+    );
     let url = protected(&issuer).await;
     issuer.behaviour().lifetime = Some(1);
-    let first = connect(&url, person.login().store(store.clone())).await.expect("a connection");
-    let second = connect(&url, person.login().store(store.clone())).await.expect("a connection");
+    let first = connect(&url, person.login().store(store.clone()))
+        .await
+        .expect("a connection");
+    let second = connect(&url, person.login().store(store.clone()))
+        .await
+        .expect("a connection");
     issuer.behaviour().lifetime = None;
     assert_eq!(sum(&first).await, THREE);
     // The refresh token of the second is used up. It finds the tokens of the first.
@@ -199,13 +307,23 @@ async fn clients_that_share_a_store_share_a_refresh() {
 async fn a_server_without_authorization_needs_no_login() {
     let person = Person::default();
     let url = serve(|server, _| server).await;
-    assert_eq!(sum(&connect(&url, person.login()).await.expect("a connection")).await, THREE);
+    assert_eq!(
+        sum(&connect(&url, person.login()).await.expect("a connection")).await,
+        THREE
+    );
     assert!(person.asked().is_empty());
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     let ((from, to), (input, output)) = (tokio::io::split(theirs), tokio::io::split(ours));
     tokio::spawn(async move { server().serve_streams(from, to).await });
-    let refused = McpClient::streams("x", input, output).oauth(person.login()).connect().await.expect_err("streams");
-    assert!(matches!(refused, ImportError::Login(LoginError::Settings(_))), "{refused}");
+    let refused = McpClient::streams("x", input, output)
+        .oauth(person.login())
+        .connect()
+        .await
+        .expect_err("streams");
+    assert!(
+        matches!(refused, ImportError::Login(LoginError::Settings(_))),
+        "{refused}"
+    );
 }
 
 #[tokio::test]
@@ -219,7 +337,12 @@ async fn an_unanswered_login_ends() {
         count.fetch_add(1, Ordering::SeqCst);
         std::future::ready(Ok::<_, std::io::Error>(()))
     });
-    let refused = connect(&url, login.timeout(std::time::Duration::ZERO)).await.expect_err("no answer");
-    assert!(matches!(refused, ImportError::Login(LoginError::Timeout)), "{refused}");
+    let refused = connect(&url, login.timeout(std::time::Duration::ZERO))
+        .await
+        .expect_err("no answer");
+    assert!(
+        matches!(refused, ImportError::Login(LoginError::Timeout)),
+        "{refused}"
+    );
     assert_eq!(asked.load(Ordering::SeqCst), 1);
 }

@@ -27,29 +27,42 @@ impl Hostile {
     async fn start(metadata: impl Fn(&str) -> Value, challenge: impl Fn(&str) -> String) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("an address");
         let origin = format!("http://{}", listener.local_addr().expect("an address"));
-        let (document, challenge, requests) = (metadata(&origin), challenge(&origin), Arc::default());
+        let (document, challenge, requests) =
+            (metadata(&origin), challenge(&origin), Arc::default());
         let kept: Arc<Mutex<Vec<_>>> = Arc::clone(&requests);
         let answer = move |request: Request| -> Response {
-            let token = request.headers().get("authorization").map(|value| value.to_str().expect("text").to_owned());
-            kept.lock().expect("no panic").push((request.uri().to_string(), token));
+            let token = request
+                .headers()
+                .get("authorization")
+                .map(|value| value.to_str().expect("text").to_owned());
+            kept.lock()
+                .expect("no panic")
+                .push((request.uri().to_string(), token));
             match request.uri().path() {
                 path if path.starts_with("/.well-known/oauth-protected-resource") => {
                     json_answer(StatusCode::OK, &document)
                 }
-                "/mcp" => (StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, challenge.clone())]).into_response(),
+                "/mcp" => (
+                    StatusCode::UNAUTHORIZED,
+                    [(header::WWW_AUTHENTICATE, challenge.clone())],
+                )
+                    .into_response(),
                 _ => StatusCode::NOT_FOUND.into_response(),
             }
         };
-        let app = Router::new().fallback(move |request: Request| std::future::ready(answer(request)));
+        let app =
+            Router::new().fallback(move |request: Request| std::future::ready(answer(request)));
         tokio::spawn(async move { axum::serve(listener, app).await });
-        Self { url: format!("{origin}/mcp"), requests }
+        Self {
+            url: format!("{origin}/mcp"),
+            requests,
+        }
     }
 
     /// Names an authorization server.
     async fn naming(issuer: &str) -> Self {
         let issuer = issuer.to_owned();
-        let metadata =
-            move |origin: &str| json!({"resource": format!("{origin}/mcp"), "authorization_servers": [issuer]});
+        let metadata = move |origin: &str| json!({"resource": format!("{origin}/mcp"), "authorization_servers": [issuer]});
         Self::start(metadata, |_| "Bearer".to_owned()).await
     }
 
@@ -68,7 +81,10 @@ fn login_error(refused: Result<tool_core::ToolContext, ImportError>) -> LoginErr
 /// Counts the connections to an internal service.
 async fn internal() -> (String, Arc<Mutex<usize>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("an address");
-    let (address, count) = (listener.local_addr().expect("an address"), Arc::new(Mutex::new(0)));
+    let (address, count) = (
+        listener.local_addr().expect("an address"),
+        Arc::new(Mutex::new(0)),
+    );
     let counter = Arc::clone(&count);
     tokio::spawn(async move {
         while listener.accept().await.is_ok() {
@@ -98,7 +114,10 @@ async fn internal_addresses_are_not_requested() {
     ] {
         let server = Hostile::naming(issuer).await;
         let error = login_error(connect(&server.url, person.login()).await);
-        assert!(matches!(error, LoginError::Discovery(_)), "{issuer}: {error}");
+        assert!(
+            matches!(error, LoginError::Discovery(_)),
+            "{issuer}: {error}"
+        );
     }
     assert!(person.asked().is_empty());
 }
@@ -109,23 +128,38 @@ async fn a_public_server_reaches_nothing_on_this_machine() {
     let ((service, count), person) = (internal().await, Person::default());
     let server = Hostile::naming(&service).await;
     let public = EgressPolicy::new();
-    let refused = McpClient::url(&server.url).egress(public.clone()).oauth(person.login()).connect().await;
-    assert!(refused.is_err() && server.requests().is_empty(), "{refused:?}");
+    let refused = McpClient::url(&server.url)
+        .egress(public.clone())
+        .oauth(person.login())
+        .connect()
+        .await;
+    assert!(
+        refused.is_err() && server.requests().is_empty(),
+        "{refused:?}"
+    );
     let error = login_error(connect(&server.url, person.login().egress(public)).await);
     assert!(error.to_string().contains("loopback"), "{error}");
     assert_eq!(*count.lock().expect("no panic"), 0);
-    assert!(server.requests().iter().all(|(target, _)| target == "/mcp"), "{:?}", server.requests());
+    assert!(
+        server.requests().iter().all(|(target, _)| target == "/mcp"),
+        "{:?}",
+        server.requests()
+    );
 }
 
 #[tokio::test]
 async fn metadata_comes_from_the_server_itself() {
-    let (issuer, person, (service, count)) = (Issuer::start().await, Person::default(), internal().await);
+    let (issuer, person, (service, count)) =
+        (Issuer::start().await, Person::default(), internal().await);
     let named = issuer.url.clone();
     let metadata = move |origin: &str| json!({"resource": format!("{origin}/mcp"), "authorization_servers": [named]});
     let challenge = move |_: &str| format!("Bearer resource_metadata=\"{service}/metadata\"");
     let server = Hostile::start(metadata, challenge).await;
     let error = login_error(connect(&server.url, person.login()).await);
-    assert!(matches!(&error, LoginError::Discovery(text) if text.contains("another host")), "{error}");
+    assert!(
+        matches!(&error, LoginError::Discovery(text) if text.contains("another host")),
+        "{error}"
+    );
     assert_eq!(*count.lock().expect("no panic"), 0);
 }
 
@@ -141,7 +175,10 @@ async fn a_server_gets_no_token_of_another() {
     )
     .await;
     let error = login_error(connect(&server.url, person.login()).await);
-    assert!(matches!(&error, LoginError::Discovery(text) if text.contains("another resource")), "{error}");
+    assert!(
+        matches!(&error, LoginError::Discovery(text) if text.contains("another resource")),
+        "{error}"
+    );
     assert!(person.asked().is_empty() && issuer.requests("/token").is_empty());
     assert!(server.requests().iter().all(|(_, token)| token.is_none()));
 }
@@ -169,7 +206,13 @@ async fn an_issuer_that_names_another_is_refused() {
         issuer.behaviour().metadata = metadata.clone();
         let server = Hostile::naming(&issuer.url).await;
         let error = login_error(connect(&server.url, person.login()).await);
-        assert!(matches!(error, LoginError::Discovery(_) | LoginError::Registration(_)), "{metadata}: {error}");
+        assert!(
+            matches!(
+                error,
+                LoginError::Discovery(_) | LoginError::Registration(_)
+            ),
+            "{metadata}: {error}"
+        );
         assert!(issuer.requests("/authorize").is_empty() && issuer.requests("/token").is_empty());
     }
     assert!(person.asked().is_empty());
@@ -184,7 +227,9 @@ async fn an_issuer_that_differs_by_its_last_slash_is_the_same() {
     issuer.behaviour().callback = [("iss".to_owned(), spelled)].into();
     let url = protected(&issuer).await;
     let registered = Person::default();
-    connect(&url, registered.login().client(&issuer.url, "planner")).await.expect("the client of this issuer");
+    connect(&url, registered.login().client(&issuer.url, "planner"))
+        .await
+        .expect("the client of this issuer");
     connect(&url, person.login()).await.expect("a connection");
     assert_eq!(person.asked().len(), 1);
 }
@@ -208,7 +253,10 @@ async fn an_error_names_each_address_that_was_tried() {
     refused.behaviour().metadata = json!({"registration_endpoint": null});
     let server = Hostile::naming(&refused.url).await;
     let error = login_error(connect(&server.url, person.login()).await).to_string();
-    assert!(error.contains("set its `issuer` and `client_id`") && !error.contains("::"), "{error}");
+    assert!(
+        error.contains("set its `issuer` and `client_id`") && !error.contains("::"),
+        "{error}"
+    );
 }
 
 // C21
@@ -217,9 +265,17 @@ async fn a_client_that_is_registered_by_hand_needs_no_word_about_pkce() {
     let (issuer, person) = (Issuer::start().await, Person::default());
     issuer.behaviour().metadata = json!({"code_challenge_methods_supported": null});
     let url = protected(&issuer).await;
-    connect(&url, person.login().client(&issuer.url, "planner")).await.expect("a connection");
+    connect(&url, person.login().client(&issuer.url, "planner"))
+        .await
+        .expect("a connection");
     issuer.behaviour().metadata = json!({"code_challenge_methods_supported": ["plain"]});
-    let error = login_error(connect(&url, Person::default().login().client(&issuer.url, "planner")).await);
+    let error = login_error(
+        connect(
+            &url,
+            Person::default().login().client(&issuer.url, "planner"),
+        )
+        .await,
+    );
     assert!(error.to_string().contains("PKCE"), "{error}");
 }
 
@@ -231,18 +287,31 @@ async fn a_redirect_names_the_issuer_byte_for_byte() {
     let url = protected(&issuer).await;
     let error = login_error(connect(&url, person.login()).await);
     assert!(matches!(error, LoginError::Callback(_)), "{error}");
-    assert!(issuer.requests("/token").is_empty(), "the code is sent to no one");
+    assert!(
+        issuer.requests("/token").is_empty(),
+        "the code is sent to no one"
+    );
 }
 
 #[tokio::test]
 async fn callbacks_of_other_logins_change_nothing() {
-    for (name, value) in [("iss", "https://evil.example"), ("iss", ""), ("iss", "http://127.0.0.1:1/")] {
+    for (name, value) in [
+        ("iss", "https://evil.example"),
+        ("iss", ""),
+        ("iss", "http://127.0.0.1:1/"),
+    ] {
         let (issuer, person) = (Issuer::start().await, Person::default());
         issuer.behaviour().callback = [(name.to_owned(), value.to_owned())].into();
         let url = protected(&issuer).await;
         let error = login_error(connect(&url, person.login()).await);
-        assert!(matches!(error, LoginError::Callback(_)), "{name} {value}: {error}");
-        assert!(issuer.requests("/token").is_empty(), "the code is sent to no one");
+        assert!(
+            matches!(error, LoginError::Callback(_)),
+            "{name} {value}: {error}"
+        );
+        assert!(
+            issuer.requests("/token").is_empty(),
+            "the code is sent to no one"
+        );
     }
     // A page that guesses the port sends its own code first. The login goes on, and takes the right one.
     let issuer = Issuer::start().await;
@@ -253,10 +322,20 @@ async fn callbacks_of_other_logins_change_nothing() {
         let seen = Arc::clone(&seen);
         async move {
             let asked = reqwest::Url::parse(&request.url).expect("a URL");
-            let redirect =
-                asked.query_pairs().find(|(name, _)| name == "redirect_uri").expect("a redirect").1.into_owned();
-            let guesses =
-                ["", "?code=evil", "?code=evil&state=", "?code=evil&state=guess", "?state=a&state=b", "?error=x"];
+            let redirect = asked
+                .query_pairs()
+                .find(|(name, _)| name == "redirect_uri")
+                .expect("a redirect")
+                .1
+                .into_owned();
+            let guesses = [
+                "",
+                "?code=evil",
+                "?code=evil&state=",
+                "?code=evil&state=guess",
+                "?state=a&state=b",
+                "?error=x",
+            ];
             for guess in guesses {
                 let status = reqwest::get(format!("{redirect}{guess}")).await?.status();
                 seen.lock().expect("no panic").push(status.as_u16());
@@ -266,19 +345,32 @@ async fn callbacks_of_other_logins_change_nothing() {
     });
     connect(&url, login).await.expect("a connection");
     assert_eq!(*statuses.lock().expect("no panic"), [400; 6]);
-    assert!(issuer.requests("/token").iter().all(|kept| !kept.body.contains("evil")));
+    assert!(
+        issuer
+            .requests("/token")
+            .iter()
+            .all(|kept| !kept.body.contains("evil"))
+    );
 }
 
 #[tokio::test]
 async fn a_callback_without_the_state_is_refused() {
     let issuer = Issuer::start().await;
     let url = protected(&issuer).await;
-    for callback in ["code=evil", "code=evil&state=guess", "https://app.example/callback?code=evil&state=", "?"] {
+    for callback in [
+        "code=evil",
+        "code=evil&state=guess",
+        "https://app.example/callback?code=evil&state=",
+        "?",
+    ] {
         let login = OAuthLogin::redirect("https://app.example/callback", move |_| {
             std::future::ready(Ok::<_, std::io::Error>(callback.to_owned()))
         });
         let error = login_error(connect(&url, login).await);
-        assert!(matches!(error, LoginError::Callback(_)), "{callback}: {error}");
+        assert!(
+            matches!(error, LoginError::Callback(_)),
+            "{callback}: {error}"
+        );
     }
     assert!(issuer.requests("/token").is_empty());
 }
@@ -291,21 +383,35 @@ async fn credentials_stay_with_their_issuer() {
     let person = Person::default();
     for login in [
         OAuthLogin::machine(&issuer.url, "planner", "secret-canary"),
-        person.login().client(&issuer.url, "planner").client_secret("secret-canary"),
+        person
+            .login()
+            .client(&issuer.url, "planner")
+            .client_secret("secret-canary"),
     ] {
         let error = login_error(connect(&server.url, login).await);
         assert!(matches!(error, LoginError::OtherIssuer { .. }), "{error}");
     }
     assert!(person.asked().is_empty());
-    let kept = evil.behaviour().requests.iter().map(|kept| kept.target.clone()).collect::<Vec<_>>();
-    assert!(kept.iter().all(|target| target.starts_with("/.well-known/")), "{kept:?}");
+    let kept = evil
+        .behaviour()
+        .requests
+        .iter()
+        .map(|kept| kept.target.clone())
+        .collect::<Vec<_>>();
+    assert!(
+        kept.iter()
+            .all(|target| target.starts_with("/.well-known/")),
+        "{kept:?}"
+    );
 }
 
 #[tokio::test]
 async fn a_server_that_refuses_every_token_asks_a_few_times_only() {
     let (issuer, person) = (Issuer::start().await, Person::default());
     let server = Hostile::naming(&issuer.url).await;
-    connect(&server.url, person.login()).await.expect_err("it accepts nothing");
+    connect(&server.url, person.login())
+        .await
+        .expect_err("it accepts nothing");
     assert!(person.asked().len() <= 4, "{}", person.asked().len());
     assert!(issuer.requests("/register").len() == 1 && issuer.requests("/token").len() <= 8);
 }
@@ -313,11 +419,17 @@ async fn a_server_that_refuses_every_token_asks_a_few_times_only() {
 #[tokio::test]
 async fn a_denied_login_is_asked_once() {
     let (issuer, person) = (Issuer::start().await, Person::default());
-    issuer.behaviour().callback =
-        [("error".to_owned(), "access_denied".to_owned()), ("code".to_owned(), String::new())].into();
+    issuer.behaviour().callback = [
+        ("error".to_owned(), "access_denied".to_owned()),
+        ("code".to_owned(), String::new()),
+    ]
+    .into();
     let url = protected(&issuer).await;
     let error = login_error(connect(&url, person.login()).await);
-    assert_eq!((error, person.asked().len()), (LoginError::Denied("access_denied".to_owned()), 1));
+    assert_eq!(
+        (error, person.asked().len()),
+        (LoginError::Denied("access_denied".to_owned()), 1)
+    );
 }
 
 #[tokio::test]
@@ -327,7 +439,10 @@ async fn long_documents_and_redirects_are_refused() {
     issuer.behaviour().metadata = json!({"x": "x".repeat(300_000)});
     let server = Hostile::naming(&issuer.url).await;
     let error = login_error(connect(&server.url, person.login()).await);
-    assert!(matches!(&error, LoginError::Discovery(text) if text.contains("longer")), "{error}");
+    assert!(
+        matches!(&error, LoginError::Discovery(text) if text.contains("longer")),
+        "{error}"
+    );
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("an address");
     let redirecting = format!("http://{}", listener.local_addr().expect("an address"));
     let app = Router::new().fallback(move || {
@@ -337,6 +452,9 @@ async fn long_documents_and_redirects_are_refused() {
     tokio::spawn(async move { axum::serve(listener, app).await });
     let server = Hostile::naming(&redirecting).await;
     let error = login_error(connect(&server.url, person.login()).await);
-    assert!(matches!(&error, LoginError::Discovery(text) if text.contains("redirects")), "{error}");
+    assert!(
+        matches!(&error, LoginError::Discovery(text) if text.contains("redirects")),
+        "{error}"
+    );
     assert_eq!(*count.lock().expect("no panic"), 0);
 }

@@ -31,22 +31,38 @@ impl Key {
     pub(crate) fn ed(id: &str, seed: u8) -> Self {
         let mut der = b"\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20".to_vec();
         der.extend([seed; 32]);
-        Self { id: id.to_owned(), algorithm: Algorithm::EdDSA, private: EncodingKey::from_ed_der(&der) }
+        Self {
+            id: id.to_owned(),
+            algorithm: Algorithm::EdDSA,
+            private: EncodingKey::from_ed_der(&der),
+        }
     }
 
     pub(crate) fn ec() -> Self {
         let der = STANDARD.decode(EC).expect("a key");
-        Self { id: "ec".to_owned(), algorithm: Algorithm::ES256, private: EncodingKey::from_ec_der(&der) }
+        Self {
+            id: "ec".to_owned(),
+            algorithm: Algorithm::ES256,
+            private: EncodingKey::from_ec_der(&der),
+        }
     }
 
     pub(crate) fn rsa(algorithm: Algorithm) -> Self {
-        let der = STANDARD.decode(include_str!("rsa.txt").replace('\n', "")).expect("a key");
-        Self { id: "rsa".to_owned(), algorithm, private: EncodingKey::from_rsa_der(&der) }
+        let der = STANDARD
+            .decode(include_str!("rsa.txt").replace('\n', ""))
+            .expect("a key");
+        Self {
+            id: "rsa".to_owned(),
+            algorithm,
+            private: EncodingKey::from_rsa_der(&der),
+        }
     }
 
     pub(crate) fn public(&self) -> Value {
-        let mut jwk =
-            serde_json::to_value(Jwk::from_encoding_key(&self.private, self.algorithm).expect("a key")).expect("JSON");
+        let mut jwk = serde_json::to_value(
+            Jwk::from_encoding_key(&self.private, self.algorithm).expect("a key"),
+        )
+        .expect("JSON");
         let members = jwk.as_object_mut().expect("an object");
         members.insert("kid".to_owned(), json!(self.id));
         members.insert("use".to_owned(), json!("sig"));
@@ -62,7 +78,10 @@ impl Key {
 }
 
 pub(crate) fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).expect("a time").as_secs()
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .expect("a time")
+        .as_secs()
 }
 
 /// A request that was kept: its path and query, and its body.
@@ -102,8 +121,15 @@ impl Issuer {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("an address");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let key = Key::ed("ed", 7);
-        let behaviour = Behaviour { keys: vec![key.public()], ..Behaviour::default() };
-        let issuer = Self { url, key, behaviour: Arc::new(Mutex::new(behaviour)) };
+        let behaviour = Behaviour {
+            keys: vec![key.public()],
+            ..Behaviour::default()
+        };
+        let issuer = Self {
+            url,
+            key,
+            behaviour: Arc::new(Mutex::new(behaviour)),
+        };
         let serving = issuer.clone();
         let app = Router::new().fallback(move |request: Request| {
             let issuer = serving.clone();
@@ -114,13 +140,20 @@ impl Issuer {
     }
 
     pub(crate) fn behaviour(&self) -> MutexGuard<'_, Behaviour> {
-        self.behaviour.lock().unwrap_or_else(PoisonError::into_inner)
+        self.behaviour
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the kept requests to a path.
     pub(crate) fn requests(&self, path: &str) -> Vec<Kept> {
         let is_at = |kept: &&Kept| kept.target.split('?').next() == Some(path);
-        self.behaviour().requests.iter().filter(is_at).cloned().collect()
+        self.behaviour()
+            .requests
+            .iter()
+            .filter(is_at)
+            .cloned()
+            .collect()
     }
 
     /// Returns the claims of a sound token for a resource.
@@ -135,25 +168,39 @@ impl Issuer {
     async fn answer(&self, request: Request) -> Response {
         let (parts, body) = request.into_parts();
         let body = to_bytes(body, 1 << 20).await.expect("a body");
-        let (target, body) = (parts.uri.to_string(), String::from_utf8(body.to_vec()).expect("text"));
-        let kept = Kept { target: target.clone(), body: body.clone() };
+        let (target, body) = (
+            parts.uri.to_string(),
+            String::from_utf8(body.to_vec()).expect("text"),
+        );
+        let kept = Kept {
+            target: target.clone(),
+            body: body.clone(),
+        };
         let mut behaviour = self.behaviour();
         behaviour.requests.push(kept);
         if behaviour.is_down {
             return StatusCode::INTERNAL_SERVER_ERROR.into_response();
         }
         match parts.uri.path() {
-            "/.well-known/oauth-authorization-server" => json_answer(StatusCode::OK, &self.metadata(&behaviour)),
+            "/.well-known/oauth-authorization-server" => {
+                json_answer(StatusCode::OK, &self.metadata(&behaviour))
+            }
             "/jwks" => json_answer(StatusCode::OK, &json!({"keys": behaviour.keys})),
             "/register" => {
                 let asked = serde_json::from_str::<Value>(&body).expect("JSON");
                 let id = format!("client-{}", behaviour.requests.len());
-                json_answer(StatusCode::CREATED, &json!({"client_id": id, "redirect_uris": asked["redirect_uris"]}))
+                json_answer(
+                    StatusCode::CREATED,
+                    &json!({"client_id": id, "redirect_uris": asked["redirect_uris"]}),
+                )
             }
             "/authorize" => self.authorize(&mut behaviour, parts.uri.query().unwrap_or_default()),
             "/token" => self.exchange(&mut behaviour, &form(&body)),
             "/introspect" => {
-                let (token, is_client) = (form(&body)["token"].clone(), parts.headers.contains_key("authorization"));
+                let (token, is_client) = (
+                    form(&body)["token"].clone(),
+                    parts.headers.contains_key("authorization"),
+                );
                 let active = token == "opaque-token" && is_client;
                 let mut answer = json!({"active": active});
                 if active {
@@ -192,7 +239,9 @@ impl Issuer {
         let code = format!("code-canary-{}", behaviour.requests.len());
         let scope = asked.get("scope").cloned().unwrap_or_default();
         assert_eq!(asked["code_challenge_method"], "S256");
-        behaviour.codes.insert(code.clone(), (asked["code_challenge"].clone(), scope));
+        behaviour
+            .codes
+            .insert(code.clone(), (asked["code_challenge"].clone(), scope));
         let mut callback = HashMap::from([
             ("code".to_owned(), code),
             ("state".to_owned(), asked["state"].clone()),
@@ -219,7 +268,10 @@ impl Issuer {
                 scope
             }
             "refresh_token" if behaviour.refuses_refresh => return refused("invalid_grant"),
-            _ => asked.get("scope").cloned().unwrap_or_else(|| "read".to_owned()),
+            _ => asked
+                .get("scope")
+                .cloned()
+                .unwrap_or_else(|| "read".to_owned()),
         };
         let scope = behaviour.grants.clone().unwrap_or(scope);
         behaviour.issued += 1;
@@ -242,5 +294,10 @@ pub(crate) fn form(text: &str) -> HashMap<String, String> {
 }
 
 pub(crate) fn json_answer(status: StatusCode, value: &Value) -> Response {
-    (status, [(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
+    (
+        status,
+        [(header::CONTENT_TYPE, "application/json")],
+        value.to_string(),
+    )
+        .into_response()
 }

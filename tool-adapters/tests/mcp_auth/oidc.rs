@@ -13,7 +13,9 @@ const THREE: &str = r#"{"result":3}"#;
 
 /// Returns the server's address. Skips the test without one.
 fn issuer() -> Option<String> {
-    let issuer = env::var("OIDC_ISSUER").ok().filter(|issuer| !issuer.is_empty());
+    let issuer = env::var("OIDC_ISSUER")
+        .ok()
+        .filter(|issuer| !issuer.is_empty());
     if issuer.is_none() {
         tool_core::testing::skip("OIDC_ISSUER names no authorisation server");
     }
@@ -34,7 +36,11 @@ async fn protected(issuer: &str, path: &str) -> String {
             "/opaque" => resource.introspected_issuer(issuer, "resource", SECRET),
             _ => resource.issuer(issuer),
         };
-        server.oauth(resource.scopes(["mcp.read"]).tool_scopes("delete", ["mcp.write"]))
+        server.oauth(
+            resource
+                .scopes(["mcp.read"])
+                .tool_scopes("delete", ["mcp.write"]),
+        )
     })
     .await
 }
@@ -42,19 +48,36 @@ async fn protected(issuer: &str, path: &str) -> String {
 #[tokio::test]
 async fn a_token_of_oidc_provider_is_good_for_one_server() {
     let Some(issuer) = issuer() else { return };
-    let (url, other) = (protected(&issuer, "/mcp").await, protected(&issuer, "/mcp").await);
+    let (url, other) = (
+        protected(&issuer, "/mcp").await,
+        protected(&issuer, "/mcp").await,
+    );
     let store = MemoryLoginStore::default();
-    let tools = connect(&url, person().store(store.clone())).await.expect("a connection");
+    let tools = connect(&url, person().store(store.clone()))
+        .await
+        .expect("a connection");
     assert_eq!(sum(&tools).await, THREE);
     // The person grants the scope of one more tool.
-    let deleted = tools.call("delete", json!({}), &RunContext::detached()).await.into_text();
+    let deleted = tools
+        .call("delete", json!({}), &RunContext::detached())
+        .await
+        .into_text();
     assert_eq!(deleted, "deleted");
     let stored = store.load(&url).await.expect("a store").expect("a login");
     let stored = serde_json::from_str::<Value>(stored.expose()).expect("JSON");
     let token = stored["access_token"].as_str().expect("a token");
-    assert!(stored["registration"]["client_id"].as_str().is_some_and(|id| id.len() > 10), "{}", stored["registration"]);
+    assert!(
+        stored["registration"]["client_id"]
+            .as_str()
+            .is_some_and(|id| id.len() > 10),
+        "{}",
+        stored["registration"]
+    );
     let (code, challenge) = refusal(call(&other, "add").bearer_auth(token)).await;
-    assert!(code == 401 && challenge.contains("another resource"), "{code} {challenge}");
+    assert!(
+        code == 401 && challenge.contains("another resource"),
+        "{code} {challenge}"
+    );
 }
 
 #[tokio::test]
@@ -62,7 +85,9 @@ async fn tokens_of_oidc_provider_are_refreshed() {
     let Some(issuer) = issuer() else { return };
     let url = protected(&issuer, "/short").await;
     let store = MemoryLoginStore::default();
-    let tools = connect(&url, person().store(store.clone())).await.expect("a connection");
+    let tools = connect(&url, person().store(store.clone()))
+        .await
+        .expect("a connection");
     let refresh = async || {
         let stored = store.load(&url).await.expect("a store").expect("a login");
         serde_json::from_str::<Value>(stored.expose()).expect("JSON")["refresh_token"].clone()
@@ -71,7 +96,10 @@ async fn tokens_of_oidc_provider_are_refreshed() {
     for _ in 0..5 {
         assert_eq!(sum(&tools).await, THREE);
         let next = refresh().await;
-        assert!(next.is_string() && !seen.contains(&next), "each is good once");
+        assert!(
+            next.is_string() && !seen.contains(&next),
+            "each is good once"
+        );
         seen.push(next);
     }
 }
@@ -80,7 +108,10 @@ async fn tokens_of_oidc_provider_are_refreshed() {
 async fn opaque_tokens_of_oidc_provider_are_introspected() {
     let Some(issuer) = issuer() else { return };
     let url = protected(&issuer, "/opaque").await;
-    assert_eq!(sum(&connect(&url, person()).await.expect("a connection")).await, THREE);
+    assert_eq!(
+        sum(&connect(&url, person()).await.expect("a connection")).await,
+        THREE
+    );
 }
 
 #[tokio::test]
@@ -89,6 +120,10 @@ async fn oidc_provider_serves_machines() {
     for path in ["/mcp", "/opaque"] {
         let url = protected(&issuer, path).await;
         let login = OAuthLogin::machine(&issuer, "machine", SECRET);
-        assert_eq!(sum(&connect(&url, login).await.expect("a connection")).await, THREE, "{path}");
+        assert_eq!(
+            sum(&connect(&url, login).await.expect("a connection")).await,
+            THREE,
+            "{path}"
+        );
     }
 }

@@ -1,5 +1,8 @@
 //! `/metrics` over HTTP.
-#![allow(clippy::needless_pass_by_value, reason = "tools as their authors write them")]
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "tools as their authors write them"
+)]
 
 mod forms;
 mod names;

@@ -11,8 +11,14 @@ pub(crate) struct Browser {
 
 impl Browser {
     pub(crate) fn new() -> Self {
-        let client = Client::builder().redirect(redirect::Policy::none()).build().expect("a client");
-        Self { client, cookies: Vec::new() }
+        let client = Client::builder()
+            .redirect(redirect::Policy::none())
+            .build()
+            .expect("a client");
+        Self {
+            client,
+            cookies: Vec::new(),
+        }
     }
 
     /// Signs in and agrees; the URL that the provider then sends the browser to.
@@ -42,13 +48,18 @@ impl Browser {
             let status = response.status();
             let page = response.text().await.expect("a page");
             assert!(status.is_success(), "{status}: {page}");
-            let (form, cancel) = (between(&page, "action=\"", "\""), between(&page, "<a href=\"", "\""));
+            let (form, cancel) = (
+                between(&page, "action=\"", "\""),
+                between(&page, "<a href=\"", "\""),
+            );
             if !agrees {
                 at = at.join(&cancel.expect("a way out")).expect("a URL");
                 response = self.get(&at).await;
                 continue;
             }
-            at = at.join(&form.unwrap_or_else(|| panic!("no form: {page}"))).expect("a URL");
+            at = at
+                .join(&form.unwrap_or_else(|| panic!("no form: {page}")))
+                .expect("a URL");
             let prompt = between(&page, "name=\"prompt\" value=\"", "\"").expect("a prompt");
             let fields = format!("prompt={prompt}&login=person&password=anything");
             let request = self.client.post(at.clone()).body(fields);
@@ -64,15 +75,22 @@ impl Browser {
     }
 
     async fn sent(&mut self, request: reqwest::RequestBuilder, url: &Url) -> Response {
-        let mine = self.cookies.iter().filter(|(_, _, path)| url.path().starts_with(path.as_str()));
-        let mine = mine.map(|(name, value, _)| format!("{name}={value}")).collect::<Vec<_>>().join("; ");
+        let mine = self
+            .cookies
+            .iter()
+            .filter(|(_, _, path)| url.path().starts_with(path.as_str()));
+        let mine = mine
+            .map(|(name, value, _)| format!("{name}={value}"))
+            .collect::<Vec<_>>()
+            .join("; ");
         let response = request.header(COOKIE, mine).send().await.expect("answers");
         for cookie in response.headers().get_all(SET_COOKIE) {
             let cookie = cookie.to_str().expect("text");
             let (name, rest) = cookie.split_once('=').expect("a cookie");
             let path = between(cookie, "path=", ";").unwrap_or_else(|| "/".into());
             let value = rest.split(';').next().unwrap_or_default();
-            self.cookies.retain(|(known, _, at)| (known, at) != (&name.to_owned(), &path));
+            self.cookies
+                .retain(|(known, _, at)| (known, at) != (&name.to_owned(), &path));
             self.cookies.push((name.to_owned(), value.to_owned(), path));
         }
         response

@@ -20,8 +20,14 @@ async fn calls_when_it_is_told_to() {
     let store = SqliteStore::open(Path::new(&path)).await.expect("opens");
     let agents = agents(store, &clients("agents-short"));
     println!("\n{SAYS}ready");
-    std::io::stdin().read_exact(&mut [0]).expect("the word to begin");
-    let response = agents.executor("alice").run_tool_action("calendar", "events", "{}").await.expect("runs");
+    std::io::stdin()
+        .read_exact(&mut [0])
+        .expect("the word to begin");
+    let response = agents
+        .executor("alice")
+        .run_tool_action("calendar", "events", "{}")
+        .await
+        .expect("runs");
     println!("\n{SAYS}{}", response.is_ok());
 }
 
@@ -34,14 +40,26 @@ struct Other {
 impl Other {
     fn start(path: &Path) -> Self {
         let mut process = Command::new(std::env::current_exe().expect("this binary"))
-            .args(["--ignored", "--exact", "processes::calls_when_it_is_told_to", "--nocapture"])
+            .args([
+                "--ignored",
+                "--exact",
+                "processes::calls_when_it_is_told_to",
+                "--nocapture",
+            ])
             .env(FILE, path)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .expect("the other process starts");
-        let (input, output) = (process.stdin.take().expect("its input"), process.stdout.take().expect("its output"));
-        Self { process, input, output: BufReader::new(output) }
+        let (input, output) = (
+            process.stdin.take().expect("its input"),
+            process.stdout.take().expect("its output"),
+        );
+        Self {
+            process,
+            input,
+            output: BufReader::new(output),
+        }
     }
 
     fn hear(&mut self) -> Option<String> {

@@ -13,7 +13,9 @@ const SECRET: &str = "the secret of the client, 32 bytes";
 
 /// Returns the server's address, if there is one.
 pub(crate) fn address() -> Option<String> {
-    env::var("OIDC_ISSUER").ok().filter(|issuer| !issuer.is_empty())
+    env::var("OIDC_ISSUER")
+        .ok()
+        .filter(|issuer| !issuer.is_empty())
 }
 
 /// Returns the server's address. Skips the test without one.
@@ -42,12 +44,21 @@ pub(crate) fn clients(id: &str) -> OAuth2Clients {
 }
 
 pub(crate) fn agents(store: impl DynAgentToolStore, clients: &OAuth2Clients) -> Agents {
-    Agents::builder(store).keys(keys()).oauth2(clients.clone()).build().expect("sound")
+    Agents::builder(store)
+        .keys(keys())
+        .oauth2(clients.clone())
+        .build()
+        .expect("sound")
 }
 
 /// A record that waits for its grant.
 pub(crate) async fn record(agents: &Agents, agent: &str, tool: &str) {
-    agents.add(agent, tool).config(json!({})).save().await.expect("added");
+    agents
+        .add(agent, tool)
+        .config(json!({}))
+        .save()
+        .await
+        .expect("added");
 }
 
 /// The whole way, as a person goes it.
@@ -55,8 +66,18 @@ pub(crate) async fn connect(clients: &OAuth2Clients, agents: &Agents, agent: &st
     record(agents, agent, tool).await;
     let begun = clients.begin(agents, agent, tool).await.expect("begun");
     let callback = Browser::new().agree(&begun.url).await;
-    let record = clients.complete(agents, agent, callback).await.expect("connected");
-    assert_eq!((record.agent.as_str(), record.tool.as_str(), record.secrets.is_some()), (agent, tool, true));
+    let record = clients
+        .complete(agents, agent, callback)
+        .await
+        .expect("connected");
+    assert_eq!(
+        (
+            record.agent.as_str(),
+            record.tool.as_str(),
+            record.secrets.is_some()
+        ),
+        (agent, tool, true)
+    );
 }
 
 /// A program and a record that waits for its grant; nothing where there is no server.
@@ -78,14 +99,26 @@ pub(crate) async fn connected_shortly(tool: &str) -> (OAuth2Clients, Agents) {
 
 /// The secrets in a record.
 pub(crate) async fn secrets(agents: &Agents, agent: &str, tool: &str) -> Value {
-    let sealed = agents.record(agent, tool).await.expect("there").secrets.expect("connected");
-    let opened: SecretDocument = keys().open(agent, tool, &BoundSettings::none(), &sealed).expect("opens");
+    let sealed = agents
+        .record(agent, tool)
+        .await
+        .expect("there")
+        .secrets
+        .expect("connected");
+    let opened: SecretDocument = keys()
+        .open(agent, tool, &BoundSettings::none(), &sealed)
+        .expect("opens");
     serde_json::from_str(opened.expose()).expect("JSON")
 }
 
 /// The server's counters.
 pub(crate) async fn counted(what: &str) -> u64 {
     let url = format!("{}/counters", issuer().expect("the server"));
-    let counters: Value = reqwest::get(url).await.expect("answers").json().await.expect("JSON");
+    let counters: Value = reqwest::get(url)
+        .await
+        .expect("answers")
+        .json()
+        .await
+        .expect("JSON");
     counters[what].as_u64().expect("a number")
 }

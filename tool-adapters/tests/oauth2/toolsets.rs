@@ -27,15 +27,28 @@ fn place() -> String {
 
 fn grant() -> Auth {
     let (place, scopes) = (place(), ["calendar.events", "calendar.readonly"]);
-    Auth::oauth2("oidc-provider", scopes, format!("{place}/auth?display=page"), format!("{place}/token"))
+    Auth::oauth2(
+        "oidc-provider",
+        scopes,
+        format!("{place}/auth?display=page"),
+        format!("{place}/token"),
+    )
 }
 
 /// Asks the service as the holder of the token.
 async fn ask(token: &str) -> Result<String, ToolError> {
-    let request = reqwest::Client::new().get(format!("{}/calendar", place())).bearer_auth(token);
-    let response = request.send().await.map_err(|_| ToolError::transient("no answer"))?;
+    let request = reqwest::Client::new()
+        .get(format!("{}/calendar", place()))
+        .bearer_auth(token);
+    let response = request
+        .send()
+        .await
+        .map_err(|_| ToolError::transient("no answer"))?;
     match response.status().as_u16() {
-        200 => response.text().await.map_err(|_| ToolError::transient("no answer")),
+        200 => response
+            .text()
+            .await
+            .map_err(|_| ToolError::transient("no answer")),
         401 => Err(ToolError::auth("the service says 401")),
         status => Err(ToolError::permanent(format!("status {status}"))),
     }
@@ -145,16 +158,32 @@ impl Edge {
         if status == 401 {
             status = self::status(&self.0.access_token.rejected(&token).await?).await?;
         }
-        if status == 200 { Ok(status) } else { Err(ToolError::auth("the service refuses the request")) }
+        if status == 200 {
+            Ok(status)
+        } else {
+            Err(ToolError::auth("the service refuses the request"))
+        }
     }
 }
 
 async fn status(token: &Secret) -> Result<u16, ToolError> {
     static CLIENT: OnceLock<reqwest::Client> = OnceLock::new();
     // Each test has its own runtime, and no connection outlives it.
-    let client = || reqwest::Client::builder().pool_max_idle_per_host(0).build().expect("a client");
-    let answer = CLIENT.get_or_init(client).get(misbehaving::service()).bearer_auth(token.expose()).send().await;
-    answer.map(|answer| answer.status().as_u16()).map_err(|_| ToolError::transient("no answer"))
+    let client = || {
+        reqwest::Client::builder()
+            .pool_max_idle_per_host(0)
+            .build()
+            .expect("a client")
+    };
+    let answer = CLIENT
+        .get_or_init(client)
+        .get(misbehaving::service())
+        .bearer_auth(token.expose())
+        .send()
+        .await;
+    answer
+        .map(|answer| answer.status().as_u16())
+        .map_err(|_| ToolError::transient("no answer"))
 }
 
 /// Needs no grant.

@@ -20,14 +20,30 @@ async fn bodies_become_values_texts_or_descriptions() {
         let response = answer("get", (200, headers, body.to_owned())).await;
         serde_json::from_str::<Value>(response.data_json().expect("data")).expect("JSON")
     };
-    assert_eq!(data(of_type("application/json"), r#"{"a": [1]}"#).await, json!({"a": [1]}));
-    assert_eq!(data(of_type("application/hal+json; charset=utf-8"), "7").await, json!(7));
+    assert_eq!(
+        data(of_type("application/json"), r#"{"a": [1]}"#).await,
+        json!({"a": [1]})
+    );
+    assert_eq!(
+        data(of_type("application/hal+json; charset=utf-8"), "7").await,
+        json!(7)
+    );
     assert_eq!(data(of_type("text/csv"), "a,b").await, json!("a,b"));
     assert_eq!(data(vec![], r#"{"a": 1}"#).await, json!({"a": 1}));
-    assert_eq!(data(of_type("application/json"), "").await, json!({"status": 200}));
+    assert_eq!(
+        data(of_type("application/json"), "").await,
+        json!({"status": 200})
+    );
     let picture = data(of_type("image/png"), "\u{1}\u{2}").await;
-    assert_eq!(picture, json!({"status": 200, "contentType": "image/png", "bytes": "2"}));
-    assert!(!answer("get", (200, of_type("application/json"), "{".to_owned())).await.is_ok());
+    assert_eq!(
+        picture,
+        json!({"status": 200, "contentType": "image/png", "bytes": "2"})
+    );
+    assert!(
+        !answer("get", (200, of_type("application/json"), "{".to_owned()))
+            .await
+            .is_ok()
+    );
 }
 
 #[tokio::test]
@@ -55,11 +71,32 @@ async fn statuses_have_the_kinds_of_errors() {
 
 #[tokio::test]
 async fn errors_show_a_bounded_text_and_the_time_to_wait() {
-    let headers = vec![("content-type", "application/json".to_owned()), ("retry-after", "30".to_owned())];
-    let response = answer("get", (429, headers, format!(r#"{{"message":"slow down{}"}}"#, "x".repeat(100_000)))).await;
+    let headers = vec![
+        ("content-type", "application/json".to_owned()),
+        ("retry-after", "30".to_owned()),
+    ];
+    let response = answer(
+        "get",
+        (
+            429,
+            headers,
+            format!(r#"{{"message":"slow down{}"}}"#, "x".repeat(100_000)),
+        ),
+    )
+    .await;
     let message = &response.error().expect("an error").message;
-    assert!(message.starts_with("`127.0.0.1` answered 429 Too Many Requests: {\"message\":\"slow down"), "{message}");
-    assert!(message.ends_with("; try again after 30 s") && message.len() < 3_000, "{}", message.len());
+    assert!(
+        message.starts_with("`127.0.0.1` answered 429 Too Many Requests: {\"message\":\"slow down"),
+        "{message}"
+    );
+    assert!(
+        message.ends_with("; try again after 30 s") && message.len() < 3_000,
+        "{}",
+        message.len()
+    );
     let page = answer("get", (502, of_type("text/html"), "<html>".to_owned())).await;
-    assert_eq!(page.error().expect("an error").message, "`127.0.0.1` answered 502 Bad Gateway");
+    assert_eq!(
+        page.error().expect("an error").message,
+        "`127.0.0.1` answered 502 Bad Gateway"
+    );
 }

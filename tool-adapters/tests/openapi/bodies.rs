@@ -13,29 +13,39 @@ fn path(schema: &Value) -> Value {
 #[tokio::test]
 async fn a_form_of_parts_arrives_with_its_files() {
     let server = Server::start().await;
-    let paths = path(&json!({"type": "object", "required": ["name"], "properties": {
-        "name": {"type": "string"},
-        "tags": {"type": "array", "items": {"type": "string"}},
-        "owner": {"type": "object"},
-        "photo": {"type": "string", "format": "binary"},
-    }}));
-    let arguments =
-        json!({"body": {"name": "Rex", "tags": ["a", "b"], "owner": {"id": 7}, "photo": "bm90IHJlYWxseSBhIHBuZw=="}});
+    let paths = path(
+        &json!({"type": "object", "required": ["name"], "properties": {
+            "name": {"type": "string"},
+            "tags": {"type": "array", "items": {"type": "string"}},
+            "owner": {"type": "object"},
+            "photo": {"type": "string", "format": "binary"},
+        }}),
+    );
+    let arguments = json!({"body": {"name": "Rex", "tags": ["a", "b"], "owner": {"id": 7}, "photo": "bm90IHJlYWxseSBhIHBuZw=="}});
     let response = call(at(&server, &paths), "add", &arguments).await;
     assert!(response.is_ok(), "{}", response.to_json());
     let seen = server.last();
     let media_type = seen.header("content-type").expect("a type");
-    let boundary = media_type.strip_prefix("multipart/form-data; boundary=").expect("a form of parts");
-    let parts = seen.body.split(&format!("--{boundary}")).collect::<Vec<_>>();
-    let part =
-        |head: &str, contents: &str| format!("\r\nContent-Disposition: form-data; name={head}\r\n\r\n{contents}\r\n");
+    let boundary = media_type
+        .strip_prefix("multipart/form-data; boundary=")
+        .expect("a form of parts");
+    let parts = seen
+        .body
+        .split(&format!("--{boundary}"))
+        .collect::<Vec<_>>();
+    let part = |head: &str, contents: &str| {
+        format!("\r\nContent-Disposition: form-data; name={head}\r\n\r\n{contents}\r\n")
+    };
     let expected = [
         String::new(),
         part("\"name\"", "Rex"),
         part("\"tags\"", "a"),
         part("\"tags\"", "b"),
         part("\"owner\"\r\nContent-Type: application/json", r#"{"id":7}"#),
-        part("\"photo\"; filename=\"photo\"\r\nContent-Type: image/png", "not really a png"),
+        part(
+            "\"photo\"; filename=\"photo\"\r\nContent-Type: image/png",
+            "not really a png",
+        ),
         "--\r\n".to_owned(),
     ];
     assert_eq!(parts, expected);
@@ -44,12 +54,30 @@ async fn a_form_of_parts_arrives_with_its_files() {
 #[tokio::test]
 async fn a_file_that_is_no_base64_is_not_sent() {
     let server = Server::start().await;
-    let paths = path(&json!({"type": "object", "properties": {"photo": {"type": "string", "format": "binary"}}}));
+    let paths = path(
+        &json!({"type": "object", "properties": {"photo": {"type": "string", "format": "binary"}}}),
+    );
     let toolset = at(&server, &paths);
-    let described = toolset.offered()[0].tool.definition().parameters()["properties"]["body"]["description"].clone();
-    assert_eq!(described, "Give the contents of these files in base64: `photo`.");
-    let response = call(toolset, "add", &json!({"body": {"photo": "a picture of a dog"}})).await;
-    assert!(response.error().expect("an error").message.contains("base64"));
+    let described =
+        toolset.offered()[0].tool.definition().parameters()["properties"]["body"]["description"]
+            .clone();
+    assert_eq!(
+        described,
+        "Give the contents of these files in base64: `photo`."
+    );
+    let response = call(
+        toolset,
+        "add",
+        &json!({"body": {"photo": "a picture of a dog"}}),
+    )
+    .await;
+    assert!(
+        response
+            .error()
+            .expect("an error")
+            .message
+            .contains("base64")
+    );
     assert!(server.seen().is_empty());
 }
 
@@ -57,9 +85,11 @@ async fn a_file_that_is_no_base64_is_not_sent() {
 #[tokio::test]
 async fn formats_are_left_to_the_server() {
     let server = Server::start().await;
-    let schema = json!({"type": "object", "properties": {"at": {"type": "string", "format": "date-time"}}});
+    let schema =
+        json!({"type": "object", "properties": {"at": {"type": "string", "format": "date-time"}}});
     let body = json!({"content": {"application/json": {"schema": schema}}});
-    let parameter = json!({"name": "day", "in": "query", "schema": {"type": "string", "format": "date"}});
+    let parameter =
+        json!({"name": "day", "in": "query", "schema": {"type": "string", "format": "date"}});
     let paths = json!({"/x": {"post": {"operationId": "x", "requestBody": body, "parameters": [parameter]}}});
     let arguments = json!({"day": "tomorrow", "body": {"at": "2026-01-05T10:00:00"}});
     let response = call(at(&server, &paths), "x", &arguments).await;

@@ -49,8 +49,13 @@ fn shop(version: &str, nullable: &Value) -> Value {
 }
 
 fn tools(document: Value) -> String {
-    let api = OpenApi::from_value(document).expect("a document").server_variable("region", "us");
-    let toolset = api.allow_host("us.pets.example").toolset("pets").expect("sound");
+    let api = OpenApi::from_value(document)
+        .expect("a document")
+        .server_variable("region", "us");
+    let toolset = api
+        .allow_host("us.pets.example")
+        .toolset("pets")
+        .expect("sound");
     assert!(toolset.refused().is_empty(), "{:?}", toolset.refused());
     let lines = toolset.offered().iter().map(|offered| {
         let tool = offered.tool.definition();
@@ -62,7 +67,11 @@ fn tools(document: Value) -> String {
             offered.path,
             tool.category().as_str(),
             if flags.idempotent { ", idempotent" } else { "" },
-            if flags.destructive == Some(true) { ", destructive" } else { "" },
+            if flags.destructive == Some(true) {
+                ", destructive"
+            } else {
+                ""
+            },
             tool.description(),
             tool.parameters(),
         )
@@ -88,29 +97,59 @@ fn both_versions_give_the_same_tools() {
     "##]];
     let old = tools(shop("3.0.3", &json!({"type": "string", "nullable": true})));
     expected.assert_eq(&old);
-    assert_eq!(tools(shop("3.1.0", &json!({"type": ["string", "null"]}))), old);
+    assert_eq!(
+        tools(shop("3.1.0", &json!({"type": ["string", "null"]}))),
+        old
+    );
 }
 
 #[test]
 fn only_and_filter_choose_operations() {
-    let document = || OpenApi::from_value(shop("3.1.0", &json!({}))).expect("a document").allow_host("eu.pets.example");
+    let document = || {
+        OpenApi::from_value(shop("3.1.0", &json!({})))
+            .expect("a document")
+            .allow_host("eu.pets.example")
+    };
     let names = |api: OpenApi| {
         let toolset = api.toolset("pets").expect("sound");
-        toolset.offered().iter().map(|offered| offered.tool.name().to_owned()).collect::<Vec<_>>()
+        toolset
+            .offered()
+            .iter()
+            .map(|offered| offered.tool.name().to_owned())
+            .collect::<Vec<_>>()
     };
-    assert_eq!(names(document().only(["GET /pets/{petId}"]).prefix("shop")), ["shop_get_pets_by_petId"]);
     assert_eq!(
-        names(document().filter(|operation| operation.is_deprecated() && operation.method() == "DELETE")),
+        names(document().only(["GET /pets/{petId}"]).prefix("shop")),
+        ["shop_get_pets_by_petId"]
+    );
+    assert_eq!(
+        names(
+            document()
+                .filter(|operation| operation.is_deprecated() && operation.method() == "DELETE")
+        ),
         ["_2-delete_pet"]
     );
-    assert_eq!(names(document().only(["pets/list"])), ["pets_list", "pets_list_2"]);
+    assert_eq!(
+        names(document().only(["pets/list"])),
+        ["pets_list", "pets_list_2"]
+    );
 }
 
 #[test]
 fn variables_of_a_server_are_limited_to_its_values() {
     let api = OpenApi::from_value(shop("3.1.0", &json!({}))).expect("a document");
-    let toolset =
-        api.server_variable("region", "evil.example/").allow_host("evil.example").toolset("pets").expect("sound");
+    let toolset = api
+        .server_variable("region", "evil.example/")
+        .allow_host("evil.example")
+        .toolset("pets")
+        .expect("sound");
     assert!(toolset.offered().is_empty());
-    assert!(toolset.refused().iter().all(|refused| refused.reason.kind() == "server"), "{:?}", toolset.refused());
+    assert!(
+        toolset
+            .refused()
+            .iter()
+            .all(|refused| refused.reason.kind() == "server"),
+        "{:?}",
+        toolset.refused()
+    );
 }

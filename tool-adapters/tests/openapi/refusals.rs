@@ -7,7 +7,9 @@ use tool_adapters::openapi::{OpenApi, OpenApiToolset};
 
 fn toolset(paths: &Value, components: &Value) -> OpenApiToolset {
     let api = OpenApi::from_value(document(paths, components)).expect("a document");
-    api.base_url("https://a.example/v1").toolset("test").expect("sound")
+    api.base_url("https://a.example/v1")
+        .toolset("test")
+        .expect("sound")
 }
 
 #[test]
@@ -71,32 +73,62 @@ fn every_operation_is_a_tool_or_refused() {
         ("/xml", "parameter"),
         ("no-slash", "path"),
     ];
-    let refused = toolset.refused().iter().map(|refused| (refused.path.as_str(), refused.reason.kind()));
-    assert_eq!(refused.collect::<BTreeMap<_, _>>(), BTreeMap::from(expected));
-    let offered = toolset.offered().iter().map(|offered| format!("{} {}", offered.method, offered.path));
-    assert_eq!(offered.collect::<Vec<_>>(), ["GET /fine/{id}", "DELETE /fine/{id}"]);
+    let refused = toolset
+        .refused()
+        .iter()
+        .map(|refused| (refused.path.as_str(), refused.reason.kind()));
+    assert_eq!(
+        refused.collect::<BTreeMap<_, _>>(),
+        BTreeMap::from(expected)
+    );
+    let offered = toolset
+        .offered()
+        .iter()
+        .map(|offered| format!("{} {}", offered.method, offered.path));
+    assert_eq!(
+        offered.collect::<Vec<_>>(),
+        ["GET /fine/{id}", "DELETE /fine/{id}"]
+    );
     assert_eq!(toolset.refused().len(), expected.len());
 }
 
 #[test]
 fn other_versions_are_errors() {
-    let error = |document: Value| OpenApi::from_value(document).expect_err("an error").to_string();
+    let error = |document: Value| {
+        OpenApi::from_value(document)
+            .expect_err("an error")
+            .to_string()
+    };
     assert!(error(json!({"swagger": "2.0"})).contains("convert it to OpenAPI 3"));
     for version in ["3.2.0", "4.0", "3.01", "2.0"] {
-        assert!(error(json!({"openapi": version})).contains(version), "{version}");
+        assert!(
+            error(json!({"openapi": version})).contains(version),
+            "{version}"
+        );
     }
     assert!(error(json!([])).contains("without `openapi`"));
     for version in ["3.0", "3.0.3", "3.1.0", "3.1.0-rc1"] {
-        assert!(OpenApi::from_value(json!({"openapi": version})).is_ok(), "{version}");
+        assert!(
+            OpenApi::from_value(json!({"openapi": version})).is_ok(),
+            "{version}"
+        );
     }
-    assert!(OpenApi::from_json("openapi: 3.0.0").expect_err("YAML").to_string().contains("YAML"));
+    assert!(
+        OpenApi::from_json("openapi: 3.0.0")
+            .expect_err("YAML")
+            .to_string()
+            .contains("YAML")
+    );
 }
 
 #[test]
 fn swagger_is_refused_with_a_converter() {
     for text in [r#"{"swagger": "2.0"}"#, "swagger: '2.0'", "swagger: 2.0"] {
         let error = OpenApi::from_text(text).expect_err("an error").to_string();
-        assert!(error.contains("Swagger `2.0`") && error.contains("npx swagger2openapi"), "{error}");
+        assert!(
+            error.contains("Swagger `2.0`") && error.contains("npx swagger2openapi"),
+            "{error}"
+        );
     }
 }
 
@@ -115,12 +147,23 @@ paths:
       responses:
         200: {description: A pet.}
 ";
-    let toolset = OpenApi::from_text(text).expect("a document").allow_host("a.example").toolset("pets").expect("sound");
+    let toolset = OpenApi::from_text(text)
+        .expect("a document")
+        .allow_host("a.example")
+        .toolset("pets")
+        .expect("sound");
     let parameters = toolset.offered()[0].tool.definition().parameters();
-    assert_eq!(parameters["properties"], json!({"id": {"type": "integer"}, "after": {"type": "integer"}}));
+    assert_eq!(
+        parameters["properties"],
+        json!({"id": {"type": "integer"}, "after": {"type": "integer"}})
+    );
     let in_json = format!("\u{feff}{}", document(&json!({}), &json!({})));
     assert!(OpenApi::from_text(&in_json).is_ok());
-    for text in ["openapi: 3.0", "{openapi: 3.1.0}", "---\nopenapi: '3.1.0'\n"] {
+    for text in [
+        "openapi: 3.0",
+        "{openapi: 3.1.0}",
+        "---\nopenapi: '3.1.0'\n",
+    ] {
         assert!(OpenApi::from_text(text).is_ok(), "{text}");
     }
     for text in ["", "[", "openapi: 3.0.0\n---\nopenapi: 3.0.0", "a: &a [*a]"] {
@@ -130,19 +173,45 @@ paths:
 
 #[test]
 fn a_document_that_nests_too_deep_is_refused() {
-    let text = format!(r#"{{"openapi":"3.1.0","x":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
+    let text = format!(
+        r#"{{"openapi":"3.1.0","x":{}{}}}"#,
+        "[".repeat(100_000),
+        "]".repeat(100_000)
+    );
     OpenApi::from_json(&text).expect_err("too deep");
     let deep = (0..100_000).fold(Value::Null, |deep, _| Value::Array(vec![deep]));
-    let document = Map::from_iter([("openapi".to_owned(), "3.1.0".into()), ("x".to_owned(), deep)]);
+    let document = Map::from_iter([
+        ("openapi".to_owned(), "3.1.0".into()),
+        ("x".to_owned(), deep),
+    ]);
     OpenApi::from_value(document.into()).expect_err("too deep");
 }
 
 #[test]
 fn tools_of_a_large_document_stop_at_the_limit() {
-    let paths = (0..10_100).map(|number| (format!("/x/{number}"), json!({"get": {"operationId": "same"}})));
+    let paths = (0..10_100).map(|number| {
+        (
+            format!("/x/{number}"),
+            json!({"get": {"operationId": "same"}}),
+        )
+    });
     let toolset = toolset(&Value::Object(paths.collect::<Map<_, _>>()), &json!({}));
-    assert_eq!((toolset.offered().len(), toolset.refused().len()), (10_000, 100));
-    assert!(toolset.refused().iter().all(|refused| refused.reason.kind() == "too_large"));
-    let names = toolset.offered().iter().map(|offered| offered.tool.name().to_owned());
-    assert_eq!(names.collect::<std::collections::HashSet<_>>().len(), 10_000);
+    assert_eq!(
+        (toolset.offered().len(), toolset.refused().len()),
+        (10_000, 100)
+    );
+    assert!(
+        toolset
+            .refused()
+            .iter()
+            .all(|refused| refused.reason.kind() == "too_large")
+    );
+    let names = toolset
+        .offered()
+        .iter()
+        .map(|offered| offered.tool.name().to_owned());
+    assert_eq!(
+        names.collect::<std::collections::HashSet<_>>().len(),
+        10_000
+    );
 }

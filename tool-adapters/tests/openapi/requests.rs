@@ -20,9 +20,13 @@ fn texts() -> impl Strategy<Value = String> {
 fn samples(count: usize) -> Vec<String> {
     let mut runner = TestRunner::new_with_rng(
         Config::default(),
-        proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha),
+        proptest::test_runner::TestRng::deterministic_rng(
+            proptest::test_runner::RngAlgorithm::ChaCha,
+        ),
     );
-    (0..count).map(|_| texts().new_tree(&mut runner).expect("a text").current()).collect()
+    (0..count)
+        .map(|_| texts().new_tree(&mut runner).expect("a text").current())
+        .collect()
 }
 
 #[tokio::test]
@@ -34,23 +38,34 @@ async fn a_server_decodes_what_the_model_wrote() {
         {"name": "tags", "in": "query", "schema": {"type": "array", "items": {"type": "string"}}},
         {"name": "deep", "in": "query", "style": "deepObject", "schema": {"type": "object"}},
     ]}}});
-    let tools = ToolContext::builder().with(at(&server, &paths)).build().expect("sound");
+    let tools = ToolContext::builder()
+        .with(at(&server, &paths))
+        .build()
+        .expect("sound");
     let (ctx, mut sent) = (context(), 0);
     for text in samples(500) {
-        let arguments = json!({"id": text, "q": text, "tags": [text, "x"], "deep": {(text.clone()): text}});
+        let arguments =
+            json!({"id": text, "q": text, "tags": [text, "x"], "deep": {(text.clone()): text}});
         let before = server.seen().len();
         let response = tools.call("get", arguments.to_string(), &ctx).await;
         if matches!(text.as_str(), "" | "." | "..") {
-            assert!(!response.is_ok() && server.seen().len() == before, "{text:?}");
+            assert!(
+                !response.is_ok() && server.seen().len() == before,
+                "{text:?}"
+            );
             continue;
         }
         assert!(response.is_ok(), "{text:?}: {}", response.to_json());
         let seen = server.last();
-        let inside = seen.path.strip_prefix("/base/").and_then(|rest| rest.strip_suffix("/end")).expect("the path");
+        let inside = seen
+            .path
+            .strip_prefix("/base/")
+            .and_then(|rest| rest.strip_suffix("/end"))
+            .expect("the path");
         assert!(!inside.contains('/'), "{text:?}: {}", seen.path);
         assert_eq!(percent_decode(inside).as_deref(), Some(text.as_str()));
-        let expected =
-            [("q", &*text), ("tags", &*text), ("tags", "x")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let expected = [("q", &*text), ("tags", &*text), ("tags", "x")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()));
         let deep = (format!("deep[{text}]"), text.clone());
         assert_eq!(seen.pairs(), [&expected[..], &[deep]].concat(), "{text:?}");
         sent += 1;
@@ -70,16 +85,32 @@ async fn no_value_leaves_its_path_segment() {
             {"name": "x", "in": "path", "required": true, "style": "label", "schema": {"type": "string"}},
         ]}},
     });
-    let tools = ToolContext::builder().with(at(&server, &paths)).build().expect("sound");
-    let attacks =
-        [("two", json!({"x": ".", "y": "."})), ("label", json!({"x": "."})), ("two", json!({"x": "", "y": "admin"}))];
+    let tools = ToolContext::builder()
+        .with(at(&server, &paths))
+        .build()
+        .expect("sound");
+    let attacks = [
+        ("two", json!({"x": ".", "y": "."})),
+        ("label", json!({"x": "."})),
+        ("two", json!({"x": "", "y": "admin"})),
+    ];
     for (tool, arguments) in attacks {
         let response = tools.call(tool, arguments.to_string(), &context()).await;
         assert!(!response.is_ok(), "{tool} {arguments}");
     }
     assert!(server.seen().is_empty(), "{:?}", server.seen());
-    for x in ["../../admin", "..%2f..%2fadmin", "a?admin=1", "a#b", "\\..\\admin", "//evil.example", "%2e%2e"] {
-        let response = tools.call("two", json!({"x": x, "y": "z"}).to_string(), &context()).await;
+    for x in [
+        "../../admin",
+        "..%2f..%2fadmin",
+        "a?admin=1",
+        "a#b",
+        "\\..\\admin",
+        "//evil.example",
+        "%2e%2e",
+    ] {
+        let response = tools
+            .call("two", json!({"x": x, "y": "z"}).to_string(), &context())
+            .await;
         assert!(response.is_ok(), "{x}: {}", response.to_json());
         let seen = server.last();
         assert_eq!(seen.path.split('/').count(), 4, "{x}: {}", seen.path);
@@ -94,17 +125,30 @@ async fn headers_and_cookies_take_no_line_breaks() {
         {"name": "X-Trace", "in": "header", "schema": {"type": "string"}},
         {"name": "lang", "in": "cookie", "schema": {"type": "string"}},
     ]}}});
-    let tools = ToolContext::builder().with(at(&server, &paths)).build().expect("sound");
+    let tools = ToolContext::builder()
+        .with(at(&server, &paths))
+        .build()
+        .expect("sound");
     for text in ["a\r\nX-Admin: 1", "a\nb", "\0", "a\u{7f}"] {
-        let response = tools.call("get", json!({"X-Trace": text}).to_string(), &context()).await;
+        let response = tools
+            .call("get", json!({"X-Trace": text}).to_string(), &context())
+            .await;
         assert!(!response.is_ok(), "{text:?}");
     }
     assert!(server.seen().is_empty());
     let arguments = json!({"X-Trace": "größe", "lang": "de; admin=1\r\nX-Admin: 1"});
-    assert!(tools.call("get", arguments.to_string(), &context()).await.is_ok());
+    assert!(
+        tools
+            .call("get", arguments.to_string(), &context())
+            .await
+            .is_ok()
+    );
     let seen = server.last();
     assert_eq!(seen.headers["x-trace"].as_bytes(), "größe".as_bytes());
-    assert_eq!(seen.header("cookie"), Some("lang=de%3B%20admin%3D1%0D%0AX-Admin%3A%201"));
+    assert_eq!(
+        seen.header("cookie"),
+        Some("lang=de%3B%20admin%3D1%0D%0AX-Admin%3A%201")
+    );
     assert_eq!(seen.header("x-admin"), None);
 }
 
@@ -125,10 +169,14 @@ async fn headers_of_the_program_are_no_parameters() {
         "Proxy-Authorization",
         "Traceparent",
     ];
-    let parameters = names.map(|name| json!({"name": name, "in": "header", "schema": {"type": "string"}}));
+    let parameters =
+        names.map(|name| json!({"name": name, "in": "header", "schema": {"type": "string"}}));
     let paths = json!({"/x": {"get": {"operationId": "get", "parameters": parameters}}});
     let toolset = at(&server, &paths);
-    assert_eq!(toolset.offered()[0].tool.definition().parameters()["properties"], json!({}));
+    assert_eq!(
+        toolset.offered()[0].tool.definition().parameters()["properties"],
+        json!({})
+    );
 }
 
 #[tokio::test]
@@ -143,18 +191,54 @@ async fn bodies_have_the_form_of_their_media_type() {
         "/text": {"post": {"operationId": "text", "requestBody": {"content": {"text/plain": {"schema": {}}}}}},
     });
     let body = json!({"a": "x & y=1", "deep": {"b": [{"c": 1}]}, "list": ["p", "q"], "object": {"d": null}});
-    assert!(call(at(&server, &paths), "json", &json!({"body": body})).await.is_ok());
+    assert!(
+        call(at(&server, &paths), "json", &json!({"body": body}))
+            .await
+            .is_ok()
+    );
     let seen = server.last();
-    assert_eq!((&*seen.method, seen.header("content-type")), ("POST", Some("application/vnd.x+json")));
-    assert_eq!(serde_json::from_str::<Value>(&seen.body).expect("JSON"), body);
+    assert_eq!(
+        (&*seen.method, seen.header("content-type")),
+        ("POST", Some("application/vnd.x+json"))
+    );
+    assert_eq!(
+        serde_json::from_str::<Value>(&seen.body).expect("JSON"),
+        body
+    );
 
-    assert!(call(at(&server, &paths), "form", &json!({"body": body})).await.is_ok());
-    let expected = [("a", "x & y=1"), ("deep[b][0][c]", "1"), ("list", "p"), ("list", "q"), ("object", "{\"d\":null}")];
-    assert_eq!(pairs(&server.last().body), expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    assert!(
+        call(at(&server, &paths), "form", &json!({"body": body}))
+            .await
+            .is_ok()
+    );
+    let expected = [
+        ("a", "x & y=1"),
+        ("deep[b][0][c]", "1"),
+        ("list", "p"),
+        ("list", "q"),
+        ("object", "{\"d\":null}"),
+    ];
+    assert_eq!(
+        pairs(&server.last().body),
+        expected.map(|(name, value)| (name.to_owned(), value.to_owned()))
+    );
 
-    assert!(call(at(&server, &paths), "text", &json!({"body": "a\r\nb"})).await.is_ok());
-    assert_eq!((server.last().body.as_str(), server.last().header("content-type")), ("a\r\nb", Some("text/plain")));
-    assert!(!call(at(&server, &paths), "json", &json!({})).await.is_ok(), "a body is required");
+    assert!(
+        call(at(&server, &paths), "text", &json!({"body": "a\r\nb"}))
+            .await
+            .is_ok()
+    );
+    assert_eq!(
+        (
+            server.last().body.as_str(),
+            server.last().header("content-type")
+        ),
+        ("a\r\nb", Some("text/plain"))
+    );
+    assert!(
+        !call(at(&server, &paths), "json", &json!({})).await.is_ok(),
+        "a body is required"
+    );
 }
 
 #[tokio::test]
@@ -162,11 +246,30 @@ async fn paths_keep_their_fixed_query_and_lose_their_fragment() {
     let server = Server::start().await;
     let paths = json!({"/files#shared": {"get": {"operationId": "shared"}}, "/files?beta=true": {"get": {
         "operationId": "beta", "parameters": [{"name": "q", "in": "query", "schema": {"type": "object"}}]}}});
-    assert!(call(at(&server, &paths), "shared", &json!({})).await.is_ok());
-    assert_eq!((server.last().path.as_str(), server.last().query.as_str()), ("/files", ""));
-    assert!(call(at(&server, &paths), "beta", &json!({"q": {"a": "b"}})).await.is_ok());
+    assert!(
+        call(at(&server, &paths), "shared", &json!({}))
+            .await
+            .is_ok()
+    );
+    assert_eq!(
+        (server.last().path.as_str(), server.last().query.as_str()),
+        ("/files", "")
+    );
+    assert!(
+        call(at(&server, &paths), "beta", &json!({"q": {"a": "b"}}))
+            .await
+            .is_ok()
+    );
     assert_eq!(server.last().query, "beta=true&a=b");
-    assert!(!call(at(&server, &paths), "beta", &json!({"q": {"beta": "false"}})).await.is_ok());
+    assert!(
+        !call(
+            at(&server, &paths),
+            "beta",
+            &json!({"q": {"beta": "false"}})
+        )
+        .await
+        .is_ok()
+    );
 }
 
 #[tokio::test]
@@ -184,8 +287,16 @@ async fn one_name_in_two_places_is_two_arguments() {
     assert!(call(at(&server, &paths), "get", &arguments).await.is_ok());
     let seen = server.last();
     assert_eq!(seen.path, "/x/7");
-    let expected = [("page", "two"), ("id", "q"), ("expand[]", "a"), ("expand[]", "b")];
-    assert_eq!(seen.pairs(), expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let expected = [
+        ("page", "two"),
+        ("id", "q"),
+        ("expand[]", "a"),
+        ("expand[]", "b"),
+    ];
+    assert_eq!(
+        seen.pairs(),
+        expected.map(|(name, value)| (name.to_owned(), value.to_owned()))
+    );
 }
 
 // L26
@@ -195,6 +306,9 @@ async fn an_operation_without_parameters_ignores_members() {
     let toolset = at(&server, &json!({"/ping": {"get": {"operationId": "ping"}}}));
     let response = call(toolset, "ping", &json!({"x": 1})).await;
     assert!(response.is_ok(), "{}", response.to_json());
-    assert_eq!(response.meta().coerced(), ["/x: ignored, as the tool has no parameters"]);
+    assert_eq!(
+        response.meta().coerced(),
+        ["/x: ignored, as the tool has no parameters"]
+    );
     assert_eq!(server.last().pairs(), []);
 }

@@ -33,15 +33,23 @@ fn large_document(components: Value, operation: impl Fn(usize, &mut Value) -> Va
 
 fn toolset(document: Value) -> OpenApiToolset {
     let api = OpenApi::from_value(document).expect("a document");
-    api.base_url("https://a.example").toolset("test").expect("sound")
+    api.base_url("https://a.example")
+        .toolset("test")
+        .expect("sound")
 }
 
 fn peak_of_tools(document: Value) -> i64 {
     let expected = document["paths"].as_object().expect("paths").len();
     let (tools, peak) = counting::peak(|| {
         let toolset = toolset(document);
-        assert_eq!((toolset.offered().len(), toolset.refused()), (expected, &[][..]));
-        ToolContext::builder().with(toolset).build().expect("sound tools")
+        assert_eq!(
+            (toolset.offered().len(), toolset.refused()),
+            (expected, &[][..])
+        );
+        ToolContext::builder()
+            .with(toolset)
+            .build()
+            .expect("sound tools")
     });
     assert_eq!(tools.definitions().count(), expected);
     peak
@@ -59,7 +67,10 @@ fn big() -> Value {
 #[test]
 fn operations_with_one_body_keep_its_schema_once() {
     let components = json!({"schemas": {"Big": large_schema()}});
-    let peak = peak_of_tools(large_document(components, |_, _| json!({"requestBody": body(&big())})));
+    let peak = peak_of_tools(large_document(
+        components,
+        |_, _| json!({"requestBody": body(&big())}),
+    ));
     assert!(peak < MOST, "{} MiB", peak >> 20);
 }
 
@@ -112,15 +123,42 @@ async fn a_shared_schema_is_published_and_enforced_for_each_operation() {
         "/b": {"post": {"operationId": "b", "requestBody": body(&json!({"type": "array", "items": big()}))}},
     });
     let document = document(&paths, &json!({"schemas": {"Big": large_schema()}}));
-    let api = OpenApi::from_value(document).expect("a document").base_url(&server.url);
-    let tools = ToolContext::builder().with(api.toolset("test").expect("sound")).build().expect("sound tools");
+    let api = OpenApi::from_value(document)
+        .expect("a document")
+        .base_url(&server.url);
+    let tools = ToolContext::builder()
+        .with(api.toolset("test").expect("sound"))
+        .build()
+        .expect("sound tools");
     for definition in tools.definitions() {
         let published = serde_json::from_str::<Value>(definition.parameters_json()).expect("JSON");
-        assert_eq!((&published, &published["$defs"]["Big"]), (definition.parameters(), &large_schema()));
+        assert_eq!(
+            (&published, &published["$defs"]["Big"]),
+            (definition.parameters(), &large_schema())
+        );
     }
     let ctx = context();
-    assert!(tools.call("a", r#"{"body": {"property_7": "x"}}"#, &ctx).await.is_ok());
-    assert!(tools.call("b", r#"{"body": [{"property_7": "x"}]}"#, &ctx).await.is_ok());
-    let refused = tools.call("b", r#"{"body": [{"property_7": true}]}"#, &ctx).await;
-    assert!(refused.error().expect("refused").message.contains("/body/0/property_7"), "{refused:?}");
+    assert!(
+        tools
+            .call("a", r#"{"body": {"property_7": "x"}}"#, &ctx)
+            .await
+            .is_ok()
+    );
+    assert!(
+        tools
+            .call("b", r#"{"body": [{"property_7": "x"}]}"#, &ctx)
+            .await
+            .is_ok()
+    );
+    let refused = tools
+        .call("b", r#"{"body": [{"property_7": true}]}"#, &ctx)
+        .await;
+    assert!(
+        refused
+            .error()
+            .expect("refused")
+            .message
+            .contains("/body/0/property_7"),
+        "{refused:?}"
+    );
 }

@@ -23,7 +23,9 @@ pub(crate) struct Seen {
 
 impl Seen {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.headers.get(name).map(|value| value.to_str().expect("ASCII"))
+        self.headers
+            .get(name)
+            .map(|value| value.to_str().expect("ASCII"))
     }
 
     /// Returns the pairs of the query as a server decodes them.
@@ -35,7 +37,9 @@ impl Seen {
 /// Decodes a query or a form.
 pub(crate) fn pairs(text: &str) -> Vec<(String, String)> {
     let url = reqwest::Url::parse(&format!("http://a.example/?{text}")).expect("a URL");
-    url.query_pairs().map(|(name, value)| (name.into_owned(), value.into_owned())).collect()
+    url.query_pairs()
+        .map(|(name, value)| (name.into_owned(), value.into_owned()))
+        .collect()
 }
 
 /// The answer to a request: the status, headers and the body.
@@ -53,14 +57,28 @@ pub(crate) struct Server {
 impl Server {
     /// Starts a server that answers `{"ok": true}`.
     pub(crate) async fn start() -> Self {
-        Self::answering(|_| (200, vec![("content-type", "application/json".to_owned())], r#"{"ok":true}"#.to_owned()))
-            .await
+        Self::answering(|_| {
+            (
+                200,
+                vec![("content-type", "application/json".to_owned())],
+                r#"{"ok":true}"#.to_owned(),
+            )
+        })
+        .await
     }
 
-    pub(crate) async fn answering(answers: impl Fn(&Seen) -> Answer + Send + Sync + 'static) -> Self {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("binds");
+    pub(crate) async fn answering(
+        answers: impl Fn(&Seen) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+            .await
+            .expect("binds");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
-        let server = Self { url, seen: Arc::default(), answers: Arc::new(answers) };
+        let server = Self {
+            url,
+            seen: Arc::default(),
+            answers: Arc::new(answers),
+        };
         let router = Router::new().fallback(handle).with_state(server.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });
         server
@@ -91,7 +109,10 @@ async fn handle(State(server): State<Server>, request: Request) -> Response {
     for (name, value) in headers {
         response = response.header(name, value);
     }
-    response.header(header::CONNECTION, "close").body(Body::from(body)).expect("an answer")
+    response
+        .header(header::CONNECTION, "close")
+        .body(Body::from(body))
+        .expect("an answer")
 }
 
 /// Returns a document with these paths and components.
@@ -116,6 +137,9 @@ pub(crate) fn context() -> RunContext {
 /// Calls a tool.
 pub(crate) async fn call(toolset: OpenApiToolset, name: &str, arguments: &Value) -> ToolResponse {
     assert!(toolset.refused().is_empty(), "{:?}", toolset.refused());
-    let tools = ToolContext::builder().with(toolset).build().expect("sound tools");
+    let tools = ToolContext::builder()
+        .with(toolset)
+        .build()
+        .expect("sound tools");
     tools.call(name, arguments.to_string(), &context()).await
 }

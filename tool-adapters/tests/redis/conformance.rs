@@ -13,7 +13,10 @@ pub(crate) struct Redis {
 impl Redis {
     /// A separate store on the server, if one is configured.
     pub(crate) fn on_server() -> Option<Self> {
-        server::url().map(|url| Self { url, prefix: server::prefix() })
+        server::url().map(|url| Self {
+            url,
+            prefix: server::prefix(),
+        })
     }
 }
 
@@ -24,7 +27,10 @@ impl StoreUnderTest for Redis {
 
     /// With its own connection.
     async fn handle(&self) -> RedisStore {
-        RedisStore::connect(&self.url).await.expect("the server answers").prefix(&self.prefix)
+        RedisStore::connect(&self.url)
+            .await
+            .expect("the server answers")
+            .prefix(&self.prefix)
     }
 
     /// The server's clock cannot be moved.

@@ -15,8 +15,14 @@ const CANARY: &str = "c4n4ry";
 /// The store's error at a URL, which shows no password in any form.
 async fn error(url: &str) -> String {
     let connected = server::answered(RedisStore::connect(url)).await;
-    let Err(error) = connected else { panic!("a store connects to {url}") };
-    for text in [error.to_string(), format!("{error:?}"), format!("{error:#?}")] {
+    let Err(error) = connected else {
+        panic!("a store connects to {url}")
+    };
+    for text in [
+        error.to_string(),
+        format!("{error:?}"),
+        format!("{error:#?}"),
+    ] {
         assert!(!text.contains(CANARY), "{text}");
     }
     error.to_string()
@@ -24,9 +30,16 @@ async fn error(url: &str) -> String {
 
 #[tokio::test]
 async fn a_server_that_is_down_fails_at_once() {
-    let port = TcpListener::bind("127.0.0.1:0").await.and_then(|free| free.local_addr()).expect("a free port").port();
+    let port = TcpListener::bind("127.0.0.1:0")
+        .await
+        .and_then(|free| free.local_addr())
+        .expect("a free port")
+        .port();
     let error = error(&format!("redis://user:{CANARY}@127.0.0.1:{port}/0")).await;
-    assert_eq!(error, format!("session store failed: Redis at 127.0.0.1:{port}: connection refused"));
+    assert_eq!(
+        error,
+        format!("session store failed: Redis at 127.0.0.1:{port}: connection refused")
+    );
 }
 
 #[tokio::test]
@@ -34,7 +47,10 @@ async fn a_server_that_says_nothing_is_not_waited_for() {
     let silent = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = silent.local_addr().expect("a port");
     let error = error(&format!("redis://:{CANARY}@{address}")).await;
-    assert_eq!(error, format!("session store failed: Redis at {address}: no answer in time"));
+    assert_eq!(
+        error,
+        format!("session store failed: Redis at {address}: no answer in time")
+    );
 }
 
 #[tokio::test]
@@ -53,25 +69,43 @@ async fn a_url_that_does_not_parse_is_not_quoted() {
 
 #[tokio::test]
 async fn a_store_shows_where_it_is_and_no_password() {
-    let store = RedisStore::lazy(&format!("redis://:{CANARY}@127.0.0.1:1/0")).expect("a URL").prefix("app");
-    assert_eq!(format!("{store:?}"), r#"RedisStore { address: "127.0.0.1:1", prefix: "app", .. }"#);
+    let store = RedisStore::lazy(&format!("redis://:{CANARY}@127.0.0.1:1/0"))
+        .expect("a URL")
+        .prefix("app");
+    assert_eq!(
+        format!("{store:?}"),
+        r#"RedisStore { address: "127.0.0.1:1", prefix: "app", .. }"#
+    );
 }
 
 #[tokio::test]
 async fn refused_password_is_hidden_and_works_once_accepted() {
-    let Some(redis) = Redis::on_server() else { return };
+    let Some(redis) = Redis::on_server() else {
+        return;
+    };
     let (user, address) = (server::prefix(), redis.url.trim_start_matches("redis://"));
     let url = format!("redis://{user}:{CANARY}@{address}");
     assert!(error(&url).await.contains("authentication failed"));
     let store = RedisStore::lazy(&url).expect("a URL").prefix(&redis.prefix);
     for _ in 0..2 {
-        let error = store.sessions().await.expect_err("the user is unknown").to_string();
+        let error = store
+            .sessions()
+            .await
+            .expect_err("the user is unknown")
+            .to_string();
         assert!(!error.contains(CANARY), "{error}");
     }
     let client = redis::Client::open(redis.url.as_str()).expect("a URL");
-    let mut connection = client.get_multiplexed_async_connection().await.expect("the server answers");
+    let mut connection = client
+        .get_multiplexed_async_connection()
+        .await
+        .expect("the server answers");
     let mut acl = async |words: &[&str]| {
-        let () = redis::cmd("ACL").arg(words).query_async(&mut connection).await.expect("the server knows ACL");
+        let () = redis::cmd("ACL")
+            .arg(words)
+            .query_async(&mut connection)
+            .await
+            .expect("the server knows ACL");
     };
     acl(&["SETUSER", &user, "on", &format!(">{CANARY}"), "~*", "+@all"]).await;
     let known = store.sessions().await;
@@ -81,10 +115,17 @@ async fn refused_password_is_hidden_and_works_once_accepted() {
 
 #[tokio::test]
 async fn a_connection_that_breaks_is_made_anew() {
-    let Some(redis) = Redis::on_server() else { return };
+    let Some(redis) = Redis::on_server() else {
+        return;
+    };
     let relay = Relay::to(&redis.url).await;
-    let store = Redis { url: relay.url.clone(), ..redis };
-    let session = open(&store.handle().await, &opening("session", Mode::Text)).await.expect("the session opens");
+    let store = Redis {
+        url: relay.url.clone(),
+        ..redis
+    };
+    let session = open(&store.handle().await, &opening("session", Mode::Text))
+        .await
+        .expect("the session opens");
     let call = Ask::within(|limits| limits.max_calls = Some(3));
     assert!(session.passes(&call).await);
     for _ in 0..2 {

@@ -9,10 +9,13 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 use tool_core::Mode;
 use tool_core::session::{
-    BudgetLimit, CapAmount, CapScope, Policy, Refusal, Settlement, SpendingCaps, StateChange, Verdict,
+    BudgetLimit, CapAmount, CapScope, Policy, Refusal, Settlement, SpendingCaps, StateChange,
+    Verdict,
 };
 use tool_core::testing::store::StoreUnderTest;
-use tool_core::testing::store::driver::{Ask, HOUR, Session, entry, open, opening, settlement, waiting};
+use tool_core::testing::store::driver::{
+    Ask, HOUR, Session, entry, open, opening, settlement, waiting,
+};
 use tool_core::trace::Cost;
 
 const PART: &str = "TOOL_ADAPTERS_PART";
@@ -23,7 +26,9 @@ const LIMIT: u32 = 100;
 const CALLS: u32 = 8000;
 
 async fn session(redis: &Redis) -> Session {
-    open(&redis.handle().await, &opening("shared", Mode::Voice)).await.expect("the session opens")
+    open(&redis.handle().await, &opening("shared", Mode::Voice))
+        .await
+        .expect("the session opens")
 }
 
 /// The other process, where it is one.
@@ -32,7 +37,10 @@ async fn session(redis: &Redis) -> Session {
 async fn plays_its_part() {
     let part = std::env::var(PART).expect("the part");
     let url = std::env::var("REDIS_URL").expect("the server");
-    let redis = Redis { url, prefix: std::env::var(PREFIX).expect("the prefix") };
+    let redis = Redis {
+        url,
+        prefix: std::env::var(PREFIX).expect("the prefix"),
+    };
     let session = session(&redis).await;
     match part.as_str() {
         "race" => race(&session).await,
@@ -50,7 +58,9 @@ fn say(what: impl std::fmt::Display) {
 /// On request, asks 8,000 times and reports how many passed.
 async fn race(session: &Session) {
     say("ready");
-    std::io::stdin().read_exact(&mut [0]).expect("the word to begin");
+    std::io::stdin()
+        .read_exact(&mut [0])
+        .expect("the word to begin");
     let call = Ask::within(|limits| limits.max_calls = Some(LIMIT));
     let (mut racers, session) = (JoinSet::new(), Arc::new(session.clone()));
     for _ in 0..16 {
@@ -67,13 +77,18 @@ const SPENDERS: u32 = 8;
 fn capped() -> Ask {
     let cap = Cost::micros(LIMIT.into());
     let policy = Policy::text().max_cost(CapScope::Principal, Some(cap));
-    Ask { caps: policy.caps().cloned(), ..Ask::default() }
+    Ask {
+        caps: policy.caps().cloned(),
+        ..Ask::default()
+    }
 }
 
 /// On request, asks 8,000 times, spends one unit for each call that passes, and reports how many did.
 async fn spend(session: &Session) {
     say("ready");
-    std::io::stdin().read_exact(&mut [0]).expect("the word to begin");
+    std::io::stdin()
+        .read_exact(&mut [0])
+        .expect("the word to begin");
     let mut racers = JoinSet::new();
     for _ in 0..SPENDERS {
         let (session, call) = (session.clone(), capped());
@@ -96,7 +111,12 @@ async fn spend(session: &Session) {
 /// Leaves a pending call and a change, and then counts calls, saying how many, until it is killed.
 async fn count_until_killed(session: &Session) {
     session.mint(&waiting(1), HOUR).await;
-    session.settle(settlement(&[StateChange::PendingMessage(Some("left behind".to_owned()))], &[entry(1)])).await;
+    session
+        .settle(settlement(
+            &[StateChange::PendingMessage(Some("left behind".to_owned()))],
+            &[entry(1)],
+        ))
+        .await;
     for count in 1.. {
         assert!(session.passes(&Ask::default()).await);
         say(count);
@@ -130,15 +150,27 @@ struct Other {
 impl Other {
     fn start(redis: &Redis, part: &str) -> Self {
         let mut process = Command::new(std::env::current_exe().expect("this binary"))
-            .args(["--ignored", "--exact", "processes::plays_its_part", "--nocapture"])
+            .args([
+                "--ignored",
+                "--exact",
+                "processes::plays_its_part",
+                "--nocapture",
+            ])
             .env(PART, part)
             .env(PREFIX, &redis.prefix)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .expect("the other process starts");
-        let (input, output) = (process.stdin.take().expect("its input"), process.stdout.take().expect("its output"));
-        Self { process, input, output: BufReader::new(output) }
+        let (input, output) = (
+            process.stdin.take().expect("its input"),
+            process.stdout.take().expect("its output"),
+        );
+        Self {
+            process,
+            input,
+            output: BufReader::new(output),
+        }
     }
 
     /// Returns its next line, or `None` at its end.
@@ -151,7 +183,9 @@ impl Other {
 // R-B2
 #[tokio::test]
 async fn exactly_the_limit_passes_of_16000_calls_of_two_processes() {
-    let Some(redis) = Redis::on_server() else { return };
+    let Some(redis) = Redis::on_server() else {
+        return;
+    };
     let mut others = [Other::start(&redis, "race"), Other::start(&redis, "race")];
     for other in &mut others {
         assert_eq!(other.hear().as_deref(), Some("ready"));
@@ -159,18 +193,33 @@ async fn exactly_the_limit_passes_of_16000_calls_of_two_processes() {
     for other in &mut others {
         other.input.write_all(b"!").expect("it listens");
     }
-    let passed = others.each_mut().map(|other| other.hear().and_then(|passed| passed.parse::<u32>().ok()));
+    let passed = others
+        .each_mut()
+        .map(|other| other.hear().and_then(|passed| passed.parse::<u32>().ok()));
     let ends = others.map(|mut other| other.process.wait().expect("it ends").success());
-    assert_eq!((passed.iter().flatten().sum::<u32>(), ends), (LIMIT, [true, true]), "{passed:?}");
+    assert_eq!(
+        (passed.iter().flatten().sum::<u32>(), ends),
+        (LIMIT, [true, true]),
+        "{passed:?}"
+    );
     let next = Ask::within(|limits| limits.max_calls = Some(LIMIT));
-    let spent = Refusal::Budget { limit: BudgetLimit::Total, used: LIMIT, of: LIMIT };
-    assert_eq!(session(&redis).await.admit(&next).await, Verdict::Refused(spent));
+    let spent = Refusal::Budget {
+        limit: BudgetLimit::Total,
+        used: LIMIT,
+        of: LIMIT,
+    };
+    assert_eq!(
+        session(&redis).await.admit(&next).await,
+        Verdict::Refused(spent)
+    );
 }
 
 // R-B6: a cost is known after its call, so that the calls which run when the cap is reached may exceed it.
 #[tokio::test]
 async fn two_processes_exceed_a_cap_by_running_calls_at_most() {
-    let Some(redis) = Redis::on_server() else { return };
+    let Some(redis) = Redis::on_server() else {
+        return;
+    };
     let mut others = [Other::start(&redis, "spend"), Other::start(&redis, "spend")];
     for other in &mut others {
         assert_eq!(other.hear().as_deref(), Some("ready"));
@@ -178,18 +227,36 @@ async fn two_processes_exceed_a_cap_by_running_calls_at_most() {
     for other in &mut others {
         other.input.write_all(b"!").expect("it listens");
     }
-    let passed = others.each_mut().map(|other| other.hear().and_then(|passed| passed.parse::<u32>().ok()));
-    assert!(others.map(|mut other| other.process.wait().expect("it ends").success()).iter().all(|ended| *ended));
+    let passed = others
+        .each_mut()
+        .map(|other| other.hear().and_then(|passed| passed.parse::<u32>().ok()));
+    assert!(
+        others
+            .map(|mut other| other.process.wait().expect("it ends").success())
+            .iter()
+            .all(|ended| *ended)
+    );
     let passed = passed.into_iter().flatten().sum::<u32>();
-    assert!((LIMIT..LIMIT + 2 * SPENDERS).contains(&passed), "{passed} of 16,000");
-    let Verdict::Refused(Refusal::Cap(cap)) = session(&redis).await.admit(&capped()).await else { panic!("a cap") };
-    assert_eq!(cap.used, CapAmount::Cost(Cost::micros(passed.into())), "each unit was charged");
+    assert!(
+        (LIMIT..LIMIT + 2 * SPENDERS).contains(&passed),
+        "{passed} of 16,000"
+    );
+    let Verdict::Refused(Refusal::Cap(cap)) = session(&redis).await.admit(&capped()).await else {
+        panic!("a cap")
+    };
+    assert_eq!(
+        cap.used,
+        CapAmount::Cost(Cost::micros(passed.into())),
+        "each unit was charged"
+    );
 }
 
 // R-B6: nothing is reserved, so that what a killed process has not charged is lost, and the rest stays.
 #[tokio::test]
 async fn killed_process_charges_the_calls_that_ended() {
-    let Some(redis) = Redis::on_server() else { return };
+    let Some(redis) = Redis::on_server() else {
+        return;
+    };
     let mut other = Other::start(&redis, "die running");
     while other.hear().is_some_and(|count| count != "60") {}
     other.process.kill().expect("it is killed");
@@ -201,17 +268,29 @@ async fn killed_process_charges_the_calls_that_ended() {
         passed += 1;
         session.settle(unit(passed, capped.caps.as_ref())).await;
     }
-    assert_eq!(passed, LIMIT.into(), "20 running calls have left nothing behind");
+    assert_eq!(
+        passed,
+        LIMIT.into(),
+        "20 running calls have left nothing behind"
+    );
     let none = Ask::within(|limits| limits.max_calls = Some(0));
-    let Verdict::Refused(Refusal::Budget { used, .. }) = session.admit(&none).await else { panic!("a budget of zero") };
+    let Verdict::Refused(Refusal::Budget { used, .. }) = session.admit(&none).await else {
+        panic!("a budget of zero")
+    };
     assert!(used >= LIMIT + 20, "the calls are counted: {used}");
 }
 
 // R-B6: a settlement whose answer was lost is sent again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn amount_that_is_sent_again_is_charged_once() {
-    let Some(redis) = Redis::on_server() else { return };
-    let sessions = [session(&redis).await, session(&redis).await, session(&redis).await];
+    let Some(redis) = Redis::on_server() else {
+        return;
+    };
+    let sessions = [
+        session(&redis).await,
+        session(&redis).await,
+        session(&redis).await,
+    ];
     let caps = Policy::text().max_cost(CapScope::Principal, Some(Cost::micros(501)));
     let caps = caps.max_cost(CapScope::Session, Some(Cost::micros(1_001)));
     let mut racers = JoinSet::new();
@@ -221,25 +300,44 @@ async fn amount_that_is_sent_again_is_charged_once() {
             for id in 0..1_000 {
                 let mut unit = unit(id, caps.caps());
                 // A session of the principal inside of every other call was charged.
-                unit.paid_inside = if id % 2 == 0 { Cost::ZERO } else { Cost::micros(1) };
+                unit.paid_inside = if id % 2 == 0 {
+                    Cost::ZERO
+                } else {
+                    Cost::micros(1)
+                };
                 session.settle(unit).await;
             }
         });
     }
     racers.join_all().await;
-    let verdict = sessions[0].admit(&Ask { caps: caps.caps().cloned(), ..Ask::default() }).await;
-    let Verdict::Capped { left, .. } = verdict else { panic!("one unit is left: {verdict:?}") };
-    assert_eq!((left.cost, left.principal_cost), (Some(Cost::micros(1)), Some(Cost::micros(1))));
+    let verdict = sessions[0]
+        .admit(&Ask {
+            caps: caps.caps().cloned(),
+            ..Ask::default()
+        })
+        .await;
+    let Verdict::Capped { left, .. } = verdict else {
+        panic!("one unit is left: {verdict:?}")
+    };
+    assert_eq!(
+        (left.cost, left.principal_cost),
+        (Some(Cost::micros(1)), Some(Cost::micros(1)))
+    );
 }
 
 // R-C3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_that_is_killed_loses_nothing_that_was_counted() {
-    let Some(redis) = Redis::on_server() else { return };
+    let Some(redis) = Redis::on_server() else {
+        return;
+    };
     let mut other = Other::start(&redis, "die");
     let mut counted = 0_u32;
     while counted < 500 {
-        counted = other.hear().and_then(|count| count.parse().ok()).expect("it counts");
+        counted = other
+            .hear()
+            .and_then(|count| count.parse().ok())
+            .expect("it counts");
     }
     other.process.kill().expect("it is killed");
     while let Some(count) = other.hear() {
@@ -249,9 +347,17 @@ async fn a_process_that_is_killed_loses_nothing_that_was_counted() {
 
     let session = session(&redis).await;
     let none = Ask::within(|limits| limits.max_calls = Some(0));
-    let Verdict::Refused(Refusal::Budget { used, .. }) = session.admit(&none).await else { panic!("a budget of zero") };
-    assert!((counted..=counted + 1).contains(&used), "{counted} were said to be counted, and {used} are");
-    assert_eq!(session.state().pending_message.as_deref(), Some("left behind"));
+    let Verdict::Refused(Refusal::Budget { used, .. }) = session.admit(&none).await else {
+        panic!("a budget of zero")
+    };
+    assert!(
+        (counted..=counted + 1).contains(&used),
+        "{counted} were said to be counted, and {used} are"
+    );
+    assert_eq!(
+        session.state().pending_message.as_deref(),
+        Some("left behind")
+    );
     assert_eq!(session.audit(), [entry(1)]);
 
     assert_eq!(session.pending(&waiting(1).id).await, Some(waiting(1)));

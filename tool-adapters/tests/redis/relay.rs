@@ -14,7 +14,11 @@ pub(crate) struct Relay {
 impl Relay {
     /// To the server at this URL, which names its host and port only.
     pub(crate) async fn to(server: &str) -> Self {
-        let address = redis::Client::open(server).expect("a URL").get_connection_info().addr().to_string();
+        let address = redis::Client::open(server)
+            .expect("a URL")
+            .get_connection_info()
+            .addr()
+            .to_string();
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let url = format!("redis://{}", listener.local_addr().expect("a port"));
         let connections = Arc::new(Mutex::new(Vec::new()));
@@ -28,13 +32,21 @@ impl Relay {
                 }
                 let address = address.clone();
                 let connection = tokio::spawn(async move {
-                    let mut server = TcpStream::connect(address).await.expect("the server answers");
+                    let mut server = TcpStream::connect(address)
+                        .await
+                        .expect("the server answers");
                     _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
                 });
-                seen.lock().expect("no thread panicked").push(connection.abort_handle());
+                seen.lock()
+                    .expect("no thread panicked")
+                    .push(connection.abort_handle());
             }
         });
-        Self { url, connections, down }
+        Self {
+            url,
+            connections,
+            down,
+        }
     }
 
     /// Takes the server away, or gives it back.
@@ -45,6 +57,10 @@ impl Relay {
 
     /// Breaks all connections that there are. Later ones work.
     pub(crate) fn cut(&self) {
-        self.connections.lock().expect("no thread panicked").drain(..).for_each(|connection| connection.abort());
+        self.connections
+            .lock()
+            .expect("no thread panicked")
+            .drain(..)
+            .for_each(|connection| connection.abort());
     }
 }

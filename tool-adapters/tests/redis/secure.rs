@@ -28,7 +28,12 @@ struct SecureServer {
 static SERVER: LazyLock<Option<SecureServer>> = LazyLock::new(SecureServer::start);
 
 fn is_installed(program: &str) -> bool {
-    Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+    Command::new(program)
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok()
 }
 
 impl SecureServer {
@@ -41,16 +46,27 @@ impl SecureServer {
         for ca in ["ca", "other"] {
             openssl(
                 &folder,
-                &format!("req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN={ca} -keyout {ca}.key -out {ca}.pem"),
+                &format!(
+                    "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN={ca} -keyout {ca}.key -out {ca}.pem"
+                ),
             );
         }
-        openssl(&folder, "req -newkey rsa:2048 -nodes -subj /CN=redis -keyout server.key -out server.csr");
+        openssl(
+            &folder,
+            "req -newkey rsa:2048 -nodes -subj /CN=redis -keyout server.key -out server.csr",
+        );
         fs::write(folder.join("names"), "subjectAltName=DNS:localhost").expect("written");
-        openssl(&folder, "x509 -req -in server.csr -CA ca.pem -CAkey ca.key -days 2 -extfile names -out server.pem");
-        let acl = format!("user default off\nuser tools on >{CANARY} resetkeys ~{{tools*}}:* {RIGHTS}\n");
+        openssl(
+            &folder,
+            "x509 -req -in server.csr -CA ca.pem -CAkey ca.key -days 2 -extfile names -out server.pem",
+        );
+        let acl =
+            format!("user default off\nuser tools on >{CANARY} resetkeys ~{{tools*}}:* {RIGHTS}\n");
         fs::write(folder.join("users.acl"), acl).expect("written");
-        let port =
-            net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
+        let port = net::TcpListener::bind("127.0.0.1:0")
+            .and_then(|free| free.local_addr())
+            .expect("a free port")
+            .port();
         let run = format!(
             "redis-server --port 0 --tls-port {port} --bind 127.0.0.1 --save '' --appendonly no --tls-cert-file server.pem \
              --tls-key-file server.key --tls-ca-cert-file ca.pem --tls-auth-clients no --aclfile users.acl & read end; kill $!; wait; rm -r \"$PWD\""
@@ -69,7 +85,11 @@ impl SecureServer {
         );
         // The server may write more.
         std::thread::spawn(move || lines.for_each(drop));
-        Some(Self { folder, port, _shell: process })
+        Some(Self {
+            folder,
+            port,
+            _shell: process,
+        })
     }
 
     fn ca(&self, name: &str) -> Vec<u8> {
@@ -82,8 +102,16 @@ impl SecureServer {
 }
 
 fn openssl(folder: &Path, arguments: &str) {
-    let made = Command::new("openssl").args(arguments.split(' ')).current_dir(folder).output().expect("openssl runs");
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let made = Command::new("openssl")
+        .args(arguments.split(' '))
+        .current_dir(folder)
+        .output()
+        .expect("openssl runs");
+    assert!(
+        made.status.success(),
+        "{}",
+        String::from_utf8_lossy(&made.stderr)
+    );
 }
 
 fn secure() -> Option<&'static SecureServer> {
@@ -122,8 +150,14 @@ mod conformance {
 
 /// Returns the error of a store that does not connect, without the password in any form.
 fn refused(what: &str, store: Result<RedisStore, tool_core::session::StoreError>) -> String {
-    let Err(error) = store else { panic!("{what} connects") };
-    for text in [error.to_string(), format!("{error:?}"), format!("{error:#?}")] {
+    let Err(error) = store else {
+        panic!("{what} connects")
+    };
+    for text in [
+        error.to_string(),
+        format!("{error:?}"),
+        format!("{error:#?}"),
+    ] {
         assert!(!text.contains(CANARY), "{what}: {text}");
     }
     error.to_string()
@@ -133,30 +167,67 @@ fn refused(what: &str, store: Result<RedisStore, tool_core::session::StoreError>
 async fn server_with_another_certificate_is_refused() {
     let Some(server) = secure() else { return };
     let (url, ca) = (server.url(), server.ca("ca"));
-    let other = refused("another CA", RedisStore::connect_with_ca(&url, &server.ca("other")).await);
-    assert!(other.contains("certificate") && other.contains("check the certificate, its CA"), "{other}");
+    let other = refused(
+        "another CA",
+        RedisStore::connect_with_ca(&url, &server.ca("other")).await,
+    );
+    assert!(
+        other.contains("certificate") && other.contains("check the certificate, its CA"),
+        "{other}"
+    );
     let system = refused("the system's CAs", RedisStore::connect(&url).await);
     assert!(system.contains("UnknownIssuer"), "{system}");
     let by_address = url.replace("localhost", "127.0.0.1");
-    let name = refused("a name that is not in the certificate", RedisStore::connect_with_ca(&by_address, &ca).await);
+    let name = refused(
+        "a name that is not in the certificate",
+        RedisStore::connect_with_ca(&by_address, &ca).await,
+    );
     assert!(name.contains("not valid for name"), "{name}");
-    refused("a URL that asks for no check", RedisStore::connect(&format!("{url}#insecure")).await);
-    refused("no TLS", RedisStore::connect(&url.replace("rediss", "redis")).await);
-    refused("a CA without TLS", RedisStore::connect_with_ca(&url.replace("rediss", "redis"), &ca).await);
-    for nothing in ["", "no certificate", "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n"] {
-        let error = refused("no CA", RedisStore::connect_with_ca(&url, nothing.as_bytes()).await);
-        assert!(error.contains("expected the certificate of a CA in PEM"), "{error}");
+    refused(
+        "a URL that asks for no check",
+        RedisStore::connect(&format!("{url}#insecure")).await,
+    );
+    refused(
+        "no TLS",
+        RedisStore::connect(&url.replace("rediss", "redis")).await,
+    );
+    refused(
+        "a CA without TLS",
+        RedisStore::connect_with_ca(&url.replace("rediss", "redis"), &ca).await,
+    );
+    for nothing in [
+        "",
+        "no certificate",
+        "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n",
+    ] {
+        let error = refused(
+            "no CA",
+            RedisStore::connect_with_ca(&url, nothing.as_bytes()).await,
+        );
+        assert!(
+            error.contains("expected the certificate of a CA in PEM"),
+            "{error}"
+        );
     }
 }
 
 #[tokio::test]
 async fn user_reaches_the_keys_of_its_prefix_only() {
     let Some(server) = secure() else { return };
-    let mut store = RedisStore::connect_with_ca(&server.url(), &server.ca("ca")).await.expect("it connects");
+    let mut store = RedisStore::connect_with_ca(&server.url(), &server.ca("ca"))
+        .await
+        .expect("it connects");
     for number in 0..1_000 {
         store = store.prefix(&format!("other{number}"));
-        let error = store.sessions().await.expect_err("the keys of another").to_string();
-        assert!(error.contains("NOPERM") && !error.contains(CANARY), "{error}");
+        let error = store
+            .sessions()
+            .await
+            .expect_err("the keys of another")
+            .to_string();
+        assert!(
+            error.contains("NOPERM") && !error.contains(CANARY),
+            "{error}"
+        );
     }
 }
 
@@ -164,12 +235,16 @@ async fn user_reaches_the_keys_of_its_prefix_only() {
 async fn no_altered_url_shows_the_password() {
     let Some(server) = secure() else { return };
     let (url, ca) = (server.url(), server.ca("ca"));
-    let (start, end) = (url.find(CANARY).expect("a password"), url.find('@').expect("an end"));
+    let (start, end) = (
+        url.find(CANARY).expect("a password"),
+        url.find('@').expect("an end"),
+    );
     let mut altered = 0;
     for at in (0..url.len()).filter(|at| !(start..end).contains(at)) {
-        for other in
-            ["", ":", "/", "@", "?", "#", "[", "]", "%", " ", "\\", "x", "9", "\u{0}", "ü", "//", "::", "@@", "%4", "&"]
-        {
+        for other in [
+            "", ":", "/", "@", "?", "#", "[", "]", "%", " ", "\\", "x", "9", "\u{0}", "ü", "//",
+            "::", "@@", "%4", "&",
+        ] {
             for (head, tail) in [(&url[..at], &url[at..]), (&url[..at], &url[at + 1..])] {
                 altered += 1;
                 for store in [

@@ -9,7 +9,9 @@ use tokio::sync::Mutex;
 use tool_core::Mode;
 use tool_core::session::{ApprovalRequest, CapScope, Charge, Policy, StateChange};
 use tool_core::testing::store::StoreUnderTest;
-use tool_core::testing::store::driver::{Ask, HOUR, answered, entry, open, opening, settlement, waiting};
+use tool_core::testing::store::driver::{
+    Ask, HOUR, answered, entry, open, opening, settlement, waiting,
+};
 use tool_core::trace::Cost;
 
 /// Forgetting all scripts makes every store ask twice: not while trips are counted.
@@ -22,11 +24,21 @@ fn client(redis: &Redis) -> redis::Client {
 /// Returns the commands for sessions of this prefix while `what` runs, without those of scripts.
 async fn asked(redis: &Redis, what: impl AsyncFnOnce()) -> Vec<String> {
     let client = client(redis);
-    let monitor = client.get_async_monitor().await.expect("the server answers");
+    let monitor = client
+        .get_async_monitor()
+        .await
+        .expect("the server answers");
     what().await;
     let end = format!("{} is done", redis.prefix);
-    let mut connection = client.get_multiplexed_async_connection().await.expect("the server answers");
-    let _: String = redis::cmd("ECHO").arg(&end).query_async(&mut connection).await.expect("an echo");
+    let mut connection = client
+        .get_multiplexed_async_connection()
+        .await
+        .expect("the server answers");
+    let _: String = redis::cmd("ECHO")
+        .arg(&end)
+        .query_async(&mut connection)
+        .await
+        .expect("an echo");
     let mut lines = pin!(monitor.into_on_message::<String>());
     let mut asked = Vec::new();
     while let Some(line) = poll_fn(|cx| lines.as_mut().poll_next(cx)).await {
@@ -42,14 +54,23 @@ async fn asked(redis: &Redis, what: impl AsyncFnOnce()) -> Vec<String> {
 
 #[tokio::test]
 async fn admit_settle_and_end_turn_take_one_round_trip_each() {
-    let Some(redis) = Redis::on_server() else { return };
+    let Some(redis) = Redis::on_server() else {
+        return;
+    };
     let _alone = SCRIPTS.lock().await;
     let store = redis.handle().await;
-    let session = open(&store, &opening("session", Mode::Voice)).await.expect("the session opens");
+    let session = open(&store, &opening("session", Mode::Voice))
+        .await
+        .expect("the session opens");
     let call = Ask::within(|limits| (limits.max_calls, limits.repeated) = (Some(2), Some(3)));
     let use_all = async || {
         assert!(session.passes(&call).await);
-        session.settle(settlement(&[StateChange::AudioSuppressed(true)], &[entry(1)])).await;
+        session
+            .settle(settlement(
+                &[StateChange::AudioSuppressed(true)],
+                &[entry(1)],
+            ))
+            .await;
         assert!(session.next_turn().await.is_some());
         session.mint(&waiting(1), HOUR).await;
         assert!(session.passes(&call.clone().with(Charge::Approved)).await);
@@ -60,37 +81,66 @@ async fn admit_settle_and_end_turn_take_one_round_trip_each() {
     use_all().await;
     let asked = asked(&redis, use_all).await;
     assert_eq!(asked.len(), 7, "{asked:#?}");
-    assert!(asked.iter().all(|line| line.contains("\"EVALSHA\"")), "{asked:#?}");
+    assert!(
+        asked.iter().all(|line| line.contains("\"EVALSHA\"")),
+        "{asked:#?}"
+    );
 }
 
 #[tokio::test]
 async fn opening_and_joining_a_session_take_one_round_trip_each() {
-    let Some(redis) = Redis::on_server() else { return };
+    let Some(redis) = Redis::on_server() else {
+        return;
+    };
     let _alone = SCRIPTS.lock().await;
     let store = redis.handle().await;
-    let session = async |id: &str| open(&store, &opening(id, Mode::Voice)).await.expect("the session opens");
+    let session = async |id: &str| {
+        open(&store, &opening(id, Mode::Voice))
+            .await
+            .expect("the session opens")
+    };
     session("to load the scripts").await;
     for _ in 0..2 {
-        assert_eq!(asked(&redis, async || drop(session("a").await)).await.len(), 1);
+        assert_eq!(
+            asked(&redis, async || drop(session("a").await)).await.len(),
+            1
+        );
     }
 }
 
 #[tokio::test]
 async fn a_server_that_forgets_its_scripts_is_told_them_again() {
-    let Some(redis) = Redis::on_server() else { return };
+    let Some(redis) = Redis::on_server() else {
+        return;
+    };
     let _alone = SCRIPTS.lock().await;
-    let session = open(&redis.handle().await, &opening("session", Mode::Text)).await.expect("the session opens");
+    let session = open(&redis.handle().await, &opening("session", Mode::Text))
+        .await
+        .expect("the session opens");
     let call = Ask::within(|limits| limits.max_calls = Some(2));
     assert_eq!(session.pass(1, &call).await, 1);
-    let mut connection = client(&redis).get_multiplexed_async_connection().await.expect("the server answers");
-    let () = redis::cmd("SCRIPT").arg("FLUSH").query_async(&mut connection).await.expect("it forgets");
+    let mut connection = client(&redis)
+        .get_multiplexed_async_connection()
+        .await
+        .expect("the server answers");
+    let () = redis::cmd("SCRIPT")
+        .arg("FLUSH")
+        .query_async(&mut connection)
+        .await
+        .expect("it forgets");
     assert_eq!(session.pass(2, &call).await, 1);
 }
 
 /// Returns the milliseconds that each key of the prefix has to live.
 async fn lifetimes(redis: &Redis) -> Vec<(String, i64)> {
-    let mut connection = client(redis).get_multiplexed_async_connection().await.expect("the server answers");
-    let keys: Vec<String> = connection.keys(format!("{{{}}}:*", redis.prefix)).await.expect("keys");
+    let mut connection = client(redis)
+        .get_multiplexed_async_connection()
+        .await
+        .expect("the server answers");
+    let keys: Vec<String> = connection
+        .keys(format!("{{{}}}:*", redis.prefix))
+        .await
+        .expect("keys");
     let mut lifetimes = Vec::new();
     for key in keys {
         let left = connection.pttl(&key).await.expect("a time to live");
@@ -101,28 +151,43 @@ async fn lifetimes(redis: &Redis) -> Vec<(String, i64)> {
 
 #[tokio::test]
 async fn whatever_a_session_leaves_in_the_server_expires() {
-    let Some(redis) = Redis::on_server() else { return };
-    let session = open(&redis.handle().await, &opening("session", Mode::Voice)).await.expect("the session opens");
+    let Some(redis) = Redis::on_server() else {
+        return;
+    };
+    let session = open(&redis.handle().await, &opening("session", Mode::Voice))
+        .await
+        .expect("the session opens");
     let call = Ask::within(|limits| limits.repeated = Some(3));
     for number in 0..1100 {
         assert!(session.passes(&call.about(number.to_string())).await);
     }
-    session.settle(settlement(&[StateChange::AudioSuppressed(true)], &[entry(1)])).await;
+    session
+        .settle(settlement(
+            &[StateChange::AudioSuppressed(true)],
+            &[entry(1)],
+        ))
+        .await;
     session.mint(&waiting(1), HOUR).await;
     for (what, at_least, longest) in [("open", 8, HOUR.as_millis()), ("ended", 3, 60_000)] {
         let mut keys = lifetimes(&redis).await;
         // The slots outlive every session.
         keys.retain(|(key, left)| !key.ends_with("}:slots") || *left <= 0);
         assert!(keys.len() == at_least, "{what}: {keys:?}");
-        let expires = |left: i64| left > 0 && u128::try_from(left).is_ok_and(|left| left <= longest);
-        assert!(keys.iter().all(|(_, left)| expires(*left)), "{what}: {keys:?}");
+        let expires =
+            |left: i64| left > 0 && u128::try_from(left).is_ok_and(|left| left <= longest);
+        assert!(
+            keys.iter().all(|(_, left)| expires(*left)),
+            "{what}: {keys:?}"
+        );
         session.end().await;
     }
 }
 
 #[tokio::test]
 async fn no_late_operation_leaves_a_key_that_does_not_expire() {
-    let Some(redis) = Redis::on_server() else { return };
+    let Some(redis) = Redis::on_server() else {
+        return;
+    };
     let store = redis.handle().await;
     // Every order of six operations, of which number 3 ends the session: those after it are late.
     let mut orders = vec![vec![]];
@@ -160,6 +225,14 @@ async fn no_late_operation_leaves_a_key_that_does_not_expire() {
         }
     }
     let keys = lifetimes(&redis).await;
-    let endless = keys.iter().filter(|(_, left)| *left == -1).collect::<Vec<_>>();
-    assert!(keys.len() > 1_440 && endless.is_empty(), "{} of {}: {endless:?}", endless.len(), keys.len());
+    let endless = keys
+        .iter()
+        .filter(|(_, left)| *left == -1)
+        .collect::<Vec<_>>();
+    assert!(
+        keys.len() > 1_440 && endless.is_empty(),
+        "{} of {}: {endless:?}",
+        endless.len(),
+        keys.len()
+    );
 }

@@ -21,22 +21,39 @@ const VARIANTS: usize = 1_000;
 
 fn canaries() -> Canaries {
     // The server repeats what it reads in lower case as well.
-    Canaries::new(&[("a key", CORE.as_bytes()), ("a key in lower case", b"quagga7okapi")])
+    Canaries::new(&[
+        ("a key", CORE.as_bytes()),
+        ("a key in lower case", b"quagga7okapi"),
+    ])
 }
 
 /// Answers each request with its own head, as an error in a different form each time.
 async fn repeat(listener: TcpListener) {
     for n in 0.. {
-        let Ok((mut stream, _)) = listener.accept().await else { return };
+        let Ok((mut stream, _)) = listener.accept().await else {
+            return;
+        };
         let head = read_head(&mut stream).await;
         let told = head.replace(['\r', '\n', '"', '\\'], " ");
         let (status, kind, body) = match n % 7 {
-            0 => ("401 No", "application/json", format!(r#"{{"error": {{"message": "{told}"}}}}"#)),
+            0 => (
+                "401 No",
+                "application/json",
+                format!(r#"{{"error": {{"message": "{told}"}}}}"#),
+            ),
             1 => ("500 No", "text/plain", head),
-            2 => ("200 OK", "text/event-stream", format!("data: {{\"error\": {{\"message\": \"{told}\"}}}}\n\n")),
+            2 => (
+                "200 OK",
+                "text/event-stream",
+                format!("data: {{\"error\": {{\"message\": \"{told}\"}}}}\n\n"),
+            ),
             3 => ("200 OK", "text/event-stream", format!("data: {told}\n\n")),
             4 => ("307 Else", "text/plain", String::new()),
-            5 => ("429 Busy", "application/json", format!(r#"{{"error": "{told}"}}"#)),
+            5 => (
+                "429 Busy",
+                "application/json",
+                format!(r#"{{"error": "{told}"}}"#),
+            ),
             _ => ("400 Bad", "text/html", format!("<p>{told}</p>")),
         };
         let length = body.len();
@@ -74,8 +91,12 @@ fn with_secret<T>(model: ProviderModel<T>, n: usize, address: &str) -> ProviderM
     let plain = format!("http://{address}/v{n}");
     match n % 6 {
         0 => model.base_url(plain).api_key(secret),
-        1 => model.base_url(plain).header("x-team-key", format!("{secret} {n}")),
-        2 => model.base_url(plain).header("authorization", format!("Bearer {secret}")),
+        1 => model
+            .base_url(plain)
+            .header("x-team-key", format!("{secret} {n}")),
+        2 => model
+            .base_url(plain)
+            .header("authorization", format!("Bearer {secret}")),
         3 => model.base_url(format!("http://an:{secret}@{address}/")),
         4 => model.base_url(format!("{plain}?key={secret}&api-version={n}")),
         _ => model.base_url(plain).api_key_with(move || {
@@ -86,21 +107,38 @@ fn with_secret<T>(model: ProviderModel<T>, n: usize, address: &str) -> ProviderM
 }
 
 async fn session() -> Session {
-    let runtime = Runtime::builder(ToolContext::builder().build().expect("sound")).policy(Policy::text());
-    runtime.build().expect("sound").session("s-1", Mode::Voice).await.expect("opens")
+    let runtime =
+        Runtime::builder(ToolContext::builder().build().expect("sound")).policy(Policy::text());
+    runtime
+        .build()
+        .expect("sound")
+        .session("s-1", Mode::Voice)
+        .await
+        .expect("opens")
 }
 
 // T1
 #[tokio::test]
 async fn no_sink_shows_a_key_of_a_model() {
     Log::listen();
-    let (address, client, mut sinks) = (server().await, client_builder().build().expect("a client"), Sinks::default());
+    let (address, client, mut sinks) = (
+        server().await,
+        client_builder().build().expect("a client"),
+        Sinks::default(),
+    );
     let collector = Collector::builder().content(true).build();
-    let providers = [Provider::OpenAiChat, Provider::Anthropic, Provider::Gemini, Provider::Mistral];
+    let providers = [
+        Provider::OpenAiChat,
+        Provider::Anthropic,
+        Provider::Gemini,
+        Provider::Mistral,
+    ];
     let mut repeated = 0;
     let requests = async {
         for n in 0..VARIANTS {
-            let model = HttpModel::new(providers[n % 4], "m").client(client.clone()).retry(RetryPolicy::never());
+            let model = HttpModel::new(providers[n % 4], "m")
+                .client(client.clone())
+                .retry(RetryPolicy::never());
             let model = with_secret(model, n, &address);
             sinks.debug("models", &model);
             let mut agent = AgentLoop::new(session().await, model.on_event(|_| ()));
@@ -144,17 +182,28 @@ async fn no_public_type_shows_a_key_in_debug() {
         let secret = format!("{CORE}{n}");
         let url = |scheme: &str| format!("{scheme}://an:{secret}@127.0.0.1:9/{n}?key={secret}");
         sinks.debug("provided keys", &ProvidedKey::new(&secret));
-        sinks.debug("models", &with_secret(HttpModel::new(Provider::Gemini, "m"), n, "127.0.0.1:9"));
-        sinks.debug("live models", &with_secret(LiveModel::new(Provider::GeminiLive, "m"), n, "127.0.0.1:9"));
+        sinks.debug(
+            "models",
+            &with_secret(HttpModel::new(Provider::Gemini, "m"), n, "127.0.0.1:9"),
+        );
+        sinks.debug(
+            "live models",
+            &with_secret(LiveModel::new(Provider::GeminiLive, "m"), n, "127.0.0.1:9"),
+        );
         sinks.debug("remote servers", &RemoteMcp::new("docs", url("https")));
-        sinks.debug("clients", &OAuth2Client::new("id", "https://app.example/cb").secret(&*secret));
+        sinks.debug(
+            "clients",
+            &OAuth2Client::new("id", "https://app.example/cb").secret(&*secret),
+        );
         match RedisStore::lazy(&format!("redis://an:{secret}@127.0.0.1:9/0")) {
             Ok(store) => sinks.debug("stores in Redis", &store),
             Err(error) => sinks.error("stores in Redis", &error),
         }
         // Each attempt to connect takes some seconds.
         if n == 0 {
-            let error = PostgresStore::connect(&url("postgres")).await.expect_err("nothing listens");
+            let error = PostgresStore::connect(&url("postgres"))
+                .await
+                .expect_err("nothing listens");
             sinks.error("stores in PostgreSQL", &error);
         }
     }
@@ -168,7 +217,14 @@ async fn no_public_type_shows_a_key_in_debug() {
 #[test]
 fn key_is_found_where_it_is_planted() {
     let basic = base64::engine::general_purpose::STANDARD.encode(format!("an:{CORE}7"));
-    for planted in [format!("x {CORE}7 y"), format!("Basic {basic}"), format!("{CORE}7").to_lowercase()] {
-        assert!(!canaries().found(planted.as_bytes()).is_empty(), "{planted}");
+    for planted in [
+        format!("x {CORE}7 y"),
+        format!("Basic {basic}"),
+        format!("{CORE}7").to_lowercase(),
+    ] {
+        assert!(
+            !canaries().found(planted.as_bytes()).is_empty(),
+            "{planted}"
+        );
     }
 }

@@ -53,7 +53,11 @@ fn quiet() {
     ONCE.call_once(|| {
         let usual = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            if !info.payload().downcast_ref::<String>().is_some_and(|text| text.starts_with("provoked")) {
+            if !info
+                .payload()
+                .downcast_ref::<String>()
+                .is_some_and(|text| text.starts_with("provoked"))
+            {
                 usual(info);
             }
         }));
@@ -65,18 +69,43 @@ fn secrets() -> serde_json::Value {
         "expires_at": "2020-01-01T00:00:00Z"})
 }
 
-const WAYS: [&str; 7] = ["fine", "fails", "fails internally", "panics", "setup fails", "setup panics", "also fine"];
+const WAYS: [&str; 7] = [
+    "fine",
+    "fails",
+    "fails internally",
+    "panics",
+    "setup fails",
+    "setup panics",
+    "also fine",
+];
 
-const ACTIONS: [&str; 6] = ["open_door", "break_door", "tell_all", "blow_up", "blow_up_at_once", "ask"];
+const ACTIONS: [&str; 6] = [
+    "open_door",
+    "break_door",
+    "tell_all",
+    "blow_up",
+    "blow_up_at_once",
+    "ask",
+];
 
 async fn agents(folder: &Path) -> (Agents, SqliteStore) {
-    let store = SqliteStore::open(folder.join("agents.db")).await.expect("opens");
+    let store = SqliteStore::open(folder.join("agents.db"))
+        .await
+        .expect("opens");
     let runtime = Runtime::builder(ToolContext::builder().build().expect("sound"));
     let runtime = runtime.journal(FileJournal::open(folder.join("calls.journal")).expect("opens"));
-    let agents = Agents::builder(store.clone()).keys(keys()).runtime(runtime.build().expect("sound"));
-    let agents = agents.oauth2(Careless::new(REFRESHED)).build().expect("sound");
+    let agents = Agents::builder(store.clone())
+        .keys(keys())
+        .runtime(runtime.build().expect("sound"));
+    let agents = agents
+        .oauth2(Careless::new(REFRESHED))
+        .build()
+        .expect("sound");
     for way in WAYS {
-        let draft = agents.add(way, "vault").config(json!({"way": way})).secrets(secrets());
+        let draft = agents
+            .add(way, "vault")
+            .config(json!({"way": way}))
+            .secrets(secrets());
         draft.save().await.expect("saved");
     }
     (agents, store)
@@ -104,14 +133,22 @@ async fn no_sink_shows_a_secret_of_a_record() {
     sinks.add("the report as text", report.outline());
     sinks.debug("spans", &report.spans());
     let metrics = agents.runtime().metrics();
-    sinks.add("the metrics as JSON", serde_json::to_string(&metrics).expect("JSON"));
+    sinks.add(
+        "the metrics as JSON",
+        serde_json::to_string(&metrics).expect("JSON"),
+    );
     sinks.add("the metrics as text", metrics.prometheus());
     sinks.files("on the disk", folder.path());
     agents.close().await;
     sinks.add("the log", Log::bytes());
 
     let names = sinks.names();
-    for needed in ["on the disk: agents.db", "on the disk: agents.db-wal", "on the disk: calls.journal", "the log"] {
+    for needed in [
+        "on the disk: agents.db",
+        "on the disk: agents.db-wal",
+        "on the disk: calls.journal",
+        "the log",
+    ] {
         assert!(names.contains(&needed), "{names:?}");
     }
     let (found, count, bytes) = sinks.scan(&canaries());
@@ -125,7 +162,12 @@ async fn calls(agents: &Agents, sinks: &mut Sinks) {
     for way in WAYS {
         let executor = agents.executor(way);
         let loaded = executor.load().await.expect("loads");
-        assert_eq!(loaded.failures().is_empty(), way.contains("fine"), "{way}: {:?}", loaded.failures());
+        assert_eq!(
+            loaded.failures().is_empty(),
+            way.contains("fine"),
+            "{way}: {:?}",
+            loaded.failures()
+        );
         for failure in loaded.failures() {
             sinks.error("failures", failure);
         }
@@ -138,16 +180,32 @@ async fn calls(agents: &Agents, sinks: &mut Sinks) {
                 Err(error) => sinks.error("actions", &error),
             }
         }
-        let session = executor.session(way, Mode::Text).await.expect("loads").await.expect("opens");
+        let session = executor
+            .session(way, Mode::Text)
+            .await
+            .expect("loads")
+            .await
+            .expect("opens");
         for action in ACTIONS {
             let arguments = json!({"password": PASSWORD}).to_string();
             let response = session
-                .call(ToolCall::new(action, action, if action == "open_door" { &arguments } else { "{}" }))
+                .call(ToolCall::new(
+                    action,
+                    action,
+                    if action == "open_door" {
+                        &arguments
+                    } else {
+                        "{}"
+                    },
+                ))
                 .await;
             add_response(&response, sinks);
         }
         sinks.add("audits", format!("{:?}", session.audit()));
-        sinks.add("metrics of sessions", serde_json::to_string(&session.metrics()).expect("JSON"));
+        sinks.add(
+            "metrics of sessions",
+            serde_json::to_string(&session.metrics()).expect("JSON"),
+        );
         sinks.debug("sessions", &session);
         sinks.debug("metrics of sessions", &session.metrics());
         session.end().await;
@@ -166,9 +224,15 @@ fn add_response(response: &ToolResponse, sinks: &mut Sinks) {
 async fn add_printed_forms(agents: &Agents, store: &SqliteStore, sinks: &mut Sinks) {
     let record = agents.record("fine", "vault").await.expect("there");
     let sealed = record.secrets.clone().expect("sealed");
-    sinks.add("records as JSON", serde_json::to_string(&record).expect("JSON"));
+    sinks.add(
+        "records as JSON",
+        serde_json::to_string(&record).expect("JSON"),
+    );
     sinks.debug("records", &record);
-    sinks.debug("records of an agent", &agents.list("fine").await.expect("up"));
+    sinks.debug(
+        "records of an agent",
+        &agents.list("fine").await.expect("up"),
+    );
     sinks.debug("rows", &SealedRow::new("fine", "vault", sealed.clone()));
     sinks.debug("writes", &SecretsWrite::Set(sealed.clone()));
     sinks.debug("sealed secrets", &sealed);
@@ -183,21 +247,39 @@ async fn add_printed_forms(agents: &Agents, store: &SqliteStore, sinks: &mut Sin
     sinks.debug("agents", agents);
     sinks.debug("runtimes", agents.runtime());
     sinks.debug("drafts", &agents.edit(&record).secrets(secrets()));
-    sinks.add("forms", serde_json::to_string(&agents.forms().collect::<Vec<_>>()).expect("JSON"));
-    sinks.add("actions", serde_json::to_string(&agents.actions("vault")).expect("JSON"));
+    sinks.add(
+        "forms",
+        serde_json::to_string(&agents.forms().collect::<Vec<_>>()).expect("JSON"),
+    );
+    sinks.add(
+        "actions",
+        serde_json::to_string(&agents.actions("vault")).expect("JSON"),
+    );
     sinks.debug("rotations", &agents.rotate().await.expect("up"));
     _ = store.version("fine").await.expect("up");
 
     let tools = agents.executor("fine").tools().await.expect("loads");
     for tool in tools.definitions() {
-        sinks.add("definitions", format!("{tool:?} {} {:?}", tool.parameters_json(), tool.output()));
+        sinks.add(
+            "definitions",
+            format!("{tool:?} {} {:?}", tool.parameters_json(), tool.output()),
+        );
     }
     for provider in Provider::ALL {
         let declared = declare(provider, &tools);
-        sinks.add(&format!("declarations: {provider:?}"), declared.json().get());
-        sinks.add(&format!("declarations: {provider:?}"), format!("{:?}", declared.report()));
+        sinks.add(
+            &format!("declarations: {provider:?}"),
+            declared.json().get(),
+        );
+        sinks.add(
+            &format!("declarations: {provider:?}"),
+            format!("{:?}", declared.report()),
+        );
     }
-    sinks.add("the manifest", manifest::build(&tools).expect("sound").to_json_pretty());
+    sinks.add(
+        "the manifest",
+        manifest::build(&tools).expect("sound").to_json_pretty(),
+    );
 }
 
 /// Shows the errors of invalid secrets.
@@ -210,7 +292,10 @@ async fn wrong_secrets(agents: &Agents, sinks: &mut Sinks) {
         json!(API_KEY),
         json!({"api_key": API_KEY, "password": PASSWORD, "access_token": ACCESS, "pin": API_KEY}),
     ] {
-        let draft = agents.add("wrong", "vault").config(json!({"way": "fine"})).secrets(wrong);
+        let draft = agents
+            .add("wrong", "vault")
+            .config(json!({"way": "fine"}))
+            .secrets(wrong);
         sinks.debug("drafts", &draft);
         match draft.save().await {
             Err(error) => sinks.error("refused secrets", &error),
@@ -233,30 +318,46 @@ async fn wrong_keys(store: &SqliteStore, sinks: &mut Sinks) {
     ] {
         sinks.error("keys", &Keyring::parse(text).expect_err("refused"));
     }
-    for keys in
-        [Keyring::none(), Keyring::parse(&old).expect("a key"), Keyring::parse(&line("new", &OLD_KEY)).expect("a key")]
-    {
-        let agents = Agents::builder(store.clone()).keys(keys).build().expect("sound");
+    for keys in [
+        Keyring::none(),
+        Keyring::parse(&old).expect("a key"),
+        Keyring::parse(&line("new", &OLD_KEY)).expect("a key"),
+    ] {
+        let agents = Agents::builder(store.clone())
+            .keys(keys)
+            .build()
+            .expect("sound");
         let loaded = agents.executor("fine").load().await.expect("loads");
         assert_eq!(loaded.failures().len(), 1);
         sinks.error("keys", &loaded.failures()[0]);
         let connected = agents.connect("fine", "vault", Tokens::new(ACCESS)).await;
-        sinks.error("connecting", &connected.expect_err("the secrets do not open"));
+        sinks.error(
+            "connecting",
+            &connected.expect_err("the secrets do not open"),
+        );
     }
 }
 
 /// Shows clients and grants.
 async fn grants(agents: &Agents, sinks: &mut Sinks) {
-    let clients =
-        OAuth2Clients::new().client("provider", OAuth2Client::new("id", "https://app.example/cb").secret(CLIENT));
+    let clients = OAuth2Clients::new().client(
+        "provider",
+        OAuth2Client::new("id", "https://app.example/cb").secret(CLIENT),
+    );
     sinks.debug("clients", &clients);
     let begun = clients.begin(agents, "fine", "vault").await.expect("begun");
     sinks.debug("authorisations", &begun);
     sinks.add("authorisation URLs", &begun.url);
     sinks.debug("callbacks", &Callback::new(ACCESS, begun.state.clone()));
-    for query in [format!("code={ACCESS}&state=x"), format!("code={ACCESS}&code={REFRESH}"), format!("state={REFRESH}")]
-    {
-        let error: OAuth2Error = clients.complete(agents, "fine", query).await.expect_err("no answer");
+    for query in [
+        format!("code={ACCESS}&state=x"),
+        format!("code={ACCESS}&code={REFRESH}"),
+        format!("state={REFRESH}"),
+    ] {
+        let error: OAuth2Error = clients
+            .complete(agents, "fine", query)
+            .await
+            .expect_err("no answer");
         sinks.error("grants", &error);
     }
 }
@@ -266,23 +367,37 @@ async fn grants(agents: &Agents, sinks: &mut Sinks) {
 async fn a_secret_that_is_planted_is_found_in_every_form() {
     let canaries = canaries();
     for (planted, expected) in [
-        (format!("a line of a log with {API_KEY} in it"), "the API key"),
+        (
+            format!("a line of a log with {API_KEY} in it"),
+            "the API key",
+        ),
         (format!("{PASSWORD:?}"), "the password"),
         (json!({"text": PASSWORD}).to_string(), "the password"),
         (line("new", &KEY), "the key"),
         (line("new", &KEY).to_uppercase(), "the key"),
-        (base64::Engine::encode(&base64::engine::general_purpose::STANDARD, CLIENT), "the client's secret"),
+        (
+            base64::Engine::encode(&base64::engine::general_purpose::STANDARD, CLIENT),
+            "the client's secret",
+        ),
     ] {
         assert_eq!(canaries.found(planted.as_bytes()), [expected], "{planted}");
     }
     // In the raw bytes of the store's file, where a careless toolset keeps it in its settings.
     let folder = tempfile::tempdir().expect("a folder");
-    let store = SqliteStore::open(folder.path().join("agents.db")).await.expect("opens");
+    let store = SqliteStore::open(folder.path().join("agents.db"))
+        .await
+        .expect("opens");
     let agents = Agents::builder(store).keys(keys()).build().expect("sound");
-    let draft = agents.add("careless", "vault").config(json!({"way": API_KEY})).secrets(secrets());
+    let draft = agents
+        .add("careless", "vault")
+        .config(json!({"way": API_KEY}))
+        .secrets(secrets());
     draft.save().await.expect("saved");
     let mut sinks = Sinks::default();
     sinks.files("on the disk", folder.path());
     let (found, ..) = sinks.scan(&canaries);
-    assert!(!found.is_empty() && found.iter().all(|(_, found)| found == &["the API key"]), "{found:?}");
+    assert!(
+        !found.is_empty() && found.iter().all(|(_, found)| found == &["the API key"]),
+        "{found:?}"
+    );
 }

@@ -21,14 +21,24 @@ const KILLS: u32 = 40;
 
 /// Both keys, and which of them seals.
 fn keys(active: &str) -> Keyring {
-    let (one, two) = (format!("one:{}", "a1".repeat(32)), format!("two:{}", "b2".repeat(32)));
-    let text = if active == "one" { format!("{one}\n{two}") } else { format!("{two}\n{one}") };
+    let (one, two) = (
+        format!("one:{}", "a1".repeat(32)),
+        format!("two:{}", "b2".repeat(32)),
+    );
+    let text = if active == "one" {
+        format!("{one}\n{two}")
+    } else {
+        format!("{two}\n{one}")
+    };
     Keyring::parse(&text).expect("keys")
 }
 
 async fn agents(path: &Path, active: &str) -> Agents {
     let store = SqliteStore::open(path).await.expect("opens");
-    Agents::builder(store).keys(keys(active)).build().expect("sound")
+    Agents::builder(store)
+        .keys(keys(active))
+        .build()
+        .expect("sound")
 }
 
 /// The other process, where it is one.
@@ -51,7 +61,14 @@ async fn filled(path: &Path) -> SqliteStore {
     let store = SqliteStore::open(path).await.expect("opens");
     for agent in 0..ROWS {
         let mut write = RecordWrite::new(format!("agent-{agent:04}"), "email", json!({}));
-        let sealed = keys("one").seal(&write.agent, "email", &BoundSettings::none(), &secret(agent)).expect("sealed");
+        let sealed = keys("one")
+            .seal(
+                &write.agent,
+                "email",
+                &BoundSettings::none(),
+                &secret(agent),
+            )
+            .expect("sealed");
         write.secrets = SecretsWrite::Set(sealed);
         store.write(&write).await.expect("written");
     }
@@ -66,7 +83,10 @@ async fn sealed_under(store: &SqliteStore, key: &str) -> usize {
         let record = store.get(&id, "email").await.expect("up").expect("there");
         let sealed = record.secrets.expect("sealed");
         assert_eq!(
-            keys("one").open(&id, "email", &BoundSettings::none(), &sealed).expect("opens").expose(),
+            keys("one")
+                .open(&id, "email", &BoundSettings::none(), &sealed)
+                .expect("opens")
+                .expose(),
             secret(agent).expose()
         );
         assert_eq!(record.version, 1);
@@ -78,13 +98,20 @@ async fn sealed_under(store: &SqliteStore, key: &str) -> usize {
 /// Starts a rotation, and kills it after a time. Returns true if the rotation was done before.
 fn rotate_and_kill(path: &PathBuf, active: &str, after: Duration) -> bool {
     let mut process = Command::new(std::env::current_exe().expect("this binary"))
-        .args(["--ignored", "--exact", "rotation::rotates_until_it_is_killed", "--nocapture"])
+        .args([
+            "--ignored",
+            "--exact",
+            "rotation::rotates_until_it_is_killed",
+            "--nocapture",
+        ])
         .env(FILE, path)
         .env(ACTIVE, active)
         .stdout(Stdio::piped())
         .spawn()
         .expect("the other process starts");
-    let mut lines = BufReader::new(process.stdout.take().expect("its output")).lines().map_while(Result::ok);
+    let mut lines = BufReader::new(process.stdout.take().expect("its output"))
+        .lines()
+        .map_while(Result::ok);
     let mut next_message = || lines.find_map(|line| line.strip_prefix(SAYS).map(str::to_owned));
     assert_eq!(next_message().as_deref(), Some("ready"));
     std::thread::sleep(after);
@@ -106,7 +133,10 @@ async fn a_rotation_that_is_killed_again_and_again_loses_nothing() {
         let before = sealed_under(&store, active).await;
         let done = rotate_and_kill(&path, active, Duration::from_micros(micros));
         let after = sealed_under(&store, active).await;
-        assert!(after >= before || after == ROWS, "{before} and then {after}");
+        assert!(
+            after >= before || after == ROWS,
+            "{before} and then {after}"
+        );
         finished += u32::from(done);
         half_way += u32::from(after > before && after < ROWS);
         // Later where nothing was done yet, earlier where all was, and never twice the same.
@@ -117,10 +147,15 @@ async fn a_rotation_that_is_killed_again_and_again_loses_nothing() {
             _ => micros * jitter / 120,
         };
     }
-    assert!(half_way >= 5, "{half_way} of {KILLS} kills were half-way ({finished} came too late)");
+    assert!(
+        half_way >= 5,
+        "{half_way} of {KILLS} kills were half-way ({finished} came too late)"
+    );
 
     let last = agents(&path, "two").await.rotate().await.expect("up");
     assert!(last.is_complete());
     assert_eq!(sealed_under(&store, "two").await, ROWS);
-    println!("{KILLS} kills, {half_way} of them half-way, {finished} too late; {ROWS} secrets open after each");
+    println!(
+        "{KILLS} kills, {half_way} of them half-way, {finished} too late; {ROWS} secrets open after each"
+    );
 }

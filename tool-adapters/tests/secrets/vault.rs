@@ -52,12 +52,19 @@ impl Configure for Vault {
     type Secrets = Secrets;
 
     async fn configure(config: Config, secrets: Secrets) -> Result<Self, ToolError> {
-        let message = format!("no login with {} and {}", secrets.api_key.expose(), secrets.password);
+        let message = format!(
+            "no login with {} and {}",
+            secrets.api_key.expose(),
+            secrets.password
+        );
         match config.way.as_str() {
             "fails" => Err(ToolError::auth(message)),
             "fails internally" => Err(ToolError::internal(message)),
             "panics" => panic!("provoked: {message}"),
-            _ => Ok(Self { way: config.way, secrets }),
+            _ => Ok(Self {
+                way: config.way,
+                secrets,
+            }),
         }
     }
 }
@@ -69,7 +76,10 @@ impl Vault {
     #[allow(clippy::unused_async)] // what a lifecycle method looks like
     async fn open(&self) -> Result<(), ToolError> {
         match self.way.as_str() {
-            "setup fails" => Err(ToolError::transient(format!("refused {}", self.secrets.password))),
+            "setup fails" => Err(ToolError::transient(format!(
+                "refused {}",
+                self.secrets.password
+            ))),
             "setup panics" => panic!("provoked: {}", self.secrets.password),
             _ => Ok(()),
         }
@@ -84,23 +94,41 @@ impl Vault {
     /// Break with all that the toolset has in the error.
     #[tool]
     fn break_door(&self) -> Result<u8, Foreign> {
-        let Secrets { api_key, password, access_token } = &self.secrets;
-        Err(Foreign(format!("{api_key:?} {access_token:?} {} {password}", api_key.expose())))
+        let Secrets {
+            api_key,
+            password,
+            access_token,
+        } = &self.secrets;
+        Err(Foreign(format!(
+            "{api_key:?} {access_token:?} {} {password}",
+            api_key.expose()
+        )))
     }
 
     /// Send all secrets to the model.
     #[tool]
     async fn tell_all(&self) -> Result<u8, ToolError> {
-        let Secrets { api_key, password, access_token } = &self.secrets;
+        let Secrets {
+            api_key,
+            password,
+            access_token,
+        } = &self.secrets;
         let basic = STANDARD.encode(format!("ada:{}", api_key.expose()));
         let (api_key, token) = (api_key.expose(), access_token.get().await?);
-        Err(ToolError::auth(format!("no door for {api_key}, {password:?}, {} and Basic {basic}", token.expose())))
+        Err(ToolError::auth(format!(
+            "no door for {api_key}, {password:?}, {} and Basic {basic}",
+            token.expose()
+        )))
     }
 
     /// Panic with it.
     #[tool]
     async fn blow_up(&self) -> u8 {
-        panic!("provoked: {:?} {}", self.secrets.api_key, self.secrets.api_key.expose())
+        panic!(
+            "provoked: {:?} {}",
+            self.secrets.api_key,
+            self.secrets.api_key.expose()
+        )
     }
 
     /// Panic with it before anything is waited for.
@@ -124,7 +152,10 @@ pub(crate) struct Careless {
 
 impl Careless {
     pub(crate) fn new(gives: &'static str) -> Self {
-        Self { failed: AtomicBool::new(false), gives }
+        Self {
+            failed: AtomicBool::new(false),
+            gives,
+        }
     }
 }
 
@@ -137,10 +168,14 @@ impl TokenRefresher for Careless {
         let first = !self.failed.swap(true, Ordering::SeqCst);
         Box::pin(async move {
             if first {
-                return Err(RefreshError::Transient(format!("POST /token refresh_token={}", refresh.expose())));
+                return Err(RefreshError::Transient(format!(
+                    "POST /token refresh_token={}",
+                    refresh.expose()
+                )));
             }
             let mut tokens = Tokens::new(self.gives);
-            tokens.expires_at = Some((jiff::Timestamp::now() + jiff::SignedDuration::from_secs(3600)).into());
+            tokens.expires_at =
+                Some((jiff::Timestamp::now() + jiff::SignedDuration::from_secs(3600)).into());
             Ok(tokens)
         })
     }

@@ -16,6 +16,13 @@ pub(crate) fn url() -> Option<String> {
 /// Returns an unused prefix.
 pub(crate) fn prefix() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    let since = std::time::UNIX_EPOCH.elapsed().unwrap_or(Duration::ZERO).as_nanos();
-    format!("test-{}-{since}-{}", process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+    let since = std::time::UNIX_EPOCH
+        .elapsed()
+        .unwrap_or(Duration::ZERO)
+        .as_nanos();
+    format!(
+        "test-{}-{since}-{}",
+        process::id(),
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    )
 }

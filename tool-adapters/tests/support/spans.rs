@@ -19,7 +19,11 @@ pub(crate) fn collector() -> Collector {
 /// Returns the path to each span with its status, in the order in which they ended.
 pub(crate) fn tree(collector: &Collector) -> Vec<String> {
     let report = collector.report();
-    let by_id = report.spans().iter().map(|span| (span.span_id(), span)).collect::<BTreeMap<_, _>>();
+    let by_id = report
+        .spans()
+        .iter()
+        .map(|span| (span.span_id(), span))
+        .collect::<BTreeMap<_, _>>();
     let path = |span: &SpanRecord| {
         let mut labels = vec![span.label()];
         let mut at = span.parent();
@@ -29,8 +33,11 @@ pub(crate) fn tree(collector: &Collector) -> Vec<String> {
             at = parent.parent();
         }
         labels.reverse();
-        let status =
-            if span.status() == SpanStatus::Ok { String::new() } else { format!(" {}", span.status().as_str()) };
+        let status = if span.status() == SpanStatus::Ok {
+            String::new()
+        } else {
+            format!(" {}", span.status().as_str())
+        };
         format!("{}{status}", labels.join("/"))
     };
     report.spans().iter().map(path).collect()
@@ -40,7 +47,14 @@ pub(crate) fn tree(collector: &Collector) -> Vec<String> {
 pub(crate) fn span(collector: &Collector, label: &str) -> SpanRecord {
     let report = collector.report();
     let mut found = report.spans().iter().filter(|span| span.label() == label);
-    let one = found.next().unwrap_or_else(|| panic!("no {label}: {:?}", tree(collector))).clone();
-    assert!(found.next().is_none(), "two of {label}: {:?}", tree(collector));
+    let one = found
+        .next()
+        .unwrap_or_else(|| panic!("no {label}: {:?}", tree(collector)))
+        .clone();
+    assert!(
+        found.next().is_none(),
+        "two of {label}: {:?}",
+        tree(collector)
+    );
     one
 }

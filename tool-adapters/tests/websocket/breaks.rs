@@ -1,7 +1,9 @@
 //! Connections that break, are refused, or cannot be opened.
 
 use crate::peer::Server;
-use crate::support::{Talk, answer, call, gemini, model, resumable, set_up, talk_with, text_message};
+use crate::support::{
+    Talk, answer, call, gemini, model, resumable, set_up, talk_with, text_message,
+};
 use serde_json::json;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -13,11 +15,19 @@ use tool_core::ErrorKind;
 const GEMINI: Provider = Provider::GeminiLive;
 
 async fn call_is_made(talk: &mut Talk) {
-    talk.until(|event| matches!(event, LiveEvent::Model(Event::Call(_))).then_some(())).await;
+    talk.until(|event| matches!(event, LiveEvent::Model(Event::Call(_))).then_some(()))
+        .await;
 }
 
 async fn connected(talk: &mut Talk) -> bool {
-    talk.until(|event| if let LiveEvent::Connected { resumed } = event { Some(*resumed) } else { None }).await
+    talk.until(|event| {
+        if let LiveEvent::Connected { resumed } = event {
+            Some(*resumed)
+        } else {
+            None
+        }
+    })
+    .await
 }
 
 #[tokio::test]
@@ -25,7 +35,8 @@ async fn sends_a_result_after_the_conversation_is_resumed() {
     let server = Server::start().await;
     let (mut talk, mut peer) = gemini(&server).await;
     peer.send(resumable("h-1")).await;
-    peer.send(call("c1", "look_up", &json!({"subject": "x"}))).await;
+    peer.send(call("c1", "look_up", &json!({"subject": "x"})))
+        .await;
     assert!(!connected(&mut talk).await);
     call_is_made(&mut talk).await;
     drop(peer);
@@ -41,7 +52,8 @@ async fn sends_a_result_after_the_conversation_is_resumed() {
 async fn new_conversation_reads_late_results_as_notes() {
     let server = Server::start().await;
     let (mut talk, mut peer) = gemini(&server).await;
-    peer.send(call("c1", "look_up", &json!({"subject": "x"}))).await;
+    peer.send(call("c1", "look_up", &json!({"subject": "x"})))
+        .await;
     call_is_made(&mut talk).await;
     peer.close(1011, "internal error").await;
     let (mut peer, setup) = set_up(&server).await;
@@ -49,7 +61,10 @@ async fn new_conversation_reads_late_results_as_notes() {
     assert!(!connected(&mut talk).await);
     talk.desk.gate.add_permits(1);
     let note = peer.receive().await["realtimeInput"]["text"].to_string();
-    assert!(note.contains("The call `c1` of `look_up` has ended") && note.contains("all about x"), "{note}");
+    assert!(
+        note.contains("The call `c1` of `look_up` has ended") && note.contains("all about x"),
+        "{note}"
+    );
     let answered = |event: &LiveEvent| match event {
         LiveEvent::Answered(response) => response.meta().call_id().map(str::to_owned),
         _ => None,
@@ -69,11 +84,19 @@ async fn answers_a_repeated_call_without_running_it_again() {
     let (mut peer, _) = set_up(&server).await;
     peer.send(add).await;
     let (id, response) = answer(&peer.receive().await);
-    assert_eq!((id.as_str(), response.contains('3'), talk.desk.runs()), ("c1", true, 1), "{response}");
+    assert_eq!(
+        (id.as_str(), response.contains('3'), talk.desk.runs()),
+        ("c1", true, 1),
+        "{response}"
+    );
     // A call with the same id and other arguments is another call.
     peer.send(call("c1", "add", &json!({"a": 3, "b": 4}))).await;
     let (id, response) = answer(&peer.receive().await);
-    assert_eq!((id.as_str(), response.contains('7'), talk.desk.runs()), ("c1", true, 2), "{response}");
+    assert_eq!(
+        (id.as_str(), response.contains('7'), talk.desk.runs()),
+        ("c1", true, 2),
+        "{response}"
+    );
     assert!(talk.next().await.is_some());
 }
 
@@ -85,8 +108,14 @@ async fn call_repeated_over_one_connection_is_answered_once() {
         peer.send(call("c1", "add", &json!({"a": 1, "b": 2}))).await;
     }
     peer.send(call("c2", "add", &json!({"a": 3, "b": 4}))).await;
-    let ids = [answer(&peer.receive().await).0, answer(&peer.receive().await).0];
-    assert!(ids.contains(&"c1".to_owned()) && ids.contains(&"c2".to_owned()), "{ids:?}");
+    let ids = [
+        answer(&peer.receive().await).0,
+        answer(&peer.receive().await).0,
+    ];
+    assert!(
+        ids.contains(&"c1".to_owned()) && ids.contains(&"c2".to_owned()),
+        "{ids:?}"
+    );
     assert!(peer.receives_nothing().await);
     // The model cannot know yet.
     peer.send(call("c1", "add", &json!({"a": 1, "b": 2}))).await;
@@ -100,8 +129,10 @@ async fn further_call_does_not_confirm_a_result() {
     let (mut talk, mut peer) = gemini(&server).await;
     peer.send(resumable("h-1")).await;
     peer.send(call("c1", "add", &json!({"a": 1, "b": 2}))).await;
-    talk.until(|event| matches!(event, LiveEvent::Answered(_)).then_some(())).await;
-    peer.send(call("c2", "look_up", &json!({"subject": "x"}))).await;
+    talk.until(|event| matches!(event, LiveEvent::Answered(_)).then_some(()))
+        .await;
+    peer.send(call("c2", "look_up", &json!({"subject": "x"})))
+        .await;
     call_is_made(&mut talk).await;
     drop(peer);
     let (mut peer, _) = set_up(&server).await;
@@ -114,10 +145,14 @@ async fn drops_a_handle_that_the_provider_refuses() {
     let (mut talk, mut peer) = gemini(&server).await;
     peer.send(resumable("stale")).await;
     peer.send(text_message("Hello")).await;
-    talk.until(|event| matches!(event, LiveEvent::Model(Event::Text(_))).then_some(())).await;
+    talk.until(|event| matches!(event, LiveEvent::Model(Event::Text(_))).then_some(()))
+        .await;
     drop(peer);
     let mut peer = server.peer().await;
-    assert_eq!(peer.receive().await["setup"]["sessionResumption"]["handle"], "stale");
+    assert_eq!(
+        peer.receive().await["setup"]["sessionResumption"]["handle"],
+        "stale"
+    );
     peer.close(1007, "no such session").await;
     let (_, setup) = set_up(&server).await;
     assert_eq!(setup["setup"]["sessionResumption"], json!({}));
@@ -129,10 +164,17 @@ async fn sends_input_after_reconnecting() {
     let (talk, peer) = gemini(&server).await;
     drop(peer);
     let mut peer = server.peer().await;
-    talk.live.input().text("Are you there?").await.expect("accepted");
+    talk.live
+        .input()
+        .text("Are you there?")
+        .await
+        .expect("accepted");
     let _setup = peer.receive().await;
     peer.send(json!({"setupComplete": {}})).await;
-    assert_eq!(peer.receive().await, json!({"realtimeInput": {"text": "Are you there?"}}));
+    assert_eq!(
+        peer.receive().await,
+        json!({"realtimeInput": {"text": "Are you there?"}})
+    );
 }
 
 #[tokio::test]
@@ -153,9 +195,15 @@ async fn reports_a_wrong_key_as_auth_without_the_key() {
     let mut request = vec![0; 4096];
     let read = stream.read(&mut request).await.expect("a request");
     let request = String::from_utf8_lossy(&request[..read]).to_lowercase();
-    assert!(request.contains("x-goog-api-key: sk-canary") && !request.lines().next().unwrap_or("").contains("canary"));
+    assert!(
+        request.contains("x-goog-api-key: sk-canary")
+            && !request.lines().next().unwrap_or("").contains("canary")
+    );
     let body = "API key sk-canary not valid";
-    let answer = format!("HTTP/1.1 401 Unauthorized\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    let answer = format!(
+        "HTTP/1.1 401 Unauthorized\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
     stream.write_all(answer.as_bytes()).await.expect("sent");
     let error = talk.failure().await;
     assert_eq!(error.kind(), ErrorKind::Auth);
@@ -173,7 +221,12 @@ async fn fails_at_once_if_the_provider_refuses_the_setup() {
     peer.close(1007, "Invalid JSON payload\u{7}").await;
     let error = talk.failure().await;
     assert_eq!(error.kind(), ErrorKind::Permanent);
-    assert!(error.message().contains("(1007): Invalid JSON payload\\u{7}"), "{error}");
+    assert!(
+        error
+            .message()
+            .contains("(1007): Invalid JSON payload\\u{7}"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -203,7 +256,8 @@ async fn reconnects_if_the_provider_answers_no_ping() {
 #[tokio::test]
 async fn reconnects_if_the_setup_is_not_confirmed() {
     let server = Server::start().await;
-    let mut talk = talk_with(model(GEMINI, &server).connect_timeout(Duration::from_millis(50))).await;
+    let mut talk =
+        talk_with(model(GEMINI, &server).connect_timeout(Duration::from_millis(50))).await;
     let _first = server.peer().await;
     let lost = |event: &LiveEvent| matches!(event, LiveEvent::Disconnected { .. }).then_some(());
     talk.until(lost).await;
@@ -215,7 +269,9 @@ async fn fails_without_a_panic_if_tls_fails() {
     let server = Server::start().await;
     let there = format!("wss://{}", server.address());
     tokio::spawn(async move {
-        while let Ok(mut stream) = tokio::time::timeout(Duration::from_secs(5), server.stream()).await {
+        while let Ok(mut stream) =
+            tokio::time::timeout(Duration::from_secs(5), server.stream()).await
+        {
             let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
         }
     });
@@ -248,8 +304,10 @@ async fn withdrawing_a_repeated_call_cancels_it() {
     drop(peer);
     let (mut peer, _) = set_up(&server).await;
     peer.send(look_up).await;
-    peer.send(json!({"toolCallCancellation": {"ids": ["c1"]}})).await;
-    talk.until(|event| matches!(event, LiveEvent::Model(Event::Cancelled(_))).then_some(())).await;
+    peer.send(json!({"toolCallCancellation": {"ids": ["c1"]}}))
+        .await;
+    talk.until(|event| matches!(event, LiveEvent::Model(Event::Cancelled(_))).then_some(()))
+        .await;
     talk.desk.gate.add_permits(1);
     assert!(peer.receives_nothing().await);
     assert_eq!(talk.desk.runs(), 1);

@@ -1,7 +1,9 @@
 //! Gemini Live: concurrent calls, withdrawals, interruptions, updates and approvals.
 
 use crate::peer::{Peer, Server};
-use crate::support::{Talk, answer, call, gemini, model, resumable, set_up, talk_with, text_message, turn_complete};
+use crate::support::{
+    Talk, answer, call, gemini, model, resumable, set_up, talk_with, text_message, turn_complete,
+};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio_tungstenite::tungstenite::Message;
@@ -14,30 +16,43 @@ use tool_core::{ErrorKind, Intent};
 #[tokio::test]
 async fn sends_nothing_before_the_setup_is_confirmed() {
     let server = Server::start().await;
-    let talk =
-        talk_with(model(Provider::GeminiLive, &server).setting("generationConfig", json!({"temperature": 0}))).await;
+    let talk = talk_with(
+        model(Provider::GeminiLive, &server).setting("generationConfig", json!({"temperature": 0})),
+    )
+    .await;
     talk.live.input().text("Hello").await.expect("accepted");
     let mut peer = server.peer().await;
     let setup = peer.receive().await;
     assert_eq!(setup["setup"]["model"], "models/the-model");
     assert_eq!(setup["setup"]["generationConfig"]["temperature"], 0);
     assert_eq!(setup["setup"]["sessionResumption"], json!({}));
-    assert_eq!(setup["setup"]["tools"][0]["functionDeclarations"][0]["name"], "add");
+    assert_eq!(
+        setup["setup"]["tools"][0]["functionDeclarations"][0]["name"],
+        "add"
+    );
     assert!(peer.receives_nothing().await);
     peer.send(json!({"setupComplete": {}})).await;
-    assert_eq!(peer.receive().await, json!({"realtimeInput": {"text": "Hello"}}));
+    assert_eq!(
+        peer.receive().await,
+        json!({"realtimeInput": {"text": "Hello"}})
+    );
 }
 
 #[tokio::test]
 async fn time_limits_of_a_live_model_can_be_endless() {
     let server = Server::start().await;
-    let endless = model(Provider::GeminiLive, &server).connect_timeout(Duration::MAX).heartbeat(Duration::MAX);
+    let endless = model(Provider::GeminiLive, &server)
+        .connect_timeout(Duration::MAX)
+        .heartbeat(Duration::MAX);
     let talk = talk_with(endless).await;
     talk.live.input().text("Hello").await.expect("accepted");
     let mut peer = server.peer().await;
     peer.receive().await;
     peer.send(json!({"setupComplete": {}})).await;
-    assert_eq!(peer.receive().await, json!({"realtimeInput": {"text": "Hello"}}));
+    assert_eq!(
+        peer.receive().await,
+        json!({"realtimeInput": {"text": "Hello"}})
+    );
 }
 
 #[tokio::test]
@@ -46,7 +61,11 @@ async fn answers_a_call() {
     let (mut talk, mut peer) = gemini(&server).await;
     peer.send(call("c1", "add", &json!({"a": 1, "b": 2}))).await;
     let (id, response) = answer(&peer.receive().await);
-    assert_eq!((id.as_str(), response.contains('3')), ("c1", true), "{response}");
+    assert_eq!(
+        (id.as_str(), response.contains('3')),
+        ("c1", true),
+        "{response}"
+    );
     peer.send(text_message("It is 3.")).await;
     peer.send(turn_complete()).await;
     let text = |event: &LiveEvent| match event {
@@ -61,24 +80,33 @@ async fn answers_a_call() {
 async fn reads_the_socket_and_sends_results_while_calls_run() {
     let server = Server::start().await;
     let (mut talk, mut peer) = gemini(&server).await;
-    peer.send(call("slow", "look_up", &json!({"subject": "taxis"}))).await;
+    peer.send(call("slow", "look_up", &json!({"subject": "taxis"})))
+        .await;
     peer.send(text_message("One moment.")).await;
     let text = |event: &LiveEvent| matches!(event, LiveEvent::Model(Event::Text(_))).then_some(());
     talk.until(text).await;
-    peer.send(call("fast", "add", &json!({"a": 1, "b": 2}))).await;
+    peer.send(call("fast", "add", &json!({"a": 1, "b": 2})))
+        .await;
     assert_eq!(answer(&peer.receive().await).0, "fast");
     talk.desk.gate.add_permits(1);
     let (id, response) = answer(&peer.receive().await);
-    assert_eq!((id.as_str(), response.contains("all about taxis")), ("slow", true), "{response}");
+    assert_eq!(
+        (id.as_str(), response.contains("all about taxis")),
+        ("slow", true),
+        "{response}"
+    );
 }
 
 #[tokio::test]
 async fn cancels_a_withdrawn_call_without_an_answer() {
     let server = Server::start().await;
     let (mut talk, mut peer) = gemini(&server).await;
-    peer.send(call("c1", "look_up", &json!({"subject": "x"}))).await;
-    talk.until(|event| matches!(event, LiveEvent::Model(Event::Call(_))).then_some(())).await;
-    peer.send(json!({"toolCallCancellation": {"ids": ["c1"]}})).await;
+    peer.send(call("c1", "look_up", &json!({"subject": "x"})))
+        .await;
+    talk.until(|event| matches!(event, LiveEvent::Model(Event::Call(_))).then_some(()))
+        .await;
+    peer.send(json!({"toolCallCancellation": {"ids": ["c1"]}}))
+        .await;
     assert!(peer.receives_nothing().await);
     peer.send(call("c2", "add", &json!({"a": 1, "b": 2}))).await;
     assert_eq!(answer(&peer.receive().await).0, "c2");
@@ -88,9 +116,12 @@ async fn cancels_a_withdrawn_call_without_an_answer() {
 async fn answers_interrupted_calls_as_cancelled() {
     let server = Server::start().await;
     let (mut talk, mut peer) = gemini(&server).await;
-    peer.send(call("c1", "look_up", &json!({"subject": "x"}))).await;
-    talk.until(|event| matches!(event, LiveEvent::Model(Event::Call(_))).then_some(())).await;
-    peer.send(json!({"serverContent": {"interrupted": true}})).await;
+    peer.send(call("c1", "look_up", &json!({"subject": "x"})))
+        .await;
+    talk.until(|event| matches!(event, LiveEvent::Model(Event::Call(_))).then_some(()))
+        .await;
+    peer.send(json!({"serverContent": {"interrupted": true}}))
+        .await;
     let answered = |event: &LiveEvent| match event {
         LiveEvent::Answered(response) => Some(response.error().map(|error| error.kind)),
         _ => None,
@@ -105,11 +136,22 @@ async fn ends_the_turn_after_the_message_and_its_calls() {
     let (mut talk, mut peer) = gemini(&server).await;
     for number in 1..=2 {
         // Gemini ends a turn once, after the calls and its response to them.
-        peer.send(call(&format!("c{number}"), "add", &json!({"a": 1, "b": number}))).await;
+        peer.send(call(
+            &format!("c{number}"),
+            "add",
+            &json!({"a": 1, "b": number}),
+        ))
+        .await;
         peer.receive().await;
         peer.send(text_message("Hello")).await;
         peer.send(turn_complete()).await;
-        let turn = |event: &LiveEvent| if let LiveEvent::Turn(turn) = event { Some(turn.number) } else { None };
+        let turn = |event: &LiveEvent| {
+            if let LiveEvent::Turn(turn) = event {
+                Some(turn.number)
+            } else {
+                None
+            }
+        };
         assert_eq!(talk.until(turn).await, number);
     }
 }
@@ -119,22 +161,33 @@ async fn sends_the_first_update_as_result_and_later_ones_as_notes() {
     let server = Server::start().await;
     let (mut talk, mut peer) = gemini(&server).await;
     peer.send(call("c1", "order_taxi", &json!({}))).await;
-    let mut received =
-        [peer.receive().await, peer.receive().await, peer.receive().await].map(|message| message.to_string());
+    let mut received = [
+        peer.receive().await,
+        peer.receive().await,
+        peer.receive().await,
+    ]
+    .map(|message| message.to_string());
     received.sort();
     assert!(
-        received[0].contains("The call `c1` of `order_taxi` goes on") && received[0].contains("one is on its way"),
+        received[0].contains("The call `c1` of `order_taxi` goes on")
+            && received[0].contains("one is on its way"),
         "{received:?}"
     );
     assert!(
-        received[1].contains("The call `c1` of `order_taxi` has ended") && received[1].contains("it is here"),
+        received[1].contains("The call `c1` of `order_taxi` has ended")
+            && received[1].contains("it is here"),
         "{received:?}"
     );
-    assert!(received[2].contains("toolResponse") && received[2].contains("is being looked for"), "{received:?}");
+    assert!(
+        received[2].contains("toolResponse") && received[2].contains("is being looked for"),
+        "{received:?}"
+    );
     let last = |event: &LiveEvent| match event {
-        LiveEvent::Updated(response) => {
-            response.meta().call_id().filter(|id| id.ends_with("_final")).map(str::to_owned)
-        }
+        LiveEvent::Updated(response) => response
+            .meta()
+            .call_id()
+            .filter(|id| id.ends_with("_final"))
+            .map(str::to_owned),
         _ => None,
     };
     assert_eq!(talk.until(last).await, "c1_final");
@@ -144,16 +197,23 @@ async fn sends_the_first_update_as_result_and_later_ones_as_notes() {
 async fn runs_an_approved_call_and_hides_the_token() {
     let server = Server::start().await;
     let (mut talk, mut peer) = gemini(&server).await;
-    peer.send(call("c1", "cancel_booking", &json!({"number": 7}))).await;
+    peer.send(call("c1", "cancel_booking", &json!({"number": 7})))
+        .await;
     let token = |event: &LiveEvent| match event {
-        LiveEvent::Answered(response) => response.meta().confirmation().map(|waits| waits.token.clone()),
+        LiveEvent::Answered(response) => response
+            .meta()
+            .confirmation()
+            .map(|waits| waits.token.clone()),
         _ => None,
     };
     let token = talk.until(token).await;
     assert!(!peer.receive().await.to_string().contains(&token));
     talk.live.input().approve(token).await.expect("accepted");
     let note = peer.receive().await.to_string();
-    assert!(note.contains("A person has approved it") && note.contains("booking 7 is cancelled"), "{note}");
+    assert!(
+        note.contains("A person has approved it") && note.contains("booking 7 is cancelled"),
+        "{note}"
+    );
 }
 
 #[tokio::test]
@@ -166,8 +226,14 @@ async fn sends_audio_and_raw_messages_in_order() {
     let video = json!({"realtimeInput": {"video": {"data": "/9j/", "mimeType": "image/jpeg"}}});
     input.raw(video.clone()).await.expect("accepted");
     let audio = json!({"data": "AQID", "mimeType": "audio/pcm;rate=16000"});
-    assert_eq!(peer.receive().await, json!({"realtimeInput": {"audio": audio}}));
-    assert_eq!(peer.receive().await, json!({"realtimeInput": {"audioStreamEnd": true}}));
+    assert_eq!(
+        peer.receive().await,
+        json!({"realtimeInput": {"audio": audio}})
+    );
+    assert_eq!(
+        peer.receive().await,
+        json!({"realtimeInput": {"audioStreamEnd": true}})
+    );
     assert_eq!(peer.receive().await, video);
 }
 
@@ -179,7 +245,10 @@ async fn does_not_send_a_raw_message_that_nests_100_000_deep() {
     let deep = (0..100_000).fold(Value::Null, |inner, _| Value::Array(vec![inner]));
     talk.live.input().raw(deep).await.expect("accepted");
     talk.live.input().audio_end().await.expect("accepted");
-    assert_eq!(peer.receive().await, json!({"realtimeInput": {"audioStreamEnd": true}}));
+    assert_eq!(
+        peer.receive().await,
+        json!({"realtimeInput": {"audioStreamEnd": true}})
+    );
 }
 
 #[tokio::test]
@@ -213,10 +282,14 @@ async fn closes_after_sending_earlier_input() {
     let server = Server::start().await;
     let (mut talk, mut peer) = gemini(&server).await;
     let input = talk.live.input();
-    talk.until(|event| matches!(event, LiveEvent::Connected { .. }).then_some(())).await;
+    talk.until(|event| matches!(event, LiveEvent::Connected { .. }).then_some(()))
+        .await;
     input.text("Bye").await.expect("accepted");
     input.close();
-    assert_eq!(peer.receive().await, json!({"realtimeInput": {"text": "Bye"}}));
+    assert_eq!(
+        peer.receive().await,
+        json!({"realtimeInput": {"text": "Bye"}})
+    );
     assert!(peer.is_closed().await);
     drop(peer);
     while talk.next().await.is_some() {}
@@ -239,20 +312,31 @@ async fn an_ended_session_ends_the_conversation() {
     talk.session.end().await;
     peer.send(text_message("Good-bye")).await;
     peer.send(turn_complete()).await;
-    let ended = |event: &LiveEvent| if let LiveEvent::Turn(turn) = event { Some(turn.ended) } else { None };
+    let ended = |event: &LiveEvent| {
+        if let LiveEvent::Turn(turn) = event {
+            Some(turn.ended)
+        } else {
+            None
+        }
+    };
     assert!(talk.until(ended).await);
     assert!(peer.is_closed().await);
 }
 
 fn declared(setup: &Value) -> Vec<&str> {
     let tools = setup["setup"]["tools"][0]["functionDeclarations"].as_array();
-    tools.into_iter().flatten().filter_map(|tool| tool["name"].as_str()).collect()
+    tools
+        .into_iter()
+        .flatten()
+        .filter_map(|tool| tool["name"].as_str())
+        .collect()
 }
 
 async fn with_handle(server: &Server) -> (Talk, Peer) {
     let (mut talk, mut peer) = gemini(server).await;
     peer.send(resumable("h-1")).await;
-    talk.until(|event| matches!(event, LiveEvent::Model(Event::Unknown(_))).then_some(())).await;
+    talk.until(|event| matches!(event, LiveEvent::Model(Event::Unknown(_))).then_some(()))
+        .await;
     (talk, peer)
 }
 
@@ -266,8 +350,21 @@ async fn changed_tools_are_declared_in_a_resumed_connection() {
     peer.send(turn_complete()).await;
     assert!(peer.is_closed().await);
     let (_peer, setup) = set_up(&server).await;
-    assert_eq!(setup["setup"]["sessionResumption"], json!({"handle": "h-1"}));
-    assert_eq!(declared(&setup), ["add", "look_up", "order_taxi", "cancel_booking", "intend", "close_office"]);
+    assert_eq!(
+        setup["setup"]["sessionResumption"],
+        json!({"handle": "h-1"})
+    );
+    assert_eq!(
+        declared(&setup),
+        [
+            "add",
+            "look_up",
+            "order_taxi",
+            "cancel_booking",
+            "intend",
+            "close_office"
+        ]
+    );
     let connected = |event: &LiveEvent| match event {
         LiveEvent::Connected { resumed } => Some(*resumed),
         LiveEvent::Disconnected { error, .. } => panic!("nothing failed: {error}"),
@@ -283,7 +380,10 @@ async fn changed_tools_wait_until_the_model_has_answered() {
     let (talk, mut peer) = with_handle(&server).await;
     talk.open_office().await;
     talk.live.input().text("Add them").await.expect("accepted");
-    assert_eq!(peer.receive().await, json!({"realtimeInput": {"text": "Add them"}}));
+    assert_eq!(
+        peer.receive().await,
+        json!({"realtimeInput": {"text": "Add them"}})
+    );
     peer.send(call("c1", "add", &json!({"a": 1, "b": 2}))).await;
     assert_eq!(answer(&peer.receive().await).0, "c1");
     assert!(peer.receives_nothing().await, "the model owes a response");
@@ -299,7 +399,8 @@ async fn changed_tools_without_a_handle_keep_the_connection() {
     talk.open_office().await;
     peer.send(text_message("Good night.")).await;
     peer.send(turn_complete()).await;
-    talk.until(|event| matches!(event, LiveEvent::Turn(_)).then_some(())).await;
+    talk.until(|event| matches!(event, LiveEvent::Turn(_)).then_some(()))
+        .await;
     assert!(peer.receives_nothing().await);
 }
 
@@ -316,7 +417,8 @@ async fn suppressed_audio_does_not_reach_the_host() {
     peer.send(speech()).await;
     let is_audio = |event: &LiveEvent| matches!(event, LiveEvent::Model(Event::Audio { .. }));
     talk.until(|event| is_audio(event).then_some(())).await;
-    peer.send(call("c1", "intend", &json!({"name": "hush"}))).await;
+    peer.send(call("c1", "intend", &json!({"name": "hush"})))
+        .await;
     assert_eq!(answer(&peer.receive().await).0, "c1");
     for _ in 0..3 {
         peer.send(speech()).await;
@@ -331,9 +433,15 @@ async fn suppressed_audio_does_not_reach_the_host() {
             event => assert!(!is_audio(&event)),
         }
     }
-    assert_eq!((heard, talk.live.suppressed().audio_bytes), (vec!["SUPPRESS_AUDIO".into(), "interrupted".into()], 12));
+    assert_eq!(
+        (heard, talk.live.suppressed().audio_bytes),
+        (vec!["SUPPRESS_AUDIO".into(), "interrupted".into()], 12)
+    );
 
-    talk.session.change(&[StateChange::AudioSuppressed(false)]).await.expect("stored");
+    talk.session
+        .change(&[StateChange::AudioSuppressed(false)])
+        .await
+        .expect("stored");
     peer.send(speech()).await;
     talk.until(|event| is_audio(event).then_some(())).await;
 }
@@ -343,9 +451,12 @@ async fn suppressed_audio_does_not_reach_the_host() {
 async fn intents_for_the_host_are_events() {
     let server = Server::start().await;
     let (mut talk, mut peer) = gemini(&server).await;
-    for (name, expected) in [("voice", Intent::StartVoiceSession), ("/bookings", Intent::Navigate("/bookings".into()))]
-    {
-        peer.send(call(name, "intend", &json!({"name": name}))).await;
+    for (name, expected) in [
+        ("voice", Intent::StartVoiceSession),
+        ("/bookings", Intent::Navigate("/bookings".into())),
+    ] {
+        peer.send(call(name, "intend", &json!({"name": name})))
+            .await;
         let intent = |event: &LiveEvent| match event {
             LiveEvent::Intent { call_id, intent } => Some((call_id.clone(), intent.clone())),
             _ => None,
@@ -361,9 +472,13 @@ async fn changed_tools_wait_while_the_user_speaks() {
     let (talk, mut peer) = with_handle(&server).await;
     peer.send(text_message("Good night. By the way")).await;
     talk.open_office().await;
-    peer.send(json!({"serverContent": {"interrupted": true}})).await;
+    peer.send(json!({"serverContent": {"interrupted": true}}))
+        .await;
     peer.send(turn_complete()).await;
-    assert!(peer.receives_nothing().await, "the model owes a response to the user's speech");
+    assert!(
+        peer.receives_nothing().await,
+        "the model owes a response to the user's speech"
+    );
     peer.send(text_message("Yes?")).await;
     peer.send(turn_complete()).await;
     assert!(peer.is_closed().await);

@@ -11,11 +11,19 @@ use tool_core::session::History;
 use tool_core::{ErrorKind, Policy, ToolResponse};
 
 async fn answered(talk: &mut Talk) -> ToolResponse {
-    talk.until(|event| if let LiveEvent::Answered(response) = event { Some(response.clone()) } else { None }).await
+    talk.until(|event| {
+        if let LiveEvent::Answered(response) = event {
+            Some(response.clone())
+        } else {
+            None
+        }
+    })
+    .await
 }
 
 async fn turn(talk: &mut Talk) {
-    talk.until(|event| matches!(event, LiveEvent::Turn(_)).then_some(())).await;
+    talk.until(|event| matches!(event, LiveEvent::Turn(_)).then_some(()))
+        .await;
 }
 
 fn add(number: u32) -> Value {
@@ -28,7 +36,9 @@ async fn tools_are_hidden_while_the_model_enters() {
     for wire in BOTH {
         let server = Server::start().await;
         let model = wire.model(&server).enter();
-        let (mut talk, mut peer, setup) = wire.start_with(&server, model, Policy::text(), History::new()).await;
+        let (mut talk, mut peer, setup) = wire
+            .start_with(&server, model, Policy::text(), History::new())
+            .await;
         assert!(!wire.declared(&setup).contains(&"order_taxi"), "{wire:?}");
         match wire {
             Gemini => assert_eq!(wire.text(&mut peer).await, "The conversation begins."),
@@ -36,7 +46,10 @@ async fn tools_are_hidden_while_the_model_enters() {
         }
         wire.make_resumable(&mut peer).await;
         wire.speak(&mut peer, "Welcome!", "AAAA").await;
-        assert!(peer.receives_nothing().await, "{wire:?}: the model still speaks");
+        assert!(
+            peer.receives_nothing().await,
+            "{wire:?}: the model still speaks"
+        );
         wire.finish(&mut peer).await;
         turn(&mut talk).await;
         let declared = match wire {
@@ -53,16 +66,26 @@ async fn calls_after_the_last_step_are_not_run() {
     for wire in BOTH {
         let server = Server::start().await;
         let policy = Policy::text().max_tool_steps(3);
-        let (mut talk, mut peer, _) = wire.start_with(&server, wire.model(&server), policy, History::new()).await;
+        let (mut talk, mut peer, _) = wire
+            .start_with(&server, wire.model(&server), policy, History::new())
+            .await;
         for step in 0..3 {
-            wire.call(&mut peer, &format!("c{step}"), "add", &add(step)).await;
+            wire.call(&mut peer, &format!("c{step}"), "add", &add(step))
+                .await;
             wire.result(&mut peer).await;
             let settings = wire.response_request(&mut peer).await;
-            assert_eq!(settings["tool_choice"] == "none", wire == OpenAi && step == 2, "{wire:?} {step}");
+            assert_eq!(
+                settings["tool_choice"] == "none",
+                wire == OpenAi && step == 2,
+                "{wire:?} {step}"
+            );
         }
         wire.call(&mut peer, "c3", "add", &add(3)).await;
         let (id, text) = wire.result(&mut peer).await;
-        assert!(id == "c3" && text.contains("3 steps of calls of this reply are used up"), "{wire:?} {text}");
+        assert!(
+            id == "c3" && text.contains("3 steps of calls of this reply are used up"),
+            "{wire:?} {text}"
+        );
         while answered(&mut talk).await.is_ok() {}
         assert_eq!(talk.desk.runs(), 3, "{wire:?}");
     }
@@ -77,7 +100,8 @@ async fn steps_are_counted_anew_after_the_turn() {
         for round in 0..2 {
             for step in 0..3 {
                 let number = round * 3 + step;
-                wire.call(&mut peer, &format!("c{number}"), "add", &add(number)).await;
+                wire.call(&mut peer, &format!("c{number}"), "add", &add(number))
+                    .await;
                 wire.result(&mut peer).await;
                 wire.response_request(&mut peer).await;
             }
@@ -94,15 +118,20 @@ async fn steps_are_counted_anew_after_the_turn() {
 async fn loops_and_budgets_are_reported_to_the_model() {
     for (policy, expected) in [
         (Policy::text(), ErrorKind::LoopDetected),
-        (Policy::text().max_calls(Some(2)).repeated_calls(None), ErrorKind::BudgetExceeded),
+        (
+            Policy::text().max_calls(Some(2)).repeated_calls(None),
+            ErrorKind::BudgetExceeded,
+        ),
     ] {
         for wire in BOTH {
             let server = Server::start().await;
-            let (mut talk, mut peer, _) =
-                wire.start_with(&server, wire.model(&server), policy.clone(), History::new()).await;
+            let (mut talk, mut peer, _) = wire
+                .start_with(&server, wire.model(&server), policy.clone(), History::new())
+                .await;
             let mut kinds = Vec::new();
             for step in 0..3 {
-                wire.call(&mut peer, &format!("c{step}"), "add", &add(1)).await;
+                wire.call(&mut peer, &format!("c{step}"), "add", &add(1))
+                    .await;
                 assert_eq!(wire.result(&mut peer).await.0, format!("c{step}"));
                 wire.response_request(&mut peer).await;
                 kinds.push(answered(&mut talk).await.error().map(|error| error.kind));
@@ -118,18 +147,33 @@ async fn confirmation_reaches_the_host_and_no_token_the_model() {
     for wire in BOTH {
         let server = Server::start().await;
         let (mut talk, mut peer, _) = wire.start(&server).await;
-        wire.call(&mut peer, "c1", "cancel_booking", &json!({"number": 7})).await;
+        wire.call(&mut peer, "c1", "cancel_booking", &json!({"number": 7}))
+            .await;
         let (_, question) = wire.result(&mut peer).await;
         wire.response_request(&mut peer).await;
-        let token = answered(&mut talk).await.meta().confirmation().expect("waits").token.clone();
+        let token = answered(&mut talk)
+            .await
+            .meta()
+            .confirmation()
+            .expect("waits")
+            .token
+            .clone();
         // The model asks the user, who says yes.
-        wire.speak(&mut peer, "Shall I cancel booking 7?", "AAAA").await;
+        wire.speak(&mut peer, "Shall I cancel booking 7?", "AAAA")
+            .await;
         wire.finish(&mut peer).await;
         talk.live.input().approve(&token).await.expect("accepted");
         let note = wire.text(&mut peer).await;
-        assert!(note.contains("has approved it, and it has run") && note.contains("booking 7 is cancelled"), "{note}");
+        assert!(
+            note.contains("has approved it, and it has run")
+                && note.contains("booking 7 is cancelled"),
+            "{note}"
+        );
         let secret = token.split('.').next_back().expect("a signature");
-        assert!(!question.contains(secret) && !note.contains(secret), "{wire:?}");
+        assert!(
+            !question.contains(secret) && !note.contains(secret),
+            "{wire:?}"
+        );
     }
 }
 
@@ -150,9 +194,18 @@ async fn updates_are_notes_after_the_answer_of_their_call() {
             }
         }
         let is_note = |message: &str| message.contains("[Note by the application");
-        assert!(!is_note(&messages[0]) && messages[0].contains("a taxi is being looked for"), "{wire:?} {messages:?}");
-        assert!(is_note(&messages[1]) && messages[1].contains("one is on its way"), "{wire:?} {messages:?}");
-        assert!(is_note(&messages[2]) && messages[2].contains("it is here"), "{wire:?} {messages:?}");
+        assert!(
+            !is_note(&messages[0]) && messages[0].contains("a taxi is being looked for"),
+            "{wire:?} {messages:?}"
+        );
+        assert!(
+            is_note(&messages[1]) && messages[1].contains("one is on its way"),
+            "{wire:?} {messages:?}"
+        );
+        assert!(
+            is_note(&messages[2]) && messages[2].contains("it is here"),
+            "{wire:?} {messages:?}"
+        );
     }
 }
 
@@ -162,7 +215,8 @@ async fn stop_brings_no_reply_to_the_host() {
     for wire in BOTH {
         let server = Server::start().await;
         let (mut talk, mut peer, _) = wire.start(&server).await;
-        wire.call(&mut peer, "c1", "intend", &json!({"name": "stop"})).await;
+        wire.call(&mut peer, "c1", "intend", &json!({"name": "stop"}))
+            .await;
         assert_eq!(wire.result(&mut peer).await.0, "c1");
         if wire == OpenAi {
             assert!(peer.receives_nothing().await, "no response is requested");
@@ -181,7 +235,11 @@ async fn stop_brings_no_reply_to_the_host() {
         assert_eq!(talk.until(speech).await, "AAAA", "{wire:?}");
         let withheld = talk.live.suppressed();
         let expected = if wire == Gemini { (8, 12) } else { (0, 0) };
-        assert_eq!((withheld.audio_bytes, withheld.transcript_bytes), expected, "{wire:?}");
+        assert_eq!(
+            (withheld.audio_bytes, withheld.transcript_bytes),
+            expected,
+            "{wire:?}"
+        );
     }
 }
 
@@ -190,15 +248,20 @@ async fn stop_brings_no_reply_to_the_host() {
 async fn stop_beside_another_result_brings_a_reply() {
     let server = Server::start().await;
     let (mut talk, mut peer, _) = Gemini.start(&server).await;
-    let calls =
-        json!([{"id": "c1", "name": "intend", "args": {"name": "stop"}}, {"id": "c2", "name": "add", "args": add(1)}]);
-    peer.send(json!({"toolCall": {"functionCalls": calls}})).await;
+    let calls = json!([{"id": "c1", "name": "intend", "args": {"name": "stop"}}, {"id": "c2", "name": "add", "args": add(1)}]);
+    peer.send(json!({"toolCall": {"functionCalls": calls}}))
+        .await;
     for _ in 0..2 {
         Gemini.result(&mut peer).await;
     }
     Gemini.speak(&mut peer, "It is 2.", "AAAA").await;
-    let text =
-        |event: &LiveEvent| if let LiveEvent::Model(Event::Text(text)) = event { Some(text.clone()) } else { None };
+    let text = |event: &LiveEvent| {
+        if let LiveEvent::Model(Event::Text(text)) = event {
+            Some(text.clone())
+        } else {
+            None
+        }
+    };
     assert_eq!(talk.until(text).await, "It is 2.");
 }
 
@@ -207,22 +270,40 @@ async fn stop_beside_another_result_brings_a_reply() {
 async fn stop_of_a_background_tool_is_silent() {
     let server = Server::start().await;
     let model = Gemini.model(&server).background_tools();
-    let (mut talk, mut peer, setup) = Gemini.start_with(&server, model, Policy::text(), History::new()).await;
-    let declarations = setup["tools"][0]["functionDeclarations"].as_array().expect("functions");
-    assert!(declarations.iter().all(|function| function["behavior"] == "NON_BLOCKING"), "{setup}");
-    Gemini.call(&mut peer, "c1", "intend", &json!({"name": "stop"})).await;
+    let (mut talk, mut peer, setup) = Gemini
+        .start_with(&server, model, Policy::text(), History::new())
+        .await;
+    let declarations = setup["tools"][0]["functionDeclarations"]
+        .as_array()
+        .expect("functions");
+    assert!(
+        declarations
+            .iter()
+            .all(|function| function["behavior"] == "NON_BLOCKING"),
+        "{setup}"
+    );
+    Gemini
+        .call(&mut peer, "c1", "intend", &json!({"name": "stop"}))
+        .await;
     let result = peer.receive().await;
-    assert_eq!(result["toolResponse"]["functionResponses"][0]["scheduling"], "SILENT");
+    assert_eq!(
+        result["toolResponse"]["functionResponses"][0]["scheduling"],
+        "SILENT"
+    );
     // The model speaks about other things meanwhile.
     Gemini.speak(&mut peer, "By the way.", "AAAA").await;
-    talk.until(|event| matches!(event, LiveEvent::Model(Event::Audio { .. })).then_some(())).await;
+    talk.until(|event| matches!(event, LiveEvent::Model(Event::Audio { .. })).then_some(()))
+        .await;
 }
 
 #[tokio::test]
 async fn slow_host_loses_no_call_and_no_connection() {
     for wire in BOTH {
         let server = Server::start().await;
-        let model = wire.model(&server).event_bytes(10_000).heartbeat(Duration::from_millis(150));
+        let model = wire
+            .model(&server)
+            .event_bytes(10_000)
+            .heartbeat(Duration::from_millis(150));
         let mut talk = talk_under(Policy::text(), model, History::new()).await;
         let (mut peer, _) = wire.accept(&server).await;
         // More than the buffers of both sockets hold, so that the server has to wait.
@@ -236,7 +317,11 @@ async fn slow_host_loses_no_call_and_no_connection() {
             peer
         });
         tokio::time::sleep(Duration::from_millis(500)).await;
-        assert_eq!((talk.desk.runs(), serve.is_finished()), (0, false), "{wire:?}: the host reads nothing");
+        assert_eq!(
+            (talk.desk.runs(), serve.is_finished()),
+            (0, false),
+            "{wire:?}: the host reads nothing"
+        );
         let mut heard = 0;
         loop {
             match talk.next().await.expect("the conversation goes on") {
@@ -257,18 +342,28 @@ async fn speech_is_measured() {
         let server = Server::start().await;
         let (mut talk, mut peer, _) = wire.start(&server).await;
         let rate = if wire == Gemini { 16_000 } else { 24_000 };
-        talk.live.input().audio(vec![0; rate]).await.expect("accepted");
+        talk.live
+            .input()
+            .audio(vec![0; rate])
+            .await
+            .expect("accepted");
         peer.receive().await;
         wire.call(&mut peer, "c1", "add", &add(1)).await;
         wire.result(&mut peer).await;
         wire.response_request(&mut peer).await;
         wire.speak(&mut peer, "It is 2.", &"A".repeat(64_000)).await;
-        talk.until(|event| matches!(event, LiveEvent::Model(Event::Audio { .. })).then_some(())).await;
+        talk.until(|event| matches!(event, LiveEvent::Model(Event::Audio { .. })).then_some(()))
+            .await;
         wire.interrupt(&mut peer).await;
-        talk.until(|event| matches!(event, LiveEvent::Model(Event::Interrupted)).then_some(())).await;
+        talk.until(|event| matches!(event, LiveEvent::Model(Event::Interrupted)).then_some(()))
+            .await;
         let speech = talk.session.metrics().speech;
         assert_eq!(
-            (speech.heard.as_millis(), speech.spoken.as_millis(), speech.interruptions),
+            (
+                speech.heard.as_millis(),
+                speech.spoken.as_millis(),
+                speech.interruptions
+            ),
             (500, 1_000, 1),
             "{wire:?}"
         );
@@ -290,7 +385,8 @@ async fn usage_is_the_context_of_the_session() {
             }
         })
         .await;
-        talk.until(|event| matches!(event, LiveEvent::Model(Event::Usage(_))).then_some(())).await;
+        talk.until(|event| matches!(event, LiveEvent::Model(Event::Usage(_))).then_some(()))
+            .await;
         assert_eq!(talk.session.context().peak_tokens, 900, "{wire:?}");
     }
 }
@@ -300,7 +396,9 @@ async fn usage_is_the_context_of_the_session() {
 async fn late_transcript_does_not_deliver_an_unwanted_reply() {
     let server = Server::start().await;
     let (mut talk, mut peer, _) = Gemini.start(&server).await;
-    Gemini.call(&mut peer, "c1", "intend", &json!({"name": "stop"})).await;
+    Gemini
+        .call(&mut peer, "c1", "intend", &json!({"name": "stop"}))
+        .await;
     Gemini.result(&mut peer).await;
     Gemini.hear(&mut peer, "Stop, please.").await;
     Gemini.speak(&mut peer, "As you wish.", "AAAAAAAA").await;
@@ -314,8 +412,12 @@ async fn late_transcript_does_not_deliver_an_unwanted_reply() {
 async fn silent_stop_ends_the_turn() {
     let server = Server::start().await;
     let model = Gemini.model(&server).background_tools();
-    let (mut talk, mut peer, _) = Gemini.start_with(&server, model, Policy::text(), History::new()).await;
-    Gemini.call(&mut peer, "c1", "intend", &json!({"name": "stop"})).await;
+    let (mut talk, mut peer, _) = Gemini
+        .start_with(&server, model, Policy::text(), History::new())
+        .await;
+    Gemini
+        .call(&mut peer, "c1", "intend", &json!({"name": "stop"}))
+        .await;
     Gemini.result(&mut peer).await;
     turn(&mut talk).await;
 }
@@ -325,20 +427,34 @@ async fn silent_stop_ends_the_turn() {
 async fn repeated_call_after_the_last_step_is_not_run() {
     let server = Server::start().await;
     let policy = Policy::text().max_tool_steps(1);
-    let (talk, mut peer, _) = Gemini.start_with(&server, Gemini.model(&server), policy, History::new()).await;
+    let (talk, mut peer, _) = Gemini
+        .start_with(&server, Gemini.model(&server), policy, History::new())
+        .await;
     Gemini.make_resumable(&mut peer).await;
     for number in 0..2 {
-        Gemini.call(&mut peer, &format!("c{number}"), "add", &add(number)).await;
+        Gemini
+            .call(&mut peer, &format!("c{number}"), "add", &add(number))
+            .await;
         Gemini.result(&mut peer).await;
     }
     drop(peer);
     let (mut peer, _) = Gemini.accept(&server).await;
     for id in ["c0", "c1"] {
-        assert_eq!(Gemini.result(&mut peer).await.0, id, "the result may have been lost");
+        assert_eq!(
+            Gemini.result(&mut peer).await.0,
+            id,
+            "the result may have been lost"
+        );
     }
     Gemini.call(&mut peer, "c1", "add", &add(1)).await;
     Gemini.call(&mut peer, "c1", "add", &add(7)).await;
-    assert!(Gemini.result(&mut peer).await.1.contains("steps of calls of this reply are used up"));
+    assert!(
+        Gemini
+            .result(&mut peer)
+            .await
+            .1
+            .contains("steps of calls of this reply are used up")
+    );
     assert_eq!(talk.desk.runs(), 1);
 }
 
@@ -348,16 +464,22 @@ async fn call_after_the_end_of_a_turn_belongs_to_the_next() {
     for wire in BOTH {
         let server = Server::start().await;
         let policy = Policy::text().max_calls(Some(1));
-        let (mut talk, mut peer, _) = wire.start_with(&server, wire.model(&server), policy, History::new()).await;
+        let (mut talk, mut peer, _) = wire
+            .start_with(&server, wire.model(&server), policy, History::new())
+            .await;
         for number in 0..20 {
-            wire.call(&mut peer, &format!("c{number}"), "add", &add(number)).await;
+            wire.call(&mut peer, &format!("c{number}"), "add", &add(number))
+                .await;
             wire.result(&mut peer).await;
             wire.response_request(&mut peer).await;
             // The next call follows at once.
             wire.finish(&mut peer).await;
         }
         for _ in 0..20 {
-            assert!(answered(&mut talk).await.is_ok(), "{wire:?}: the budget of its own turn");
+            assert!(
+                answered(&mut talk).await.is_ok(),
+                "{wire:?}: the budget of its own turn"
+            );
         }
     }
 }

@@ -24,11 +24,17 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("binds");
-        Self { listener, conversations: Conversations::default() }
+        Self {
+            listener,
+            conversations: Conversations::default(),
+        }
     }
 
     pub(crate) fn address(&self) -> String {
-        self.listener.local_addr().expect("has an address").to_string()
+        self.listener
+            .local_addr()
+            .expect("has an address")
+            .to_string()
     }
 
     pub(crate) fn url(&self) -> String {
@@ -36,7 +42,9 @@ impl Server {
     }
 
     pub(crate) async fn stream(&self) -> TcpStream {
-        timeout(PATIENCE, self.accept()).await.expect("a connection")
+        timeout(PATIENCE, self.accept())
+            .await
+            .expect("a connection")
     }
 
     pub(crate) async fn accept(&self) -> TcpStream {
@@ -57,11 +65,20 @@ impl Server {
         #[expect(clippy::result_large_err, reason = "the type of the library")]
         let read_url = |request: &Request, response: Response| {
             let url = request.uri();
-            strict = Strict::of_url(url.path(), url.query().unwrap_or_default(), &self.conversations);
+            strict = Strict::of_url(
+                url.path(),
+                url.query().unwrap_or_default(),
+                &self.conversations,
+            );
             Ok(response)
         };
-        let socket = accept_hdr_async(stream, read_url).await.expect("a WebSocket");
-        Peer { socket, strict: strict.expect("the URL of a live API") }
+        let socket = accept_hdr_async(stream, read_url)
+            .await
+            .expect("a WebSocket");
+        Peer {
+            socket,
+            strict: strict.expect("the URL of a live API"),
+        }
     }
 
     /// Returns true if no client has connected: the next connection is the one that this function opens.
@@ -86,7 +103,10 @@ impl Peer {
         }
         self.strict.sent(&message);
         // Gemini sends JSON in binary messages.
-        self.socket.send(Message::binary(message.to_string())).await.expect("sent");
+        self.socket
+            .send(Message::binary(message.to_string()))
+            .await
+            .expect("sent");
     }
 
     pub(crate) async fn send_raw(&mut self, message: Message) {
@@ -113,7 +133,10 @@ impl Peer {
     }
 
     pub(crate) async fn receive(&mut self) -> Value {
-        timeout(PATIENCE, self.next()).await.expect("a message").expect("JSON")
+        timeout(PATIENCE, self.next())
+            .await
+            .expect("a message")
+            .expect("JSON")
     }
 
     /// Returns true if only answers to pings arrive. Before a client reads the second ping, it has sent all that it had
@@ -121,7 +144,10 @@ impl Peer {
     pub(crate) async fn receives_nothing(&mut self) -> bool {
         for _ in 0..3 {
             self.send_raw(Message::Ping("here?".into())).await;
-            match timeout(PATIENCE, self.socket.next()).await.expect("an answer to the ping") {
+            match timeout(PATIENCE, self.socket.next())
+                .await
+                .expect("an answer to the ping")
+            {
                 Some(Ok(Message::Pong(_))) => {}
                 _ => return false,
             }
@@ -134,7 +160,9 @@ impl Peer {
         self.send_raw(Message::Ping("here?".into())).await;
         let mut messages = Vec::new();
         loop {
-            let message = timeout(PATIENCE, self.socket.next()).await.expect("an answer to the ping");
+            let message = timeout(PATIENCE, self.socket.next())
+                .await
+                .expect("an answer to the ping");
             match message.expect("a connection").expect("a frame") {
                 Message::Pong(_) => return messages,
                 message => messages.extend(self.read(&message)),
@@ -149,11 +177,19 @@ impl Peer {
 
     /// Returns true if the client closes the connection.
     pub(crate) async fn is_closed(&mut self) -> bool {
-        timeout(PATIENCE, self.next()).await.is_ok_and(|message| message.is_none())
+        timeout(PATIENCE, self.next())
+            .await
+            .is_ok_and(|message| message.is_none())
     }
 
     pub(crate) async fn close(mut self, code: u16, reason: &'static str) {
-        let _ = self.socket.close(Some(CloseFrame { code: code.into(), reason: reason.into() })).await;
+        let _ = self
+            .socket
+            .close(Some(CloseFrame {
+                code: code.into(),
+                reason: reason.into(),
+            }))
+            .await;
         let _ = timeout(PATIENCE, self.next()).await;
     }
 }

@@ -12,7 +12,10 @@ async fn connect(server: &Server) -> (Talk, Peer) {
     let talk = talk_with(model(Provider::OpenAiRealtime, server)).await;
     let mut peer = server.peer().await;
     let setup = peer.receive().await;
-    assert_eq!((&setup["type"], &setup["session"]["tools"][0]["name"]), (&json!("session.update"), &json!("add")));
+    assert_eq!(
+        (&setup["type"], &setup["session"]["tools"][0]["name"]),
+        (&json!("session.update"), &json!("add"))
+    );
     (talk, peer)
 }
 
@@ -22,10 +25,19 @@ fn item(id: &str, name: &str, arguments: &Value) -> Value {
 }
 
 async fn calls(peer: &mut Peer, items: &[Value]) {
-    peer.send(json!({"type": "response.created", "response": {"id": "r1", "status": "in_progress"}})).await;
+    peer.send(
+        json!({"type": "response.created", "response": {"id": "r1", "status": "in_progress"}}),
+    )
+    .await;
     for (index, item) in items.iter().enumerate() {
-        peer.send(json!({"type": "response.output_item.added", "output_index": index, "item": item})).await;
-        peer.send(json!({"type": "response.output_item.done", "output_index": index, "item": item})).await;
+        peer.send(
+            json!({"type": "response.output_item.added", "output_index": index, "item": item}),
+        )
+        .await;
+        peer.send(
+            json!({"type": "response.output_item.done", "output_index": index, "item": item}),
+        )
+        .await;
     }
 }
 
@@ -37,10 +49,16 @@ async fn done(peer: &mut Peer, items: &[Value]) {
 async fn requests_one_response_after_all_results() {
     let server = Server::start().await;
     let (talk, mut peer) = connect(&server).await;
-    let items = [item("c1", "add", &json!({"a": 1, "b": 2})), item("c2", "look_up", &json!({"subject": "x"}))];
+    let items = [
+        item("c1", "add", &json!({"a": 1, "b": 2})),
+        item("c2", "look_up", &json!({"subject": "x"})),
+    ];
     calls(&mut peer, &items).await;
     let first = peer.receive().await;
-    assert_eq!((&first["item"]["type"], &first["item"]["call_id"]), (&json!("function_call_output"), &json!("c1")));
+    assert_eq!(
+        (&first["item"]["type"], &first["item"]["call_id"]),
+        (&json!("function_call_output"), &json!("c1"))
+    );
     done(&mut peer, &items).await;
     assert!(peer.receives_nothing().await, "one result is missing");
     talk.desk.gate.add_permits(1);
@@ -62,7 +80,13 @@ async fn requests_a_response_after_the_current_one_ends() {
     assert_eq!(peer.receive().await, json!({"type": "response.create"}));
     // The response to the result belongs to the same turn.
     peer.send(json!({"type": "response.done", "response": {"id": "r2", "status": "completed", "output": []}})).await;
-    let turn = |event: &LiveEvent| if let LiveEvent::Turn(turn) = event { Some(turn.number) } else { None };
+    let turn = |event: &LiveEvent| {
+        if let LiveEvent::Turn(turn) = event {
+            Some(turn.number)
+        } else {
+            None
+        }
+    };
     assert_eq!(talk.until(turn).await, 1);
 }
 
@@ -73,7 +97,10 @@ async fn requests_a_response_to_a_text() {
     talk.live.input().text("Hello").await.expect("accepted");
     let content = json!([{"type": "input_text", "text": "Hello"}]);
     let item = json!({"type": "message", "role": "user", "content": content});
-    assert_eq!(peer.receive().await, json!({"type": "conversation.item.create", "item": item}));
+    assert_eq!(
+        peer.receive().await,
+        json!({"type": "conversation.item.create", "item": item})
+    );
     assert_eq!(peer.receive().await, json!({"type": "response.create"}));
 }
 
@@ -84,12 +111,19 @@ async fn speech_cancels_calls_and_requests_no_response() {
     let items = [item("c1", "look_up", &json!({"subject": "x"}))];
     calls(&mut peer, &items).await;
     done(&mut peer, &items).await;
-    talk.until(|event| matches!(event, LiveEvent::Model(Event::Finished(_))).then_some(())).await;
-    peer.send(json!({"type": "input_audio_buffer.speech_started", "audio_start_ms": 1, "item_id": "i"})).await;
+    talk.until(|event| matches!(event, LiveEvent::Model(Event::Finished(_))).then_some(()))
+        .await;
+    peer.send(
+        json!({"type": "input_audio_buffer.speech_started", "audio_start_ms": 1, "item_id": "i"}),
+    )
+    .await;
     let result = peer.receive().await;
     assert_eq!(result["item"]["call_id"], "c1");
     assert!(result.to_string().contains("cancelled"), "{result}");
-    assert!(peer.receives_nothing().await, "the server responds to the speech by itself");
+    assert!(
+        peer.receives_nothing().await,
+        "the server responds to the speech by itself"
+    );
 }
 
 #[tokio::test]
@@ -98,10 +132,13 @@ async fn does_not_run_a_truncated_call() {
     let (mut talk, mut peer) = connect(&server).await;
     let half = json!({"type": "function_call", "id": "item_1", "call_id": "c1", "name": "order_taxi",
         "arguments": "", "status": "incomplete"});
-    peer.send(json!({"type": "response.output_item.added", "output_index": 0, "item": half})).await;
+    peer.send(json!({"type": "response.output_item.added", "output_index": 0, "item": half}))
+        .await;
     let response = json!({"id": "r1", "status": "cancelled", "output": [half]});
-    peer.send(json!({"type": "response.done", "response": response})).await;
-    talk.until(|event| matches!(event, LiveEvent::Model(Event::Finished(_))).then_some(())).await;
+    peer.send(json!({"type": "response.done", "response": response}))
+        .await;
+    talk.until(|event| matches!(event, LiveEvent::Model(Event::Finished(_))).then_some(()))
+        .await;
     assert!(peer.receives_nothing().await);
 }
 
@@ -112,12 +149,18 @@ async fn a_call_that_the_limit_cuts_off_is_told_to_the_model() {
     let (_talk, mut peer) = connect(&server).await;
     let half = json!({"type": "function_call", "id": "item_1", "call_id": "c1", "name": "order_taxi",
         "arguments": "", "status": "incomplete"});
-    peer.send(json!({"type": "response.output_item.added", "output_index": 0, "item": half})).await;
+    peer.send(json!({"type": "response.output_item.added", "output_index": 0, "item": half}))
+        .await;
     let details = json!({"type": "incomplete", "reason": "max_output_tokens"});
-    let response = json!({"id": "r1", "status": "incomplete", "status_details": details, "output": [half]});
-    peer.send(json!({"type": "response.done", "response": response})).await;
+    let response =
+        json!({"id": "r1", "status": "incomplete", "status_details": details, "output": [half]});
+    peer.send(json!({"type": "response.done", "response": response}))
+        .await;
     let note = peer.receive().await.to_string();
-    assert!(note.contains("`order_taxi` was cut off") && note.contains("shorter arguments"), "{note}");
+    assert!(
+        note.contains("`order_taxi` was cut off") && note.contains("shorter arguments"),
+        "{note}"
+    );
     assert_eq!(peer.receive().await, json!({"type": "response.create"}));
 }
 
@@ -126,14 +169,20 @@ async fn a_call_that_the_limit_cuts_off_is_told_to_the_model() {
 async fn a_call_of_a_response_that_failed_does_not_run() {
     let server = Server::start().await;
     let (mut talk, mut peer) = connect(&server).await;
-    peer.send(json!({"type": "response.created", "response": {"id": "r1", "status": "in_progress"}})).await;
+    peer.send(
+        json!({"type": "response.created", "response": {"id": "r1", "status": "in_progress"}}),
+    )
+    .await;
     let call = json!({"type": "function_call", "id": "item_1", "call_id": "c1", "name": "look_up",
         "arguments": "{\"subject\":\"x\"}", "status": "completed"});
     let error = json!({"type": "server_error", "code": "server_error"});
     let details = json!({"type": "failed", "error": error});
-    let response = json!({"id": "r1", "status": "failed", "status_details": details, "output": [call]});
-    peer.send(json!({"type": "response.done", "response": response})).await;
-    talk.until(|event| matches!(event, LiveEvent::Model(Event::Error(_))).then_some(())).await;
+    let response =
+        json!({"id": "r1", "status": "failed", "status_details": details, "output": [call]});
+    peer.send(json!({"type": "response.done", "response": response}))
+        .await;
+    talk.until(|event| matches!(event, LiveEvent::Model(Event::Error(_))).then_some(()))
+        .await;
     assert!(peer.receives_nothing().await, "the call did not run");
 }
 
@@ -142,13 +191,21 @@ async fn a_call_of_a_response_that_failed_does_not_run() {
 async fn a_call_after_a_message_that_cannot_be_read_does_not_run() {
     let server = Server::start().await;
     let (_talk, mut peer) = connect(&server).await;
-    peer.send(json!({"type": "response.created", "response": {"id": "r1", "status": "in_progress"}})).await;
+    peer.send(
+        json!({"type": "response.created", "response": {"id": "r1", "status": "in_progress"}}),
+    )
+    .await;
     peer.send_raw(Message::text("upstream connect error")).await;
     let items = [item("c1", "look_up", &json!({"subject": "x"}))];
     calls(&mut peer, &items).await;
     let result = peer.receive().await;
     assert_eq!(result["item"]["call_id"], "c1");
-    assert!(result.to_string().contains("a part of the message was lost"), "{result}");
+    assert!(
+        result
+            .to_string()
+            .contains("a part of the message was lost"),
+        "{result}"
+    );
 }
 
 // M2
@@ -156,11 +213,14 @@ async fn a_call_after_a_message_that_cannot_be_read_does_not_run() {
 async fn a_character_in_two_messages_is_joined() {
     let server = Server::start().await;
     let (mut talk, mut peer) = connect(&server).await;
-    peer.send(json!({"type": "response.created", "response": {"id": "r1", "status": "in_progress"}})).await;
+    peer.send(
+        json!({"type": "response.created", "response": {"id": "r1", "status": "in_progress"}}),
+    )
+    .await;
     for half in ["\\ud83d", "\\ude00"] {
-        let delta =
-            r#"{"type":"response.output_text.delta","item_id":"i","output_index":0,"content_index":0,"delta":"HALF"}"#;
-        peer.send_raw(Message::text(delta.replace("HALF", half))).await;
+        let delta = r#"{"type":"response.output_text.delta","item_id":"i","output_index":0,"content_index":0,"delta":"HALF"}"#;
+        peer.send_raw(Message::text(delta.replace("HALF", half)))
+            .await;
     }
     let text = |event: &LiveEvent| match event {
         LiveEvent::Model(Event::Text(text)) => Some(Ok(text.clone())),
@@ -174,10 +234,14 @@ async fn a_character_in_two_messages_is_joined() {
 async fn cancels_the_response_on_interrupt() {
     let server = Server::start().await;
     let (mut talk, mut peer) = connect(&server).await;
-    peer.send(json!({"type": "response.created", "response": {"id": "r1", "status": "in_progress"}})).await;
+    peer.send(
+        json!({"type": "response.created", "response": {"id": "r1", "status": "in_progress"}}),
+    )
+    .await;
     let delta = json!({"type": "response.output_audio.delta", "item_id": "i", "output_index": 0, "content_index": 0, "delta": "AAAA"});
     peer.send(delta).await;
-    talk.until(|event| matches!(event, LiveEvent::Model(Event::Audio { .. })).then_some(())).await;
+    talk.until(|event| matches!(event, LiveEvent::Model(Event::Audio { .. })).then_some(()))
+        .await;
     talk.live.input().interrupt().await.expect("accepted");
     assert_eq!(peer.receive().await, json!({"type": "response.cancel"}));
 }
@@ -185,32 +249,59 @@ async fn cancels_the_response_on_interrupt() {
 /// Returns the names of the tools in an update of the session.
 fn declared(update: &Value) -> Vec<&str> {
     assert_eq!(update["type"], "session.update", "{update}");
-    update["session"]["tools"].as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str()).collect()
+    update["session"]["tools"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|tool| tool["name"].as_str())
+        .collect()
 }
 
 // L15
 #[tokio::test]
 async fn declares_tools_again_when_they_change() {
     let server = Server::start().await;
-    let model = model(Provider::OpenAiRealtime, &server).setting("audio", json!({"output": {"voice": "marin"}}));
+    let model = model(Provider::OpenAiRealtime, &server)
+        .setting("audio", json!({"output": {"voice": "marin"}}));
     let talk = talk_with(model).await;
     let mut peer = server.peer().await;
     let setup = peer.receive().await;
     let before = ["add", "look_up", "order_taxi", "cancel_booking", "intend"];
-    assert_eq!((declared(&setup), &setup["session"]["audio"]["output"]["voice"]), (before.to_vec(), &json!("marin")));
+    assert_eq!(
+        (
+            declared(&setup),
+            &setup["session"]["audio"]["output"]["voice"]
+        ),
+        (before.to_vec(), &json!("marin"))
+    );
 
     talk.open_office().await;
-    talk.live.input().text("Good night").await.expect("accepted");
+    talk.live
+        .input()
+        .text("Good night")
+        .await
+        .expect("accepted");
     assert_eq!(peer.receive().await["type"], "conversation.item.create");
     let update = peer.receive().await;
     assert_eq!(declared(&update), [&before[..], &["close_office"]].concat());
-    assert!(update["session"].get("audio").is_none(), "a voice that has spoken cannot change");
+    assert!(
+        update["session"].get("audio").is_none(),
+        "a voice that has spoken cannot change"
+    );
     assert_eq!(peer.receive().await, json!({"type": "response.create"}));
 
     done(&mut peer, &[]).await;
-    talk.live.input().text("Still there?").await.expect("accepted");
+    talk.live
+        .input()
+        .text("Still there?")
+        .await
+        .expect("accepted");
     assert_eq!(peer.receive().await["type"], "conversation.item.create");
-    assert_eq!(peer.receive().await, json!({"type": "response.create"}), "the tools are the same");
+    assert_eq!(
+        peer.receive().await,
+        json!({"type": "response.create"}),
+        "the tools are the same"
+    );
 }
 
 // L21
@@ -220,18 +311,31 @@ async fn final_reply_of_a_turn_has_no_calls() {
     let (talk, mut peer) = connect(&server).await;
     let steps = talk.session.max_tool_steps();
     for step in 1..=steps {
-        let items = [item(&format!("c{step}"), "add", &json!({"a": 1, "b": step}))];
+        let items = [item(
+            &format!("c{step}"),
+            "add",
+            &json!({"a": 1, "b": step}),
+        )];
         calls(&mut peer, &items).await;
         done(&mut peer, &items).await;
         assert_eq!(peer.receive().await["item"]["type"], "function_call_output");
         let request = peer.receive().await;
-        let choice = request.pointer("/response/tool_choice").and_then(Value::as_str);
-        assert_eq!((&request["type"], choice), (&json!("response.create"), (step == steps).then_some("none")));
+        let choice = request
+            .pointer("/response/tool_choice")
+            .and_then(Value::as_str);
+        assert_eq!(
+            (&request["type"], choice),
+            (&json!("response.create"), (step == steps).then_some("none"))
+        );
     }
     peer.send(json!({"type": "response.done", "response": {"id": "r2", "status": "completed", "output": []}})).await;
     talk.live.input().text("Again").await.expect("accepted");
     assert_eq!(peer.receive().await["type"], "conversation.item.create");
-    assert_eq!(peer.receive().await, json!({"type": "response.create"}), "another reply has its own steps");
+    assert_eq!(
+        peer.receive().await,
+        json!({"type": "response.create"}),
+        "another reply has its own steps"
+    );
 }
 
 // R-M4
@@ -241,9 +345,14 @@ async fn usage_is_the_measured_context() {
     let (mut talk, mut peer) = connect(&server).await;
     let usage = json!({"total_tokens": 1_007, "input_tokens": 1_000, "output_tokens": 7});
     let response = json!({"id": "r1", "status": "completed", "output": [], "usage": usage});
-    peer.send(json!({"type": "response.created", "response": {"id": "r1", "status": "in_progress"}})).await;
-    peer.send(json!({"type": "response.done", "response": response})).await;
-    talk.until(|event| matches!(event, LiveEvent::Turn(_)).then_some(())).await;
+    peer.send(
+        json!({"type": "response.created", "response": {"id": "r1", "status": "in_progress"}}),
+    )
+    .await;
+    peer.send(json!({"type": "response.done", "response": response}))
+        .await;
+    talk.until(|event| matches!(event, LiveEvent::Turn(_)).then_some(()))
+        .await;
     assert_eq!(talk.session.context().peak_tokens, 1_000);
 }
 
@@ -283,8 +392,10 @@ async fn interrupted_call_ends_the_turn() {
     let items = [item("c1", "look_up", &json!({"subject": "x"}))];
     calls(&mut peer, &items).await;
     done(&mut peer, &items).await;
-    talk.until(|event| matches!(event, LiveEvent::Model(Event::Finished(_))).then_some(())).await;
+    talk.until(|event| matches!(event, LiveEvent::Model(Event::Finished(_))).then_some(()))
+        .await;
     talk.live.input().interrupt().await.expect("accepted");
     assert_eq!(peer.receive().await["item"]["call_id"], "c1");
-    talk.until(|event| matches!(event, LiveEvent::Turn(_)).then_some(())).await;
+    talk.until(|event| matches!(event, LiveEvent::Turn(_)).then_some(()))
+        .await;
 }

@@ -12,7 +12,8 @@ use tool_adapters::agent::RetryPolicy;
 use tool_adapters::transport::websocket::{LiveEvent, LiveLoop, LiveModel};
 use tool_core::session::{History, StateChange};
 use tool_core::{
-    Intent, Mode, Policy, RunContext, Runtime, Session, ToolContext, ToolOutput, ToolsetExt, tool, toolset,
+    Intent, Mode, Policy, RunContext, Runtime, Session, ToolContext, ToolOutput, ToolsetExt, tool,
+    toolset,
 };
 
 /// State that the tools share with the test.
@@ -99,7 +100,10 @@ pub(crate) fn model(provider: Provider, server: &Server) -> LiveModel {
         attempts: 3,
         ..RetryPolicy::default()
     };
-    LiveModel::new(provider, "the-model").base_url(server.url()).api_key("sk-canary").retry(retry)
+    LiveModel::new(provider, "the-model")
+        .base_url(server.url())
+        .api_key("sk-canary")
+        .retry(retry)
 }
 
 pub(crate) async fn talk_with(model: LiveModel) -> Talk {
@@ -107,15 +111,34 @@ pub(crate) async fn talk_with(model: LiveModel) -> Talk {
 }
 
 pub(crate) async fn talk_under(policy: Policy, model: LiveModel, history: History) -> Talk {
-    let office = Office("the desk").dynamic(|ctx: &RunContext| ctx.state()["values"]["open"] == true);
-    let tools = ToolContext::builder().with(add).with(look_up).with(order_taxi).with(cancel_booking).with(intend);
+    let office =
+        Office("the desk").dynamic(|ctx: &RunContext| ctx.state()["values"]["open"] == true);
+    let tools = ToolContext::builder()
+        .with(add)
+        .with(look_up)
+        .with(order_taxi)
+        .with(cancel_booking)
+        .with(intend);
     let tools = tools.with(office);
-    let runtime = Runtime::builder(tools.build().expect("builds")).policy(policy).build().expect("builds");
-    let desk = Arc::new(Desk { runs: AtomicU32::new(0), gate: Semaphore::new(0) });
-    let session = runtime.session("s-1", Mode::Voice).user_data_shared(Arc::clone(&desk)).background_answers();
+    let runtime = Runtime::builder(tools.build().expect("builds"))
+        .policy(policy)
+        .build()
+        .expect("builds");
+    let desk = Arc::new(Desk {
+        runs: AtomicU32::new(0),
+        gate: Semaphore::new(0),
+    });
+    let session = runtime
+        .session("s-1", Mode::Voice)
+        .user_data_shared(Arc::clone(&desk))
+        .background_answers();
     let session = session.await.expect("opens");
     let live = LiveLoop::with_history(session.clone(), model, history);
-    Talk { live, desk, session }
+    Talk {
+        live,
+        desk,
+        session,
+    }
 }
 
 /// Starts a conversation with Gemini Live.
@@ -141,7 +164,9 @@ impl Talk {
     }
 
     pub(crate) async fn next(&mut self) -> Option<LiveEvent> {
-        timeout(Duration::from_secs(5), self.live.next()).await.expect("an event")
+        timeout(Duration::from_secs(5), self.live.next())
+            .await
+            .expect("an event")
     }
 
     /// Waits for the first event that `what` accepts.
@@ -155,7 +180,14 @@ impl Talk {
     }
 
     pub(crate) async fn failure(&mut self) -> tool_core::ToolError {
-        self.until(|event| if let LiveEvent::Failed(error) = event { Some(error.clone()) } else { None }).await
+        self.until(|event| {
+            if let LiveEvent::Failed(error) = event {
+                Some(error.clone())
+            } else {
+                None
+            }
+        })
+        .await
     }
 }
 
@@ -178,5 +210,8 @@ pub(crate) fn turn_complete() -> Value {
 /// Returns the id and the response of the function that a message answers.
 pub(crate) fn answer(message: &Value) -> (String, String) {
     let response = &message["toolResponse"]["functionResponses"][0];
-    (response["id"].as_str().unwrap_or_default().to_owned(), response["response"].to_string())
+    (
+        response["id"].as_str().unwrap_or_default().to_owned(),
+        response["response"].to_string(),
+    )
 }

@@ -20,12 +20,20 @@ pub(crate) const BOTH: [Wire; 2] = [Gemini, OpenAi];
 
 impl Wire {
     pub(crate) fn model(self, server: &Server) -> LiveModel {
-        support::model(if self == Gemini { Provider::GeminiLive } else { Provider::OpenAiRealtime }, server)
+        support::model(
+            if self == Gemini {
+                Provider::GeminiLive
+            } else {
+                Provider::OpenAiRealtime
+            },
+            server,
+        )
     }
 
     /// Starts a conversation. Returns the provider's end and the setup.
     pub(crate) async fn start(self, server: &Server) -> (Talk, Peer, Value) {
-        self.start_with(server, self.model(server), Policy::text(), History::new()).await
+        self.start_with(server, self.model(server), Policy::text(), History::new())
+            .await
     }
 
     pub(crate) async fn start_with(
@@ -54,8 +62,17 @@ impl Wire {
 
     /// Returns the names of the tools in a setup or an update.
     pub(crate) fn declared(self, setup: &Value) -> Vec<&str> {
-        let tools = if self == Gemini { &setup["tools"][0]["functionDeclarations"] } else { &setup["tools"] };
-        tools.as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str()).collect()
+        let tools = if self == Gemini {
+            &setup["tools"][0]["functionDeclarations"]
+        } else {
+            &setup["tools"]
+        };
+        tools
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|tool| tool["name"].as_str())
+            .collect()
     }
 
     /// Makes a step of one call.
@@ -66,7 +83,8 @@ impl Wire {
         let item = json!({"type": "function_call", "id": format!("item_{id}"), "call_id": id, "name": name,
             "arguments": arguments.to_string(), "status": "completed"});
         begin_response(peer).await;
-        peer.send(json!({"type": "response.output_item.done", "output_index": 0, "item": item})).await;
+        peer.send(json!({"type": "response.output_item.done", "output_index": 0, "item": item}))
+            .await;
         end_response(peer, &[item]).await;
     }
 
@@ -97,23 +115,33 @@ impl Wire {
     /// Receives a text of the user.
     pub(crate) async fn text(self, peer: &mut Peer) -> String {
         let message = peer.receive().await;
-        let text =
-            if self == Gemini { &message["realtimeInput"]["text"] } else { &message["item"]["content"][0]["text"] };
-        text.as_str().unwrap_or_else(|| panic!("{message}")).to_owned()
+        let text = if self == Gemini {
+            &message["realtimeInput"]["text"]
+        } else {
+            &message["item"]["content"][0]["text"]
+        };
+        text.as_str()
+            .unwrap_or_else(|| panic!("{message}"))
+            .to_owned()
     }
 
     /// Speaks, without an end.
     pub(crate) async fn speak(self, peer: &mut Peer, text: &str, audio: &str) {
         if self == Gemini {
             let data = json!({"inlineData": {"mimeType": "audio/pcm;rate=24000", "data": audio}});
-            peer.send(json!({"serverContent": {"modelTurn": {"role": "model", "parts": [data]}}})).await;
-            return peer.send(json!({"serverContent": {"outputTranscription": {"text": text}}})).await;
+            peer.send(json!({"serverContent": {"modelTurn": {"role": "model", "parts": [data]}}}))
+                .await;
+            return peer
+                .send(json!({"serverContent": {"outputTranscription": {"text": text}}}))
+                .await;
         }
         begin_response(peer).await;
-        let place = json!({"item_id": "i", "output_index": 0, "content_index": 0, "response_id": "r"});
+        let place =
+            json!({"item_id": "i", "output_index": 0, "content_index": 0, "response_id": "r"});
         for (kind, delta) in [("output_audio", audio), ("output_audio_transcript", text)] {
             let mut event = place.clone();
-            (event["type"], event["delta"]) = (format!("response.{kind}.delta").into(), delta.into());
+            (event["type"], event["delta"]) =
+                (format!("response.{kind}.delta").into(), delta.into());
             peer.send(event).await;
         }
     }
@@ -156,9 +184,15 @@ impl Wire {
 }
 
 async fn begin_response(peer: &mut Peer) {
-    peer.send(json!({"type": "response.created", "response": {"id": "r", "status": "in_progress"}})).await;
+    peer.send(
+        json!({"type": "response.created", "response": {"id": "r", "status": "in_progress"}}),
+    )
+    .await;
 }
 
 async fn end_response(peer: &mut Peer, output: &[Value]) {
-    peer.send(json!({"type": "response.done", "response": {"status": "completed", "output": output}})).await;
+    peer.send(
+        json!({"type": "response.done", "response": {"status": "completed", "output": output}}),
+    )
+    .await;
 }

@@ -113,7 +113,11 @@ impl Agents {
                 setup_within: Duration::from_secs(30),
             },
             cached_agents: 10_000,
-            pending_actions: ApprovalLimits { session: 256, turn: u32::MAX, bytes: 8 << 20 },
+            pending_actions: ApprovalLimits {
+                session: 256,
+                turn: u32::MAX,
+                bytes: 8 << 20,
+            },
         }
     }
 
@@ -142,15 +146,27 @@ impl Agents {
     }
 
     /// Opens a text that [`seal_text`](Self::seal_text) sealed for the same purpose. Wipe it after use.
-    pub fn open_text(&self, purpose: [&str; 3], sealed: &SealedSecrets) -> Result<String, KeyError> {
+    pub fn open_text(
+        &self,
+        purpose: [&str; 3],
+        sealed: &SealedSecrets,
+    ) -> Result<String, KeyError> {
         self.0.keys.open_text(&purpose, sealed)
     }
 }
 
 impl fmt::Debug for Agents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let toolsets = self.0.catalog.iter().map(|factory| &factory.metadata().name).collect::<Vec<_>>();
-        f.debug_struct("Agents").field("toolsets", &toolsets).field("keys", &self.0.keys).finish_non_exhaustive()
+        let toolsets = self
+            .0
+            .catalog
+            .iter()
+            .map(|factory| &factory.metadata().name)
+            .collect::<Vec<_>>();
+        f.debug_struct("Agents")
+            .field("toolsets", &toolsets)
+            .field("keys", &self.0.keys)
+            .finish_non_exhaustive()
     }
 }
 
@@ -233,7 +249,10 @@ impl AgentsBuilder {
     }
 
     /// Sets a function that changes each session before it opens, for example to set its principal or user data.
-    pub fn each_session(mut self, change: impl Fn(SessionBuilder) -> SessionBuilder + Send + Sync + 'static) -> Self {
+    pub fn each_session(
+        mut self,
+        change: impl Fn(SessionBuilder) -> SessionBuilder + Send + Sync + 'static,
+    ) -> Self {
         self.each_session = Some(Box::new(change));
         self
     }
@@ -268,7 +287,11 @@ impl AgentsBuilder {
     /// Sets the number and the bytes of an agent's actions that may wait for a person's approval at once. Further ones are
     /// answered `BUDGET_EXCEEDED`. Defaults to 256 actions and 8 MiB.
     pub fn max_pending_actions(mut self, actions: u32, bytes: usize) -> Self {
-        self.pending_actions = ApprovalLimits { session: actions, turn: u32::MAX, bytes };
+        self.pending_actions = ApprovalLimits {
+            session: actions,
+            turn: u32::MAX,
+            bytes,
+        };
         self
     }
 
@@ -286,7 +309,12 @@ impl AgentsBuilder {
         };
         let tasks = TaskTracker::new();
         Ok(Agents(Arc::new(AgentsInner {
-            grants: Arc::new(Grants::new(Arc::clone(&self.store), self.keys.clone(), self.refresher, tasks.clone())),
+            grants: Arc::new(Grants::new(
+                Arc::clone(&self.store),
+                self.keys.clone(),
+                self.refresher,
+                tasks.clone(),
+            )),
             store: self.store,
             keys: self.keys,
             catalog,

@@ -97,7 +97,11 @@ impl CacheEntry {
         if state.loads == loads {
             return None;
         }
-        state.failed.clone().map(Err).or_else(|| state.loaded.clone().map(Ok))
+        state
+            .failed
+            .clone()
+            .map(Err)
+            .or_else(|| state.loaded.clone().map(Ok))
     }
 
     pub(crate) fn begin_load(&self) {
@@ -109,7 +113,11 @@ impl CacheEntry {
         state.failed = outcome.as_ref().err().cloned();
         let Ok(loaded) = outcome else { return };
         state.checked_at = Some(Instant::now());
-        let before = if state.is_evicted { None } else { state.loaded.replace(Arc::clone(loaded)) };
+        let before = if state.is_evicted {
+            None
+        } else {
+            state.loaded.replace(Arc::clone(loaded))
+        };
         // Dropping the old toolsets closes them, which must not happen under the lock.
         drop(state);
         drop(before);

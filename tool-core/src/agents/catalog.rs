@@ -24,10 +24,16 @@ impl Catalog {
     pub(crate) fn discover(added: Vec<Arc<dyn ToolsetFactory>>) -> Result<Self, RegistryErrors> {
         let mut problems = parts_without_toolset();
         let (mut factories, mut names) = (BTreeMap::new(), Vec::new());
-        for (factory, source) in linked_factories().into_iter().chain(added.into_iter().map(|added| (added, None))) {
+        for (factory, source) in linked_factories()
+            .into_iter()
+            .chain(added.into_iter().map(|added| (added, None)))
+        {
             let metadata = factory.metadata();
             problems.extend(problems_of(metadata).into_iter().map(|problem| {
-                RegistryError::new(format!("toolset `{}`: {problem}", metadata.name.escape_debug()), source)
+                RegistryError::new(
+                    format!("toolset `{}`: {problem}", metadata.name.escape_debug()),
+                    source,
+                )
             }));
             names.push((metadata.name.clone(), source));
             factories.insert(metadata.name.clone(), factory);
@@ -45,7 +51,8 @@ impl Catalog {
     /// Returns the factory of this name, or the error that names the most similar one.
     pub(crate) fn require(&self, name: &str) -> Result<&Arc<dyn ToolsetFactory>, AgentErrorKind> {
         let similar = || nearest(name, self.0.keys().map(String::as_str)).map(str::to_owned);
-        self.get(name).ok_or_else(|| AgentErrorKind::NotRegistered { nearest: similar() })
+        self.get(name)
+            .ok_or_else(|| AgentErrorKind::NotRegistered { nearest: similar() })
     }
 
     /// Returns all factories, sorted by name.
@@ -76,7 +83,10 @@ fn problems_of(metadata: &ToolsetMetadata) -> Vec<String> {
         problems.push("expected a name of 1 to 512 bytes without control characters".to_owned());
     }
     if metadata.auth != Auth::None && metadata.secrets_schema.is_none() {
-        problems.push("`auth` requires secrets, and the toolset has none; add them as `Configure::Secrets`".to_owned());
+        problems.push(
+            "`auth` requires secrets, and the toolset has none; add them as `Configure::Secrets`"
+                .to_owned(),
+        );
     }
     problems
 }

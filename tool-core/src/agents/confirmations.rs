@@ -4,7 +4,9 @@
 use crate::agents::executor::AgentExecutor;
 use crate::agents::store::{AgentStoreError, ask_store};
 use crate::call::{Confirmation, ToolError, ToolResponse};
-use crate::session::approvals::{ApprovalLimits, ApprovalRequest, ApprovalVerdict, PendingCall, Signer, fresh_id};
+use crate::session::approvals::{
+    ApprovalLimits, ApprovalRequest, ApprovalVerdict, PendingCall, Signer, fresh_id,
+};
 use crate::session::builder::SessionBuilder;
 use crate::session::handle::Session;
 use crate::session::pipeline::confirm::{
@@ -23,7 +25,11 @@ use tracing::Instrument;
 /// The time for which an approved action waits in its own session, which runs it at once.
 const HANDOVER: Duration = Duration::from_secs(60);
 /// The limits on an action that goes back into the store: none, as it was kept before.
-const NO_LIMITS: ApprovalLimits = ApprovalLimits { session: u32::MAX, turn: u32::MAX, bytes: (usize::MAX >> 1) };
+const NO_LIMITS: ApprovalLimits = ApprovalLimits {
+    session: u32::MAX,
+    turn: u32::MAX,
+    bytes: (usize::MAX >> 1),
+};
 
 impl AgentExecutor {
     /// Returns the action that waits under a token, for a person who wants to read all of it:
@@ -35,12 +41,18 @@ impl AgentExecutor {
     pub async fn pending_action(&self, token: &str) -> Result<PendingCall, ToolError> {
         let id = Signer::id_of(token).ok_or_else(no_pending_call)?;
         let call = ask_store(self.agents.store.action(&self.agent, id)).await;
-        let call = call.map_err(|error| self.store_down(&error))?.ok_or_else(no_pending_call)?;
+        let call = call
+            .map_err(|error| self.store_down(&error))?
+            .ok_or_else(no_pending_call)?;
         let is_own = *call.agent == *self.agent
             && *call.principal == *self.open_action(call.mode, None).principal
             && self.agents.runtime.signer().verify(token, &call)
             && !call.is_stale();
-        if is_own { Ok(call) } else { Err(no_pending_call()) }
+        if is_own {
+            Ok(call)
+        } else {
+            Err(no_pending_call())
+        }
     }
 
     /// Approves the action of a token and runs it, in any process that shares the store and the
@@ -87,10 +99,18 @@ impl AgentExecutor {
     }
 
     /// Opens a session, if it has the tools and the settings with which an action was requested.
-    async fn session_of(&self, opening: SessionBuilder, call: &PendingCall) -> Result<Session, ToolError> {
+    async fn session_of(
+        &self,
+        opening: SessionBuilder,
+        call: &PendingCall,
+    ) -> Result<Session, ToolError> {
         let session = opening.await.map_err(|error| self.not_loaded(&error))?;
         let is_same = *call.version == *session.0.tools.version;
-        let checked = check_settings(&session.0, call).and(if is_same { Ok(()) } else { Err(no_pending_call()) });
+        let checked = check_settings(&session.0, call).and(if is_same {
+            Ok(())
+        } else {
+            Err(no_pending_call())
+        });
         if checked.is_err() {
             session.end().await;
         }
@@ -107,11 +127,17 @@ impl AgentExecutor {
     ) -> Result<ToolResponse, ToolError> {
         // The store's clock decides whether the action has expired; this process has no say in it.
         let deadline = time::after(Instant::now(), self.take(&call.id).await?);
-        let own = PendingCall { id: fresh_id(), session: session.id().to_string(), ..call.clone() };
+        let own = PendingCall {
+            id: fresh_id(),
+            session: session.id().to_string(),
+            ..call.clone()
+        };
         let request = ApprovalRequest::new(&own, HANDOVER).limits(NO_LIMITS);
         if session.0.record.mint(&request).await != Ok(ApprovalVerdict::Waits) {
             self.put_back(&call, deadline).await;
-            return Err(ToolError::transient("the action cannot be run at the moment, so nothing was done; try again"));
+            return Err(ToolError::transient(
+                "the action cannot be run at the moment, so nothing was done; try again",
+            ));
         }
         let token = self.agents.runtime.signer().sign(&own);
         let response = match select(abandoned, pin!(session.approve(&token))).await {
@@ -137,7 +163,11 @@ impl AgentExecutor {
 
     /// Keeps the actions that wait after a call in the store, because the session ends. Removes those from the response that
     /// could not be kept.
-    pub(crate) async fn keep_waiting(&self, session: &Session, mut response: ToolResponse) -> ToolResponse {
+    pub(crate) async fn keep_waiting(
+        &self,
+        session: &Session,
+        mut response: ToolResponse,
+    ) -> ToolResponse {
         if response.meta().confirmations().next().is_none() {
             return response;
         }
@@ -162,13 +192,33 @@ impl AgentExecutor {
         response
     }
 
-    async fn keep_confirmed(&self, session: &Session, asked: &Confirmation) -> Result<(), ToolError> {
+    async fn keep_confirmed(
+        &self,
+        session: &Session,
+        asked: &Confirmation,
+    ) -> Result<(), ToolError> {
         let call = pending_call(&session.0, &asked.token).await?;
-        self.keep(&call, session.policy().confirmation_lifetime, self.agents.pending_actions).await
+        self.keep(
+            &call,
+            session.policy().confirmation_lifetime,
+            self.agents.pending_actions,
+        )
+        .await
     }
 
-    async fn keep(&self, call: &PendingCall, lifetime: Duration, limits: ApprovalLimits) -> Result<(), ToolError> {
-        match ask_store(self.agents.store.keep_action(&self.agent, call, lifetime, limits)).await {
+    async fn keep(
+        &self,
+        call: &PendingCall,
+        lifetime: Duration,
+        limits: ApprovalLimits,
+    ) -> Result<(), ToolError> {
+        match ask_store(
+            self.agents
+                .store
+                .keep_action(&self.agent, call, lifetime, limits),
+        )
+        .await
+        {
             Ok(ApprovalVerdict::Full(limit)) => Err(too_many(&limits, limit)),
             Ok(_) => Ok(()),
             Err(error) => Err(self.store_down(&error)),
@@ -179,22 +229,30 @@ impl AgentExecutor {
     /// several callers.
     async fn take(&self, id: &str) -> Result<Duration, ToolError> {
         let taken = ask_store(self.agents.store.take_action(&self.agent, id)).await;
-        taken.map_err(|error| self.store_down(&error))?.ok_or_else(no_pending_call)
+        taken
+            .map_err(|error| self.store_down(&error))?
+            .ok_or_else(no_pending_call)
     }
 
     fn store_down(&self, error: &AgentStoreError) -> ToolError {
         tracing::error!(agent = %self.agent.escape_debug(), %error, "failed to reach the store for an approval");
-        ToolError::transient("the approval cannot be looked up or kept at the moment, so nothing was done; try again")
+        ToolError::transient(
+            "the approval cannot be looked up or kept at the moment, so nothing was done; try again",
+        )
     }
 
     fn not_loaded(&self, error: &dyn std::error::Error) -> ToolError {
         tracing::error!(agent = %self.agent.escape_debug(), %error, "failed to open a session for an approved action");
-        ToolError::transient("the agent cannot be loaded at the moment, so nothing was done; try again")
+        ToolError::transient(
+            "the agent cannot be loaded at the moment, so nothing was done; try again",
+        )
     }
 }
 
 /// Spawns work that begins when the returned handle is dropped, also with a future that is cancelled.
-pub(crate) fn run_after_drop(work: impl Future<Output = ()> + Send + 'static) -> (oneshot::Sender<()>, JoinHandle<()>) {
+pub(crate) fn run_after_drop(
+    work: impl Future<Output = ()> + Send + 'static,
+) -> (oneshot::Sender<()>, JoinHandle<()>) {
     let (handle, dropped) = oneshot::channel();
     let task = tokio::spawn(async move {
         _ = dropped.await;

@@ -114,21 +114,39 @@ pub enum AgentErrorKind {
 }
 
 fn did_you_mean(nearest: Option<&str>) -> String {
-    nearest.map_or_else(String::new, |nearest| format!("; did you mean `{}`?", nearest.escape_debug()))
+    nearest.map_or_else(String::new, |nearest| {
+        format!("; did you mean `{}`?", nearest.escape_debug())
+    })
 }
 
 fn list(problems: &[Problem]) -> String {
-    problems.iter().map(|problem| format!("\n- {}", problem.in_settings())).collect::<Vec<_>>().concat()
+    problems
+        .iter()
+        .map(|problem| format!("\n- {}", problem.in_settings()))
+        .collect::<Vec<_>>()
+        .concat()
 }
 
 fn shown(error: &ToolError) -> &str {
-    if error.kind() == ErrorKind::Internal { "internal error, see the log" } else { error.message() }
+    if error.kind() == ErrorKind::Internal {
+        "internal error, see the log"
+    } else {
+        error.message()
+    }
 }
 
 impl AgentError {
     /// Creates an error about a toolset of an agent; `tool` is empty for an error about the agent as a whole.
-    pub fn new(agent: impl Into<String>, tool: impl Into<String>, kind: impl Into<AgentErrorKind>) -> Self {
-        Self { agent: agent.into(), tool: tool.into(), kind: kind.into() }
+    pub fn new(
+        agent: impl Into<String>,
+        tool: impl Into<String>,
+        kind: impl Into<AgentErrorKind>,
+    ) -> Self {
+        Self {
+            agent: agent.into(),
+            tool: tool.into(),
+            kind: kind.into(),
+        }
     }
 
     /// Returns a function for `map_err` that adds the names of the agent and the toolset.
@@ -169,9 +187,10 @@ impl From<ConfigureError> for AgentErrorKind {
         match error {
             ConfigureError::Config(problems) => Self::InvalidConfig(problems),
             ConfigureError::Secrets(problems) => Self::InvalidSecrets(problems),
-            ConfigureError::Both { config, secrets } => {
-                Self::Several(vec![Self::InvalidConfig(config), Self::InvalidSecrets(secrets)])
-            }
+            ConfigureError::Both { config, secrets } => Self::Several(vec![
+                Self::InvalidConfig(config),
+                Self::InvalidSecrets(secrets),
+            ]),
             ConfigureError::Failed(error) => Self::Failed(error),
         }
     }
@@ -180,7 +199,10 @@ impl From<ConfigureError> for AgentErrorKind {
 impl AgentErrorKind {
     /// Reports an action that is not among the known ones. Its name is shortened, because it may be very long.
     pub(crate) fn unknown_action<'a>(action: &str, known: impl Iterator<Item = &'a str>) -> Self {
-        Self::UnknownAction { action: truncate(action, 60), nearest: nearest(action, known).map(str::to_owned) }
+        Self::UnknownAction {
+            action: truncate(action, 60),
+            nearest: nearest(action, known).map(str::to_owned),
+        }
     }
 
     /// Returns true if the store cannot be reached, so that a later try may succeed.
@@ -205,10 +227,14 @@ impl IntoToolError for AgentError {
             kind => {
                 tracing::error!(error = %Redaction::new().text(&text), "failed to load the agent's tools");
                 if kind.is_store_down() || matches!(kind, AgentErrorKind::NoSession(_)) {
-                    return ToolError::transient("the agent's tools are not available; try again later");
+                    return ToolError::transient(
+                        "the agent's tools are not available; try again later",
+                    );
                 }
                 let tool = self.tool.escape_debug();
-                ToolError::permanent(format!("toolset `{tool}` is not set up correctly; a person has to correct it"))
+                ToolError::permanent(format!(
+                    "toolset `{tool}` is not set up correctly; a person has to correct it"
+                ))
             }
         }
     }

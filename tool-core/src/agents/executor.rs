@@ -58,7 +58,10 @@ pub struct AgentExecutor {
 impl Agents {
     /// Returns an agent by its id. Does not ask the store.
     pub fn executor(&self, agent: impl AsRef<str>) -> AgentExecutor {
-        AgentExecutor { agents: Arc::clone(&self.0), agent: agent.as_ref().into() }
+        AgentExecutor {
+            agents: Arc::clone(&self.0),
+            agent: agent.as_ref().into(),
+        }
     }
 }
 
@@ -85,7 +88,11 @@ impl AgentExecutor {
 
     /// Creates a session with the agent's tools as its records are now. The session keeps these tools until it ends. Set its
     /// principal and what else its tools need, and await the builder to open it.
-    pub async fn session(&self, id: impl Into<SessionId>, mode: Mode) -> Result<SessionBuilder, AgentError> {
+    pub async fn session(
+        &self,
+        id: impl Into<SessionId>,
+        mode: Mode,
+    ) -> Result<SessionBuilder, AgentError> {
         let id = id.into();
         let loaded = self.load().await?;
         Ok(self.open_session(id, "", mode, Some(&loaded)))
@@ -94,10 +101,21 @@ impl AgentExecutor {
     /// Creates the session of one action. Unless the host sets another, its principal is the agent's own, so that actions
     /// share the caps of a principal. Without loaded tools it only shows the principal.
     pub(crate) fn open_action(&self, mode: Mode, loaded: Option<&LoadedAgent>) -> SessionBuilder {
-        self.open_session(format!("action-{}", fresh_id()).into(), &format!("agent:{}", self.agent), mode, loaded)
+        self.open_session(
+            format!("action-{}", fresh_id()).into(),
+            &format!("agent:{}", self.agent),
+            mode,
+            loaded,
+        )
     }
 
-    fn open_session(&self, id: SessionId, principal: &str, mode: Mode, loaded: Option<&LoadedAgent>) -> SessionBuilder {
+    fn open_session(
+        &self,
+        id: SessionId,
+        principal: &str,
+        mode: Mode,
+        loaded: Option<&LoadedAgent>,
+    ) -> SessionBuilder {
         let mut session = self.agents.runtime.session(id, mode).principal(principal);
         if let Some(loaded) = loaded {
             session = session.tools(loaded.tools().clone());
@@ -126,9 +144,12 @@ impl AgentExecutor {
     ) -> Result<ToolResponse, AgentError> {
         let call = ToolCall::new(fresh_id(), action, arguments);
         let loaded = self.load().await?;
-        let mode = mode_of(&loaded, tool, call.name()).map_err(AgentError::about(&self.agent, tool))?;
+        let mode =
+            mode_of(&loaded, tool, call.name()).map_err(AgentError::about(&self.agent, tool))?;
         let session = self.open_action(mode, Some(&loaded)).await;
-        let session = session.map_err(|error| AgentError::new(&*self.agent, tool, AgentErrorKind::NoSession(error)))?;
+        let session = session.map_err(|error| {
+            AgentError::new(&*self.agent, tool, AgentErrorKind::NoSession(error))
+        })?;
         let ended = session.clone();
         let (running, ending) = run_after_drop(async move { ended.end().await });
         let response = session.call(call).await;
@@ -146,7 +167,9 @@ impl AgentExecutor {
 
 impl std::fmt::Debug for AgentExecutor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AgentExecutor").field("agent", &self.agent).finish_non_exhaustive()
+        f.debug_struct("AgentExecutor")
+            .field("agent", &self.agent)
+            .finish_non_exhaustive()
     }
 }
 
@@ -160,14 +183,27 @@ fn mode_of(loaded: &LoadedAgent, tool: &str, action: &str) -> Result<Mode, Agent
     };
     let disabled = &toolset.disabled_actions;
     if !ready.actions.iter().any(|known| known == action) {
-        let offered = ready.actions.iter().map(String::as_str).filter(|action| !disabled.contains(*action));
+        let offered = ready
+            .actions
+            .iter()
+            .map(String::as_str)
+            .filter(|action| !disabled.contains(*action));
         let unknown = AgentErrorKind::unknown_action(action, offered);
         // It may belong to a nested toolset that failed.
         return Err(ready.failures.first().cloned().unwrap_or(unknown));
     }
     if disabled.contains(action) {
-        return Err(AgentErrorKind::ActionDisabled { action: action.to_owned() });
+        return Err(AgentErrorKind::ActionDisabled {
+            action: action.to_owned(),
+        });
     }
-    let modes = loaded.tools().function_tool(action).map(|tool| tool.definition().modes());
-    Ok(if modes.is_none_or(|modes| modes.contains(Mode::Text)) { Mode::Text } else { Mode::Voice })
+    let modes = loaded
+        .tools()
+        .function_tool(action)
+        .map(|tool| tool.definition().modes());
+    Ok(if modes.is_none_or(|modes| modes.contains(Mode::Text)) {
+        Mode::Text
+    } else {
+        Mode::Voice
+    })
 }

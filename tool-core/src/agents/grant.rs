@@ -73,9 +73,19 @@ impl Grant {
     ) -> Option<Arc<Self>> {
         let held = Mutex::new(HeldTokens::stored(Tokens::of(&opened.secrets)?));
         let (grants, agent, tool) = (Arc::clone(grants), agent.to_owned(), tool.to_owned());
-        let record = GrantRecord { grants, agent, tool, bound: opened.bound.clone(), grant: grant.clone() };
+        let record = GrantRecord {
+            grants,
+            agent,
+            tool,
+            bound: opened.bound.clone(),
+            grant: grant.clone(),
+        };
         let record = Arc::new(record);
-        Some(Arc::new(Self { record, held, is_followed: AtomicBool::new(false) }))
+        Some(Arc::new(Self {
+            record,
+            held,
+            is_followed: AtomicBool::new(false),
+        }))
     }
 
     /// Returns true if an [`AccessToken`](crate::tool::AccessToken) asks the grant at each use. Otherwise the toolset holds
@@ -91,7 +101,8 @@ impl Grant {
 
     /// Returns true if the current token has expired.
     pub(crate) fn has_expired(&self) -> bool {
-        self.expires_at().is_some_and(|at| *at <= jiff::Timestamp::now())
+        self.expires_at()
+            .is_some_and(|at| *at <= jiff::Timestamp::now())
     }
 
     /// Returns true if the next caller of `token` begins a refresh.
@@ -101,7 +112,10 @@ impl Grant {
 
     /// Returns the secrets with the current tokens, to configure a toolset after a refresh.
     pub(crate) fn put_into(&self, secrets: &SecretDocument) -> SecretDocument {
-        self.held().tokens.put_into(secrets).unwrap_or_else(|| secrets.clone())
+        self.held()
+            .tokens
+            .put_into(secrets)
+            .unwrap_or_else(|| secrets.clone())
     }
 
     fn held(&self) -> HeldTokens {
@@ -150,7 +164,9 @@ impl Grant {
                 return self.token().await;
             }
             let running = self.record.join(&held.refused());
-            let new = async { running?.outcome.await }.await.map_err(|failure| failure.error)?;
+            let new = async { running?.outcome.await }
+                .await
+                .map_err(|failure| failure.error)?;
             if !is_refused(&new) {
                 let access = new.tokens.access.clone();
                 *self.held.lock() = new;
@@ -249,7 +265,17 @@ impl Grants {
         tasks: TaskTracker,
     ) -> Self {
         let (unsaved, running, failed_at, rests) = Default::default();
-        Self { store, keys, refresher, tasks, holder: fresh_id(), unsaved, running, failed_at, rests }
+        Self {
+            store,
+            keys,
+            refresher,
+            tasks,
+            holder: fresh_id(),
+            unsaved,
+            running,
+            failed_at,
+            rests,
+        }
     }
 }
 
@@ -265,7 +291,11 @@ impl Drop for Unlist {
 impl GrantRecord {
     /// Returns true if the last refresh failed a moment ago.
     fn failed_recently(&self) -> bool {
-        self.grants.failed_at.lock().get(&self.key()).is_some_and(|at| at.elapsed() < RETRY_AFTER)
+        self.grants
+            .failed_at
+            .lock()
+            .get(&self.key())
+            .is_some_and(|at| at.elapsed() < RETRY_AFTER)
     }
 
     /// Joins the running refresh of this grant, or begins one.
@@ -275,7 +305,10 @@ impl GrantRecord {
             return Ok(running.clone());
         }
         let Ok(runtime) = Handle::try_current() else {
-            return Err(ToolError::transient("refreshing a token requires a tokio runtime, and there is none").into());
+            return Err(ToolError::transient(
+                "refreshing a token requires a tokio runtime, and there is none",
+            )
+            .into());
         };
         let (unlist, record, known) = (Unlist(Arc::clone(self)), Arc::clone(self), known.clone());
         let refresh = async move {
@@ -286,9 +319,13 @@ impl GrantRecord {
             outcome
         };
         let refresh = self.grants.tasks.spawn_on(refresh, &runtime);
-        let interrupted = |_| Err(ToolError::transient("the refresh of the token was interrupted").into());
+        let interrupted =
+            |_| Err(ToolError::transient("the refresh of the token was interrupted").into());
         let outcome = async move { refresh.await.unwrap_or_else(interrupted) };
-        let running = RunningRefresh { since: Instant::now(), outcome: outcome.boxed().shared() };
+        let running = RunningRefresh {
+            since: Instant::now(),
+            outcome: outcome.boxed().shared(),
+        };
         all.insert(self.key(), running.clone());
         Ok(running)
     }
@@ -328,7 +365,11 @@ impl GrantRecord {
     }
 
     /// Returns the outcome if the provider need not be asked: the record has newer tokens, or no refresh token.
-    fn without_provider(&self, stored: &StoredTokens, known: &HeldTokens) -> Option<RefreshOutcome> {
+    fn without_provider(
+        &self,
+        stored: &StoredTokens,
+        known: &HeldTokens,
+    ) -> Option<RefreshOutcome> {
         let held = HeldTokens::fresh(stored.tokens.clone());
         let is_valid = held.valid_for().is_some();
         let is_other = stored.tokens.access.expose() != known.tokens.access.expose();
@@ -337,8 +378,14 @@ impl GrantRecord {
             return Some(Ok(held));
         }
         if stored.tokens.refresh.is_none() {
-            let end = if is_refused { "was refused by the service" } else { "has expired" };
-            return Some(Err(self.needs_person(&format!("its token {end}, and there is no refresh token"))));
+            let end = if is_refused {
+                "was refused by the service"
+            } else {
+                "has expired"
+            };
+            return Some(Err(self.needs_person(&format!(
+                "its token {end}, and there is no refresh token"
+            ))));
         }
         if is_refused && stored.state.replaces_refused {
             return Some(Err(self.refuses_new_tokens()));
@@ -351,19 +398,36 @@ impl GrantRecord {
         if let Some(rest) = self.grants.rests.get(&self.key(), &stored.tokens) {
             return rest.is_running().then_some(rest.failure);
         }
-        let failed = stored.state.failed.as_ref().filter(|failed| failed.is_running())?;
+        let failed = stored
+            .state
+            .failed
+            .as_ref()
+            .filter(|failed| failed.is_running())?;
         Some(self.failure_of(&failed.reason, failed.until.is_none()))
     }
 
     /// Notes that the provider has refused a refresh, here and in the record, so that no process asks again too early.
-    async fn rest(&self, stored: &StoredTokens, error: &RefreshError, reason: String) -> TokenFailure {
+    async fn rest(
+        &self,
+        stored: &StoredTokens,
+        error: &RefreshError,
+        reason: String,
+    ) -> TokenFailure {
         let (is_revoked, asked) = match error {
             RefreshError::Revoked(_) => (true, None),
             RefreshError::Busy { retry_after, .. } => (false, Some(*retry_after)),
             RefreshError::Transient(_) | RefreshError::Refused(_) => (false, None),
         };
-        let here = self.grants.rests.get(&self.key(), &stored.tokens).map_or(0, |rest| rest.times);
-        let there = stored.state.failed.as_ref().map_or(0, |failed| failed.times);
+        let here = self
+            .grants
+            .rests
+            .get(&self.key(), &stored.tokens)
+            .map_or(0, |rest| rest.times);
+        let there = stored
+            .state
+            .failed
+            .as_ref()
+            .map_or(0, |failed| failed.times);
         let times = here.max(there).saturating_add(1);
         let pause = (!is_revoked).then(|| pause_after(times, asked));
         let failure = match error {
@@ -371,12 +435,27 @@ impl GrantRecord {
             _ => self.failure_of(&reason, is_revoked),
         };
         let until = pause.map(|pause| Instant::now() + pause);
-        let rest = Rest { tokens: stored.tokens.clone(), times, until, failure: failure.clone() };
+        let rest = Rest {
+            tokens: stored.tokens.clone(),
+            times,
+            until,
+            failure: failure.clone(),
+        };
         self.grants.rests.insert(self.key(), rest);
         // A wrong setup is one of this process only.
         if !matches!(error, RefreshError::Refused(_)) {
-            let until = pause.and_then(|pause| jiff::Timestamp::now().checked_add(pause).ok()).map(Timestamp);
-            self.save_state(stored, FailedRefresh { reason, times, until }).await;
+            let until = pause
+                .and_then(|pause| jiff::Timestamp::now().checked_add(pause).ok())
+                .map(Timestamp);
+            self.save_state(
+                stored,
+                FailedRefresh {
+                    reason,
+                    times,
+                    until,
+                },
+            )
+            .await;
         }
         failure
     }
@@ -384,11 +463,18 @@ impl GrantRecord {
     /// Writes a failure into the record. If this does not succeed, other processes find out by themselves.
     async fn save_state(&self, stored: &StoredTokens, failed: FailedRefresh) {
         let Grants { store, keys, .. } = &*self.grants;
-        let state = RefreshState { failed: Some(failed), ..stored.state.clone() };
+        let state = RefreshState {
+            failed: Some(failed),
+            ..stored.state.clone()
+        };
         let sealed = state.put_into(&stored.secrets);
-        let sealed = sealed.and_then(|secrets| keys.seal(&self.agent, &self.tool, &stored.bound, &secrets).ok());
+        let sealed = sealed.and_then(|secrets| {
+            keys.seal(&self.agent, &self.tool, &stored.bound, &secrets)
+                .ok()
+        });
         if let Some(sealed) = sealed {
-            _ = ask_store(store.replace_secrets(&self.agent, &self.tool, &stored.sealed, &sealed)).await;
+            _ = ask_store(store.replace_secrets(&self.agent, &self.tool, &stored.sealed, &sealed))
+                .await;
         }
     }
 
@@ -397,7 +483,10 @@ impl GrantRecord {
         if !is_revoked {
             return ToolError::transient(reason).into();
         }
-        TokenFailure { revoked: true, ..self.needs_person(&format!("the grant is no longer valid ({reason})")) }
+        TokenFailure {
+            revoked: true,
+            ..self.needs_person(&format!("the grant is no longer valid ({reason})"))
+        }
     }
 
     /// Reports a service that refuses tokens which the provider has just issued.
@@ -427,9 +516,18 @@ impl GrantRecord {
                 Ok(new) => {
                     let new = new.or(&stored.tokens);
                     self.grants.rests.remove(&self.key());
-                    let replaces_refused =
-                        known.is_refused && known.tokens.access.expose() == stored.tokens.access.expose();
-                    self.save(stored, used, new, RefreshState { replaces_refused, failed: None }).await
+                    let replaces_refused = known.is_refused
+                        && known.tokens.access.expose() == stored.tokens.access.expose();
+                    self.save(
+                        stored,
+                        used,
+                        new,
+                        RefreshState {
+                            replaces_refused,
+                            failed: None,
+                        },
+                    )
+                    .await
                 }
                 Err(error) => self.refused(stored, &used, error).await,
             };
@@ -445,17 +543,30 @@ impl GrantRecord {
             return Err(RefreshError::Refused(reason.into()));
         };
         // Both the call and its future may panic.
-        let answer = AssertUnwindSafe(async { refresher.refresh(&self.grant, used).await }).catch_unwind();
+        let answer =
+            AssertUnwindSafe(async { refresher.refresh(&self.grant, used).await }).catch_unwind();
         match timeout(PROVIDER_TIMEOUT, answer).await {
-            Ok(Ok(Ok(new))) if new.access.is_empty() => Err(RefreshError::Transient("the new token is empty".into())),
+            Ok(Ok(Ok(new))) if new.access.is_empty() => {
+                Err(RefreshError::Transient("the new token is empty".into()))
+            }
             Ok(Ok(answer)) => answer,
-            Ok(Err(_)) => Err(RefreshError::Transient("the OAuth 2 client panicked".into())),
-            Err(_) => Err(RefreshError::Transient(format!("no answer within {} s", PROVIDER_TIMEOUT.as_secs()))),
+            Ok(Err(_)) => Err(RefreshError::Transient(
+                "the OAuth 2 client panicked".into(),
+            )),
+            Err(_) => Err(RefreshError::Transient(format!(
+                "no answer within {} s",
+                PROVIDER_TIMEOUT.as_secs()
+            ))),
         }
     }
 
     /// Turns the provider's refusal into a failure.
-    async fn refused(&self, stored: StoredTokens, used: &Secret, error: RefreshError) -> RefreshOutcome {
+    async fn refused(
+        &self,
+        stored: StoredTokens,
+        used: &Secret,
+        error: RefreshError,
+    ) -> RefreshOutcome {
         let RefreshError::Revoked(reason) = &error else {
             let reason = without_tokens(&error.to_string(), &stored.tokens);
             return Err(self.rest(&stored, &error, reason).await);
@@ -463,12 +574,18 @@ impl GrantRecord {
         let reason = without_tokens(reason, &stored.tokens);
         // A process whose lease had expired may have used the token, and stored what it got.
         let now = self.current().await?;
-        let is_other = now.tokens.refresh.as_ref().is_none_or(|token| token.expose() != used.expose());
+        let is_other = now
+            .tokens
+            .refresh
+            .as_ref()
+            .is_none_or(|token| token.expose() != used.expose());
         let held = HeldTokens::fresh(now.tokens.clone());
         if is_other && held.valid_for().is_some() {
             return Ok(held);
         }
-        Err(self.rest(if is_other { &stored } else { &now }, &error, reason).await)
+        Err(self
+            .rest(if is_other { &stored } else { &now }, &error, reason)
+            .await)
     }
 
     fn key(&self) -> GrantKey {
@@ -487,22 +604,42 @@ impl GrantRecord {
     }
 
     /// Refuses the tokens of a record that is gone, has none, or was connected for another destination since.
-    fn of_same_destination(&self, stored: Option<StoredTokens>) -> Result<StoredTokens, TokenFailure> {
-        let stored = stored.ok_or_else(|| self.needs_person("its record has no tokens any more"))?;
+    fn of_same_destination(
+        &self,
+        stored: Option<StoredTokens>,
+    ) -> Result<StoredTokens, TokenFailure> {
+        let stored =
+            stored.ok_or_else(|| self.needs_person("its record has no tokens any more"))?;
         let settings = stored.bound.changed(&self.bound);
-        if settings.is_empty() { Ok(stored) } else { Err(self.failure(KeyError::DestinationChanged { settings })) }
+        if settings.is_empty() {
+            Ok(stored)
+        } else {
+            Err(self.failure(KeyError::DestinationChanged { settings }))
+        }
     }
 
     /// Reads the tokens in the record, for whatever destination they are. Returns `None` if the record is gone or has no
     /// tokens.
     async fn stored(&self) -> Result<Option<StoredTokens>, TokenFailure> {
-        let record =
-            ask_store(self.grants.store.get(&self.agent, &self.tool)).await.map_err(|error| self.failure(error))?;
-        let Some(sealed) = record.and_then(|record| record.secrets) else { return Ok(None) };
-        let opened = self.grants.keys.open_sealed(&self.agent, &self.tool, &sealed);
+        let record = ask_store(self.grants.store.get(&self.agent, &self.tool))
+            .await
+            .map_err(|error| self.failure(error))?;
+        let Some(sealed) = record.and_then(|record| record.secrets) else {
+            return Ok(None);
+        };
+        let opened = self
+            .grants
+            .keys
+            .open_sealed(&self.agent, &self.tool, &sealed);
         let OpenedSecrets { secrets, bound } = opened.map_err(|error| self.failure(error))?;
         let state = RefreshState::of(&secrets);
-        Ok(Tokens::of(&secrets).map(|tokens| StoredTokens { sealed, bound, secrets, tokens, state }))
+        Ok(Tokens::of(&secrets).map(|tokens| StoredTokens {
+            sealed,
+            bound,
+            secrets,
+            tokens,
+            state,
+        }))
     }
 
     /// Acquires or extends the lease. Returns false if another process refreshes the token.
@@ -525,13 +662,20 @@ impl GrantRecord {
         let kind = kind.into();
         let is_down = kind.is_store_down();
         let text = AgentError::new(&self.agent, &self.tool, kind).to_string();
-        if is_down { ToolError::transient(text) } else { ToolError::auth(text) }.into()
+        if is_down {
+            ToolError::transient(text)
+        } else {
+            ToolError::auth(text)
+        }
+        .into()
     }
 
     /// Reports that there are no new tokens until a person grants access again.
     fn needs_person(&self, reason: &str) -> TokenFailure {
         let (tool, provider) = (self.tool.escape_debug(), self.grant.provider.escape_debug());
-        let text = format!("toolset `{tool}` has to be connected to `{provider}` again by a person: {reason}");
+        let text = format!(
+            "toolset `{tool}` has to be connected to `{provider}` again by a person: {reason}"
+        );
         ToolError::auth(text).into()
     }
 
@@ -547,7 +691,12 @@ impl GrantRecord {
         let before = self.grants.unsaved.lock().get(&self.key()).cloned();
         let mut all_used = before.map_or_else(Vec::new, |unsaved| unsaved.used);
         all_used.push(used);
-        let unsaved = UnsavedTokens { tokens: new.clone(), used: all_used, state, has_writer: true };
+        let unsaved = UnsavedTokens {
+            tokens: new.clone(),
+            used: all_used,
+            state,
+            has_writer: true,
+        };
         for attempt in 0..WRITES {
             if let Some(held) = self.write(&stored, &unsaved).await? {
                 self.grants.unsaved.lock().remove(&self.key());
@@ -590,7 +739,9 @@ impl GrantRecord {
         let unsaved = self.grants.unsaved.lock().get(&self.key()).cloned();
         let Some(new) = unsaved else { return true };
         let is_settled = match self.stored().await {
-            Ok(Some(stored)) if stored.bound == self.bound && holds_one_of(&stored.tokens, &new.used) => {
+            Ok(Some(stored))
+                if stored.bound == self.bound && holds_one_of(&stored.tokens, &new.used) =>
+            {
                 !matches!(self.write(&stored, &new).await, Ok(None))
             }
             // A person has granted access again, or removed the grant.
@@ -600,7 +751,9 @@ impl GrantRecord {
         let mut unsaved = self.grants.unsaved.lock();
         // A refresh in the meantime may have left newer tokens.
         if is_settled
-            && unsaved.get(&self.key()).is_some_and(|now| now.tokens.access.expose() == new.tokens.access.expose())
+            && unsaved
+                .get(&self.key())
+                .is_some_and(|now| now.tokens.access.expose() == new.tokens.access.expose())
         {
             unsaved.remove(&self.key());
         }
@@ -608,8 +761,14 @@ impl GrantRecord {
     }
 
     /// Writes the tokens once. Returns `None` if the store is down, after an attempt to extend the lease.
-    async fn write(&self, stored: &StoredTokens, new: &UnsavedTokens) -> Result<Option<HeldTokens>, TokenFailure> {
-        let written = timeout(STORE_TIMEOUT, self.replace(stored, new)).await.unwrap_or(Ok(None));
+    async fn write(
+        &self,
+        stored: &StoredTokens,
+        new: &UnsavedTokens,
+    ) -> Result<Option<HeldTokens>, TokenFailure> {
+        let written = timeout(STORE_TIMEOUT, self.replace(stored, new))
+            .await
+            .unwrap_or(Ok(None));
         if matches!(written, Ok(None)) {
             _ = self.lease().await;
         }
@@ -617,23 +776,44 @@ impl GrantRecord {
     }
 
     /// Replaces the tokens, again if the record changed and still holds the same grant, for example under another key.
-    async fn replace(&self, stored: &StoredTokens, new: &UnsavedTokens) -> Result<Option<HeldTokens>, TokenFailure> {
+    async fn replace(
+        &self,
+        stored: &StoredTokens,
+        new: &UnsavedTokens,
+    ) -> Result<Option<HeldTokens>, TokenFailure> {
         let Grants { store, keys, .. } = &*self.grants;
-        let (mut secrets, mut from, mut bound) = (stored.secrets.clone(), stored.sealed.clone(), stored.bound.clone());
+        let (mut secrets, mut from, mut bound) = (
+            stored.secrets.clone(),
+            stored.sealed.clone(),
+            stored.bound.clone(),
+        );
         loop {
-            let changed = new.tokens.put_into(&secrets).and_then(|secrets| new.state.put_into(&secrets));
-            let changed = changed.ok_or_else(|| self.needs_person("its secrets are not a JSON object"))?;
-            let sealed = keys.seal(&self.agent, &self.tool, &bound, &changed).map_err(|error| self.failure(error))?;
-            match store.replace_secrets(&self.agent, &self.tool, &from, &sealed).await {
+            let changed = new
+                .tokens
+                .put_into(&secrets)
+                .and_then(|secrets| new.state.put_into(&secrets));
+            let changed =
+                changed.ok_or_else(|| self.needs_person("its secrets are not a JSON object"))?;
+            let sealed = keys
+                .seal(&self.agent, &self.tool, &bound, &changed)
+                .map_err(|error| self.failure(error))?;
+            match store
+                .replace_secrets(&self.agent, &self.tool, &from, &sealed)
+                .await
+            {
                 Ok(true) => return Ok(Some(HeldTokens::fresh(new.tokens.clone()))),
                 Ok(false) => {}
                 Err(_) => return Ok(None),
             }
             // An earlier write may have taken effect although its answer was lost, or a person has granted access again.
             // Either way the tokens in the record are valid.
-            let Ok(now) = self.stored().await else { return Ok(None) };
+            let Ok(now) = self.stored().await else {
+                return Ok(None);
+            };
             let now = self.of_same_destination(now)?;
-            if !holds_one_of(&now.tokens, &new.used) || now.tokens.access.expose() == new.tokens.access.expose() {
+            if !holds_one_of(&now.tokens, &new.used)
+                || now.tokens.access.expose() == new.tokens.access.expose()
+            {
                 return Ok(Some(HeldTokens::fresh(now.tokens)));
             }
             (secrets, from, bound) = (now.secrets, now.sealed, now.bound);
@@ -643,13 +823,20 @@ impl GrantRecord {
 
 /// Removes the tokens from a text of the OAuth 2 client.
 fn without_tokens(text: &str, tokens: &Tokens) -> String {
-    let secrets = [Some(&tokens.access), tokens.refresh.as_ref()].into_iter().flatten();
+    let secrets = [Some(&tokens.access), tokens.refresh.as_ref()]
+        .into_iter()
+        .flatten();
     let secrets = secrets.filter(|token| !token.is_empty());
-    let text = secrets.fold(text.to_owned(), |text, token| text.replace(token.expose(), "[secret]"));
+    let text = secrets.fold(text.to_owned(), |text, token| {
+        text.replace(token.expose(), "[secret]")
+    });
     Redaction::new().text(&text)
 }
 
 /// Returns true if the refresh token is one of those that were used.
 fn holds_one_of(tokens: &Tokens, used: &[Secret]) -> bool {
-    tokens.refresh.as_ref().is_some_and(|token| used.iter().any(|used| used.expose() == token.expose()))
+    tokens
+        .refresh
+        .as_ref()
+        .is_some_and(|token| used.iter().any(|used| used.expose() == token.expose()))
 }

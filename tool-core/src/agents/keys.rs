@@ -89,7 +89,9 @@ pub enum KeyError {
     #[error("invalid keys:{}", .0.iter().map(|problem| format!("\n- {problem}")).collect::<Vec<_>>().concat())]
     Malformed(Vec<String>),
     /// The keyring is empty.
-    #[error("there is no key to seal or open secrets with; pass a keyring to `Agents::builder(..).keys(..)`")]
+    #[error(
+        "there is no key to seal or open secrets with; pass a keyring to `Agents::builder(..).keys(..)`"
+    )]
     Missing,
     /// The secrets are sealed under a key that is not in the keyring.
     #[error("the secrets are sealed under key `{}`, which is not in the keyring; add it", key.escape_debug())]
@@ -104,7 +106,9 @@ pub enum KeyError {
         key: String,
     },
     /// The sealed bytes were changed, or belong to another agent or toolset.
-    #[error("the sealed secrets were changed, or copied from another agent or toolset; set the secrets again")]
+    #[error(
+        "the sealed secrets were changed, or copied from another agent or toolset; set the secrets again"
+    )]
     Tampered,
     /// The settings that decide where the secrets go are not those that the secrets were entered for.
     #[error("{}", destination_changed(settings))]
@@ -113,7 +117,9 @@ pub enum KeyError {
         settings: Vec<String>,
     },
     /// The secrets were sealed by another version of this crate.
-    #[error("the secrets are sealed in format {found}, which this version does not open; set the secrets again")]
+    #[error(
+        "the secrets are sealed in format {found}, which this version does not open; set the secrets again"
+    )]
     Format {
         /// The number of the format.
         found: u8,
@@ -146,7 +152,8 @@ impl Keyring {
 
     /// Reads the keys in an environment variable.
     pub fn from_env(variable: &str) -> Result<Self, KeyError> {
-        let text = std::env::var_os(variable).ok_or_else(|| KeyError::Unset(variable.to_owned()))?;
+        let text =
+            std::env::var_os(variable).ok_or_else(|| KeyError::Unset(variable.to_owned()))?;
         let text = text.into_string().map_err(|text| {
             drop(Zeroizing::new(text.into_encoded_bytes()));
             KeyError::Malformed(vec!["expected UTF-8 text".into()])
@@ -158,14 +165,19 @@ impl Keyring {
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, KeyError> {
         let path = path.as_ref();
         let text = read_key_file(path);
-        let failed = |error| KeyError::File { path: path.display().to_string(), source: Arc::new(error) };
+        let failed = |error| KeyError::File {
+            path: path.display().to_string(),
+            source: Arc::new(error),
+        };
         Self::parse(&text.map_err(failed)?)
     }
 
     /// Parses keys, and reports every problem. Of the text, errors show only ids.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let (mut keys, mut problems) = (Vec::<Key>::new(), Vec::new());
-        let entries = text.lines().flat_map(|line| line.split('#').next().unwrap_or_default().split(','));
+        let entries = text
+            .lines()
+            .flat_map(|line| line.split('#').next().unwrap_or_default().split(','));
         for (number, entry) in (1..).zip(entries.map(str::trim).filter(|entry| !entry.is_empty())) {
             match Key::parse(entry) {
                 Err(problem) => problems.push(format!("key {number}: {problem}")),
@@ -173,9 +185,15 @@ impl Keyring {
                     problems.push(format!("key {number}: the id `{}` is used twice", key.id));
                 }
                 Ok(key) => {
-                    let same = keys.iter().find(|known| known.bytes.expose_secret() == key.bytes.expose_secret());
-                    let same =
-                        same.map(|known| format!("key {number}: `{}` is the same key as `{}`", key.id, known.id));
+                    let same = keys
+                        .iter()
+                        .find(|known| known.bytes.expose_secret() == key.bytes.expose_secret());
+                    let same = same.map(|known| {
+                        format!(
+                            "key {number}: `{}` is the same key as `{}`",
+                            key.id, known.id
+                        )
+                    });
                     problems.extend(same);
                     keys.push(key);
                 }
@@ -184,7 +202,11 @@ impl Keyring {
         if keys.is_empty() && problems.is_empty() {
             problems.push("expected at least one key".into());
         }
-        if problems.is_empty() { Ok(Self(keys.into())) } else { Err(KeyError::Malformed(problems)) }
+        if problems.is_empty() {
+            Ok(Self(keys.into()))
+        } else {
+            Err(KeyError::Malformed(problems))
+        }
     }
 
     /// Creates a new key as a line of text. Keep it like a password: it opens all secrets that are sealed under it.
@@ -226,7 +248,11 @@ impl Keyring {
     ) -> Result<SecretDocument, KeyError> {
         let opened = self.open_sealed(agent, tool, sealed)?;
         let settings = opened.bound.changed(bound);
-        if settings.is_empty() { Ok(opened.secrets) } else { Err(KeyError::DestinationChanged { settings }) }
+        if settings.is_empty() {
+            Ok(opened.secrets)
+        } else {
+            Err(KeyError::DestinationChanged { settings })
+        }
     }
 
     /// Opens secrets to seal them again for the same settings. They must not reach a toolset.
@@ -237,45 +263,80 @@ impl Keyring {
         sealed: &SealedSecrets,
     ) -> Result<OpenedSecrets, KeyError> {
         let (bound, text) = self.open_bound(&[agent, tool], sealed)?;
-        Ok(OpenedSecrets { secrets: SecretDocument::from_json(text), bound })
+        Ok(OpenedSecrets {
+            secrets: SecretDocument::from_json(text),
+            bound,
+        })
     }
 
     /// Seals a text that opens only with the same context. Contexts of two texts are those of records.
-    pub(crate) fn seal_text(&self, context: &[&str], text: &str) -> Result<SealedSecrets, KeyError> {
+    pub(crate) fn seal_text(
+        &self,
+        context: &[&str],
+        text: &str,
+    ) -> Result<SealedSecrets, KeyError> {
         self.seal_bound(context, &BoundSettings::none(), text)
     }
 
     /// Opens what [`seal_text`](Self::seal_text) sealed.
-    pub(crate) fn open_text(&self, context: &[&str], sealed: &SealedSecrets) -> Result<String, KeyError> {
+    pub(crate) fn open_text(
+        &self,
+        context: &[&str],
+        sealed: &SealedSecrets,
+    ) -> Result<String, KeyError> {
         self.open_bound(context, sealed).map(|(_, text)| text)
     }
 
-    fn seal_bound(&self, context: &[&str], bound: &BoundSettings, text: &str) -> Result<SealedSecrets, KeyError> {
+    fn seal_bound(
+        &self,
+        context: &[&str],
+        bound: &BoundSettings,
+        text: &str,
+    ) -> Result<SealedSecrets, KeyError> {
         let key = self.0.first().ok_or(KeyError::Missing)?;
         if text.len() > MAX_SECRETS {
-            return Err(KeyError::TooLong { bytes: text.len(), max: MAX_SECRETS });
+            return Err(KeyError::TooLong {
+                bytes: text.len(),
+                max: MAX_SECRETS,
+            });
         }
-        Ok(SealedSecrets { key: key.id.clone(), bytes: key.seal(context, &bound.to_bytes(), text.as_bytes())? })
+        Ok(SealedSecrets {
+            key: key.id.clone(),
+            bytes: key.seal(context, &bound.to_bytes(), text.as_bytes())?,
+        })
     }
 
-    fn open_bound(&self, context: &[&str], sealed: &SealedSecrets) -> Result<(BoundSettings, String), KeyError> {
+    fn open_bound(
+        &self,
+        context: &[&str],
+        sealed: &SealedSecrets,
+    ) -> Result<(BoundSettings, String), KeyError> {
         if self.0.is_empty() {
             return Err(KeyError::Missing);
         }
         let id = || sealed.key.clone();
-        let key = self.0.iter().find(|key| key.id == sealed.key).ok_or_else(|| KeyError::Unknown { key: id() })?;
+        let key = self
+            .0
+            .iter()
+            .find(|key| key.id == sealed.key)
+            .ok_or_else(|| KeyError::Unknown { key: id() })?;
         match sealed.bytes.get(1..=CHECK_BYTES) {
             Some(check) if check != key.check => return Err(KeyError::Wrong { key: id() }),
             _ => {}
         }
-        let parts = sealed.parts().filter(|parts| parts.text.len() <= MAX_SECRETS + TAG_BYTES);
+        let parts = sealed
+            .parts()
+            .filter(|parts| parts.text.len() <= MAX_SECRETS + TAG_BYTES);
         let parts = parts.ok_or_else(|| sealed.unreadable())?;
         let opened = key.open(context, &parts).ok_or(KeyError::Tampered)?;
         let text = String::from_utf8(opened).map_err(|error| {
             error.into_bytes().zeroize();
             KeyError::Tampered
         })?;
-        Ok((BoundSettings::from_bytes(parts.bound).ok_or(KeyError::Tampered)?, text))
+        Ok((
+            BoundSettings::from_bytes(parts.bound).ok_or(KeyError::Tampered)?,
+            text,
+        ))
     }
 }
 
@@ -294,10 +355,17 @@ struct SealedParts<'a> {
 }
 
 fn destination_changed(settings: &[String]) -> String {
-    let shown = settings.iter().take(MAX_LISTED).map(|pointer| format!("`{}`", truncate(pointer, 60)));
+    let shown = settings
+        .iter()
+        .take(MAX_LISTED)
+        .map(|pointer| format!("`{}`", truncate(pointer, 60)));
     let shown = shown.collect::<Vec<_>>().join(", ");
     let more = settings.len().saturating_sub(MAX_LISTED);
-    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    let more = if more == 0 {
+        String::new()
+    } else {
+        format!(" and {more} more")
+    };
     format!(
         "the secrets were entered for other values of {shown}{more}; if the settings are right, set the secrets again, or \
          else restore the settings"
@@ -311,7 +379,9 @@ fn read_key_file(path: &Path) -> io::Result<Zeroizing<String>> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_KEY_FILE + 1));
     file.take(MAX_KEY_FILE as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > MAX_KEY_FILE {
-        return Err(io::Error::other(format!("expected at most {MAX_KEY_FILE} bytes")));
+        return Err(io::Error::other(format!(
+            "expected at most {MAX_KEY_FILE} bytes"
+        )));
     }
     let text = std::str::from_utf8(&bytes).map_err(|_| io::Error::other("expected UTF-8 text"))?;
     Ok(Zeroizing::new(text.to_owned()))
@@ -339,25 +409,39 @@ impl Key {
         check_id(id)?;
         if digits.len() != 2 * KEY_BYTES {
             let length = digits.chars().count();
-            return Err(format!("expected 64 hex digits for `{id}`, got {length} characters"));
+            return Err(format!(
+                "expected 64 hex digits for `{id}`, got {length} characters"
+            ));
         }
         let mut valid = true;
         // Written in place on the heap, because a key that moves leaves a copy in memory.
-        let bytes = SecretBox::<[u8; KEY_BYTES]>::init_with_mut(|bytes| valid = decode_hex(digits, bytes));
+        let bytes =
+            SecretBox::<[u8; KEY_BYTES]>::init_with_mut(|bytes| valid = decode_hex(digits, bytes));
         if !valid {
-            return Err(format!("expected 64 hex digits for `{id}`, got other characters"));
+            return Err(format!(
+                "expected 64 hex digits for `{id}`, got other characters"
+            ));
         }
         if bytes.expose_secret().iter().all(|byte| *byte == 0) {
-            return Err(format!("`{id}` is all zeros; create a key with `Keyring::generate`"));
+            return Err(format!(
+                "`{id}` is all zeros; create a key with `Keyring::generate`"
+            ));
         }
-        let mut mac =
-            <Hmac<Sha256> as KeyInit>::new_from_slice(bytes.expose_secret()).map_err(|error| error.to_string())?;
+        let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(bytes.expose_secret())
+            .map_err(|error| error.to_string())?;
         mac.update(b"tool-core secrets: which key\0");
         mac.update(id.as_bytes());
         let digest = mac.finalize().into_bytes();
         let mut check = [0; CHECK_BYTES];
-        check.iter_mut().zip(digest).for_each(|(to, from)| *to = from);
-        Ok(Self { id: id.to_owned(), bytes, check })
+        check
+            .iter_mut()
+            .zip(digest)
+            .for_each(|(to, from)| *to = from);
+        Ok(Self {
+            id: id.to_owned(),
+            bytes,
+            check,
+        })
     }
 
     fn cipher(&self) -> XChaCha20Poly1305 {
@@ -366,25 +450,50 @@ impl Key {
 
     /// Returns `[format][check][nonce][length of bound][bound][sealed]`.
     fn seal(&self, context: &[&str], bound: &[u8], secret: &[u8]) -> Result<Vec<u8>, KeyError> {
-        let too_long = |_| KeyError::TooLong { bytes: bound.len(), max: u32::MAX as usize };
+        let too_long = |_| KeyError::TooLong {
+            bytes: bound.len(),
+            max: u32::MAX as usize,
+        };
         let length = u32::try_from(bound.len()).map_err(too_long)?.to_le_bytes();
         let nonce = random::<NONCE_BYTES>()?;
-        let payload = Payload { msg: secret, aad: &self.associated_data(context, bound) };
-        let sealed = self.cipher().encrypt(&XNonce::from(*nonce), payload).map_err(|_| KeyError::Random)?;
-        Ok([&[FORMAT], self.check.as_slice(), nonce.as_slice(), &length, bound, &sealed].concat())
+        let payload = Payload {
+            msg: secret,
+            aad: &self.associated_data(context, bound),
+        };
+        let sealed = self
+            .cipher()
+            .encrypt(&XNonce::from(*nonce), payload)
+            .map_err(|_| KeyError::Random)?;
+        Ok([
+            &[FORMAT],
+            self.check.as_slice(),
+            nonce.as_slice(),
+            &length,
+            bound,
+            &sealed,
+        ]
+        .concat())
     }
 
     /// Returns `None` if a byte was changed or the context is another.
     fn open(&self, context: &[&str], parts: &SealedParts<'_>) -> Option<Vec<u8>> {
-        let payload = Payload { msg: parts.text, aad: &self.associated_data(context, parts.bound) };
-        self.cipher().decrypt(&XNonce::from(*parts.nonce), payload).ok()
+        let payload = Payload {
+            msg: parts.text,
+            aad: &self.associated_data(context, parts.bound),
+        };
+        self.cipher()
+            .decrypt(&XNonce::from(*parts.nonce), payload)
+            .ok()
     }
 
     /// The key's id, the bound settings and the context, each with its length before it, so that no two contexts give the
     /// same bytes.
     fn associated_data(&self, context: &[&str], bound: &[u8]) -> Vec<u8> {
         let mut bytes = b"tool-core secrets 2\0".to_vec();
-        for part in [self.id.as_bytes(), bound].into_iter().chain(context.iter().map(|part| part.as_bytes())) {
+        for part in [self.id.as_bytes(), bound]
+            .into_iter()
+            .chain(context.iter().map(|part| part.as_bytes()))
+        {
             bytes.extend((part.len() as u64).to_le_bytes());
             bytes.extend(part);
         }
@@ -393,7 +502,8 @@ impl Key {
 }
 
 fn check_id(id: &str) -> Result<(), String> {
-    let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    let is_allowed =
+        |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
     // Errors show no invalid id, because it may be the key itself.
     if !(1..=64).contains(&id.len()) || !id.chars().all(is_allowed) {
         return Err("expected an id of 1 to 64 characters of `A-Z a-z 0-9 - _ .`".into());
@@ -413,7 +523,10 @@ fn random<const N: usize>() -> Result<Zeroizing<[u8; N]>, KeyError> {
 impl SealedSecrets {
     /// Joins what a store kept: the key's id, and the sealed bytes.
     pub fn new(key: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
-        Self { key: key.into(), bytes: bytes.into() }
+        Self {
+            key: key.into(),
+            bytes: bytes.into(),
+        }
     }
 
     /// Returns the id of the key.
@@ -434,9 +547,12 @@ impl SealedSecrets {
 
     fn parts(&self) -> Option<SealedParts<'_>> {
         let (format, rest) = self.bytes.split_first()?;
-        let (nonce, rest) = rest.get(CHECK_BYTES..)?.split_first_chunk::<NONCE_BYTES>()?;
+        let (nonce, rest) = rest
+            .get(CHECK_BYTES..)?
+            .split_first_chunk::<NONCE_BYTES>()?;
         let (length, rest) = rest.split_first_chunk::<LENGTH_BYTES>()?;
-        let (bound, text) = rest.split_at_checked(usize::try_from(u32::from_le_bytes(*length)).ok()?)?;
+        let (bound, text) =
+            rest.split_at_checked(usize::try_from(u32::from_le_bytes(*length)).ok()?)?;
         (*format == FORMAT).then_some(SealedParts { nonce, bound, text })
     }
 
@@ -451,29 +567,46 @@ impl SealedSecrets {
 
 impl fmt::Debug for Keyring {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.iter().map(|key| &key.id)).finish()
+        f.debug_set()
+            .entries(self.0.iter().map(|key| &key.id))
+            .finish()
     }
 }
 
 impl fmt::Debug for SealedSecrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "[{} bytes under key `{}`]", self.bytes.len(), self.key.escape_debug())
+        write!(
+            f,
+            "[{} bytes under key `{}`]",
+            self.bytes.len(),
+            self.key.escape_debug()
+        )
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{
-        BoundSettings, CHECK_BYTES, FORMAT, KeyError, Keyring, LENGTH_BYTES, MAX_SECRETS, NONCE_BYTES, SealedSecrets,
-        TAG_BYTES,
+        BoundSettings, CHECK_BYTES, FORMAT, KeyError, Keyring, LENGTH_BYTES, MAX_SECRETS,
+        NONCE_BYTES, SealedSecrets, TAG_BYTES,
     };
     use crate::tool::configure::secret_document::SecretDocument;
     use proptest::prelude::*;
     use std::collections::HashSet;
 
     fn ring(ids: &[&str]) -> Keyring {
-        let lines = ids.iter().map(|id| Keyring::generate(id).expect("random")).collect::<Vec<_>>();
-        Keyring::parse(&lines.iter().map(|line| line.as_str()).collect::<Vec<_>>().join("\n")).expect("keys")
+        let lines = ids
+            .iter()
+            .map(|id| Keyring::generate(id).expect("random"))
+            .collect::<Vec<_>>();
+        Keyring::parse(
+            &lines
+                .iter()
+                .map(|line| line.as_str())
+                .collect::<Vec<_>>()
+                .join("\n"),
+        )
+        .expect("keys")
     }
 
     fn none() -> BoundSettings {
@@ -487,16 +620,26 @@ mod tests {
     #[test]
     fn sealed_secrets_with_a_changed_byte_do_not_open() {
         let keys = ring(&["now", "old"]);
-        let sealed = keys.seal("alice", "email", &none(), &secrets(r#"{"password":"hunter2"}"#)).expect("sealed");
+        let sealed = keys
+            .seal(
+                "alice",
+                "email",
+                &none(),
+                &secrets(r#"{"password":"hunter2"}"#),
+            )
+            .expect("sealed");
         let mut refused = 0;
         for at in 0..sealed.bytes.len() {
             for change in [1, 0x80, 0xff] {
                 let mut bytes = sealed.bytes.clone();
                 bytes[at] ^= change;
-                let error =
-                    keys.open("alice", "email", &none(), &SealedSecrets::new("now", bytes)).expect_err("changed");
+                let error = keys
+                    .open("alice", "email", &none(), &SealedSecrets::new("now", bytes))
+                    .expect_err("changed");
                 let expected = match at {
-                    0 => KeyError::Format { found: FORMAT ^ change },
+                    0 => KeyError::Format {
+                        found: FORMAT ^ change,
+                    },
                     1..=CHECK_BYTES => KeyError::Wrong { key: "now".into() },
                     _ => KeyError::Tampered,
                 };
@@ -514,33 +657,67 @@ mod tests {
             );
         }
         let longer = SealedSecrets::new("now", [sealed.bytes(), &[0]].concat());
-        assert_eq!(keys.open("alice", "email", &none(), &longer).expect_err("longer"), KeyError::Tampered);
+        assert_eq!(
+            keys.open("alice", "email", &none(), &longer)
+                .expect_err("longer"),
+            KeyError::Tampered
+        );
     }
 
     #[test]
     fn sealed_secrets_are_bound_to_the_key_id() {
         let keys = ring(&["now", "old"]);
-        let sealed = keys.seal("alice", "email", &none(), &secrets("{}")).expect("sealed");
+        let sealed = keys
+            .seal("alice", "email", &none(), &secrets("{}"))
+            .expect("sealed");
         for (id, expected) in [
             ("old", KeyError::Wrong { key: "old".into() }),
-            ("unknown", KeyError::Unknown { key: "unknown".into() }),
+            (
+                "unknown",
+                KeyError::Unknown {
+                    key: "unknown".into(),
+                },
+            ),
             ("", KeyError::Unknown { key: String::new() }),
         ] {
             let moved = SealedSecrets::new(id, sealed.bytes());
-            assert_eq!(keys.open("alice", "email", &none(), &moved).expect_err("another key"), expected);
+            assert_eq!(
+                keys.open("alice", "email", &none(), &moved)
+                    .expect_err("another key"),
+                expected
+            );
         }
-        let other = ring(&["now"]).open("alice", "email", &none(), &sealed).expect_err("another key of that id");
+        let other = ring(&["now"])
+            .open("alice", "email", &none(), &sealed)
+            .expect_err("another key of that id");
         assert_eq!(other, KeyError::Wrong { key: "now".into() });
-        assert_eq!(Keyring::none().open("alice", "email", &none(), &sealed).expect_err("no key"), KeyError::Missing);
+        assert_eq!(
+            Keyring::none()
+                .open("alice", "email", &none(), &sealed)
+                .expect_err("no key"),
+            KeyError::Missing
+        );
     }
 
     #[test]
     fn texts_of_another_context_do_not_open_as_secrets() {
         let keys = ring(&["now"]);
-        let state = keys.seal_text(&["state", "alice", "email"], "{}").expect("sealed");
-        assert_eq!(keys.open("alice", "email", &none(), &state).expect_err("no record"), KeyError::Tampered);
-        let record = keys.seal("alice", "email", &none(), &secrets("{}")).expect("sealed");
-        assert_eq!(keys.open_text(&["state", "alice", "email"], &record).expect_err("no state"), KeyError::Tampered);
+        let state = keys
+            .seal_text(&["state", "alice", "email"], "{}")
+            .expect("sealed");
+        assert_eq!(
+            keys.open("alice", "email", &none(), &state)
+                .expect_err("no record"),
+            KeyError::Tampered
+        );
+        let record = keys
+            .seal("alice", "email", &none(), &secrets("{}"))
+            .expect("sealed");
+        assert_eq!(
+            keys.open_text(&["state", "alice", "email"], &record)
+                .expect_err("no state"),
+            KeyError::Tampered
+        );
     }
 
     #[test]
@@ -548,8 +725,13 @@ mod tests {
         let keys = ring(&["now"]);
         let mut nonces = HashSet::new();
         for _ in 0..100_000 {
-            let sealed = keys.seal("alice", "email", &none(), &secrets("{}")).expect("sealed");
-            nonces.insert(<[u8; 24]>::try_from(&sealed.bytes[1 + CHECK_BYTES..1 + CHECK_BYTES + 24]).expect("a nonce"));
+            let sealed = keys
+                .seal("alice", "email", &none(), &secrets("{}"))
+                .expect("sealed");
+            nonces.insert(
+                <[u8; 24]>::try_from(&sealed.bytes[1 + CHECK_BYTES..1 + CHECK_BYTES + 24])
+                    .expect("a nonce"),
+            );
         }
         assert_eq!(nonces.len(), 100_000);
     }
@@ -558,17 +740,37 @@ mod tests {
     fn secrets_of_the_greatest_length_open_and_longer_fail() {
         let keys = ring(&["now"]);
         let longest = secrets(&"x".repeat(MAX_SECRETS));
-        let sealed = keys.seal("alice", "email", &none(), &longest).expect("sealed");
+        let sealed = keys
+            .seal("alice", "email", &none(), &longest)
+            .expect("sealed");
         // Of no bound settings, the object is written.
         let overhead = 1 + CHECK_BYTES + NONCE_BYTES + LENGTH_BYTES + "{}".len() + TAG_BYTES;
         assert_eq!(sealed.bytes().len(), MAX_SECRETS + overhead);
-        assert_eq!(keys.open("alice", "email", &none(), &sealed).expect("opens").expose(), longest.expose());
-        let longer =
-            keys.seal("alice", "email", &none(), &secrets(&"x".repeat(MAX_SECRETS + 1))).expect_err("too long");
-        assert_eq!(longer, KeyError::TooLong { bytes: MAX_SECRETS + 1, max: MAX_SECRETS });
+        assert_eq!(
+            keys.open("alice", "email", &none(), &sealed)
+                .expect("opens")
+                .expose(),
+            longest.expose()
+        );
+        let longer = keys
+            .seal(
+                "alice",
+                "email",
+                &none(),
+                &secrets(&"x".repeat(MAX_SECRETS + 1)),
+            )
+            .expect_err("too long");
+        assert_eq!(
+            longer,
+            KeyError::TooLong {
+                bytes: MAX_SECRETS + 1,
+                max: MAX_SECRETS
+            }
+        );
         let bytes = [sealed.bytes(), &[0]].concat();
         assert_eq!(
-            keys.open("alice", "email", &none(), &SealedSecrets::new("now", bytes)).expect_err("long"),
+            keys.open("alice", "email", &none(), &SealedSecrets::new("now", bytes))
+                .expect_err("long"),
             KeyError::Tampered
         );
     }
@@ -584,7 +786,9 @@ mod tests {
             bad = key.replace('f', "g"),
             zero = "0".repeat(64),
         );
-        let Err(KeyError::Malformed(problems)) = Keyring::parse(&text) else { panic!("the keys are valid") };
+        let Err(KeyError::Malformed(problems)) = Keyring::parse(&text) else {
+            panic!("the keys are valid")
+        };
         let expected = [
             "key 2: the id `good` is used twice",
             "key 3: expected 64 hex digits for `short`, got 62 characters",
@@ -606,17 +810,31 @@ mod tests {
 
     #[test]
     fn keys_are_divided_by_lines_or_commas() {
-        let (one, two) = (Keyring::generate("one").expect("random"), Keyring::generate("two").expect("random"));
+        let (one, two) = (
+            Keyring::generate("one").expect("random"),
+            Keyring::generate("two").expect("random"),
+        );
         for text in [
             format!("{}\n{}", *one, *two),
             format!("  {} , {}  ", *one, *two),
-            format!("# both\r\n{}\r\n\r\n{} # old\r\n", *one, two.to_uppercase().replace("TWO", "two")),
+            format!(
+                "# both\r\n{}\r\n\r\n{} # old\r\n",
+                *one,
+                two.to_uppercase().replace("TWO", "two")
+            ),
         ] {
             let keys = Keyring::parse(&text).expect("keys");
             assert_eq!((keys.active(), keys.0.len()), (Some("one"), 2));
-            let sealed =
-                Keyring::parse(&two).expect("a key").seal("alice", "email", &none(), &secrets("{}")).expect("sealed");
-            assert_eq!(keys.open("alice", "email", &none(), &sealed).expect("opens").expose(), "{}");
+            let sealed = Keyring::parse(&two)
+                .expect("a key")
+                .seal("alice", "email", &none(), &secrets("{}"))
+                .expect("sealed");
+            assert_eq!(
+                keys.open("alice", "email", &none(), &sealed)
+                    .expect("opens")
+                    .expose(),
+                "{}"
+            );
             assert_eq!(format!("{keys:?}"), r#"{"one", "two"}"#);
         }
     }
@@ -626,7 +844,10 @@ mod tests {
         let path = std::env::temp_dir().join(format!("tool-core-keys-{}", std::process::id()));
         let line = Keyring::generate("one").expect("random");
         std::fs::write(&path, line.as_bytes()).expect("written");
-        assert_eq!(Keyring::from_file(&path).expect("keys").active(), Some("one"));
+        assert_eq!(
+            Keyring::from_file(&path).expect("keys").active(),
+            Some("one")
+        );
         std::fs::write(&path, [0xff, 0xfe]).expect("written");
         let error = Keyring::from_file(&path).expect_err("no text").to_string();
         assert!(error.ends_with(": expected UTF-8 text"), "{error}");
@@ -636,7 +857,8 @@ mod tests {
         std::fs::remove_file(&path).expect("removed");
         let error = Keyring::from_file(&path).expect_err("gone").to_string();
         assert!(
-            error.starts_with("failed to read the key file") && error.contains("No such file or directory"),
+            error.starts_with("failed to read the key file")
+                && error.contains("No such file or directory"),
             "{error}"
         );
     }
@@ -645,7 +867,11 @@ mod tests {
     fn missing_environment_variable_is_named() {
         let error = Keyring::from_env("TOOL_SECRETS_KEYS_MISSING").expect_err("not set");
         assert_eq!(error, KeyError::Unset("TOOL_SECRETS_KEYS_MISSING".into()));
-        assert!(error.to_string().contains("`TOOL_SECRETS_KEYS_MISSING` is not set"));
+        assert!(
+            error
+                .to_string()
+                .contains("`TOOL_SECRETS_KEYS_MISSING` is not set")
+        );
     }
 
     proptest! {

@@ -99,28 +99,48 @@ impl LoadedAgent {
                 base.clone()
             }),
         };
-        let failures = toolsets.iter().flat_map(|toolset| toolset.failures(agent)).collect::<Vec<_>>();
+        let failures = toolsets
+            .iter()
+            .flat_map(|toolset| toolset.failures(agent))
+            .collect::<Vec<_>>();
         // Names collide until a record changes.
-        let may_recover = failures.iter().any(|failure| !matches!(failure.kind, AgentErrorKind::Collision(_)));
+        let may_recover = failures
+            .iter()
+            .any(|failure| !matches!(failure.kind, AgentErrorKind::Collision(_)));
         let loaded_at = Instant::now();
         let retry_at = may_recover.then(|| time::after(loaded_at, retry_failed));
-        Self { agent: Arc::clone(agent), version, tools, failures, toolsets, loaded_at, retry_at }
+        Self {
+            agent: Arc::clone(agent),
+            version,
+            tools,
+            failures,
+            toolsets,
+            loaded_at,
+            retry_at,
+        }
     }
 
     /// Returns the outcome of loading the record of a toolset.
     pub(crate) fn toolset(&self, tool: &str) -> Option<&LoadedToolset> {
-        let index = self.toolsets.binary_search_by(|toolset| toolset.tool.as_str().cmp(tool)).ok()?;
+        let index = self
+            .toolsets
+            .binary_search_by(|toolset| toolset.tool.as_str().cmp(tool))
+            .ok()?;
         self.toolsets.get(index)
     }
 
     /// Returns true if a toolset has to be made again although no record has changed.
     pub(crate) fn is_due(&self, retry_failed: Duration) -> bool {
-        self.retry_at.is_some_and(|at| at <= Instant::now()) || self.stale(retry_failed).next().is_some()
+        self.retry_at.is_some_and(|at| at <= Instant::now())
+            || self.stale(retry_failed).next().is_some()
     }
 
     /// Returns true if no toolset holds a copy of an expired token.
     pub(crate) fn is_usable(&self) -> bool {
-        let mut grants = self.toolsets.iter().filter_map(|toolset| toolset.ready()?.copied.as_ref());
+        let mut grants = self
+            .toolsets
+            .iter()
+            .filter_map(|toolset| toolset.ready()?.copied.as_ref());
         !grants.any(|grant| grant.has_expired())
     }
 
@@ -168,13 +188,22 @@ impl LoadedToolset {
             ToolsetState::Failed(kind) => std::slice::from_ref(kind),
             ToolsetState::Ready(ready) => &*ready.failures,
         };
-        kinds.iter().map(|kind| AgentError::new(agent, &*self.tool, kind.clone())).collect()
+        kinds
+            .iter()
+            .map(|kind| AgentError::new(agent, &*self.tool, kind.clone()))
+            .collect()
     }
 }
 
-fn combine(base: &ToolContext, agent: &Arc<str>, toolsets: &[LoadedToolset]) -> Result<ToolContext, RegistryErrors> {
+fn combine(
+    base: &ToolContext,
+    agent: &Arc<str>,
+    toolsets: &[LoadedToolset],
+) -> Result<ToolContext, RegistryErrors> {
     let ready = || toolsets.iter().filter_map(LoadedToolset::ready);
-    let opened = ready().map(|ready| Arc::clone(&ready.opened)).collect::<Vec<_>>();
+    let opened = ready()
+        .map(|ready| Arc::clone(&ready.opened))
+        .collect::<Vec<_>>();
     let offered = ready().map(|ready| Arc::clone(&ready.offered) as Arc<dyn Toolset>);
     let mut settings = Sha256::new();
     for toolset in toolsets.iter().filter(|toolset| toolset.ready().is_some()) {
@@ -183,17 +212,27 @@ fn combine(base: &ToolContext, agent: &Arc<str>, toolsets: &[LoadedToolset]) -> 
         settings.update(toolset.version.to_be_bytes());
         settings.update(toolset.settings);
     }
-    base.to_builder().with_all(offered).build_for_agent(agent, &hex(&settings.finalize()), Arc::new(opened))
+    base.to_builder().with_all(offered).build_for_agent(
+        agent,
+        &hex(&settings.finalize()),
+        Arc::new(opened),
+    )
 }
 
 /// Of two toolsets with a tool name in common, the first keeps its tools and the other fails.
 fn exclude_collisions(base: &ToolContext, toolsets: &mut [LoadedToolset]) {
     let named = |tools: &[FunctionTool], owner: &str| {
-        tools.iter().map(|tool| (normalise_name(tool.name()), owner.to_owned())).collect::<Vec<_>>()
+        tools
+            .iter()
+            .map(|tool| (normalise_name(tool.name()), owner.to_owned()))
+            .collect::<Vec<_>>()
     };
     let mut owners = HashMap::new();
     owners.extend(named(base.function_tools(), "every agent"));
-    let mut all = toolsets.iter().flat_map(LoadedToolset::functions).chain(base.function_tools());
+    let mut all = toolsets
+        .iter()
+        .flat_map(LoadedToolset::functions)
+        .chain(base.function_tools());
     let has_cancellable = all.any(|tool| tool.definition().flags().cancellable);
     drop(all);
     if has_cancellable {
@@ -204,13 +243,22 @@ fn exclude_collisions(base: &ToolContext, toolsets: &mut [LoadedToolset]) {
         let tools = toolset.functions().cloned().collect::<Vec<_>>();
         let collisions = tools.iter().filter_map(|tool| {
             let owner = owners.get(&normalise_name(tool.name()))?;
-            Some(format!("`{}` is a tool of {owner}", tool.name().escape_debug()))
+            Some(format!(
+                "`{}` is a tool of {owner}",
+                tool.name().escape_debug()
+            ))
         });
         let collisions = collisions.collect::<Vec<_>>();
         if collisions.is_empty() {
-            owners.extend(named(&tools, &format!("toolset `{}`", toolset.tool.escape_debug())));
+            owners.extend(named(
+                &tools,
+                &format!("toolset `{}`", toolset.tool.escape_debug()),
+            ));
         } else {
-            let reason = format!("{}; give one of them a `prefix`, or disable the action", collisions.join(", "));
+            let reason = format!(
+                "{}; give one of them a `prefix`, or disable the action",
+                collisions.join(", ")
+            );
             toolset.state = ToolsetState::Failed(AgentErrorKind::Collision(reason));
         }
     }
@@ -219,13 +267,20 @@ fn exclude_collisions(base: &ToolContext, toolsets: &mut [LoadedToolset]) {
 /// Of two toolsets with a prompt or a URI in common, the first keeps its own and the other fails.
 fn exclude_published_collisions(base: &ToolContext, toolsets: &mut [LoadedToolset]) {
     let mut owners = HashMap::new();
-    owners.extend(published_by(base.prompts(), base.resources()).map(|name| (name, "every agent".to_owned())));
+    owners.extend(
+        published_by(base.prompts(), base.resources()).map(|name| (name, "every agent".to_owned())),
+    );
     for toolset in toolsets {
-        let Some(ready) = toolset.ready() else { continue };
+        let Some(ready) = toolset.ready() else {
+            continue;
+        };
         let offered = || published_by(&ready.offered.prompts, &ready.offered.resources);
-        let collision = offered().find_map(|name| Some(format!("{name} is one of {}", owners.get(&name)?)));
+        let collision =
+            offered().find_map(|name| Some(format!("{name} is one of {}", owners.get(&name)?)));
         match collision {
-            None => owners.extend(offered().map(|name| (name, format!("toolset `{}`", toolset.tool.escape_debug())))),
+            None => owners.extend(
+                offered().map(|name| (name, format!("toolset `{}`", toolset.tool.escape_debug()))),
+            ),
             Some(collision) => {
                 let reason = format!("{collision}; rename one of them");
                 toolset.state = ToolsetState::Failed(AgentErrorKind::Collision(reason));
@@ -235,15 +290,28 @@ fn exclude_published_collisions(base: &ToolContext, toolsets: &mut [LoadedToolse
 }
 
 /// Describes prompts and resources, each by what only one may have.
-fn published_by<'a>(prompts: &'a [Prompt], resources: &'a [Resource]) -> impl Iterator<Item = String> + 'a {
-    let prompts = prompts.iter().map(|prompt| format!("the prompt `{}`", prompt.name().escape_debug()));
-    prompts.chain(resources.iter().map(|resource| format!("the resource `{}`", resource.uri().escape_debug())))
+fn published_by<'a>(
+    prompts: &'a [Prompt],
+    resources: &'a [Resource],
+) -> impl Iterator<Item = String> + 'a {
+    let prompts = prompts
+        .iter()
+        .map(|prompt| format!("the prompt `{}`", prompt.name().escape_debug()));
+    prompts.chain(
+        resources
+            .iter()
+            .map(|resource| format!("the resource `{}`", resource.uri().escape_debug())),
+    )
 }
 
 /// Returns true if both have the same ready toolsets, and so the same tools.
 fn same_tools(before: &[LoadedToolset], now: &[LoadedToolset]) -> bool {
     let ready = |toolsets: &[LoadedToolset]| {
-        toolsets.iter().filter_map(LoadedToolset::ready).map(Arc::as_ptr).collect::<Vec<_>>()
+        toolsets
+            .iter()
+            .filter_map(LoadedToolset::ready)
+            .map(Arc::as_ptr)
+            .collect::<Vec<_>>()
     };
     ready(before) == ready(now)
 }
@@ -258,7 +326,9 @@ pub(crate) struct SecretScrubber {
 impl SecretScrubber {
     /// Returns an error of the toolset without the secrets.
     pub(crate) fn scrub(&self, error: ToolError) -> ToolError {
-        let Some(grant) = &self.grant else { return self.secrets.scrub(error) };
+        let Some(grant) = &self.grant else {
+            return self.secrets.scrub(error);
+        };
         let error = Tokens::without_plain(&self.secrets).scrub(error);
         Tokens::without_plain(&grant.put_into(&self.secrets)).scrub(error)
     }
@@ -267,7 +337,12 @@ impl SecretScrubber {
     pub(crate) fn scrub_kind(&self, kind: AgentErrorKind) -> AgentErrorKind {
         // A factory that is written by hand may quote a secret in any text.
         let scrub = |text: String| self.scrub(ToolError::permanent(text)).message().to_owned();
-        let scrub_problem = |Problem { pointer, expected, got, hint }| Problem {
+        let scrub_problem = |Problem {
+                                 pointer,
+                                 expected,
+                                 got,
+                                 hint,
+                             }| Problem {
             pointer: scrub(pointer),
             expected: scrub(expected),
             got: scrub(got),
@@ -275,11 +350,18 @@ impl SecretScrubber {
         };
         let scrub_all = |problems: ErrorList<Problem>| problems.map(scrub_problem);
         match kind {
-            AgentErrorKind::InvalidConfig(problems) => AgentErrorKind::InvalidConfig(scrub_all(problems)),
-            AgentErrorKind::InvalidSecrets(problems) => AgentErrorKind::InvalidSecrets(scrub_all(problems)),
-            AgentErrorKind::Several(kinds) => {
-                AgentErrorKind::Several(kinds.into_iter().map(|kind| self.scrub_kind(kind)).collect())
+            AgentErrorKind::InvalidConfig(problems) => {
+                AgentErrorKind::InvalidConfig(scrub_all(problems))
             }
+            AgentErrorKind::InvalidSecrets(problems) => {
+                AgentErrorKind::InvalidSecrets(scrub_all(problems))
+            }
+            AgentErrorKind::Several(kinds) => AgentErrorKind::Several(
+                kinds
+                    .into_iter()
+                    .map(|kind| self.scrub_kind(kind))
+                    .collect(),
+            ),
             AgentErrorKind::Failed(error) => AgentErrorKind::Failed(self.scrub(error)),
             other => other,
         }
@@ -302,7 +384,11 @@ pub(crate) struct OpenedToolset {
 
 impl Drop for OpenedToolset {
     fn drop(&mut self) {
-        let (tools, scrubber, close_timeout) = (self.tools.clone(), Arc::clone(&self.scrubber), self.close_timeout);
+        let (tools, scrubber, close_timeout) = (
+            self.tools.clone(),
+            Arc::clone(&self.scrubber),
+            self.close_timeout,
+        );
         let (agent, tool) = (Arc::clone(&self.agent), std::mem::take(&mut self.tool));
         let close = async move {
             let (agent, toolset) = (agent.escape_debug(), tool.escape_debug());
@@ -340,8 +426,16 @@ impl ReadyToolset {
         failures: Vec<AgentErrorKind>,
         copied: Option<Arc<Grant>>,
     ) -> Self {
-        let actions = opened.tools.function_tools().iter().map(|tool| tool.name().to_owned()).collect();
-        let tools = opened.tools.flatten().filter(|tool| !(tool.is_function_tool() && disabled.contains(tool.id())));
+        let actions = opened
+            .tools
+            .function_tools()
+            .iter()
+            .map(|tool| tool.name().to_owned())
+            .collect();
+        let tools = opened
+            .tools
+            .flatten()
+            .filter(|tool| !(tool.is_function_tool() && disabled.contains(tool.id())));
         let tools = tools.map(|tool| match tool {
             Tool::Function(tool) => {
                 let scrubber = Arc::clone(&opened.scrubber);
@@ -351,9 +445,16 @@ impl ReadyToolset {
         });
         // Nothing inside it is opened or closed, as `opened` does that.
         let (prompts, resources) = scrubbed(&opened);
-        let mut offered = MappedToolset::like(toolset, tools.collect(), &[]).publishing(prompts, resources);
+        let mut offered =
+            MappedToolset::like(toolset, tools.collect(), &[]).publishing(prompts, resources);
         offered.id.clone_from(&opened.tool);
-        Self { opened: Arc::new(opened), offered: Arc::new(offered), actions, failures, copied }
+        Self {
+            opened: Arc::new(opened),
+            offered: Arc::new(offered),
+            actions,
+            failures,
+            copied,
+        }
     }
 }
 
@@ -363,7 +464,15 @@ fn scrubbed(opened: &OpenedToolset) -> (Vec<Prompt>, Vec<Resource>) {
         let scrubber = Arc::clone(&opened.scrubber);
         Arc::new(move |error: ToolError| scrubber.scrub(error)) as Arc<Scrub>
     };
-    let prompts = opened.tools.prompts().iter().map(|prompt| Prompt(prompt.0.clone().scrubbed_by(scrub())));
-    let resources = opened.tools.resources().iter().map(|resource| Resource(resource.0.clone().scrubbed_by(scrub())));
+    let prompts = opened
+        .tools
+        .prompts()
+        .iter()
+        .map(|prompt| Prompt(prompt.0.clone().scrubbed_by(scrub())));
+    let resources = opened
+        .tools
+        .resources()
+        .iter()
+        .map(|resource| Resource(resource.0.clone().scrubbed_by(scrub())));
     (prompts.collect(), resources.collect())
 }

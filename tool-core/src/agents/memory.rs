@@ -54,7 +54,12 @@ impl MemoryAgentToolStore {
     }
 
     /// Reads a record, or changes a part of it that has no version.
-    fn with_record<R>(&self, agent: &str, tool: &str, work: impl FnOnce(&mut StoredRecord) -> R) -> Option<R> {
+    fn with_record<R>(
+        &self,
+        agent: &str,
+        tool: &str,
+        work: impl FnOnce(&mut StoredRecord) -> R,
+    ) -> Option<R> {
         self.0.lock().get_mut(agent)?.tools.get_mut(tool).map(work)
     }
 }
@@ -66,8 +71,14 @@ impl AgentToolStore for MemoryAgentToolStore {
 
     async fn load(&self, agent: &str) -> Result<AgentRecords, AgentStoreError> {
         let agents = self.0.lock();
-        let Some(agent) = agents.get(agent) else { return Ok(AgentRecords::default()) };
-        let tools = agent.tools.values().map(|stored| stored.record.clone()).collect();
+        let Some(agent) = agents.get(agent) else {
+            return Ok(AgentRecords::default());
+        };
+        let tools = agent
+            .tools
+            .values()
+            .map(|stored| stored.record.clone())
+            .collect();
         Ok(AgentRecords::new(agent.version, tools, Vec::new()))
     }
 
@@ -78,7 +89,9 @@ impl AgentToolStore for MemoryAgentToolStore {
     async fn write(&self, write: &RecordWrite) -> Result<u64, AgentStoreError> {
         write.check()?;
         let mut agents = self.0.lock();
-        let known = agents.get(&write.agent).and_then(|agent| agent.tools.get(&write.tool));
+        let known = agents
+            .get(&write.agent)
+            .and_then(|agent| agent.tools.get(&write.tool));
         let found = known.map(|stored| stored.record.version);
         match (write.expected, found) {
             (Precondition::Absent, None) => {}
@@ -88,15 +101,20 @@ impl AgentToolStore for MemoryAgentToolStore {
         let agent = agents.entry(write.agent.clone()).or_default();
         agent.version += 1;
         let before = agent.tools.remove(&write.tool);
-        let (secrets, lease) = before.map_or((None, None), |stored| (stored.record.secrets, stored.lease));
+        let (secrets, lease) =
+            before.map_or((None, None), |stored| (stored.record.secrets, stored.lease));
         let record = write.clone().into_record(agent.version, secrets);
-        agent.tools.insert(write.tool.clone(), StoredRecord { record, lease });
+        agent
+            .tools
+            .insert(write.tool.clone(), StoredRecord { record, lease });
         Ok(agent.version)
     }
 
     async fn remove(&self, agent: &str, tool: &str, version: u64) -> Result<(), AgentStoreError> {
         let mut agents = self.0.lock();
-        let agent = agents.get_mut(agent).ok_or(AgentStoreError::Conflict { found: None })?;
+        let agent = agents
+            .get_mut(agent)
+            .ok_or(AgentStoreError::Conflict { found: None })?;
         let found = agent.tools.get(tool).map(|stored| stored.record.version);
         if found != Some(version) {
             return Err(AgentStoreError::Conflict { found });
@@ -106,12 +124,17 @@ impl AgentToolStore for MemoryAgentToolStore {
         Ok(())
     }
 
-    async fn agents(&self, after: Option<&str>, limit: u32) -> Result<Vec<AgentSummary>, AgentStoreError> {
+    async fn agents(
+        &self,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<AgentSummary>, AgentStoreError> {
         let agents = self.0.lock();
-        let listed = agents
-            .iter()
-            .filter(|(id, agent)| !agent.tools.is_empty() && after.is_none_or(|after| id.as_str() > after));
-        let summaries = listed.map(|(id, agent)| AgentSummary::new(id, agent.version, agent.tools.len() as u64));
+        let listed = agents.iter().filter(|(id, agent)| {
+            !agent.tools.is_empty() && after.is_none_or(|after| id.as_str() > after)
+        });
+        let summaries = listed
+            .map(|(id, agent)| AgentSummary::new(id, agent.version, agent.tools.len() as u64));
         Ok(summaries.take(limit as usize).collect())
     }
 
@@ -124,8 +147,12 @@ impl AgentToolStore for MemoryAgentToolStore {
         let agents = self.0.lock();
         let records = agents.values().flat_map(|agent| agent.tools.values());
         let rows = records.filter_map(|StoredRecord { record, .. }| {
-            let secrets = record.secrets.as_ref().filter(|secrets| secrets.key() != key)?;
-            let is_later = after.is_none_or(|after| (record.agent.as_str(), record.tool.as_str()) > after);
+            let secrets = record
+                .secrets
+                .as_ref()
+                .filter(|secrets| secrets.key() != key)?;
+            let is_later =
+                after.is_none_or(|after| (record.agent.as_str(), record.tool.as_str()) > after);
             is_later.then(|| SealedRow::new(&record.agent, &record.tool, secrets.clone()))
         });
         Ok(rows.take(limit as usize).collect())
@@ -139,16 +166,29 @@ impl AgentToolStore for MemoryAgentToolStore {
         to: &SealedSecrets,
     ) -> Result<bool, AgentStoreError> {
         let replaced = self.with_record(agent, tool, |stored| {
-            let secrets = stored.record.secrets.as_mut().filter(|secrets| *secrets == from);
+            let secrets = stored
+                .record
+                .secrets
+                .as_mut()
+                .filter(|secrets| *secrets == from);
             secrets.map(|secrets| *secrets = to.clone()).is_some()
         });
         Ok(replaced == Some(true))
     }
 
-    async fn lease(&self, agent: &str, tool: &str, holder: &str, duration: Duration) -> Result<bool, AgentStoreError> {
+    async fn lease(
+        &self,
+        agent: &str,
+        tool: &str,
+        holder: &str,
+        duration: Duration,
+    ) -> Result<bool, AgentStoreError> {
         let now = Instant::now();
         let acquired = self.with_record(agent, tool, |stored| {
-            let is_free = stored.lease.as_ref().is_none_or(|(by, until)| by == holder || *until <= now);
+            let is_free = stored
+                .lease
+                .as_ref()
+                .is_none_or(|(by, until)| by == holder || *until <= now);
             if is_free {
                 let until = now.checked_add(duration.min(MAX_LEASE)).unwrap_or(now);
                 stored.lease = Some((holder.to_owned(), until));
@@ -159,7 +199,9 @@ impl AgentToolStore for MemoryAgentToolStore {
     }
 
     async fn release(&self, agent: &str, tool: &str, holder: &str) -> Result<(), AgentStoreError> {
-        self.with_record(agent, tool, |stored| stored.lease.take_if(|(by, _)| by == holder));
+        self.with_record(agent, tool, |stored| {
+            stored.lease.take_if(|(by, _)| by == holder)
+        });
         Ok(())
     }
 
@@ -185,11 +227,21 @@ impl AgentToolStore for MemoryAgentToolStore {
     async fn action(&self, agent: &str, id: &str) -> Result<Option<PendingCall>, AgentStoreError> {
         let agents = self.0.lock();
         let action = agents.get(agent).and_then(|agent| agent.actions.get(id));
-        Ok(action.filter(|(expires, _)| *expires > Instant::now()).map(|(_, call)| call.clone()))
+        Ok(action
+            .filter(|(expires, _)| *expires > Instant::now())
+            .map(|(_, call)| call.clone()))
     }
 
-    async fn take_action(&self, agent: &str, id: &str) -> Result<Option<Duration>, AgentStoreError> {
-        let taken = self.0.lock().get_mut(agent).and_then(|agent| agent.actions.remove(id));
+    async fn take_action(
+        &self,
+        agent: &str,
+        id: &str,
+    ) -> Result<Option<Duration>, AgentStoreError> {
+        let taken = self
+            .0
+            .lock()
+            .get_mut(agent)
+            .and_then(|agent| agent.actions.remove(id));
         let left = taken.map(|(expires, _)| expires.saturating_duration_since(Instant::now()));
         Ok(left.filter(|left| !left.is_zero()))
     }

@@ -35,7 +35,8 @@ pub use crate::agents::record::{AgentId, AgentRecords, AgentSummary, AgentTools,
 pub use crate::agents::rotation::{Rotation, RunningRotation};
 pub use crate::agents::settings::{GrantDestination, RecordBuilder};
 pub use crate::agents::store::{
-    AgentStoreError, AgentToolStore, DynAgentToolStore, Precondition, RecordWrite, SealedRow, SecretsWrite,
+    AgentStoreError, AgentToolStore, DynAgentToolStore, Precondition, RecordWrite, SealedRow,
+    SecretsWrite,
 };
 pub use crate::agents::tokens::{RefreshError, TokenRefresher, Tokens};
 

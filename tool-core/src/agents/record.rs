@@ -32,15 +32,30 @@ pub struct AgentTools {
 }
 
 #[allow(clippy::ref_option)] // the signature that serde requires
-fn serialize_is_some<S: serde::Serializer>(secrets: &Option<SealedSecrets>, serializer: S) -> Result<S::Ok, S::Error> {
+fn serialize_is_some<S: serde::Serializer>(
+    secrets: &Option<SealedSecrets>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.serialize_bool(secrets.is_some())
 }
 
 impl AgentTools {
     /// Creates an enabled record without settings or secrets. For stores.
     pub fn new(agent: impl Into<String>, tool: impl Into<String>, version: u64) -> Self {
-        let (agent, tool, config) = (agent.into(), tool.into(), Value::Object(serde_json::Map::default()));
-        Self { agent, tool, enabled: true, disabled_actions: BTreeSet::new(), config, secrets: None, version }
+        let (agent, tool, config) = (
+            agent.into(),
+            tool.into(),
+            Value::Object(serde_json::Map::default()),
+        );
+        Self {
+            agent,
+            tool,
+            enabled: true,
+            disabled_actions: BTreeSet::new(),
+            config,
+            secrets: None,
+            version,
+        }
     }
 }
 
@@ -73,17 +88,28 @@ pub struct UnreadableRow {
 
 impl AgentRecords {
     /// Sorts the records and rows by name. For stores.
-    pub fn new(version: u64, mut tools: Vec<AgentTools>, mut unreadable: Vec<UnreadableRow>) -> Self {
+    pub fn new(
+        version: u64,
+        mut tools: Vec<AgentTools>,
+        mut unreadable: Vec<UnreadableRow>,
+    ) -> Self {
         tools.sort_by(|a, b| a.tool.cmp(&b.tool));
         unreadable.sort_by(|a, b| a.tool.cmp(&b.tool));
-        Self { version, tools, unreadable }
+        Self {
+            version,
+            tools,
+            unreadable,
+        }
     }
 }
 
 impl UnreadableRow {
     /// Names a row and its problem. For stores.
     pub fn new(tool: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self { tool: tool.into(), reason: reason.into() }
+        Self {
+            tool: tool.into(),
+            reason: reason.into(),
+        }
     }
 }
 
@@ -103,7 +129,11 @@ pub struct AgentSummary {
 impl AgentSummary {
     /// Creates an entry of a list. For stores.
     pub fn new(agent: impl Into<String>, version: u64, tools: u64) -> Self {
-        Self { agent: agent.into(), version, tools }
+        Self {
+            agent: agent.into(),
+            version,
+            tools,
+        }
     }
 }
 

@@ -75,7 +75,9 @@ impl FailedRefresh {
 /// Returns how long the provider is left alone after so many failures in a row: the time that it asked for, or a longer one
 /// that doubles with each failure.
 pub(crate) fn pause_after(times: u32, asked: Option<Duration>) -> Duration {
-    let backoff = MIN_REST.saturating_mul(2_u32.saturating_pow(times.saturating_sub(1))).min(MAX_BACKOFF);
+    let backoff = MIN_REST
+        .saturating_mul(2_u32.saturating_pow(times.saturating_sub(1)))
+        .min(MAX_BACKOFF);
     asked.unwrap_or_default().max(backoff).min(MAX_REST)
 }
 
@@ -108,7 +110,11 @@ pub(crate) struct Rests(Mutex<HashMap<GrantKey, Rest>>);
 impl Rests {
     /// Returns the last refresh of these tokens, if it failed.
     pub(crate) fn get(&self, key: &GrantKey, tokens: &Tokens) -> Option<Rest> {
-        self.0.lock().get(key).filter(|rest| rest.tokens.are_those_of(tokens)).cloned()
+        self.0
+            .lock()
+            .get(key)
+            .filter(|rest| rest.tokens.are_those_of(tokens))
+            .cloned()
     }
 
     pub(crate) fn insert(&self, key: GrantKey, rest: Rest) {
@@ -131,23 +137,47 @@ mod tests {
 
     #[test]
     fn pauses_double_and_honour_the_provider() {
-        let seconds = |times, asked: u64| pause_after(times, Some(Duration::from_secs(asked))).as_secs();
-        assert_eq!([1, 2, 3, 8, 9, 10, u32::MAX].map(|times| seconds(times, 0)), [1, 2, 4, 128, 256, 300, 300]);
-        assert_eq!([seconds(1, 77), seconds(10, 77), seconds(1, u64::MAX)], [77, 300, 3600]);
+        let seconds =
+            |times, asked: u64| pause_after(times, Some(Duration::from_secs(asked))).as_secs();
+        assert_eq!(
+            [1, 2, 3, 8, 9, 10, u32::MAX].map(|times| seconds(times, 0)),
+            [1, 2, 4, 128, 256, 300, 300]
+        );
+        assert_eq!(
+            [seconds(1, 77), seconds(10, 77), seconds(1, u64::MAX)],
+            [77, 300, 3600]
+        );
     }
 
     #[test]
     fn failure_that_ends_too_late_is_over() {
-        let at = |seconds| Some(Timestamp(jiff::Timestamp::now() + jiff::SignedDuration::from_secs(seconds)));
-        let is_running = |until| FailedRefresh { reason: String::new(), times: 1, until }.is_running();
+        let at = |seconds| {
+            Some(Timestamp(
+                jiff::Timestamp::now() + jiff::SignedDuration::from_secs(seconds),
+            ))
+        };
+        let is_running = |until| {
+            FailedRefresh {
+                reason: String::new(),
+                times: 1,
+                until,
+            }
+            .is_running()
+        };
         assert!(is_running(None) && is_running(at(60)) && is_running(at(3600)));
         assert!(!is_running(at(-1)) && !is_running(at(4000)));
     }
 
     #[test]
     fn unreadable_state_is_none() {
-        for state in [json!(7), json!({"failed": {"until": "soon"}}), json!({"replaces_refused": "yes"}), json!(null)] {
-            let secrets = SecretDocument::from_value(json!({"access_token": "a", "refresh_state": state}));
+        for state in [
+            json!(7),
+            json!({"failed": {"until": "soon"}}),
+            json!({"replaces_refused": "yes"}),
+            json!(null),
+        ] {
+            let secrets =
+                SecretDocument::from_value(json!({"access_token": "a", "refresh_state": state}));
             assert_eq!(RefreshState::of(&secrets), RefreshState::default());
         }
     }

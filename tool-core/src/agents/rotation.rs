@@ -63,7 +63,11 @@ impl Agents {
                     Err(error) if error.kind.is_store_down() => {
                         let resealed = sender.borrow().resealed;
                         tracing::warn!(%error, resealed, "failed to rotate keys; trying again later");
-                        pause = if resealed > before { PAUSE.0 } else { (pause * 2).min(PAUSE.1) };
+                        pause = if resealed > before {
+                            PAUSE.0
+                        } else {
+                            (pause * 2).min(PAUSE.1)
+                        };
                         tokio::time::sleep(pause).await;
                     }
                     outcome => return outcome,
@@ -75,18 +79,25 @@ impl Agents {
 
     /// Goes through the store until a pass reseals nothing.
     async fn rotate_into(&self, progress: &watch::Sender<Rotation>) -> Result<(), AgentError> {
-        let active = self.0.keys.active().ok_or_else(|| AgentError::new("", "", KeyError::Missing))?;
+        let active = self
+            .0
+            .keys
+            .active()
+            .ok_or_else(|| AgentError::new("", "", KeyError::Missing))?;
         loop {
             let before = progress.borrow().resealed;
             let (mut after, mut failed) = (None::<(String, String)>, Vec::new());
             loop {
-                let last = after.as_ref().map(|(agent, tool)| (agent.as_str(), tool.as_str()));
+                let last = after
+                    .as_ref()
+                    .map(|(agent, tool)| (agent.as_str(), tool.as_str()));
                 let page = self.0.store.sealed_under_others(active, last, PAGE).await;
                 let page = page.map_err(AgentError::about("", ""))?;
                 after = page.last().map(|row| (row.agent.clone(), row.tool.clone()));
                 for row in page {
                     match self.reseal(active, row).await {
-                        Ok(resealed) => progress.send_modify(|rotation| rotation.resealed += u64::from(resealed)),
+                        Ok(resealed) => progress
+                            .send_modify(|rotation| rotation.resealed += u64::from(resealed)),
                         Err(error) if error.kind.is_store_down() => return Err(error),
                         Err(error) => failed.push(error),
                     }
@@ -104,27 +115,45 @@ impl Agents {
 
     /// Reseals one row. Returns false if its secrets are gone, or sealed under the active key already.
     async fn reseal(&self, active: &str, row: SealedRow) -> Result<bool, AgentError> {
-        let SealedRow { agent, tool, secrets: mut sealed } = row;
+        let SealedRow {
+            agent,
+            tool,
+            secrets: mut sealed,
+        } = row;
         let (store, keys) = (&self.0.store, &self.0.keys);
         let mut found = None;
         for _ in 0..ATTEMPTS {
-            let opened = keys.open_sealed(&agent, &tool, &sealed).map_err(AgentError::about(&agent, &tool))?;
+            let opened = keys
+                .open_sealed(&agent, &tool, &sealed)
+                .map_err(AgentError::about(&agent, &tool))?;
             // For the same settings: whether they have changed is found out when the toolset is loaded.
             let resealed = keys.seal(&agent, &tool, &opened.bound, &opened.secrets);
             let resealed = resealed.map_err(AgentError::about(&agent, &tool))?;
-            let replaced = store.replace_secrets(&agent, &tool, &sealed, &resealed).await;
+            let replaced = store
+                .replace_secrets(&agent, &tool, &sealed, &resealed)
+                .await;
             if replaced.map_err(AgentError::about(&agent, &tool))? {
                 return Ok(true);
             }
-            let record = store.get(&agent, &tool).await.map_err(AgentError::about(&agent, &tool))?;
+            let record = store
+                .get(&agent, &tool)
+                .await
+                .map_err(AgentError::about(&agent, &tool))?;
             found = record.as_ref().map(|record| record.version);
-            match record.and_then(|record| record.secrets).filter(|now| now.key() != active) {
+            match record
+                .and_then(|record| record.secrets)
+                .filter(|now| now.key() != active)
+            {
                 Some(now) => sealed = now,
                 None => return Ok(false),
             }
         }
         // Another process writes the row again and again, under an old key.
-        Err(AgentError::new(&*agent, &*tool, AgentStoreError::Conflict { found }))
+        Err(AgentError::new(
+            &*agent,
+            &*tool,
+            AgentStoreError::Conflict { found },
+        ))
     }
 }
 
@@ -180,7 +209,10 @@ mod tests {
     }
 
     fn agents(store: &Store, lines: &[&str]) -> Agents {
-        Agents::builder(Arc::clone(store)).keys(keys(lines)).build().expect("sound")
+        Agents::builder(Arc::clone(store))
+            .keys(keys(lines))
+            .build()
+            .expect("sound")
     }
 
     fn secret(agent: usize) -> SecretDocument {
@@ -190,7 +222,14 @@ mod tests {
     async fn put(store: &Store, agent: usize, key: &str) {
         let mut write = RecordWrite::new(format!("agent-{agent:04}"), "email", json!({}));
         write.secrets = SecretsWrite::Set(
-            keys(&[key]).seal(&write.agent, "email", &BoundSettings::none(), &secret(agent)).expect("sealed"),
+            keys(&[key])
+                .seal(
+                    &write.agent,
+                    "email",
+                    &BoundSettings::none(),
+                    &secret(agent),
+                )
+                .expect("sealed"),
         );
         store.write(&write).await.expect("written");
     }
@@ -208,9 +247,17 @@ mod tests {
         let (keys, mut open) = (keys(lines), 0);
         for agent in 0..rows {
             let id = format!("agent-{agent:04}");
-            let sealed = store.get(&id, "email").await.expect("up").and_then(|record| record.secrets).expect("sealed");
+            let sealed = store
+                .get(&id, "email")
+                .await
+                .expect("up")
+                .and_then(|record| record.secrets)
+                .expect("sealed");
             let same = |found: SecretDocument| found.expose() == secret(agent).expose();
-            open += usize::from(keys.open(&id, "email", &BoundSettings::none(), &sealed).is_ok_and(same));
+            open += usize::from(
+                keys.open(&id, "email", &BoundSettings::none(), &sealed)
+                    .is_ok_and(same),
+            );
         }
         open
     }
@@ -232,33 +279,60 @@ mod tests {
     async fn rows_that_do_not_open_are_reported_and_unchanged() {
         let store = filled(3).await;
         put(&store, 3, LOST).await;
-        let row =
-            store.get("agent-0001", "email").await.expect("up").and_then(|record| record.secrets).expect("sealed");
+        let row = store
+            .get("agent-0001", "email")
+            .await
+            .expect("up")
+            .and_then(|record| record.secrets)
+            .expect("sealed");
         // A row copied from another agent, and one under another key of the same id.
         let mut write = RecordWrite::new("agent-0004", "email", json!({}));
         write.secrets = SecretsWrite::Set(row);
         store.write(&write).await.expect("written");
-        put(&store, 5, "old:4444444444444444444444444444444444444444444444444444444444444444").await;
+        put(
+            &store,
+            5,
+            "old:4444444444444444444444444444444444444444444444444444444444444444",
+        )
+        .await;
         let before = store.load("agent-0004").await.expect("up");
 
         let rotation = agents(&store, &[NEW, OLD]).rotate().await.expect("up");
         assert_eq!((rotation.resealed, rotation.is_complete()), (3, false));
-        let failed = rotation.failed.iter().map(|error| (error.agent.as_str(), error.kind.clone())).collect::<Vec<_>>();
+        let failed = rotation
+            .failed
+            .iter()
+            .map(|error| (error.agent.as_str(), error.kind.clone()))
+            .collect::<Vec<_>>();
         let expected = [
-            ("agent-0003", AgentErrorKind::Key(KeyError::Unknown { key: "lost".into() })),
+            (
+                "agent-0003",
+                AgentErrorKind::Key(KeyError::Unknown { key: "lost".into() }),
+            ),
             ("agent-0004", AgentErrorKind::Key(KeyError::Tampered)),
-            ("agent-0005", AgentErrorKind::Key(KeyError::Wrong { key: "old".into() })),
+            (
+                "agent-0005",
+                AgentErrorKind::Key(KeyError::Wrong { key: "old".into() }),
+            ),
         ];
         assert_eq!(failed, expected);
         assert_eq!(store.load("agent-0004").await.expect("up"), before);
         // With the missing key the row is resealed.
-        let rotation = agents(&store, &[NEW, LOST, OLD]).rotate().await.expect("up");
+        let rotation = agents(&store, &[NEW, LOST, OLD])
+            .rotate()
+            .await
+            .expect("up");
         assert_eq!((rotation.resealed, rotation.failed.len()), (1, 2));
     }
 
     #[tokio::test]
     async fn rotation_without_a_key_fails() {
-        let error = Agents::builder(filled(1).await).build().expect("sound").rotate().await.expect_err("no key");
+        let error = Agents::builder(filled(1).await)
+            .build()
+            .expect("sound")
+            .rotate()
+            .await
+            .expect_err("no key");
         assert_eq!(error.kind, AgentErrorKind::Key(KeyError::Missing));
     }
 
@@ -275,7 +349,10 @@ mod tests {
             tokio::spawn(async move {
                 for n in 0..100 {
                     let id = format!("agent-{:04}", (writer + 7 * n) % 300);
-                    agents.connect(&id, "email", Tokens::new(format!("{writer}-{n}"))).await.expect("connected");
+                    agents
+                        .connect(&id, "email", Tokens::new(format!("{writer}-{n}")))
+                        .await
+                        .expect("connected");
                     tokio::task::yield_now().await;
                 }
             })
@@ -291,9 +368,21 @@ mod tests {
         let keys = keys(&[NEW]);
         for agent in 0..rows {
             let id = format!("agent-{agent:04}");
-            let sealed = store.get(&id, "email").await.expect("up").and_then(|record| record.secrets).expect("sealed");
-            let opened = keys.open(&id, "email", &BoundSettings::none(), &sealed).expect("opens");
-            assert!(opened.expose().starts_with(&format!(r#"{{"password":"of {agent}""#)), "{id}");
+            let sealed = store
+                .get(&id, "email")
+                .await
+                .expect("up")
+                .and_then(|record| record.secrets)
+                .expect("sealed");
+            let opened = keys
+                .open(&id, "email", &BoundSettings::none(), &sealed)
+                .expect("opens");
+            assert!(
+                opened
+                    .expose()
+                    .starts_with(&format!(r#"{{"password":"of {agent}""#)),
+                "{id}"
+            );
         }
     }
 

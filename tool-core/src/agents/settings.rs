@@ -87,37 +87,75 @@ impl Agents {
     /// Reads an agent's records and the rows that are not valid records. Both are empty for an unknown agent.
     pub async fn list(&self, agent: &str) -> Result<AgentRecords, AgentError> {
         check_ids(agent, None)?;
-        self.0.store.load(agent).await.map_err(AgentError::about(agent, ""))
+        self.0
+            .store
+            .load(agent)
+            .await
+            .map_err(AgentError::about(agent, ""))
     }
 
     /// Reads one record. Fails with `NotConfigured` if the agent has no record of the toolset.
     pub async fn record(&self, agent: &str, tool: &str) -> Result<AgentTools, AgentError> {
         check_ids(agent, Some(tool))?;
-        let found = self.0.store.get(agent, tool).await.map_err(AgentError::about(agent, tool))?;
+        let found = self
+            .0
+            .store
+            .get(agent, tool)
+            .await
+            .map_err(AgentError::about(agent, tool))?;
         found.ok_or_else(|| AgentError::new(agent, tool, AgentErrorKind::NotConfigured))
     }
 
     /// Lists at most `limit` agents that have records, sorted by id, beginning after the id `after`.
-    pub async fn agents(&self, after: Option<&str>, limit: u32) -> Result<Vec<AgentSummary>, AgentError> {
-        self.0.store.agents(after, limit).await.map_err(AgentError::about("", ""))
+    pub async fn agents(
+        &self,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<AgentSummary>, AgentError> {
+        self.0
+            .store
+            .agents(after, limit)
+            .await
+            .map_err(AgentError::about("", ""))
     }
 
     /// Begins a new record of a toolset, which is enabled. [`save`](RecordBuilder::save) writes it.
     pub fn add(&self, agent: impl Into<String>, tool: impl Into<String>) -> RecordBuilder {
         let write = RecordWrite::new(agent, tool, Value::Object(Map::new()));
-        RecordBuilder { agents: self.clone(), write, too_deep: false, secrets: None, before: None }
+        RecordBuilder {
+            agents: self.clone(),
+            write,
+            too_deep: false,
+            secrets: None,
+            before: None,
+        }
     }
 
     /// Begins a change of a record that was read. [`save`](RecordBuilder::save) writes it.
     pub fn edit(&self, record: &AgentTools) -> RecordBuilder {
         let before = Some(record.clone());
-        RecordBuilder { agents: self.clone(), write: RecordWrite::of(record), too_deep: false, secrets: None, before }
+        RecordBuilder {
+            agents: self.clone(),
+            write: RecordWrite::of(record),
+            too_deep: false,
+            secrets: None,
+            before,
+        }
     }
 
     /// Removes a record that was read, with its secrets. Fails with `Conflict` if it has changed since.
     pub async fn remove(&self, record: &AgentTools) -> Result<(), AgentError> {
-        let AgentTools { agent, tool, version, .. } = record;
-        self.0.store.remove(agent, tool, *version).await.map_err(AgentError::about(agent, tool))
+        let AgentTools {
+            agent,
+            tool,
+            version,
+            ..
+        } = record;
+        self.0
+            .store
+            .remove(agent, tool, *version)
+            .await
+            .map_err(AgentError::about(agent, tool))
     }
 
     /// Enables a record. Checks it as [`save`](RecordBuilder::save) does; secrets are checked if there is a key to open
@@ -125,7 +163,11 @@ impl Agents {
     pub async fn enable(&self, agent: &str, tool: &str) -> Result<AgentTools, AgentError> {
         let enable = |record: &AgentTools, write: &mut RecordWrite| {
             write.enabled = true;
-            if record.enabled { Ok(()) } else { self.check(write, None, Some(record)) }
+            if record.enabled {
+                Ok(())
+            } else {
+                self.check(write, None, Some(record))
+            }
         };
         self.change(agent, tool, enable).await
     }
@@ -142,18 +184,36 @@ impl Agents {
     }
 
     /// Gives an agent a disabled action back.
-    pub async fn enable_action(&self, agent: &str, tool: &str, action: &str) -> Result<AgentTools, AgentError> {
+    pub async fn enable_action(
+        &self,
+        agent: &str,
+        tool: &str,
+        action: &str,
+    ) -> Result<AgentTools, AgentError> {
         let enable = |record: &AgentTools, write: &mut RecordWrite| {
             // The toolset may have lost the action since it was disabled.
-            if write.disabled_actions.remove(action) { Ok(()) } else { self.check_action(record, action) }
+            if write.disabled_actions.remove(action) {
+                Ok(())
+            } else {
+                self.check_action(record, action)
+            }
         };
         self.change(agent, tool, enable).await
     }
 
     /// Takes an action of a toolset from an agent, by the name that a model would call.
-    pub async fn disable_action(&self, agent: &str, tool: &str, action: &str) -> Result<AgentTools, AgentError> {
+    pub async fn disable_action(
+        &self,
+        agent: &str,
+        tool: &str,
+        action: &str,
+    ) -> Result<AgentTools, AgentError> {
         let disable = |record: &AgentTools, write: &mut RecordWrite| {
-            if write.disabled_actions.insert(action.to_owned()) { self.check_action(record, action) } else { Ok(()) }
+            if write.disabled_actions.insert(action.to_owned()) {
+                self.check_action(record, action)
+            } else {
+                Ok(())
+            }
         };
         self.change(agent, tool, disable).await
     }
@@ -166,7 +226,12 @@ impl Agents {
     /// new ones replace them.
     ///
     /// [`connect_for`](Self::connect_for) also compares the settings with those at the time when the person was asked.
-    pub async fn connect(&self, agent: &str, tool: &str, tokens: Tokens) -> Result<AgentTools, AgentError> {
+    pub async fn connect(
+        &self,
+        agent: &str,
+        tool: &str,
+        tokens: Tokens,
+    ) -> Result<AgentTools, AgentError> {
         self.put_tokens(agent, tool, &tokens, None).await
     }
 
@@ -184,14 +249,23 @@ impl Agents {
 
     /// Returns where the tokens of a grant that begins now will go. Fails where [`connect`](Self::connect) would fail, so
     /// that no person agrees in vain.
-    pub async fn grant_destination(&self, agent: &str, tool: &str) -> Result<GrantDestination, AgentError> {
+    pub async fn grant_destination(
+        &self,
+        agent: &str,
+        tool: &str,
+    ) -> Result<GrantDestination, AgentError> {
         let record = self.record(agent, tool).await?;
         if let Some(sealed) = &record.secrets {
-            self.kept_secrets(&record, sealed).map_err(AgentError::about(agent, tool))?;
+            self.kept_secrets(&record, sealed)
+                .map_err(AgentError::about(agent, tool))?;
         }
         let bound = self.bound_settings(tool, &record.config);
         let (digest, settings) = (bound.digest(), bound.changed(&BoundSettings::none()));
-        Ok(GrantDestination { digest, settings, changed: self.changed_destination(&record) })
+        Ok(GrantDestination {
+            digest,
+            settings,
+            changed: self.changed_destination(&record),
+        })
     }
 
     async fn put_tokens(
@@ -202,13 +276,22 @@ impl Agents {
         digest: Option<&str>,
     ) -> Result<AgentTools, AgentError> {
         let connect = |record: &AgentTools, write: &mut RecordWrite| {
-            if digest.is_some_and(|digest| digest != self.bound_settings(tool, &record.config).digest()) {
+            if digest
+                .is_some_and(|digest| digest != self.bound_settings(tool, &record.config).digest())
+            {
                 return Err(AgentError::new(agent, tool, AgentErrorKind::GrantMoved));
             }
-            let kept = record.secrets.as_ref().map(|sealed| self.kept_secrets(record, sealed)).transpose();
-            let secrets = kept.map_err(AgentError::about(agent, tool))?.unwrap_or_else(SecretDocument::none);
+            let kept = record
+                .secrets
+                .as_ref()
+                .map(|sealed| self.kept_secrets(record, sealed))
+                .transpose();
+            let secrets = kept
+                .map_err(AgentError::about(agent, tool))?
+                .unwrap_or_else(SecretDocument::none);
             let secrets = tokens.put_into(&secrets).ok_or_else(|| {
-                let error = ToolError::permanent("expected secrets as a JSON object; set them again");
+                let error =
+                    ToolError::permanent("expected secrets as a JSON object; set them again");
                 AgentError::new(agent, tool, AgentErrorKind::Failed(error))
             })?;
             write.secrets = self.seal(write, &secrets)?;
@@ -223,7 +306,8 @@ impl Agents {
     /// Needs no key. An attacker who can write rows can hide such a setting from a form, but cannot make the secrets open.
     pub fn changed_destination(&self, record: &AgentTools) -> Vec<String> {
         let claimed = record.secrets.as_ref().and_then(SealedSecrets::claimed);
-        let changed = claimed.map(|claimed| claimed.changed(&self.bound_settings(&record.tool, &record.config)));
+        let changed = claimed
+            .map(|claimed| claimed.changed(&self.bound_settings(&record.tool, &record.config)));
         changed.unwrap_or_default()
     }
 
@@ -237,13 +321,27 @@ impl Agents {
     }
 
     /// Opens the secrets that new tokens are put into. Tokens alone are not kept, so they need not open.
-    fn kept_secrets(&self, record: &AgentTools, sealed: &SealedSecrets) -> Result<SecretDocument, KeyError> {
-        let AgentTools { agent, tool, config, .. } = record;
+    fn kept_secrets(
+        &self,
+        record: &AgentTools,
+        sealed: &SealedSecrets,
+    ) -> Result<SecretDocument, KeyError> {
+        let AgentTools {
+            agent,
+            tool,
+            config,
+            ..
+        } = record;
         let keys = &self.0.keys;
         match keys.open(agent, tool, &self.bound_settings(tool, config), sealed) {
             Err(error @ KeyError::DestinationChanged { .. }) => {
-                let is_replaced = Tokens::are_all_of(&keys.open_sealed(agent, tool, sealed)?.secrets);
-                if is_replaced { Ok(SecretDocument::none()) } else { Err(error) }
+                let is_replaced =
+                    Tokens::are_all_of(&keys.open_sealed(agent, tool, sealed)?.secrets);
+                if is_replaced {
+                    Ok(SecretDocument::none())
+                } else {
+                    Err(error)
+                }
             }
             outcome => outcome,
         }
@@ -267,9 +365,10 @@ impl Agents {
             }
             attempts -= 1;
             match self.write(write, record.secrets).await {
-                Err(AgentError { kind: AgentErrorKind::Store(AgentStoreError::Conflict { .. }), .. })
-                    if attempts > 0 =>
-                {
+                Err(AgentError {
+                    kind: AgentErrorKind::Store(AgentStoreError::Conflict { .. }),
+                    ..
+                }) if attempts > 0 => {
                     tokio::task::yield_now().await;
                 }
                 outcome => return outcome,
@@ -278,13 +377,25 @@ impl Agents {
     }
 
     /// Writes a record and returns it as it is then. `kept` are the secrets that stay if the write keeps them.
-    async fn write(&self, write: RecordWrite, kept: Option<SealedSecrets>) -> Result<AgentTools, AgentError> {
-        let version = self.0.store.write(&write).await.map_err(AgentError::about(&write.agent, &write.tool))?;
+    async fn write(
+        &self,
+        write: RecordWrite,
+        kept: Option<SealedSecrets>,
+    ) -> Result<AgentTools, AgentError> {
+        let version = self
+            .0
+            .store
+            .write(&write)
+            .await
+            .map_err(AgentError::about(&write.agent, &write.tool))?;
         Ok(write.into_record(version, kept))
     }
 
     fn registered(&self, agent: &str, tool: &str) -> Result<&Arc<dyn ToolsetFactory>, AgentError> {
-        self.0.catalog.require(tool).map_err(AgentError::about(agent, tool))
+        self.0
+            .catalog
+            .require(tool)
+            .map_err(AgentError::about(agent, tool))
     }
 
     /// Reports every problem of a write: of the settings, of the secrets, and of newly disabled actions. `secrets` are the
@@ -295,16 +406,30 @@ impl Agents {
         secrets: Option<&SecretDocument>,
         before: Option<&AgentTools>,
     ) -> Result<(), AgentError> {
-        let RecordWrite { agent, tool, enabled, .. } = write;
+        let RecordWrite {
+            agent,
+            tool,
+            enabled,
+            ..
+        } = write;
         let factory = self.registered(agent, tool)?;
         let metadata = factory.metadata();
         let mut problems = Vec::new();
-        problems.extend(metadata.check_config(&write.config).err().map(AgentErrorKind::InvalidConfig));
+        problems.extend(
+            metadata
+                .check_config(&write.config)
+                .err()
+                .map(AgentErrorKind::InvalidConfig),
+        );
         // A disabled record may lack secrets, which are then set later.
         let checked = match (secrets, before.and_then(|before| before.secrets.as_ref())) {
             (Some(secrets), _) if *enabled || !is_empty(secrets) => metadata.check_secrets(secrets),
             (None, Some(kept)) if *enabled => {
-                match self.0.keys.open(agent, tool, &metadata.bound_settings(&write.config), kept) {
+                match self
+                    .0
+                    .keys
+                    .open(agent, tool, &metadata.bound_settings(&write.config), kept)
+                {
                     Ok(kept) => metadata.check_kept_secrets(&kept),
                     // Without the key, or for other settings, they are checked when the toolset is loaded.
                     Err(_) => Ok(()),
@@ -315,8 +440,12 @@ impl Agents {
         };
         problems.extend(checked.err().map(AgentErrorKind::InvalidSecrets));
         // The toolset may have lost actions that were disabled before.
-        let is_known = |action| before.is_some_and(|before| before.disabled_actions.contains(action));
-        let disabled = write.disabled_actions.iter().filter(|action| !is_known(*action));
+        let is_known =
+            |action| before.is_some_and(|before| before.disabled_actions.contains(action));
+        let disabled = write
+            .disabled_actions
+            .iter()
+            .filter(|action| !is_known(*action));
         problems.extend(disabled.filter_map(|action| unknown_action(&**factory, action)));
         let kind = match problems.len() {
             0 | 1 => problems.pop(),
@@ -328,17 +457,25 @@ impl Agents {
     fn check_action(&self, record: &AgentTools, action: &str) -> Result<(), AgentError> {
         let factory = self.registered(&record.agent, &record.tool)?;
         let unknown = unknown_action(&**factory, action);
-        unknown.map_or(Ok(()), |kind| Err(AgentError::new(&*record.agent, &*record.tool, kind)))
+        unknown.map_or(Ok(()), |kind| {
+            Err(AgentError::new(&*record.agent, &*record.tool, kind))
+        })
     }
 
     /// Seals new secrets of a record. Empty secrets need no key.
-    fn seal(&self, write: &RecordWrite, secrets: &SecretDocument) -> Result<SecretsWrite, AgentError> {
+    fn seal(
+        &self,
+        write: &RecordWrite,
+        secrets: &SecretDocument,
+    ) -> Result<SecretsWrite, AgentError> {
         if is_empty(secrets) {
             return Ok(SecretsWrite::Clear);
         }
         let bound = self.bound_settings(&write.tool, &write.config);
         let sealed = self.0.keys.seal(&write.agent, &write.tool, &bound, secrets);
-        sealed.map(SecretsWrite::Set).map_err(AgentError::about(&write.agent, &write.tool))
+        sealed
+            .map(SecretsWrite::Set)
+            .map_err(AgentError::about(&write.agent, &write.tool))
     }
 }
 
@@ -363,7 +500,11 @@ pub(crate) fn check_ids(agent: &str, tool: Option<&str>) -> Result<(), AgentErro
     }
     // Shortened, because an invalid id may be very long.
     let shown = |id: &str| text::truncate(id, 60);
-    Err(AgentError::new(shown(agent), shown(tool.unwrap_or_default()), AgentStoreError::InvalidId))
+    Err(AgentError::new(
+        shown(agent),
+        shown(tool.unwrap_or_default()),
+        AgentStoreError::InvalidId,
+    ))
 }
 
 /// Returns an error if the toolset is known not to have the action. Some toolsets have no known actions before they are
@@ -400,7 +541,9 @@ impl RecordBuilder {
     pub fn config(mut self, config: impl Into<Value>) -> Self {
         let config = unless_deeper(config.into(), MAX_STORED_DEPTH);
         self.too_deep = config.is_none();
-        self.write.config = config.filter(|config| !config.is_null()).unwrap_or_else(|| Value::Object(Map::new()));
+        self.write.config = config
+            .filter(|config| !config.is_null())
+            .unwrap_or_else(|| Value::Object(Map::new()));
         self
     }
 
@@ -443,16 +586,28 @@ impl RecordBuilder {
     /// every problem, in `Several` if there is more than one kind; `Key` if the secrets cannot be sealed; `Store` if the
     /// record was added, changed or removed by another writer, or the store failed.
     pub async fn save(self) -> Result<AgentTools, AgentError> {
-        let Self { agents, mut write, too_deep, secrets, before } = self;
+        let Self {
+            agents,
+            mut write,
+            too_deep,
+            secrets,
+            before,
+        } = self;
         check_ids(&write.agent, Some(&write.tool))?;
         if too_deep {
             let problem = Problem::too_deep(MAX_STORED_DEPTH);
-            return Err(AgentError::new(write.agent, write.tool, AgentErrorKind::InvalidConfig(problem.into())));
+            return Err(AgentError::new(
+                write.agent,
+                write.tool,
+                AgentErrorKind::InvalidConfig(problem.into()),
+            ));
         }
         agents.check(&write, secrets.as_ref(), before.as_ref())?;
         if let Some(secrets) = &secrets {
             write.secrets = agents.seal(&write, secrets)?;
         }
-        agents.write(write, before.and_then(|before| before.secrets)).await
+        agents
+            .write(write, before.and_then(|before| before.secrets))
+            .await
     }
 }

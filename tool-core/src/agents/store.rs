@@ -29,18 +29,32 @@ pub trait AgentToolStore: Send + Sync + 'static {
     fn version(&self, agent: &str) -> impl Future<Output = Result<u64, AgentStoreError>> + Send;
 
     /// Reads all records of an agent as they are at one moment.
-    fn load(&self, agent: &str) -> impl Future<Output = Result<AgentRecords, AgentStoreError>> + Send;
+    fn load(
+        &self,
+        agent: &str,
+    ) -> impl Future<Output = Result<AgentRecords, AgentStoreError>> + Send;
 
     /// Reads one record.
-    fn get(&self, agent: &str, tool: &str) -> impl Future<Output = Result<Option<AgentTools>, AgentStoreError>> + Send;
+    fn get(
+        &self,
+        agent: &str,
+        tool: &str,
+    ) -> impl Future<Output = Result<Option<AgentTools>, AgentStoreError>> + Send;
 
     /// Writes a record if its precondition holds. Returns the record's new version, which is also the agent's: one more
     /// than the agent's version before. Versions of a removed record are never used again.
-    fn write(&self, write: &RecordWrite) -> impl Future<Output = Result<u64, AgentStoreError>> + Send;
+    fn write(
+        &self,
+        write: &RecordWrite,
+    ) -> impl Future<Output = Result<u64, AgentStoreError>> + Send;
 
     /// Removes a record if it has this version, and raises the agent's version by one.
-    fn remove(&self, agent: &str, tool: &str, version: u64)
-    -> impl Future<Output = Result<(), AgentStoreError>> + Send;
+    fn remove(
+        &self,
+        agent: &str,
+        tool: &str,
+        version: u64,
+    ) -> impl Future<Output = Result<(), AgentStoreError>> + Send;
 
     /// Lists at most `limit` agents that have records, sorted by id, beginning after the id `after`.
     fn agents(
@@ -144,7 +158,9 @@ pub(crate) async fn ask_store<T>(
     match timeout(STORE_TIMEOUT, AssertUnwindSafe(operation).catch_unwind()).await {
         Ok(Ok(answer)) => answer,
         Ok(Err(_)) => Err(AgentStoreError::down("it panicked")),
-        Err(_) => Err(AgentStoreError::down(format!("no answer within {STORE_TIMEOUT:?}"))),
+        Err(_) => Err(AgentStoreError::down(format!(
+            "no answer within {STORE_TIMEOUT:?}"
+        ))),
     }
 }
 
@@ -193,26 +209,64 @@ impl RecordWrite {
     /// [`check`](Self::check) refuses.
     pub fn new(agent: impl Into<String>, tool: impl Into<String>, config: Value) -> Self {
         let config = unless_deeper(config, MAX_STORED_DEPTH).unwrap_or_default();
-        let record = AgentTools { config, ..AgentTools::new(agent, tool, 0) };
-        Self { expected: Precondition::Absent, ..Self::of(&record) }
+        let record = AgentTools {
+            config,
+            ..AgentTools::new(agent, tool, 0)
+        };
+        Self {
+            expected: Precondition::Absent,
+            ..Self::of(&record)
+        }
     }
 
     /// Creates a write of what a record holds. It expects the record's version, and keeps the secrets.
     pub fn of(record: &AgentTools) -> Self {
-        let AgentTools { agent, tool, enabled, disabled_actions, config, version, .. } = record.clone();
+        let AgentTools {
+            agent,
+            tool,
+            enabled,
+            disabled_actions,
+            config,
+            version,
+            ..
+        } = record.clone();
         let (expected, secrets) = (Precondition::Version(version), SecretsWrite::Keep);
-        Self { agent, tool, expected, enabled, disabled_actions, config, secrets }
+        Self {
+            agent,
+            tool,
+            expected,
+            enabled,
+            disabled_actions,
+            config,
+            secrets,
+        }
     }
 
     /// Returns the record as it is after the write. `kept` are the secrets before it, which the write may keep.
     pub(crate) fn into_record(self, version: u64, kept: Option<SealedSecrets>) -> AgentTools {
-        let Self { agent, tool, enabled, disabled_actions, config, secrets, .. } = self;
+        let Self {
+            agent,
+            tool,
+            enabled,
+            disabled_actions,
+            config,
+            secrets,
+            ..
+        } = self;
         let secrets = match secrets {
             SecretsWrite::Keep => kept,
             SecretsWrite::Set(sealed) => Some(sealed),
             SecretsWrite::Clear => None,
         };
-        AgentTools { agent, tool, enabled, disabled_actions, config, secrets, version }
+        AgentTools {
+            agent,
+            tool,
+            enabled,
+            disabled_actions,
+            config,
+            secrets,
+            version,
+        }
     }
 
     /// Checks that a store can keep the record. For stores, which call it before they write.
@@ -228,10 +282,14 @@ impl RecordWrite {
             return Err(AgentStoreError::InvalidId);
         }
         if !self.config.is_object() {
-            return Err(AgentStoreError::Unreadable("expected settings as a JSON object".into()));
+            return Err(AgentStoreError::Unreadable(
+                "expected settings as a JSON object".into(),
+            ));
         }
         if is_deeper(&self.config, MAX_STORED_DEPTH) {
-            return Err(AgentStoreError::Unreadable("expected settings of at most 100 nested levels".into()));
+            return Err(AgentStoreError::Unreadable(
+                "expected settings of at most 100 nested levels".into(),
+            ));
         }
         Ok(())
     }
@@ -252,7 +310,11 @@ pub struct SealedRow {
 impl SealedRow {
     /// Creates an entry of a list. For stores.
     pub fn new(agent: impl Into<String>, tool: impl Into<String>, secrets: SealedSecrets) -> Self {
-        Self { agent: agent.into(), tool: tool.into(), secrets }
+        Self {
+            agent: agent.into(),
+            tool: tool.into(),
+            secrets,
+        }
     }
 }
 
@@ -301,19 +363,29 @@ pub enum AgentStoreError {
 impl AgentStoreError {
     /// Reports that the store failed. The text goes to logs and must not contain secrets.
     pub fn down(message: impl Into<String>) -> Self {
-        Self::Down { message: message.into(), source: None }
+        Self::Down {
+            message: message.into(),
+            source: None,
+        }
     }
 
     /// Reports that the store failed, with the cause. Neither the text nor the cause's may contain secrets.
-    pub fn caused(message: impl Into<String>, source: impl std::error::Error + Send + Sync + 'static) -> Self {
-        Self::Down { message: message.into(), source: Some(Arc::new(source)) }
+    pub fn caused(
+        message: impl Into<String>,
+        source: impl std::error::Error + Send + Sync + 'static,
+    ) -> Self {
+        Self::Down {
+            message: message.into(),
+            source: Some(Arc::new(source)),
+        }
     }
 }
 
 /// Errors are equal if their texts are; causes cannot be compared.
 impl PartialEq for AgentStoreError {
     fn eq(&self, other: &Self) -> bool {
-        std::mem::discriminant(self) == std::mem::discriminant(other) && self.to_string() == other.to_string()
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+            && self.to_string() == other.to_string()
     }
 }
 

@@ -54,7 +54,12 @@ pub struct Tokens {
 impl Tokens {
     /// Creates tokens of which only the access token is known.
     pub fn new(access: impl Into<Secret>) -> Self {
-        Self { access: access.into(), refresh: None, expires_at: None, scope: None }
+        Self {
+            access: access.into(),
+            refresh: None,
+            expires_at: None,
+            scope: None,
+        }
     }
 
     /// Reads the tokens among a toolset's secrets. Returns `None` if there is neither an access nor a refresh token.
@@ -66,10 +71,16 @@ impl Tokens {
             let (access, refresh) = (text(ACCESS), text(REFRESH).map(Secret::from));
             let read = |at: &Value| match at {
                 Value::String(text) => text.parse().ok(),
-                other => jiff::Timestamp::from_second(other.as_i64()?).ok().map(Timestamp),
+                other => jiff::Timestamp::from_second(other.as_i64()?)
+                    .ok()
+                    .map(Timestamp),
             };
             // Without the time, the token would be used for ever after it has expired.
-            let unreadable = || refresh.as_ref().map(|_| Timestamp(jiff::Timestamp::UNIX_EPOCH));
+            let unreadable = || {
+                refresh
+                    .as_ref()
+                    .map(|_| Timestamp(jiff::Timestamp::UNIX_EPOCH))
+            };
             let expires_at = value.get(EXPIRES).filter(|at| !at.is_null());
             let expires_at = expires_at.and_then(|at| read(at).or_else(unreadable));
             (access.is_some() || refresh.is_some()).then(|| Self {
@@ -83,8 +94,13 @@ impl Tokens {
 
     /// Returns true if a toolset's secrets hold nothing but tokens.
     pub(crate) fn are_all_of(secrets: &SecretDocument) -> bool {
-        let is_token = |name: &String| [ACCESS, REFRESH, EXPIRES, SCOPE, STATE].contains(&name.as_str());
-        secrets.with_value(|value| value.as_object().is_some_and(|all| all.keys().all(is_token))) == Some(true)
+        let is_token =
+            |name: &String| [ACCESS, REFRESH, EXPIRES, SCOPE, STATE].contains(&name.as_str());
+        secrets.with_value(|value| {
+            value
+                .as_object()
+                .is_some_and(|all| all.keys().all(is_token))
+        }) == Some(true)
     }
 
     /// Returns the secrets with these tokens instead of theirs, and all else unchanged. Returns `None` if the secrets are
@@ -92,7 +108,13 @@ impl Tokens {
     pub fn put_into(&self, secrets: &SecretDocument) -> Option<SecretDocument> {
         secrets.with_members(|members| {
             set(members, ACCESS, Some(self.access.expose().to_owned()));
-            set(members, REFRESH, self.refresh.as_ref().map(|refresh| refresh.expose().to_owned()));
+            set(
+                members,
+                REFRESH,
+                self.refresh
+                    .as_ref()
+                    .map(|refresh| refresh.expose().to_owned()),
+            );
             set(members, EXPIRES, self.expires_at.map(|at| at.to_string()));
             set(members, SCOPE, self.scope.clone());
             set(members, STATE, None);
@@ -101,22 +123,31 @@ impl Tokens {
 
     /// Returns the secrets without the members that are not secret, and whose texts may appear elsewhere.
     pub(crate) fn without_plain(secrets: &SecretDocument) -> SecretDocument {
-        let removed = secrets
-            .with_members(|members| [EXPIRES, SCOPE, STATE].into_iter().for_each(|name| set(members, name, None)));
+        let removed = secrets.with_members(|members| {
+            [EXPIRES, SCOPE, STATE]
+                .into_iter()
+                .for_each(|name| set(members, name, None))
+        });
         removed.unwrap_or_else(|| secrets.clone())
     }
 
     /// Returns true if both tokens are the same.
     pub(crate) fn are_those_of(&self, other: &Self) -> bool {
         fn texts(tokens: &Tokens) -> (&str, Option<&str>) {
-            (tokens.access.expose(), tokens.refresh.as_ref().map(Secret::expose))
+            (
+                tokens.access.expose(),
+                tokens.refresh.as_ref().map(Secret::expose),
+            )
         }
         texts(self) == texts(other)
     }
 
     /// Fills in what the provider's answer to a refresh left out.
     pub(crate) fn or(mut self, before: &Self) -> Self {
-        self.refresh = self.refresh.filter(|token| !token.is_empty()).or_else(|| before.refresh.clone());
+        self.refresh = self
+            .refresh
+            .filter(|token| !token.is_empty())
+            .or_else(|| before.refresh.clone());
         self.scope = self.scope.or_else(|| before.scope.clone());
         self
     }
@@ -174,7 +205,10 @@ pub(crate) struct TokenFailure {
 
 impl From<ToolError> for TokenFailure {
     fn from(error: ToolError) -> Self {
-        Self { error, revoked: false }
+        Self {
+            error,
+            revoked: false,
+        }
     }
 }
 
@@ -201,7 +235,10 @@ impl HeldTokens {
 
     /// The same tokens, of which the service has refused the access token.
     pub(crate) fn refused(self) -> Self {
-        Self { is_refused: true, ..self }
+        Self {
+            is_refused: true,
+            ..self
+        }
     }
 
     fn with(tokens: Tokens, before: impl FnOnce(Duration) -> Duration) -> Self {
@@ -209,14 +246,22 @@ impl HeldTokens {
         let refresh_at = tokens.expires_at.map(|at| {
             let left = until(*at, now);
             let wait = left.saturating_sub(before(left));
-            (now.saturating_add(wait).unwrap_or(*at), Instant::now() + wait)
+            (
+                now.saturating_add(wait).unwrap_or(*at),
+                Instant::now() + wait,
+            )
         });
-        Self { tokens, is_refused: false, refresh_at }
+        Self {
+            tokens,
+            is_refused: false,
+            refresh_at,
+        }
     }
 
     /// Returns true if it is time to refresh the tokens.
     pub(crate) fn is_due(&self) -> bool {
-        let is_due = |(wall, monotonic)| jiff::Timestamp::now() >= wall || Instant::now() >= monotonic;
+        let is_due =
+            |(wall, monotonic)| jiff::Timestamp::now() >= wall || Instant::now() >= monotonic;
         self.tokens.access.is_empty() || self.refresh_at.is_some_and(is_due)
     }
 
@@ -225,7 +270,10 @@ impl HeldTokens {
         if self.tokens.access.is_empty() || self.is_refused {
             return None;
         }
-        let left = self.tokens.expires_at.map_or(Duration::MAX, |at| until(*at, jiff::Timestamp::now()));
+        let left = self
+            .tokens
+            .expires_at
+            .map_or(Duration::MAX, |at| until(*at, jiff::Timestamp::now()));
         Some(left).filter(|left| !left.is_zero())
     }
 }

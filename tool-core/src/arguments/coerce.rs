@@ -43,7 +43,10 @@ use std::rc::Rc;
 /// # }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an independent switch")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an independent switch"
+)]
 #[non_exhaustive]
 pub struct Coercions {
     /// Absent arguments, an empty text and `null` become `{}`.
@@ -158,10 +161,25 @@ const STEPS: usize = 100_000;
 const MAX_NOTES: usize = 20;
 
 /// Corrects a value, and adds one line for each change, such as `/count: text to integer`. Returns true if there was one.
-pub(crate) fn coerce(value: &mut Value, compiled: &CompiledSchema, switches: Coercions, notes: &mut Notes) -> bool {
-    let branches = BranchTrials { compiled, steps: STEPS };
+pub(crate) fn coerce(
+    value: &mut Value,
+    compiled: &CompiledSchema,
+    switches: Coercions,
+    notes: &mut Notes,
+) -> bool {
+    let branches = BranchTrials {
+        compiled,
+        steps: STEPS,
+    };
     let (root, views, changes) = (compiled.root(), FxHashMap::default(), notes.changes);
-    let mut coercer = Coercer { root, views, switches, notes: std::mem::take(notes), branches, depth: 0 };
+    let mut coercer = Coercer {
+        root,
+        views,
+        switches,
+        notes: std::mem::take(notes),
+        branches,
+        depth: 0,
+    };
     for _ in 0..PASSES {
         let before = coercer.notes.changes;
         coercer.value(value, &[compiled.root()], &Path::ROOT);
@@ -187,7 +205,11 @@ impl Notes {
     pub(crate) fn add(&mut self, path: &Path<'_>, change: impl fmt::Display) {
         if self.lines.len() < MAX_NOTES {
             let pointer = path.pointer();
-            let place = if pointer.is_empty() { "arguments" } else { &pointer };
+            let place = if pointer.is_empty() {
+                "arguments"
+            } else {
+                &pointer
+            };
             self.lines.push(format!("{place}: {change}"));
         }
         self.reported += 1;
@@ -208,7 +230,10 @@ impl Notes {
     pub(crate) fn into_lines(mut self) -> Vec<String> {
         if self.reported > MAX_NOTES {
             self.lines.truncate(MAX_NOTES - 1);
-            self.lines.push(format!("and {} more corrections", self.reported - self.lines.len()));
+            self.lines.push(format!(
+                "and {} more corrections",
+                self.reported - self.lines.len()
+            ));
         }
         self.lines
     }
@@ -309,7 +334,12 @@ impl<'a> Coercer<'a> {
         }
     }
 
-    fn drop_nulls(&mut self, members: &mut Map<String, Value>, view: &SchemaView<'a>, path: &Path<'_>) {
+    fn drop_nulls(
+        &mut self,
+        members: &mut Map<String, Value>,
+        view: &SchemaView<'a>,
+        path: &Path<'_>,
+    ) {
         let required = view.required();
         if !self.branches.spend(required.len()) {
             return;
@@ -319,8 +349,14 @@ impl<'a> Coercer<'a> {
                 return true;
             }
             let declared = view.declared(name);
-            let is_absent = declared.iter().any(|schema| !self.branches.accepts(schema, &Value::Null));
-            if is_absent && declared.iter().any(|schema| schema.get("default").is_some_and(Value::is_null)) {
+            let is_absent = declared
+                .iter()
+                .any(|schema| !self.branches.accepts(schema, &Value::Null));
+            if is_absent
+                && declared
+                    .iter()
+                    .any(|schema| schema.get("default").is_some_and(Value::is_null))
+            {
                 self.notes.add_documented();
             } else if is_absent {
                 self.notes.add(&path.key(name), "null to absent");
@@ -331,12 +367,17 @@ impl<'a> Coercer<'a> {
 
     /// Corrects a value towards one branch, if no branch accepts it as it is and exactly one accepts it corrected.
     fn choose(&mut self, value: &mut Value, branches: &'a [Value], path: &Path<'_>) {
-        if branches.iter().any(|branch| self.branches.accepts(branch, value)) {
+        if branches
+            .iter()
+            .any(|branch| self.branches.accepts(branch, value))
+        {
             return;
         }
         let mut found: Option<(Value, Notes)> = None;
         for branch in branches {
-            let Some(mut copy) = self.branches.copy(value) else { return };
+            let Some(mut copy) = self.branches.copy(value) else {
+                return;
+            };
             let mark = self.notes.mark();
             self.value(&mut copy, &[branch], path);
             let notes = self.notes.split_off(mark);
@@ -355,7 +396,12 @@ impl<'a> Coercer<'a> {
     }
 
     /// Returns the value that a string spells, where a string is not expected, and the name of its type.
-    fn read_text(&self, text: &str, types: TypeSet, path: &Path<'_>) -> Option<(Value, &'static str)> {
+    fn read_text(
+        &self,
+        text: &str,
+        types: TypeSet,
+        path: &Path<'_>,
+    ) -> Option<(Value, &'static str)> {
         if types.has(TypeSet::STRING) {
             return None;
         }
@@ -375,7 +421,11 @@ impl<'a> Coercer<'a> {
         }
         if self.switches.text_as_json && (types.has(TypeSet::ARRAY) || types.has(TypeSet::OBJECT)) {
             let value = structure(text)?;
-            let (wanted, kind) = if value.is_array() { (TypeSet::ARRAY, "array") } else { (TypeSet::OBJECT, "object") };
+            let (wanted, kind) = if value.is_array() {
+                (TypeSet::ARRAY, "array")
+            } else {
+                (TypeSet::OBJECT, "object")
+            };
             let fits = depth(&value) + path.depth() < VALUE_DEPTH;
             return (fits && types.has(wanted)).then_some((value, kind));
         }
@@ -482,16 +532,30 @@ struct NumberText<'a> {
 impl<'a> NumberText<'a> {
     fn read(text: &'a str) -> Option<Self> {
         number_end(text, 0).ok().filter(|end| *end == text.len())?;
-        let (negative, rest) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
+        let (negative, rest) = text
+            .strip_prefix('-')
+            .map_or((false, text), |rest| (true, rest));
         let (mantissa, exponent) = rest.split_once(['e', 'E']).unwrap_or((rest, "0"));
         let (integer, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         // A longer exponent is beyond any number that can be held.
-        let beyond = if exponent.starts_with('-') { -1 << 40 } else { 1 << 40 };
-        Some(Self { negative, integer, fraction, exponent: exponent.parse().unwrap_or(beyond) })
+        let beyond = if exponent.starts_with('-') {
+            -1 << 40
+        } else {
+            1 << 40
+        };
+        Some(Self {
+            negative,
+            integer,
+            fraction,
+            exponent: exponent.parse().unwrap_or(beyond),
+        })
     }
 
     fn is_zero(&self) -> bool {
-        self.integer.bytes().chain(self.fraction.bytes()).all(|digit| digit == b'0')
+        self.integer
+            .bytes()
+            .chain(self.fraction.bytes())
+            .all(|digit| digit == b'0')
     }
 
     fn is_negative_zero(&self) -> bool {
@@ -506,8 +570,10 @@ impl<'a> NumberText<'a> {
             return Some(0);
         }
         let zeros = digits.len() - significant.len();
-        let shift =
-            self.exponent.checked_add_unsigned(zeros as u64)?.checked_sub_unsigned(self.fraction.len() as u64)?;
+        let shift = self
+            .exponent
+            .checked_add_unsigned(zeros as u64)?
+            .checked_sub_unsigned(self.fraction.len() as u64)?;
         let scale = 10_i128.checked_pow(u32::try_from(shift).ok()?)?;
         let value = significant.parse::<i128>().ok()?.checked_mul(scale)?;
         Some(if self.negative { -value } else { value })

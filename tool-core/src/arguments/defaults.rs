@@ -27,8 +27,16 @@ pub(crate) fn fill(value: &mut Value, schema: &CompiledSchema) {
 
 /// Fills in the defaults of a subschema.
 fn fill_by(value: &mut Value, schema: &Value, compiled: &CompiledSchema) {
-    let branches = BranchTrials { compiled, steps: STEPS };
-    let mut filler = DefaultFiller { root: compiled.root(), left: DEFAULTS, nested: 0, branches };
+    let branches = BranchTrials {
+        compiled,
+        steps: STEPS,
+    };
+    let mut filler = DefaultFiller {
+        root: compiled.root(),
+        left: DEFAULTS,
+        nested: 0,
+        branches,
+    };
     filler.value(value, &[schema], DEPTH);
 }
 
@@ -43,7 +51,9 @@ struct DefaultFiller<'a> {
 
 impl<'a> DefaultFiller<'a> {
     fn value(&mut self, value: &mut Value, schemas: &[&'a Value], depth: usize) {
-        let Some(depth) = depth.checked_sub(1).filter(|_| !schemas.is_empty()) else { return };
+        let Some(depth) = depth.checked_sub(1).filter(|_| !schemas.is_empty()) else {
+            return;
+        };
         let view = SchemaView::of(schemas, self.root);
         match value {
             Value::Object(members) => {
@@ -70,11 +80,18 @@ impl<'a> DefaultFiller<'a> {
     /// Inserts the defaults of absent properties and returns their names.
     fn insert(&mut self, members: &mut Map<String, Value>, view: &SchemaView<'a>) -> Vec<&'a str> {
         let mut missing = Vec::new();
-        for name in view.names().into_iter().filter(|_| self.nested < NESTED_DEFAULTS) {
+        for name in view
+            .names()
+            .into_iter()
+            .filter(|_| self.nested < NESTED_DEFAULTS)
+        {
             if !members.contains_key(name)
-                && let Some(default) = SchemaView::of(&view.declared(name), self.root).find("default")
+                && let Some(default) =
+                    SchemaView::of(&view.declared(name), self.root).find("default")
             {
-                let Some(left) = self.left.checked_sub(1) else { break };
+                let Some(left) = self.left.checked_sub(1) else {
+                    break;
+                };
                 self.left = left;
                 members.insert(name.to_owned(), default.clone());
                 missing.push(name);
@@ -85,13 +102,18 @@ impl<'a> DefaultFiller<'a> {
 
     /// Fills in the defaults of the branch that the value matches.
     fn choose(&mut self, value: &mut Value, branches: &'a [Value], depth: usize) {
-        let possible = branches.iter().filter(|branch| may_match(value, branch, self.root)).collect::<Vec<_>>();
+        let possible = branches
+            .iter()
+            .filter(|branch| may_match(value, branch, self.root))
+            .collect::<Vec<_>>();
         if let [only] = possible.as_slice() {
             return self.value(value, &[only], depth);
         }
         let mut found = None;
         for branch in possible {
-            let Some(mut filled) = self.branches.copy(value) else { return };
+            let Some(mut filled) = self.branches.copy(value) else {
+                return;
+            };
             self.value(&mut filled, &[branch], depth);
             if self.branches.accepts(branch, &filled) && found.replace(filled).is_some() {
                 // Two branches match, so it is not clear which one was meant.
@@ -108,7 +130,9 @@ impl<'a> DefaultFiller<'a> {
 fn may_match(value: &Value, branch: &Value, root: &Value) -> bool {
     let view = SchemaView::of(&[branch], root);
     match value {
-        Value::Object(members) => view.types().has(TypeSet::OBJECT) && !contradicts(members, &view, root),
+        Value::Object(members) => {
+            view.types().has(TypeSet::OBJECT) && !contradicts(members, &view, root)
+        }
         Value::Array(_) => view.types().has(TypeSet::ARRAY),
         _ => false,
     }
@@ -133,12 +157,18 @@ pub(crate) fn may_be_object(root: &Value) -> bool {
 }
 
 fn may_accept_object(schema: &Value, root: &Value, depth: usize) -> bool {
-    let Some(depth) = depth.checked_sub(1) else { return true };
+    let Some(depth) = depth.checked_sub(1) else {
+        return true;
+    };
     let view = SchemaView::of(&[schema], root);
     let choices = view.choices();
     schema != &Value::Bool(false)
         && view.types().has(TypeSet::OBJECT)
-        && choices.iter().all(|branches| branches.iter().any(|branch| may_accept_object(branch, root, depth)))
+        && choices.iter().all(|branches| {
+            branches
+                .iter()
+                .any(|branch| may_accept_object(branch, root, depth))
+        })
 }
 
 /// Returns one line for each default that its own schema refuses.
@@ -146,12 +176,21 @@ fn may_accept_object(schema: &Value, root: &Value, depth: usize) -> bool {
 pub(crate) fn wrong_defaults(compiled: &CompiledSchema) -> Vec<String> {
     let mut wrong = Vec::new();
     for_each_schema(compiled.root(), "", &mut |pointer, schema| {
-        let Some(default) = schema.get("default") else { return };
+        let Some(default) = schema.get("default") else {
+            return;
+        };
         let mut filled = default.clone();
         fill_by(&mut filled, schema, compiled);
-        let accepts = |value: &Value| Evaluation::new(compiled).accepts_by(schema, value).unwrap_or(false);
+        let accepts = |value: &Value| {
+            Evaluation::new(compiled)
+                .accepts_by(schema, value)
+                .unwrap_or(false)
+        };
         if !accepts(default) && !accepts(&filled) {
-            wrong.push(format!("`{pointer}` has the default {}, which is not accepted there", describe_value(default)));
+            wrong.push(format!(
+                "`{pointer}` has the default {}, which is not accepted there",
+                describe_value(default)
+            ));
         }
     });
     wrong
@@ -159,20 +198,26 @@ pub(crate) fn wrong_defaults(compiled: &CompiledSchema) -> Vec<String> {
 
 /// Calls `visit` with each subschema and its pointer.
 fn for_each_schema<'a>(schema: &'a Value, pointer: &str, visit: &mut dyn FnMut(&str, &'a Value)) {
-    let Some(map) = schema.as_object() else { return };
+    let Some(map) = schema.as_object() else {
+        return;
+    };
     visit(pointer, schema);
     for (keyword, inner) in map {
         let pointer = join_pointer(pointer, keyword);
         let keyword = keyword.as_str();
         match inner {
-            Value::Object(_) if walk::SCHEMA_KEYWORDS.contains(&keyword) => for_each_schema(inner, &pointer, visit),
+            Value::Object(_) if walk::SCHEMA_KEYWORDS.contains(&keyword) => {
+                for_each_schema(inner, &pointer, visit)
+            }
             Value::Array(list) if walk::LIST_KEYWORDS.contains(&keyword) => {
-                list.iter()
-                    .enumerate()
-                    .for_each(|(at, inner)| for_each_schema(inner, &join_pointer(&pointer, &at.to_string()), visit));
+                list.iter().enumerate().for_each(|(at, inner)| {
+                    for_each_schema(inner, &join_pointer(&pointer, &at.to_string()), visit)
+                });
             }
             Value::Object(named) if walk::MAP_KEYWORDS.contains(&keyword) => {
-                named.iter().for_each(|(name, inner)| for_each_schema(inner, &join_pointer(&pointer, name), visit));
+                named.iter().for_each(|(name, inner)| {
+                    for_each_schema(inner, &join_pointer(&pointer, name), visit)
+                });
             }
             _ => {}
         }

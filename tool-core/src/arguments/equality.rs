@@ -34,54 +34,101 @@ struct EqualityRule {
 }
 
 impl EqualityRule {
-    fn new(name: &str, aliases: &'static [&'static str], null_is_absent: bool, default: Option<Value>) -> Self {
+    fn new(
+        name: &str,
+        aliases: &'static [&'static str],
+        null_is_absent: bool,
+        default: Option<Value>,
+    ) -> Self {
         let hash = |default: &Value| hash_entry(name, &mut Decoder::new(&default.to_string())).ok();
         let default_hash = default.as_ref().and_then(hash).unwrap_or(0);
-        Self { name: name.to_owned(), aliases, null_is_absent, default, default_hash }
+        Self {
+            name: name.to_owned(),
+            aliases,
+            null_is_absent,
+            default,
+            default_hash,
+        }
     }
 }
 
 impl EqualityRules {
     /// Returns the rules of a signature. The schema holds the defaults of an instance and the computed ones as well.
     pub(crate) fn of_signature(parameters: &[Parameter], schema: &CanonicalSchema) -> Self {
-        let named = parameters.iter().enumerate().filter(|(_, parameter)| !parameter.flatten);
+        let named = parameters
+            .iter()
+            .enumerate()
+            .filter(|(_, parameter)| !parameter.flatten);
         let rule = |(index, parameter): (usize, &Parameter)| {
-            let null_is_absent = schema
-                .fields
-                .get(index)
-                .is_some_and(|field| matches!(field.null, NullMeaning::Absent | NullMeaning::Coerced));
-            let default = schema.value.get("properties").and_then(|all| all.get(parameter.name)?.get("default"));
+            let null_is_absent = schema.fields.get(index).is_some_and(|field| {
+                matches!(field.null, NullMeaning::Absent | NullMeaning::Coerced)
+            });
+            let default = schema
+                .value
+                .get("properties")
+                .and_then(|all| all.get(parameter.name)?.get("default"));
             // A null that counts as absent is no default.
-            let default = default.filter(|default| !(null_is_absent && default.is_null())).cloned();
+            let default = default
+                .filter(|default| !(null_is_absent && default.is_null()))
+                .cloned();
             EqualityRule::new(parameter.name, parameter.aliases, null_is_absent, default)
         };
         let mut rules: Vec<_> = named.map(rule).collect();
         if parameters.iter().any(|parameter| parameter.flatten) {
             // Only the schema knows what a flattened type adds.
-            rules.extend(Self::of_schema(&schema.value).parameters.into_iter().filter(|rule| {
-                rule.default.as_ref().is_some_and(|default| !default.is_null())
-                    && parameters.iter().all(|parameter| parameter.flatten || parameter.name != rule.name)
-            }));
+            rules.extend(
+                Self::of_schema(&schema.value)
+                    .parameters
+                    .into_iter()
+                    .filter(|rule| {
+                        rule.default
+                            .as_ref()
+                            .is_some_and(|default| !default.is_null())
+                            && parameters
+                                .iter()
+                                .all(|parameter| parameter.flatten || parameter.name != rule.name)
+                    }),
+            );
         }
         Self { parameters: rules }
     }
 
     /// Returns the rules of a schema given at run time, which may hold a default that it would not accept.
     pub(crate) fn of_schema(schema: &Value) -> Self {
-        let none = Self { parameters: Vec::new() };
-        let declared = schema.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::values);
+        let none = Self {
+            parameters: Vec::new(),
+        };
+        let declared = schema
+            .get("properties")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flat_map(Map::values);
         // Few schemas have defaults, and only those are compiled.
-        if declared.into_iter().all(|property| property.get("default").is_none()) {
+        if declared
+            .into_iter()
+            .all(|property| property.get("default").is_none())
+        {
             return none;
         }
-        let Ok(compiled) = CompiledSchema::new(schema) else { return none };
-        let properties = compiled.root().get("properties").and_then(Value::as_object).into_iter().flatten();
+        let Ok(compiled) = CompiledSchema::new(schema) else {
+            return none;
+        };
+        let properties = compiled
+            .root()
+            .get("properties")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten();
         let rule = |(name, property): (&String, &Value)| {
             let default = property.get("default")?;
-            let is_accepted = Evaluation::new(&compiled).accepts_by(property, default).unwrap_or(false);
+            let is_accepted = Evaluation::new(&compiled)
+                .accepts_by(property, default)
+                .unwrap_or(false);
             is_accepted.then(|| EqualityRule::new(name, &[], false, Some(default.clone())))
         };
-        Self { parameters: properties.filter_map(rule).collect() }
+        Self {
+            parameters: properties.filter_map(rule).collect(),
+        }
     }
 
     /// Hashes a call with accepted arguments, with the defaults filled in, under a random key of this process. Fails on
@@ -120,9 +167,17 @@ impl EqualityRules {
         self.canonical_of(text, |value, digits| receive(value, digits, schema, schema))
     }
 
-    fn canonical_of(&self, text: &str, change: impl FnOnce(&mut Value, &mut RoundedNumbers)) -> String {
-        let Ok(parsed) = value::parse(text) else { return text.to_owned() };
-        let Value::Object(mut members) = parsed.value else { return text.to_owned() };
+    fn canonical_of(
+        &self,
+        text: &str,
+        change: impl FnOnce(&mut Value, &mut RoundedNumbers),
+    ) -> String {
+        let Ok(parsed) = value::parse(text) else {
+            return text.to_owned();
+        };
+        let Value::Object(mut members) = parsed.value else {
+            return text.to_owned();
+        };
         if !parsed.duplicates.is_empty() {
             return text.to_owned();
         }
@@ -136,7 +191,9 @@ impl EqualityRules {
     fn fill(&self, members: &mut Map<String, Value>, rounded: &mut RoundedNumbers) {
         for rule in &self.parameters {
             for alias in rule.aliases {
-                let Some(value) = members.remove(*alias) else { continue };
+                let Some(value) = members.remove(*alias) else {
+                    continue;
+                };
                 members.insert(rule.name.clone(), value);
                 rounded.rename(alias, &rule.name);
             }
@@ -160,7 +217,10 @@ fn receive(value: &mut Value, digits: &mut RoundedNumbers, schema: &Value, root:
         },
         other => other,
     };
-    let Some(map) = schema.as_object().filter(|map| !map.keys().all(|keyword| walk::is_annotation(keyword))) else {
+    let Some(map) = schema
+        .as_object()
+        .filter(|map| !map.keys().all(|keyword| walk::is_annotation(keyword)))
+    else {
         // A `Value` holds what is here.
         *digits = RoundedNumbers::None;
         return;
@@ -168,20 +228,33 @@ fn receive(value: &mut Value, digits: &mut RoundedNumbers, schema: &Value, root:
     match value {
         Value::Number(number) if walk::type_names(map).any(|name| name == "number") => {
             *digits = RoundedNumbers::None;
-            *number = number.as_f64().and_then(Number::from_f64).unwrap_or_else(|| number.clone());
+            *number = number
+                .as_f64()
+                .and_then(Number::from_f64)
+                .unwrap_or_else(|| number.clone());
         }
         Value::Array(items) => {
             for (position, item) in items.iter_mut().enumerate() {
                 let first = map.get("prefixItems").and_then(|first| first.get(position));
-                let Some(schema) = first.or_else(|| map.get("items")) else { continue };
-                digits.change(|| position.to_string(), |inside| receive(item, inside, schema, root));
+                let Some(schema) = first.or_else(|| map.get("items")) else {
+                    continue;
+                };
+                digits.change(
+                    || position.to_string(),
+                    |inside| receive(item, inside, schema, root),
+                );
             }
         }
         Value::Object(members) => {
             for (name, member) in members {
                 let property = map.get("properties").and_then(|all| all.get(name));
-                let Some(schema) = property.or_else(|| map.get("additionalProperties")) else { continue };
-                digits.change(|| name.clone(), |inside| receive(member, inside, schema, root));
+                let Some(schema) = property.or_else(|| map.get("additionalProperties")) else {
+                    continue;
+                };
+                digits.change(
+                    || name.clone(),
+                    |inside| receive(member, inside, schema, root),
+                );
             }
         }
         _ => {}

@@ -113,11 +113,20 @@ fn find(parameters: &'static [Parameter], name: &str, guess: usize) -> Option<(u
 }
 
 fn search(parameters: &'static [Parameter], name: &str) -> Option<(usize, bool)> {
-    let named =
-        |parameter: &Parameter| !parameter.flatten && (parameter.name == name || parameter.aliases.contains(&name));
-    let known = parameters.iter().position(named).map(|index| (index, false));
+    let named = |parameter: &Parameter| {
+        !parameter.flatten && (parameter.name == name || parameter.aliases.contains(&name))
+    };
+    let known = parameters
+        .iter()
+        .position(named)
+        .map(|index| (index, false));
     // An unknown name goes to the flattened parameters, if there are any.
-    known.or_else(|| parameters.iter().position(|parameter| parameter.flatten).map(|index| (index, true)))
+    known.or_else(|| {
+        parameters
+            .iter()
+            .position(|parameter| parameter.flatten)
+            .map(|index| (index, true))
+    })
 }
 
 /// The fields of a JSON object in text.
@@ -139,7 +148,12 @@ pub(crate) struct ObjectFields<'de, 'n> {
 
 impl<'de, 'n> ObjectFields<'de, 'n> {
     #[inline]
-    pub(crate) fn new(text: &'de str, rules: &'n [FieldRule], null_as_absent: bool, probe: Option<&'de Probe>) -> Self {
+    pub(crate) fn new(
+        text: &'de str,
+        rules: &'n [FieldRule],
+        null_as_absent: bool,
+        probe: Option<&'de Probe>,
+    ) -> Self {
         let mut decoder = Decoder::new(text);
         decoder.probe_with(probe);
         Self {
@@ -169,15 +183,23 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
     ) -> Result<(), error::Error> {
         let (mut rest, mut read) = (None::<FlattenedEntries<'de>>, 0);
         while let Some(index) = self.next(parameters)? {
-            let (Some(slot), Some(parameter)) = (slots.get_mut(index), parameters.get(index)) else { break };
+            let (Some(slot), Some(parameter)) = (slots.get_mut(index), parameters.get(index))
+            else {
+                break;
+            };
             if parameter.flatten {
                 self.keep(rest.get_or_insert_default())?;
             } else {
-                slot.read(&mut self.decoder).inspect_err(|_| self.failed = self.guess)?;
+                slot.read(&mut self.decoder)
+                    .inspect_err(|_| self.failed = self.guess)?;
                 read += 1;
             }
         }
-        if read == slots.len() { Ok(()) } else { Self::complete(parameters, slots, rest.unwrap_or_default()) }
+        if read == slots.len() {
+            Ok(())
+        } else {
+            Self::complete(parameters, slots, rest.unwrap_or_default())
+        }
     }
 
     /// Fills the slots of absent parameters without a default, and of flattened ones.
@@ -199,7 +221,11 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
     /// Adds the name of the parameter whose value failed to an error's path.
     #[cold]
     pub(crate) fn locate(&self, error: error::Error, parameters: &[Parameter]) -> error::Error {
-        match self.failed.checked_sub(1).and_then(|index| parameters.get(index)) {
+        match self
+            .failed
+            .checked_sub(1)
+            .and_then(|index| parameters.get(index))
+        {
             Some(parameter) => error.under(parameter.name),
             None => error,
         }
@@ -208,7 +234,9 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
     /// Consumes the key of the parameter after the last one. Models send arguments in the order of the schema.
     #[inline]
     fn take_expected_key(&mut self) -> bool {
-        let Some(FieldRule { key: Some(key), .. }) = self.rules.get(self.guess) else { return false };
+        let Some(FieldRule { key: Some(key), .. }) = self.rules.get(self.guess) else {
+            return false;
+        };
         let taken = self.decoder.take_key(self.first, key);
         self.first &= !taken;
         taken
@@ -216,17 +244,26 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
 
     /// Remembers that a parameter is given.
     #[inline]
-    fn accept(&mut self, index: usize, parameters: &'static [Parameter]) -> Result<(), error::Error> {
+    fn accept(
+        &mut self,
+        index: usize,
+        parameters: &'static [Parameter],
+    ) -> Result<(), error::Error> {
         self.guess = index + 1;
         if self.given.insert(index) {
             return Ok(());
         }
-        Err(twice(parameters.get(index).map_or("", |parameter| parameter.name)))
+        Err(twice(
+            parameters.get(index).map_or("", |parameter| parameter.name),
+        ))
     }
 
     /// Returns the index of the next parameter that is given another value than an absent `null`.
     #[inline(never)]
-    fn next_in_any_order(&mut self, parameters: &'static [Parameter]) -> Result<Option<usize>, error::Error> {
+    fn next_in_any_order(
+        &mut self,
+        parameters: &'static [Parameter],
+    ) -> Result<Option<usize>, error::Error> {
         while let Some((index, flattened)) = self.any_key(parameters)? {
             if flattened {
                 return Ok(Some(index));
@@ -240,9 +277,16 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
     }
 
     /// Reads the next key, and returns its parameter, and true if it is a flattened one.
-    fn any_key(&mut self, parameters: &'static [Parameter]) -> Result<Option<(usize, bool)>, error::Error> {
-        let Some(key) = self.decoder.next_key(std::mem::take(&mut self.first))? else { return Ok(None) };
-        let Some((index, flattened)) = find(parameters, &key, self.guess) else { return Err(unknown(&key)) };
+    fn any_key(
+        &mut self,
+        parameters: &'static [Parameter],
+    ) -> Result<Option<(usize, bool)>, error::Error> {
+        let Some(key) = self.decoder.next_key(std::mem::take(&mut self.first))? else {
+            return Ok(None);
+        };
+        let Some((index, flattened)) = find(parameters, &key, self.guess) else {
+            return Err(unknown(&key));
+        };
         if flattened {
             self.guess = index + 1;
             self.key = key;
@@ -253,7 +297,9 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
     /// Reads a `null` as absent where that is its meaning. Where the schema allows it, the value's type decides.
     #[inline(never)]
     fn read_null(&mut self, index: usize) -> Result<bool, error::Error> {
-        let Some(FieldRule { null: meaning, .. }) = self.rules.get(index) else { return Ok(false) };
+        let Some(FieldRule { null: meaning, .. }) = self.rules.get(index) else {
+            return Ok(false);
+        };
         if *meaning == NullMeaning::Allowed || !self.decoder.take_null()? {
             return Ok(false);
         }
@@ -262,8 +308,11 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
         }
         if *meaning == NullMeaning::Coerced {
             // The slow path reports those for which there is no bit.
-            let bit = u32::try_from(index).ok().and_then(|index| 1_u64.checked_shl(index));
-            self.coerced_nulls |= bit.ok_or_else(|| error::Error::custom("null is not allowed here"))?;
+            let bit = u32::try_from(index)
+                .ok()
+                .and_then(|index| 1_u64.checked_shl(index));
+            self.coerced_nulls |=
+                bit.ok_or_else(|| error::Error::custom("null is not allowed here"))?;
         }
         Ok(true)
     }
@@ -281,14 +330,19 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
                 return Ok(Some(index));
             }
         }
-        if self.decoder.take_object_end() { Ok(None) } else { self.next_in_any_order(parameters) }
+        if self.decoder.take_object_end() {
+            Ok(None)
+        } else {
+            self.next_in_any_order(parameters)
+        }
     }
 
     /// Keeps the value of that entry for the flattened parameters.
     fn keep(&mut self, rest: &mut FlattenedEntries<'de>) -> Result<(), error::Error> {
         rest.probe_with(self.decoder.probe());
         let raw = self.decoder.raw()?;
-        rest.push(std::mem::take(&mut self.key), raw.into()).map_err(error::Error::custom)
+        rest.push(std::mem::take(&mut self.key), raw.into())
+            .map_err(error::Error::custom)
     }
 }
 
@@ -306,7 +360,12 @@ pub fn deserialize_arguments<'de, A: ArgumentStruct<'de>, D: Deserializer<'de>>(
         }
 
         fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<A, M::Error> {
-            let mut fields = Fields { map, given: ParameterSet::default(), guess: 0, key: String::new() };
+            let mut fields = Fields {
+                map,
+                given: ParameterSet::default(),
+                guess: 0,
+                key: String::new(),
+            };
             let args = A::decode(&mut fields)?;
             match fields.map.next_key::<IgnoredAny>()? {
                 None => Ok(args),
@@ -329,8 +388,11 @@ pub struct Fields<M> {
 impl<'de, M: MapAccess<'de>> Fields<M> {
     /// Returns the index of the parameter that comes next. Unknown names and repeated names are errors.
     pub fn next(&mut self, parameters: &'static [Parameter]) -> Result<Option<usize>, M::Error> {
-        let Some(key) = self.map.next_key::<String>()? else { return Ok(None) };
-        let (index, flattened) = find(parameters, &key, self.guess).ok_or_else(|| unknown::<M::Error>(&key))?;
+        let Some(key) = self.map.next_key::<String>()? else {
+            return Ok(None);
+        };
+        let (index, flattened) =
+            find(parameters, &key, self.guess).ok_or_else(|| unknown::<M::Error>(&key))?;
         self.guess = index + 1;
         if !self.given.insert(index) && !flattened {
             return Err(twice(&key));
@@ -348,11 +410,16 @@ impl<'de, M: MapAccess<'de>> Fields<M> {
     pub fn keep(&mut self, rest: &mut FlattenedEntries<'de>) -> Result<(), M::Error> {
         let value = self.map.next_value::<serde_json::Value>()?;
         let text = serde_json::to_string(&value).map_err(M::Error::custom)?;
-        rest.push(std::mem::take(&mut self.key).into(), text.into()).map_err(M::Error::custom)
+        rest.push(std::mem::take(&mut self.key).into(), text.into())
+            .map_err(M::Error::custom)
     }
 
     /// Returns the value, or what `T` decodes from an absent one.
-    pub fn required<T: Deserialize<'de>>(&mut self, value: Option<T>, index: usize) -> Result<T, M::Error> {
+    pub fn required<T: Deserialize<'de>>(
+        &mut self,
+        value: Option<T>,
+        index: usize,
+    ) -> Result<T, M::Error> {
         match value {
             Some(value) => Ok(value),
             None => T::deserialize(AbsentValue).map_err(|_| missing(index)),
@@ -360,7 +427,10 @@ impl<'de, M: MapAccess<'de>> Fields<M> {
     }
 
     /// Decodes a flattened parameter from the entries that were kept.
-    pub fn flattened<T: DeserializeOwned>(&mut self, rest: &mut FlattenedEntries<'de>) -> Result<T, M::Error> {
+    pub fn flattened<T: DeserializeOwned>(
+        &mut self,
+        rest: &mut FlattenedEntries<'de>,
+    ) -> Result<T, M::Error> {
         rest.take().map_err(M::Error::custom)
     }
 
@@ -433,7 +503,9 @@ impl ParameterSet {
     #[inline]
     fn insert(&mut self, index: usize) -> bool {
         // A tool has at most 128 parameters, so there is a word for each.
-        let Some(word) = self.0.get_mut(index / 64) else { return true };
+        let Some(word) = self.0.get_mut(index / 64) else {
+            return true;
+        };
         let bit = 1_u64 << (index % 64);
         let new = *word & bit == 0;
         *word |= bit;

@@ -24,18 +24,28 @@ pub struct Fingerprint<'a> {
 impl<'a> Fingerprint<'a> {
     /// Identifies arguments that the tool has accepted.
     pub(crate) fn of(rules: &'a EqualityRules, tool: &'a str, text: &'a str) -> Self {
-        Self { rules: Some(rules), tool, text }
+        Self {
+            rules: Some(rules),
+            tool,
+            text,
+        }
     }
 
     /// Identifies a text that does not decode.
     pub(crate) fn opaque(tool: &'a str, text: &'a str) -> Self {
-        Self { rules: None, tool, text }
+        Self {
+            rules: None,
+            tool,
+            text,
+        }
     }
 
     /// Returns a 64-bit hash for counters in memory, made by foldhash under a random key of this process. It is not an
     /// identity that may be stored or that grants anything: use [`digest`](Self::digest) for that.
     pub fn fast(&self) -> u64 {
-        let accepted = self.rules.and_then(|rules| rules.hash(self.tool, self.text).ok());
+        let accepted = self
+            .rules
+            .and_then(|rules| rules.hash(self.tool, self.text).ok());
         accepted.unwrap_or_else(|| hash_opaque(self.tool, self.text))
     }
 
@@ -67,7 +77,11 @@ impl<'a> Fingerprint<'a> {
         let mut hash = Sha256::new();
         hash.update([u8::from(self.rules.is_some())]);
         // The length keeps the end of the name apart from the beginning of the text.
-        hash.update(u64::try_from(self.tool.len()).unwrap_or(u64::MAX).to_le_bytes());
+        hash.update(
+            u64::try_from(self.tool.len())
+                .unwrap_or(u64::MAX)
+                .to_le_bytes(),
+        );
         hash.update(self.tool);
         match self.rules {
             Some(rules) => hash.update(rules.canonical_text(self.text)),
@@ -92,7 +106,10 @@ fn differing_token<'t>(other: &[u8], text: &'t str) -> Option<(usize, &'t str)> 
     } else if matches!((a, b), (b't', b'f') | (b'f', b't')) {
         (at, at + 1)
     } else {
-        let start = prefix.iter().rposition(|byte| !is_of_number(*byte)).map_or(0, |last| last + 1);
+        let start = prefix
+            .iter()
+            .rposition(|byte| !is_of_number(*byte))
+            .map_or(0, |last| last + 1);
         let (number, before) = (plain_number(one, start)?, plain_number(other, start)?);
         if number == before {
             return None;
@@ -100,7 +117,9 @@ fn differing_token<'t>(other: &[u8], text: &'t str) -> Option<(usize, &'t str)> 
         (start, start + number.len())
     };
     let is_whole = !in_string || one.get(end) == Some(&b'"');
-    text.get(start..end).filter(|_| is_whole).map(|token| (start, token))
+    text.get(start..end)
+        .filter(|_| is_whole)
+        .map(|token| (start, token))
 }
 
 /// Returns the length of the common prefix, compared eight bytes at a time.
@@ -108,7 +127,12 @@ fn same_prefix(one: &[u8], other: &[u8]) -> usize {
     let (ones, _) = one.as_chunks::<8>();
     let (others, _) = other.as_chunks::<8>();
     let words = ones.iter().zip(others).take_while(|(a, b)| a == b).count() * 8;
-    let rest = one.iter().zip(other).skip(words).take_while(|(a, b)| a == b).count();
+    let rest = one
+        .iter()
+        .zip(other)
+        .skip(words)
+        .take_while(|(a, b)| a == b)
+        .count();
     words + rest
 }
 
@@ -122,10 +146,16 @@ fn ends_in_string(prefix: &[u8]) -> Option<bool> {
         !(((other & LOW) + LOW) | other | LOW)
     };
     let (words, rest) = prefix.as_chunks::<8>();
-    let rest = rest.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
-    let words = words.iter().map(|word| u64::from_ne_bytes(*word)).chain([rest]);
-    let (quotes, escapes) =
-        words.fold((0, 0), |(quotes, escapes), word| (quotes ^ marks(word, b'"'), escapes | marks(word, b'\\')));
+    let rest = rest
+        .iter()
+        .fold(0, |word, byte| word << 8 | u64::from(*byte));
+    let words = words
+        .iter()
+        .map(|word| u64::from_ne_bytes(*word))
+        .chain([rest]);
+    let (quotes, escapes) = words.fold((0, 0), |(quotes, escapes), word| {
+        (quotes ^ marks(word, b'"'), escapes | marks(word, b'\\'))
+    });
     (escapes == 0).then_some(quotes.count_ones() % 2 == 1)
 }
 
@@ -147,9 +177,16 @@ fn plain_number(text: &[u8], begin: usize) -> Option<&[u8]> {
     let end = rest.iter().position(|byte| !is_of_number(*byte))?;
     let number = rest.get(..end)?;
     let digits = number.strip_prefix(b"-").unwrap_or(number);
-    let has_digits = !digits.is_empty() && digits.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
+    let has_digits = !digits.is_empty()
+        && digits
+            .iter()
+            .all(|byte| byte.is_ascii_digit() || *byte == b'.');
     let is_decimal = digits.contains(&b'.');
-    let is_plain = if is_decimal { digits.len() <= 16 && !digits.ends_with(b"0") } else { number != b"-0" };
+    let is_plain = if is_decimal {
+        digits.len() <= 16 && !digits.ends_with(b"0")
+    } else {
+        number != b"-0"
+    };
     (has_digits && is_plain).then_some(number)
 }
 
@@ -164,7 +201,8 @@ mod tests {
     }
 
     fn differ(one: &str, other: &str) -> bool {
-        let both = [(one, other), (other, one)].map(|(one, other)| differing_token(one.as_bytes(), other).is_some());
+        let both = [(one, other), (other, one)]
+            .map(|(one, other)| differing_token(one.as_bytes(), other).is_some());
         assert_eq!(both[0], both[1], "{one} {other}");
         both[0]
     }
@@ -176,10 +214,16 @@ mod tests {
         assert!(differ(r#"{"a":["x"]}"#, r#"{"a":["y"]}"#));
         assert!(differ(r#"{"a": 12}"#, r#"{"a": 13}"#));
         assert!(differ(r#"{"a":12}"#, r#"{"a":120}"#));
-        assert!(differ(r#"{"a":9007199254740992}"#, r#"{"a":9007199254740993}"#));
+        assert!(differ(
+            r#"{"a":9007199254740992}"#,
+            r#"{"a":9007199254740993}"#
+        ));
         assert!(differ(r#"{"a":1.5}"#, r#"{"a":1.25}"#));
         assert!(differ(r#"{"a":-0.5}"#, r#"{"a":0.5}"#));
-        assert!(differ(r#"{"a":99999999999999.9}"#, r#"{"a":99999999999999}"#));
+        assert!(differ(
+            r#"{"a":99999999999999.9}"#,
+            r#"{"a":99999999999999}"#
+        ));
         assert!(differ(r#"{"a":true}"#, r#"{"a":false}"#));
     }
 

@@ -49,7 +49,11 @@ impl<'de> FlattenedEntries<'de> {
         if !self.is_new(&key) {
             return Err(format!("parameter `{}` is given twice", key.escape_debug()));
         }
-        self.entries.push(FlattenedEntry { key, text, taken: Cell::new(false) });
+        self.entries.push(FlattenedEntry {
+            key,
+            text,
+            taken: Cell::new(false),
+        });
         Ok(())
     }
 
@@ -58,7 +62,8 @@ impl<'de> FlattenedEntries<'de> {
             return self.entries.iter().all(|entry| entry.key != *key);
         }
         if self.keys.is_empty() {
-            self.keys.extend(self.entries.iter().map(|entry| entry.key.clone()));
+            self.keys
+                .extend(self.entries.iter().map(|entry| entry.key.clone()));
         }
         self.keys.insert(key.clone())
     }
@@ -97,7 +102,11 @@ impl<'r> EntriesDeserializer<'r> {
             entry.taken.set(true);
         }
         self.0.taken.set(self.0.taken.get() + entries.len());
-        TakenEntries { entries: entries.into_iter(), current: None, all: self.0 }
+        TakenEntries {
+            entries: entries.into_iter(),
+            current: None,
+            all: self.0,
+        }
     }
 }
 
@@ -127,10 +136,18 @@ impl<'r> Deserializer<'r> for EntriesDeserializer<'r> {
     fn deserialize_option<V: Visitor<'r>>(self, visitor: V) -> Result<V::Value, Error> {
         self.observe(Request::Option);
         let nothing = self.0.taken.get() == self.0.entries.len();
-        if nothing { visitor.visit_none() } else { visitor.visit_some(self) }
+        if nothing {
+            visitor.visit_none()
+        } else {
+            visitor.visit_some(self)
+        }
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'r>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_newtype_struct<V: Visitor<'r>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -155,17 +172,27 @@ struct TakenEntries<'r> {
 impl<'r> MapAccess<'r> for TakenEntries<'r> {
     type Error = Error;
 
-    fn next_key_seed<K: DeserializeSeed<'r>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
-        let Some(entry) = self.entries.next() else { return Ok(None) };
+    fn next_key_seed<K: DeserializeSeed<'r>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Error> {
+        let Some(entry) = self.entries.next() else {
+            return Ok(None);
+        };
         self.current = Some(entry);
-        seed.deserialize(StrDeserializer::<Error>::new(&entry.key)).map(Some)
+        seed.deserialize(StrDeserializer::<Error>::new(&entry.key))
+            .map(Some)
     }
 
     fn next_value_seed<S: DeserializeSeed<'r>>(&mut self, seed: S) -> Result<S::Value, Error> {
-        let (key, text) = self.current.map_or(("", ""), |entry| (&*entry.key, &*entry.text));
+        let (key, text) = self
+            .current
+            .map_or(("", ""), |entry| (&*entry.key, &*entry.text));
         let mut decoder = Decoder::new(text);
         decoder.probe_with(self.all.probe);
-        let value = seed.deserialize(&mut decoder).map_err(|error| error.under(key))?;
+        let value = seed
+            .deserialize(&mut decoder)
+            .map_err(|error| error.under(key))?;
         decoder.end()?;
         Ok(value)
     }

@@ -97,7 +97,8 @@ numbers! {
 // refused here. The validator then checks the number that was sent.
 impl Ranged for f32 {
     fn within(&self, range: &Range) -> bool {
-        range.min.is_none_or(|min| *self >= min.rounded()) && range.max.is_none_or(|max| *self <= max.rounded())
+        range.min.is_none_or(|min| *self >= min.rounded())
+            && range.max.is_none_or(|max| *self <= max.rounded())
     }
 }
 
@@ -138,7 +139,12 @@ impl Number {
 impl Range {
     #[inline]
     fn holds(&self, value: Number) -> bool {
-        let low = self.min.is_none_or(|min| matches!(value.compare(min), Some(Ordering::Greater | Ordering::Equal)));
+        let low = self.min.is_none_or(|min| {
+            matches!(
+                value.compare(min),
+                Some(Ordering::Greater | Ordering::Equal)
+            )
+        });
         let high = self.max.is_none_or(|max| match value.compare(max) {
             Some(Ordering::Less) => true,
             Some(Ordering::Equal) => !self.exclusive,
@@ -183,7 +189,15 @@ macro_rules! texts {
     };
 }
 
-texts!(String, str, &str, BorrowedText<'_>, Cow<'_, str>, Box<str>, Arc<str>);
+texts!(
+    String,
+    str,
+    &str,
+    BorrowedText<'_>,
+    Cow<'_, str>,
+    Box<str>,
+    Arc<str>
+);
 
 macro_rules! lists {
     ($($type:ty, [$($generics:tt)*];)*) => {

@@ -45,7 +45,9 @@ pub(crate) fn prepare(
     switches: Coercions,
 ) -> Result<PreparedArguments, Vec<Problem>> {
     check_length(text, max_bytes).map_err(|problem| vec![problem])?;
-    let (parsed, verdict) = refused.map(|refused| (refused.parsed, refused.verdict)).unzip();
+    let (parsed, verdict) = refused
+        .map(|refused| (refused.parsed, refused.verdict))
+        .unzip();
     let mut arguments = ParsedArguments::parse(text, parsed, switches)?;
     if switches.unknown_as_absent && validator.takes_nothing() {
         arguments.ignore_members();
@@ -66,18 +68,39 @@ pub(crate) fn prepare(
         problems.dedup();
         return Err(problems);
     }
-    let confirm_duplicate = validator.confirms_duplicates().then(|| take_confirmation(&mut arguments.value)).flatten();
+    let confirm_duplicate = validator
+        .confirms_duplicates()
+        .then(|| take_confirmation(&mut arguments.value))
+        .flatten();
     let text = ordered_exact(&arguments.value, &arguments.rounded);
-    Ok(PreparedArguments { text, coerced: arguments.notes.into_lines(), confirm_duplicate })
+    Ok(PreparedArguments {
+        text,
+        coerced: arguments.notes.into_lines(),
+        confirm_duplicate,
+    })
 }
 
 /// Corrects arguments that the schema does not accept, or returns their problems.
-fn correct(arguments: &mut ParsedArguments, compiled: &CompiledSchema, switches: Coercions) -> Vec<Problem> {
-    let is_changed = coerce(&mut arguments.value, compiled, switches, &mut arguments.notes);
+fn correct(
+    arguments: &mut ParsedArguments,
+    compiled: &CompiledSchema,
+    switches: Coercions,
+) -> Vec<Problem> {
+    let is_changed = coerce(
+        &mut arguments.value,
+        compiled,
+        switches,
+        &mut arguments.notes,
+    );
     if is_changed && arguments.check(compiled).unwrap_or(false) {
         return Vec::new();
     }
-    find_problems(ValidationSubject::Arguments, compiled, &arguments.value, &arguments.rounded)
+    find_problems(
+        ValidationSubject::Arguments,
+        compiled,
+        &arguments.value,
+        &arguments.rounded,
+    )
 }
 
 fn take_confirmation(value: &mut Value) -> Option<bool> {
@@ -87,12 +110,20 @@ fn take_confirmation(value: &mut Value) -> Option<bool> {
 /// Checks that a text of arguments has at most `max_bytes` bytes.
 #[inline]
 pub(crate) fn check_length(text: &str, max_bytes: usize) -> Result<(), Problem> {
-    if text.len() <= max_bytes { Ok(()) } else { Err(too_long(text.len(), max_bytes)) }
+    if text.len() <= max_bytes {
+        Ok(())
+    } else {
+        Err(too_long(text.len(), max_bytes))
+    }
 }
 
 #[cold]
 fn too_long(bytes: usize, max_bytes: usize) -> Problem {
-    let problem = Problem::new("", format!("at most {max_bytes} bytes of JSON"), format!("{bytes} bytes"));
+    let problem = Problem::new(
+        "",
+        format!("at most {max_bytes} bytes of JSON"),
+        format!("{bytes} bytes"),
+    );
     problem.hint("send less at once")
 }
 
@@ -109,12 +140,22 @@ struct ParsedArguments {
 
 impl ParsedArguments {
     /// Parses arguments as an object. Its properties are not checked.
-    fn parse(text: &str, parsed: Option<ParsedValue>, switches: Coercions) -> Result<Self, Vec<Problem>> {
-        let mut arguments =
-            Self { value: Value::Null, notes: Notes::default(), problems: Vec::new(), rounded: RoundedNumbers::None };
+    fn parse(
+        text: &str,
+        parsed: Option<ParsedValue>,
+        switches: Coercions,
+    ) -> Result<Self, Vec<Problem>> {
+        let mut arguments = Self {
+            value: Value::Null,
+            notes: Notes::default(),
+            problems: Vec::new(),
+            rounded: RoundedNumbers::None,
+        };
         match parsed {
             Some(parsed) => arguments.take(parsed),
-            None => arguments.read(text, switches).map_err(|error| vec![not_json(&error)])?,
+            None => arguments
+                .read(text, switches)
+                .map_err(|error| vec![not_json(&error)])?,
         }
         if switches.double_encoded
             && let Value::String(inner) = &arguments.value
@@ -132,7 +173,9 @@ impl ParsedArguments {
         }
         if !arguments.value.is_object() {
             let problem = Problem::new("", "a JSON object", describe_value(&arguments.value));
-            return Err(vec![problem.hint("send the parameters by name: {\"name\": value}")]);
+            return Err(vec![
+                problem.hint("send the parameters by name: {\"name\": value}"),
+            ]);
         }
         Ok(arguments)
     }
@@ -144,9 +187,14 @@ impl ParsedArguments {
 
     /// Removes the members of arguments for a tool without parameters.
     fn ignore_members(&mut self) {
-        let Some(members) = self.value.as_object_mut() else { return };
+        let Some(members) = self.value.as_object_mut() else {
+            return;
+        };
         for name in std::mem::take(members).keys() {
-            self.notes.add(&Path::ROOT.key(name), "ignored, as the tool has no parameters");
+            self.notes.add(
+                &Path::ROOT.key(name),
+                "ignored, as the tool has no parameters",
+            );
         }
     }
 
@@ -165,22 +213,34 @@ impl ParsedArguments {
 
     /// Reads a text that is nearly JSON. Returns true if it has become JSON.
     fn read_repaired(&mut self, text: &str) -> bool {
-        let Some(repaired) = repair(text) else { return false };
-        let Ok(parsed) = value::parse(&repaired.text) else { return false };
+        let Some(repaired) = repair(text) else {
+            return false;
+        };
+        let Ok(parsed) = value::parse(&repaired.text) else {
+            return false;
+        };
         self.take(parsed);
-        self.notes.add(&Path::ROOT, format_args!("repaired JSON: {}", repaired.changes.join(", ")));
+        self.notes.add(
+            &Path::ROOT,
+            format_args!("repaired JSON: {}", repaired.changes.join(", ")),
+        );
         true
     }
 
     fn take(&mut self, parsed: ParsedValue) {
         self.value = parsed.value;
         self.rounded = parsed.rounded;
-        self.problems.extend(parsed.duplicates.into_iter().map(repeated));
+        self.problems
+            .extend(parsed.duplicates.into_iter().map(repeated));
     }
 }
 
 fn not_json(error: &SyntaxError) -> Problem {
-    let SyntaxError { message, line, column } = error;
+    let SyntaxError {
+        message,
+        line,
+        column,
+    } = error;
     let got = format!("text that is not JSON: {message} at line {line}, column {column}");
     Problem::new("", "one JSON object", got).hint("send the arguments again as valid JSON")
 }

@@ -47,9 +47,18 @@ pub struct Problem {
 }
 
 impl Problem {
-    pub(crate) fn new(pointer: impl Into<String>, expected: impl Into<String>, got: impl Into<String>) -> Self {
+    pub(crate) fn new(
+        pointer: impl Into<String>,
+        expected: impl Into<String>,
+        got: impl Into<String>,
+    ) -> Self {
         let pointer = cut_pointer(&pointer.into());
-        Self { pointer, expected: cut(expected.into()), got: cut(got.into()), hint: None }
+        Self {
+            pointer,
+            expected: cut(expected.into()),
+            got: cut(got.into()),
+            hint: None,
+        }
     }
 
     /// Reports an absent required property.
@@ -67,8 +76,12 @@ impl Problem {
         let problem = Self::new(pointer, "", format!("{REFUSED}{reason}"));
         // What the standard library says of an address is not enough to write one.
         match reason {
-            "invalid socket address syntax" => problem.hint("write an address and a port, such as \"192.0.2.1:80\""),
-            "invalid IP address syntax" => problem.hint("write an address such as \"192.0.2.1\" or \"2001:db8::1\""),
+            "invalid socket address syntax" => {
+                problem.hint("write an address and a port, such as \"192.0.2.1:80\"")
+            }
+            "invalid IP address syntax" => {
+                problem.hint("write an address such as \"192.0.2.1\" or \"2001:db8::1\"")
+            }
             _ => problem,
         }
     }
@@ -80,7 +93,11 @@ impl Problem {
 
     /// Returns the line for a list of settings, which names its subject itself.
     pub(crate) fn in_settings(&self) -> String {
-        if self.pointer.is_empty() { self.text() } else { self.to_string() }
+        if self.pointer.is_empty() {
+            self.text()
+        } else {
+            self.to_string()
+        }
     }
 
     /// Returns true if the problem is that the value at this place is missing.
@@ -115,7 +132,11 @@ const REFUSED: &str = "refused: ";
 const MAX_TEXT: usize = 2_000;
 
 fn cut(text: String) -> String {
-    if text.len() <= MAX_TEXT { text } else { truncate(&text, MAX_TEXT) }
+    if text.len() <= MAX_TEXT {
+        text
+    } else {
+        truncate(&text, MAX_TEXT)
+    }
 }
 
 impl fmt::Display for Problem {
@@ -138,7 +159,11 @@ pub(crate) const MAX_PROBLEMS: usize = 40;
 pub(crate) fn report(tool: &str, problems: &[Problem], example: Option<&Value>) -> String {
     let mut text = format!("invalid arguments for `{tool}`:");
     for problem in problems.iter().take(LISTED) {
-        let place = if problem.pointer.is_empty() { "arguments" } else { &problem.pointer };
+        let place = if problem.pointer.is_empty() {
+            "arguments"
+        } else {
+            &problem.pointer
+        };
         let _ = write!(text, "\n- {place}: {}", problem.text());
     }
     let _ = match problems.len().saturating_sub(LISTED) {
@@ -156,13 +181,20 @@ pub(crate) fn report(tool: &str, problems: &[Problem], example: Option<&Value>) 
 /// `name` or the other way round, or is a few letters off. Returns the first of several equally near names.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let letters = letters_of(name);
-    let near = known.into_iter().filter_map(|known| Some((distance(&letters, &letters_of(known))?, known)));
-    near.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
+    let near = known
+        .into_iter()
+        .filter_map(|known| Some((distance(&letters, &letters_of(known))?, known)));
+    near.min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
 }
 
 fn letters_of(name: &str) -> String {
     // The comparison is quadratic, so the length of a name is bounded.
-    name.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).take(80).collect()
+    name.chars()
+        .filter(|letter| letter.is_alphanumeric())
+        .flat_map(char::to_lowercase)
+        .take(80)
+        .collect()
 }
 
 /// Returns the distance between two names, or `None` if they are too far apart for a suggestion.
@@ -172,7 +204,11 @@ fn distance(left: &str, right: &str) -> Option<usize> {
     }
     let ((least, short), (most, long)) = {
         let [left, right] = [left, right].map(|name| (name.chars().count(), name));
-        if left < right { (left, right) } else { (right, left) }
+        if left < right {
+            (left, right)
+        } else {
+            (right, left)
+        }
     };
     let (longer_by, max_edits) = (most - least, 1.max(most / 3));
     // The comparison is the cost of an unknown name where there are many tools, and a difference in length is an edit each.
@@ -203,8 +239,12 @@ pub(crate) fn describe_schema(schema: &Value, root: &Value) -> String {
 }
 
 fn describe(schema: &Value, root: &Value, depth: usize) -> String {
-    let Some(map) = walk::follow(root, schema).as_object() else { return "a value".to_owned() };
-    let Some(depth) = depth.checked_sub(1) else { return "a value".to_owned() };
+    let Some(map) = walk::follow(root, schema).as_object() else {
+        return "a value".to_owned();
+    };
+    let Some(depth) = depth.checked_sub(1) else {
+        return "a value".to_owned();
+    };
     if let Some(value) = map.get("const") {
         return describe_value(value);
     }
@@ -228,7 +268,10 @@ fn describe(schema: &Value, root: &Value, depth: usize) -> String {
 }
 
 fn branches_of(map: &Map<String, Value>) -> Option<&[Value]> {
-    ["anyOf", "oneOf"].iter().find_map(|keyword| map.get(*keyword)?.as_array()).map(Vec::as_slice)
+    ["anyOf", "oneOf"]
+        .iter()
+        .find_map(|keyword| map.get(*keyword)?.as_array())
+        .map(Vec::as_slice)
 }
 
 /// Returns the type of the values that the keywords of a schema without `type` are about.
@@ -236,9 +279,36 @@ fn implied_type(map: &Map<String, Value>) -> Option<&'static str> {
     let has = |keywords: &[&str]| keywords.iter().any(|keyword| map.contains_key(*keyword));
     match () {
         () if has(&["format", "pattern", "minLength", "maxLength"]) => Some("string"),
-        () if has(&["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]) => Some("number"),
-        () if has(&["items", "prefixItems", "minItems", "maxItems", "uniqueItems"]) => Some("array"),
-        () if has(&["properties", "required", "patternProperties", "minProperties", "maxProperties"]) => Some("object"),
+        () if has(&[
+            "minimum",
+            "maximum",
+            "exclusiveMinimum",
+            "exclusiveMaximum",
+            "multipleOf",
+        ]) =>
+        {
+            Some("number")
+        }
+        () if has(&[
+            "items",
+            "prefixItems",
+            "minItems",
+            "maxItems",
+            "uniqueItems",
+        ]) =>
+        {
+            Some("array")
+        }
+        () if has(&[
+            "properties",
+            "required",
+            "patternProperties",
+            "minProperties",
+            "maxProperties",
+        ]) =>
+        {
+            Some("object")
+        }
         () => None,
     }
 }
@@ -292,14 +362,23 @@ const TUPLE: usize = 4;
 /// Describes an array by its length, where that is fixed, and by its items.
 fn array(map: &Map<String, Value>, root: &Value, depth: usize) -> String {
     let length = exactly(map, "minItems", "maxItems");
-    let counted =
-        length.map_or_else(|| "an array".to_owned(), |length| format!("an array of {}", count_noun(length, "item")));
+    let counted = length.map_or_else(
+        || "an array".to_owned(),
+        |length| format!("an array of {}", count_noun(length, "item")),
+    );
     if depth == 0 {
         return counted;
     }
-    let first = map.get("prefixItems").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let first = map
+        .get("prefixItems")
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
     if !first.is_empty() && first.len() <= TUPLE && length == Some(first.len() as u64) {
-        let items: Vec<String> = first.iter().map(|item| describe(item, root, depth)).collect();
+        let items: Vec<String> = first
+            .iter()
+            .map(|item| describe(item, root, depth))
+            .collect();
         return format!("{counted}: {}", items.join(", "));
     }
     match map.get("items").filter(|items| items.is_object()) {
@@ -316,9 +395,17 @@ fn exactly(map: &Map<String, Value>, least: &str, most: &str) -> Option<u64> {
 
 /// Describes an object by its required properties, which distinguish the branches of a choice, or by its names.
 fn object(map: &Map<String, Value>) -> String {
-    let required = map.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let names: Vec<String> =
-        required.iter().take(5).filter_map(Value::as_str).map(|name| format!("`{}`", truncate(name, SHOWN))).collect();
+    let required = map
+        .get("required")
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let names: Vec<String> = required
+        .iter()
+        .take(5)
+        .filter_map(Value::as_str)
+        .map(|name| format!("`{}`", truncate(name, SHOWN)))
+        .collect();
     if !names.is_empty() {
         return format!("an object with {}", names.join(", "));
     }
@@ -335,12 +422,19 @@ const INTEGER_NAMES: &[&str] = &["^(0|-?[1-9]\\d*)$", "^-?\\d+$", "^-?[0-9]+$"];
 /// Describes the names of an object that has no others than those that match a pattern.
 pub(crate) fn describe_names(map: &Map<String, Value>) -> Option<String> {
     let is_open = map.get("additionalProperties") != Some(&Value::Bool(false));
-    let named = map.get("properties").and_then(Value::as_object).is_some_and(|named| !named.is_empty());
+    let named = map
+        .get("properties")
+        .and_then(Value::as_object)
+        .is_some_and(|named| !named.is_empty());
     if is_open || named {
         return None;
     }
     let patterns = map.get("patternProperties")?.as_object()?;
-    let all = |known: &[&str]| patterns.keys().all(|pattern| known.contains(&pattern.as_str()));
+    let all = |known: &[&str]| {
+        patterns
+            .keys()
+            .all(|pattern| known.contains(&pattern.as_str()))
+    };
     if patterns.is_empty() {
         return None;
     }
@@ -350,13 +444,20 @@ pub(crate) fn describe_names(map: &Map<String, Value>) -> Option<String> {
     if all(INTEGER_NAMES) {
         return Some("keys are whole numbers as text, such as \"7\" or \"-7\"".to_owned());
     }
-    let patterns: Vec<String> =
-        patterns.keys().take(3).map(|pattern| format!("`{}`", truncate(pattern, SHOWN))).collect();
+    let patterns: Vec<String> = patterns
+        .keys()
+        .take(3)
+        .map(|pattern| format!("`{}`", truncate(pattern, SHOWN)))
+        .collect();
     Some(format!("keys match {}", patterns.join(" or ")))
 }
 
 fn text(map: &Map<String, Value>, root: &Value, depth: usize) -> String {
-    if let Some(name) = map.get("format").and_then(Value::as_str).filter(|name| ASSERTED_FORMATS.contains(name)) {
+    if let Some(name) = map
+        .get("format")
+        .and_then(Value::as_str)
+        .filter(|name| ASSERTED_FORMATS.contains(name))
+    {
         return describe_format(name);
     }
     if let Some(pattern) = map.get("pattern").and_then(Value::as_str) {
@@ -393,9 +494,17 @@ pub(crate) fn describe_format(name: &str) -> String {
 fn range(map: &Map<String, Value>) -> String {
     // The bounds of 32 and 64 bits do not help a model.
     let bound = |keyword: &str| {
-        map.get(keyword).filter(|limit| limit.as_f64().is_some_and(|limit| limit.abs() < 2_147_483_647.0))
+        map.get(keyword).filter(|limit| {
+            limit
+                .as_f64()
+                .is_some_and(|limit| limit.abs() < 2_147_483_647.0)
+        })
     };
-    match (bound("minimum"), bound("maximum"), bound("exclusiveMaximum")) {
+    match (
+        bound("minimum"),
+        bound("maximum"),
+        bound("exclusiveMaximum"),
+    ) {
         (Some(low), Some(high), _) => format!(" from {low} to {high}"),
         (Some(low), None, Some(high)) => format!(" from {low} to below {high}"),
         (Some(low), None, None) => format!(" of at least {low}"),

@@ -36,7 +36,12 @@ impl SharedDefinition {
     pub fn new(name: impl Into<String>, schema: Value) -> Self {
         let name = name.into();
         let bytes = name.len() + 4 + schema.to_string().len();
-        Self(Arc::new(Definition { name, schema, bytes, is_sound: AtomicBool::new(false) }))
+        Self(Arc::new(Definition {
+            name,
+            schema,
+            bytes,
+            is_sound: AtomicBool::new(false),
+        }))
     }
 
     fn is_sound(&self) -> bool {
@@ -46,7 +51,9 @@ impl SharedDefinition {
 
 impl fmt::Debug for SharedDefinition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("SharedDefinition").field(&self.0.name).finish()
+        f.debug_tuple("SharedDefinition")
+            .field(&self.0.name)
+            .finish()
     }
 }
 
@@ -85,14 +92,23 @@ struct Definitions {
 impl SharedDefinitions {
     /// Creates a set of definitions. Of those with the same name, the last one is kept.
     pub fn new(members: impl IntoIterator<Item = SharedDefinition>) -> Self {
-        let members = members.into_iter().map(|member| (member.0.name.clone(), member));
+        let members = members
+            .into_iter()
+            .map(|member| (member.0.name.clone(), member));
         let members = members.collect::<BTreeMap<_, _>>().into_values().collect();
-        Self(Arc::new(Definitions { members, form_problems: OnceLock::new(), compile_problem: OnceLock::new() }))
+        Self(Arc::new(Definitions {
+            members,
+            form_problems: OnceLock::new(),
+            compile_problem: OnceLock::new(),
+        }))
     }
 
     /// Returns the schemas by name, sorted.
     pub fn schemas(&self) -> impl Iterator<Item = (&str, &Value)> {
-        self.0.members.iter().map(|member| (member.0.name.as_str(), &member.0.schema))
+        self.0
+            .members
+            .iter()
+            .map(|member| (member.0.name.as_str(), &member.0.schema))
     }
 
     fn bytes(&self) -> usize {
@@ -103,7 +119,9 @@ impl SharedDefinitions {
     fn form_problems(&self) -> &[String] {
         self.0.form_problems.get_or_init(|| {
             let unknown = self.0.members.iter().filter(|member| !member.is_sound());
-            unknown.flat_map(|member| meta::problems_in_2020_12(&member.0.schema)).collect()
+            unknown
+                .flat_map(|member| meta::problems_in_2020_12(&member.0.schema))
+                .collect()
         })
     }
 
@@ -113,12 +131,19 @@ impl SharedDefinitions {
         let compile = || {
             let members = &self.0.members;
             let names = members.iter().map(|member| &member.0.name);
-            let references = names.map(|name| json!({"$ref": format!("#/$defs/{name}")})).collect::<Vec<_>>();
+            let references = names
+                .map(|name| json!({"$ref": format!("#/$defs/{name}")}))
+                .collect::<Vec<_>>();
             let definitions = members.iter().map(|member| {
-                let schema = if member.is_sound() { Value::Bool(true) } else { member.0.schema.clone() };
+                let schema = if member.is_sound() {
+                    Value::Bool(true)
+                } else {
+                    member.0.schema.clone()
+                };
                 (member.0.name.clone(), schema)
             });
-            let schema = json!({"prefixItems": references, "$defs": definitions.collect::<Map<_, _>>()});
+            let schema =
+                json!({"prefixItems": references, "$defs": definitions.collect::<Map<_, _>>()});
             if let Err(problem) = CompiledSchema::of_shared(&Arc::new(schema), Formats::Asserted) {
                 return Some(problem);
             }
@@ -131,14 +156,18 @@ impl SharedDefinitions {
     }
 
     fn insert_into(&self, schema: &mut Map<String, Value>) {
-        let members = self.schemas().map(|(name, schema)| (name.to_owned(), schema.clone()));
+        let members = self
+            .schemas()
+            .map(|(name, schema)| (name.to_owned(), schema.clone()));
         schema.insert("$defs".to_owned(), Value::Object(members.collect()));
     }
 }
 
 impl fmt::Debug for SharedDefinitions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.members.iter().map(|member| &member.0.name)).finish()
+        f.debug_set()
+            .entries(self.0.members.iter().map(|member| &member.0.name))
+            .finish()
     }
 }
 
@@ -232,7 +261,9 @@ impl SharedSchema {
     }
 
     pub(crate) fn value(&self) -> &Arc<Value> {
-        let Some(definitions) = &self.definitions else { return &self.root };
+        let Some(definitions) = &self.definitions else {
+            return &self.root;
+        };
         self.whole.get_or_init(|| {
             let mut schema = self.root.as_object().cloned().unwrap_or_default();
             definitions.insert_into(&mut schema);
@@ -241,10 +272,14 @@ impl SharedSchema {
     }
 
     pub(crate) fn text(&self) -> &str {
-        let Some(definitions) = &self.definitions else { return &self.root_text };
+        let Some(definitions) = &self.definitions else {
+            return &self.root_text;
+        };
         self.whole_text.get_or_init(|| {
             // Written around the shared definitions, because the value is larger than its text.
-            let Some(open) = self.root_text.strip_suffix('}') else { return self.root_text.clone() };
+            let Some(open) = self.root_text.strip_suffix('}') else {
+                return self.root_text.clone();
+            };
             let separator = if open.ends_with('{') { "" } else { "," };
             let mut text = format!("{open}{separator}\"$defs\":{{");
             for (at, (name, schema)) in definitions.schemas().enumerate() {
@@ -259,25 +294,40 @@ impl SharedSchema {
 
     /// Returns about the length of the schema as JSON.
     pub(crate) fn bytes(&self) -> usize {
-        self.root_text.len() + self.definitions.as_ref().map_or(0, SharedDefinitions::bytes)
+        self.root_text.len()
+            + self
+                .definitions
+                .as_ref()
+                .map_or(0, SharedDefinitions::bytes)
     }
 
     /// Returns the problems of the schema with the meta-schema.
     pub(crate) fn form_problems(&self) -> &[String] {
         self.form_problems.get_or_init(|| {
             let mut problems = meta::problems(&self.root);
-            problems.extend(self.definitions.iter().flat_map(SharedDefinitions::form_problems).cloned());
+            problems.extend(
+                self.definitions
+                    .iter()
+                    .flat_map(SharedDefinitions::form_problems)
+                    .cloned(),
+            );
             problems
         })
     }
 
     /// Returns the reason why the schema of arguments does not compile.
     pub(crate) fn compile_problem(&self, formats: Formats) -> Option<&str> {
-        let Some(definitions) = &self.definitions else { return self.arguments(formats).compiled().err() };
+        let Some(definitions) = &self.definitions else {
+            return self.arguments(formats).compiled().err();
+        };
         // Only a tool that is called needs the whole compiled form.
         let own = self.compile_problem.get_or_init(|| {
             let mut schema = self.root.as_object().cloned().unwrap_or_default();
-            let names = definitions.0.members.iter().map(|member| (member.0.name.clone(), Value::Bool(true)));
+            let names = definitions
+                .0
+                .members
+                .iter()
+                .map(|member| (member.0.name.clone(), Value::Bool(true)));
             schema.insert("$defs".to_owned(), Value::Object(names.collect()));
             CompiledSchema::of_shared(&Arc::new(schema.into()), Formats::Asserted).err()
         });
@@ -306,9 +356,20 @@ impl SharedSchema {
     pub(crate) fn equality(&self) -> &EqualityRules {
         // Only the properties at the root have defaults that are filled in. One without any needs no definitions.
         self.equality.get_or_init(|| {
-            let properties = self.root.get("properties").and_then(Value::as_object).into_iter().flatten();
-            let has_default = properties.into_iter().any(|(_, property)| property.get("default").is_some());
-            EqualityRules::of_schema(if has_default { self.value() } else { &self.root })
+            let properties = self
+                .root
+                .get("properties")
+                .and_then(Value::as_object)
+                .into_iter()
+                .flatten();
+            let has_default = properties
+                .into_iter()
+                .any(|(_, property)| property.get("default").is_some());
+            EqualityRules::of_schema(if has_default {
+                self.value()
+            } else {
+                &self.root
+            })
         })
     }
 }
@@ -325,11 +386,20 @@ mod tests {
     #[test]
     fn equal_schemas_in_use_are_one() {
         let first = SharedSchema::of(pair(["one", "two"]), None);
-        assert!(Arc::ptr_eq(&first, &SharedSchema::of(pair(["one", "two"]), None)));
+        assert!(Arc::ptr_eq(
+            &first,
+            &SharedSchema::of(pair(["one", "two"]), None)
+        ));
         // The order is what a model reads.
-        assert!(!Arc::ptr_eq(&first, &SharedSchema::of(pair(["two", "one"]), None)));
+        assert!(!Arc::ptr_eq(
+            &first,
+            &SharedSchema::of(pair(["two", "one"]), None)
+        ));
         let definitions = SharedDefinitions::new([SharedDefinition::new("A", json!({}))]);
-        assert!(!Arc::ptr_eq(&first, &SharedSchema::of(pair(["one", "two"]), Some(definitions))));
+        assert!(!Arc::ptr_eq(
+            &first,
+            &SharedSchema::of(pair(["one", "two"]), Some(definitions))
+        ));
     }
 
     #[test]
@@ -349,7 +419,10 @@ mod tests {
             SharedDefinition::new("B", json!({"type": "string"})),
             SharedDefinition::new("A", json!({"$ref": "#/$defs/B"})),
         ]);
-        for root in [json!({}), json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}})] {
+        for root in [
+            json!({}),
+            json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}}),
+        ] {
             let schema = SharedSchema::of(root, Some(definitions.clone()));
             assert_eq!(schema.text(), schema.value().to_string());
             assert_eq!(schema.value()["$defs"]["A"]["$ref"], "#/$defs/B");
@@ -359,18 +432,34 @@ mod tests {
 
     #[test]
     fn definitions_that_cannot_be_checked_are_problems() {
-        for schema in [json!({"pattern": "("}), json!({"$ref": "#/$defs/A"}), json!({"$ref": "#/$defs/None"})] {
+        for schema in [
+            json!({"pattern": "("}),
+            json!({"$ref": "#/$defs/A"}),
+            json!({"$ref": "#/$defs/None"}),
+        ] {
             let definitions = SharedDefinitions::new([SharedDefinition::new("A", schema)]);
-            let schema = SharedSchema::of(json!({"properties": {"a": {"$ref": "#/$defs/A"}}}), Some(definitions));
+            let schema = SharedSchema::of(
+                json!({"properties": {"a": {"$ref": "#/$defs/A"}}}),
+                Some(definitions),
+            );
             assert!(schema.compile_problem(Formats::Asserted).is_some());
         }
-        let definitions = SharedDefinitions::new([SharedDefinition::new("A", json!({"type": "file"}))]);
-        assert_eq!(SharedSchema::of(json!({}), Some(definitions)).form_problems().len(), 1);
+        let definitions =
+            SharedDefinitions::new([SharedDefinition::new("A", json!({"type": "file"}))]);
+        assert_eq!(
+            SharedSchema::of(json!({}), Some(definitions))
+                .form_problems()
+                .len(),
+            1
+        );
     }
 
     #[test]
     fn a_sound_definition_hides_no_problem_of_another() {
-        let sound = SharedDefinition::new("Sound", json!({"properties": {"a": {"$ref": "#/$defs/Sound"}}}));
+        let sound = SharedDefinition::new(
+            "Sound",
+            json!({"properties": {"a": {"$ref": "#/$defs/Sound"}}}),
+        );
         let problem = |members: &[SharedDefinition]| {
             let definitions = SharedDefinitions::new(members.iter().cloned());
             definitions.compile_problem().map(str::to_owned)
@@ -378,7 +467,13 @@ mod tests {
         assert_eq!(problem(std::slice::from_ref(&sound)), None);
         let circle = json!({"allOf": [{"$ref": "#/$defs/Sound"}, {"$ref": "#/$defs/Circle"}]});
         assert!(problem(&[sound.clone(), SharedDefinition::new("Circle", circle)]).is_some());
-        assert!(problem(&[sound, SharedDefinition::new("Pattern", json!({"pattern": "("}))]).is_some());
+        assert!(
+            problem(&[
+                sound,
+                SharedDefinition::new("Pattern", json!({"pattern": "("}))
+            ])
+            .is_some()
+        );
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Validation by the schema, with its errors worded for a model.
 
 use crate::arguments::problem::{
-    LISTED, MAX_PROBLEMS, Problem, count_noun, describe_choice, describe_format, describe_names, describe_schema,
-    describe_value, join_alternatives, nearest,
+    LISTED, MAX_PROBLEMS, Problem, count_noun, describe_choice, describe_format, describe_names,
+    describe_schema, describe_value, join_alternatives, nearest,
 };
 use crate::arguments::shared_schema::SharedSchema;
 use crate::arguments::view::{accepts_property, property_names};
@@ -30,7 +30,11 @@ pub(crate) fn validate(validator: &Validator, value: &Value) -> Vec<Problem> {
 }
 
 /// Returns the problems of a value, with as much of its content as the subject may show.
-pub(crate) fn validate_as(subject: ValidationSubject, validator: &Validator, value: &Value) -> Vec<Problem> {
+pub(crate) fn validate_as(
+    subject: ValidationSubject,
+    validator: &Validator,
+    value: &Value,
+) -> Vec<Problem> {
     let compiled = match validator.compiled() {
         Ok(compiled) => compiled,
         Err(reason) => return vec![not_compiled(subject, reason)],
@@ -53,7 +57,9 @@ pub(crate) fn find_problems(
         compiled,
         schemas: compiled.schemas(),
         subject,
-        evaluation: Evaluation::new(compiled).with_digits(value, rounded).remembering_all(),
+        evaluation: Evaluation::new(compiled)
+            .with_digits(value, rounded)
+            .remembering_all(),
         choices: FxHashMap::default(),
         visited: FxHashSet::default(),
         depth: 0,
@@ -72,27 +78,53 @@ pub(crate) fn find_problems(
 
 /// Reports a schema that does not compile.
 pub(crate) fn not_compiled(subject: ValidationSubject, reason: &str) -> Problem {
-    Problem::new("", "", format!("{} does not compile: {reason}", subject.schema()))
+    Problem::new(
+        "",
+        "",
+        format!("{} does not compile: {reason}", subject.schema()),
+    )
 }
 
 /// Reports a value that takes too many steps to check.
 pub(crate) fn too_costly(subject: ValidationSubject) -> Problem {
-    let expected = format!("a value that {} can be checked against in {STEPS} steps", subject.schema());
+    let expected = format!(
+        "a value that {} can be checked against in {STEPS} steps",
+        subject.schema()
+    );
     Problem::new("", expected, "one that needs more").hint("send fewer or simpler values at once")
 }
 
 /// Returns the problem with a top-level name that the schema does not accept.
-pub(crate) fn unknown_name(subject: ValidationSubject, schema: &Value, name: &str) -> Option<Problem> {
+pub(crate) fn unknown_name(
+    subject: ValidationSubject,
+    schema: &Value,
+    name: &str,
+) -> Option<Problem> {
     (!accepts_property(schema, name)).then(|| unknown(subject, schema, schema, &Path::ROOT, name))
 }
 
-fn unknown(subject: ValidationSubject, root: &Value, schema: &Value, at: &Path<'_>, name: &str) -> Problem {
-    let noun = if at.depth() == 0 { subject.noun() } else { "property" };
+fn unknown(
+    subject: ValidationSubject,
+    root: &Value,
+    schema: &Value,
+    at: &Path<'_>,
+    name: &str,
+) -> Problem {
+    let noun = if at.depth() == 0 {
+        subject.noun()
+    } else {
+        "property"
+    };
     let hint = match schema.as_object().and_then(describe_names) {
         Some(names) => format!("the {names}"),
         None => hint_for(name, &property_names(schema, root)),
     };
-    Problem::new(at.key(&truncate(name, 60)).pointer(), "", format!("unknown {noun}")).hint(hint)
+    Problem::new(
+        at.key(&truncate(name, 60)).pointer(),
+        "",
+        format!("unknown {noun}"),
+    )
+    .hint(hint)
 }
 
 /// Looks for the problems of a value that its schema does not accept.
@@ -115,7 +147,9 @@ type Reported = Result<(), TooCostly>;
 impl<'v> ProblemReporter<'v> {
     /// Reports the problems of a value with a schema, if there are any.
     fn value(&mut self, schema: &'v Value, value: &'v Value, path: &Path<'_>) -> Reported {
-        self.compiled.id(schema).map_or(Ok(()), |id| self.node(id, value, path))
+        self.compiled
+            .id(schema)
+            .map_or(Ok(()), |id| self.node(id, value, path))
     }
 
     fn node(&mut self, id: NodeId, value: &'v Value, path: &Path<'_>) -> Reported {
@@ -125,11 +159,15 @@ impl<'v> ProblemReporter<'v> {
             return Ok(());
         }
         // Many ways may lead to a node, and its problems at one value are the same.
-        if node.is_remembered() && (!self.visited.insert((id, address(value))) || self.evaluation.accepts(id, value)?) {
+        if node.is_remembered()
+            && (!self.visited.insert((id, address(value))) || self.evaluation.accepts(id, value)?)
+        {
             return Ok(());
         }
         self.evaluation.charge(node.cost)?;
-        self.depth = Some(self.depth + 1).filter(|depth| *depth <= DEPTH).ok_or(TooCostly)?;
+        self.depth = Some(self.depth + 1)
+            .filter(|depth| *depth <= DEPTH)
+            .ok_or(TooCostly)?;
         for keyword in &node.keywords {
             // The parts of these are looked at one by one, and those that are accepted have no problems.
             if keyword.is_conjunction() || !self.evaluation.satisfies(id, keyword, value)? {
@@ -149,11 +187,18 @@ impl<'v> ProblemReporter<'v> {
     }
 
     fn push(&mut self, path: &Path<'_>, expected: impl Into<String>, got: impl Into<String>) {
-        self.problems.push(Problem::new(path.pointer(), expected, got));
+        self.problems
+            .push(Problem::new(path.pointer(), expected, got));
     }
 
     /// Reports a keyword that the value does not satisfy.
-    fn keyword(&mut self, id: NodeId, keyword: &'v Keyword, value: &'v Value, path: &Path<'_>) -> Reported {
+    fn keyword(
+        &mut self,
+        id: NodeId,
+        keyword: &'v Keyword,
+        value: &'v Value,
+        path: &Path<'_>,
+    ) -> Reported {
         match keyword {
             Keyword::Required(names) => self.missing_names(id, names, value, path),
             Keyword::DependentRequired(all) => {
@@ -183,12 +228,24 @@ impl<'v> ProblemReporter<'v> {
                     self.node(*id, value, path)?;
                 }
             }
-            Keyword::If { condition, then, otherwise } => {
-                let next = if self.evaluation.accepts(*condition, value)? { then } else { otherwise };
+            Keyword::If {
+                condition,
+                then,
+                otherwise,
+            } => {
+                let next = if self.evaluation.accepts(*condition, value)? {
+                    then
+                } else {
+                    otherwise
+                };
                 next.map_or(Ok(()), |id| self.node(id, value, path))?;
             }
-            Keyword::Items { .. } | Keyword::UnevaluatedItems(_) => self.items(id, keyword, value, path)?,
-            Keyword::Properties(_) | Keyword::PropertyNames(_) | Keyword::UnevaluatedProperties(_) => {
+            Keyword::Items { .. } | Keyword::UnevaluatedItems(_) => {
+                self.items(id, keyword, value, path)?
+            }
+            Keyword::Properties(_)
+            | Keyword::PropertyNames(_)
+            | Keyword::UnevaluatedProperties(_) => {
                 self.properties(id, keyword, value, path)?;
             }
             keyword => {
@@ -204,39 +261,87 @@ impl<'v> ProblemReporter<'v> {
         let shown = self.subject.value(value);
         let characters = |limit| self.subject.counted(value, "character", limit);
         let items = |limit| self.subject.counted(value, "item", limit);
-        let text = |keyword: &str| schema.get(keyword).and_then(Value::as_str).unwrap_or_default();
+        let text = |keyword: &str| {
+            schema
+                .get(keyword)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
         match keyword {
             Keyword::Type(_) => (describe_schema(schema, self.root()), shown),
             Keyword::Minimum(limit) => self.bound("of at least", limit, schema, value),
             Keyword::Maximum(limit) => self.bound("of at most", limit, schema, value),
             Keyword::ExclusiveMinimum(limit) => self.bound("above", limit, schema, value),
             Keyword::ExclusiveMaximum(limit) => self.bound("below", limit, schema, value),
-            Keyword::MinLength(limit) => (format!("at least {}", count_noun(*limit, "character")), characters(*limit)),
-            Keyword::MaxLength(limit) => (format!("at most {}", count_noun(*limit, "character")), characters(*limit)),
-            Keyword::MinItems(limit) => (format!("at least {}", count_noun(*limit, "item")), items(*limit)),
-            Keyword::MaxItems(limit) => (format!("at most {}", count_noun(*limit, "item")), items(*limit)),
-            Keyword::MinProperties(limit) => (format!("at least {}", count_noun(*limit, "property")), shown),
-            Keyword::MaxProperties(limit) => (format!("at most {}", count_noun(*limit, "property")), shown),
+            Keyword::MinLength(limit) => (
+                format!("at least {}", count_noun(*limit, "character")),
+                characters(*limit),
+            ),
+            Keyword::MaxLength(limit) => (
+                format!("at most {}", count_noun(*limit, "character")),
+                characters(*limit),
+            ),
+            Keyword::MinItems(limit) => (
+                format!("at least {}", count_noun(*limit, "item")),
+                items(*limit),
+            ),
+            Keyword::MaxItems(limit) => (
+                format!("at most {}", count_noun(*limit, "item")),
+                items(*limit),
+            ),
+            Keyword::MinProperties(limit) => (
+                format!("at least {}", count_noun(*limit, "property")),
+                shown,
+            ),
+            Keyword::MaxProperties(limit) => {
+                (format!("at most {}", count_noun(*limit, "property")), shown)
+            }
             Keyword::UniqueItems => ("unique items".to_owned(), shown),
-            Keyword::Contains { .. } => ("an array with an item that `contains` asks for".to_owned(), shown),
+            Keyword::Contains { .. } => (
+                "an array with an item that `contains` asks for".to_owned(),
+                shown,
+            ),
             Keyword::Const(constant) => (describe_value(constant), shown),
             Keyword::Leaf("format", _) => (describe_format(text("format")), shown),
-            Keyword::Leaf("pattern", _) => (format!("a string that matches `{}`", text("pattern")), shown),
-            Keyword::Leaf(keyword, _) => {
-                (format!("a multiple of {}", schema.get(*keyword).unwrap_or(&Value::Null)), shown)
-            }
+            Keyword::Leaf("pattern", _) => (
+                format!("a string that matches `{}`", text("pattern")),
+                shown,
+            ),
+            Keyword::Leaf(keyword, _) => (
+                format!(
+                    "a multiple of {}",
+                    schema.get(*keyword).unwrap_or(&Value::Null)
+                ),
+                shown,
+            ),
             _ => ("no value here".to_owned(), shown),
         }
     }
 
     /// Returns the expected and the actual value for a bound. Integers have all their digits.
-    fn bound(&self, relation: &str, limit: &Number, schema: &Value, value: &Value) -> (String, String) {
-        let has_type = |wanted: &str| schema.as_object().is_some_and(|map| type_names(map).any(|name| name == wanted));
+    fn bound(
+        &self,
+        relation: &str,
+        limit: &Number,
+        schema: &Value,
+        value: &Value,
+    ) -> (String, String) {
+        let has_type = |wanted: &str| {
+            schema
+                .as_object()
+                .is_some_and(|map| type_names(map).any(|name| name == wanted))
+        };
         let is_integer = has_type("integer") && !has_type("number");
-        let limit = if is_integer { digits_of(limit) } else { limit.to_string() };
+        let limit = if is_integer {
+            digits_of(limit)
+        } else {
+            limit.to_string()
+        };
         let shown = match (self.evaluation.digits(value), value) {
             (Some(digits), _) if self.subject != ValidationSubject::Secrets => truncate(digits, 60),
-            (None, Value::Number(number)) if is_integer && self.subject != ValidationSubject::Secrets => {
+            (None, Value::Number(number))
+                if is_integer && self.subject != ValidationSubject::Secrets =>
+            {
                 digits_of(number)
             }
             _ => self.subject.value(value),
@@ -244,22 +349,36 @@ impl<'v> ProblemReporter<'v> {
         (format!("a number {relation} {limit}"), shown)
     }
 
-    fn items(&mut self, id: NodeId, keyword: &Keyword, value: &'v Value, path: &Path<'_>) -> Reported {
+    fn items(
+        &mut self,
+        id: NodeId,
+        keyword: &Keyword,
+        value: &'v Value,
+        path: &Path<'_>,
+    ) -> Reported {
         let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
         self.evaluation.charge(items.len())?;
         let ids: Vec<Option<NodeId>> = match keyword {
             Keyword::Items { first, rest } => {
-                let ids = first.iter().map(|id| Some(*id)).chain(std::iter::repeat(*rest));
+                let ids = first
+                    .iter()
+                    .map(|id| Some(*id))
+                    .chain(std::iter::repeat(*rest));
                 ids.take(items.len()).collect()
             }
             Keyword::UnevaluatedItems(rest) => {
                 let evaluated = self.evaluation.evaluated(id, value, items.len())?;
-                evaluated.into_iter().map(|evaluated| (!evaluated).then_some(*rest)).collect()
+                evaluated
+                    .into_iter()
+                    .map(|evaluated| (!evaluated).then_some(*rest))
+                    .collect()
             }
             _ => Vec::new(),
         };
         // Of an array that is too long, the length is the problem.
-        let surplus = ids.iter().position(|id| id.is_some_and(|id| *self.schema(id) == Value::Bool(false)));
+        let surplus = ids
+            .iter()
+            .position(|id| id.is_some_and(|id| *self.schema(id) == Value::Bool(false)));
         if let Some(limit) = surplus {
             let limit = count(limit);
             self.push(
@@ -279,11 +398,21 @@ impl<'v> ProblemReporter<'v> {
         Ok(())
     }
 
-    fn properties(&mut self, id: NodeId, keyword: &Keyword, value: &'v Value, path: &Path<'_>) -> Reported {
-        let Some(members) = value.as_object() else { return Ok(()) };
+    fn properties(
+        &mut self,
+        id: NodeId,
+        keyword: &Keyword,
+        value: &'v Value,
+        path: &Path<'_>,
+    ) -> Reported {
+        let Some(members) = value.as_object() else {
+            return Ok(());
+        };
         self.evaluation.charge(members.len())?;
         let evaluated = match keyword {
-            Keyword::UnevaluatedProperties(_) => self.evaluation.evaluated(id, value, members.len())?,
+            Keyword::UnevaluatedProperties(_) => {
+                self.evaluation.evaluated(id, value, members.len())?
+            }
             _ => Vec::new(),
         };
         for (position, (name, member)) in members.iter().enumerate() {
@@ -291,10 +420,17 @@ impl<'v> ProblemReporter<'v> {
                 break;
             }
             let ids = match keyword {
-                Keyword::Properties(properties) => self.evaluation.of_property(properties, name)?.collect(),
-                Keyword::UnevaluatedProperties(rest) if evaluated.get(position) == Some(&false) => vec![*rest],
+                Keyword::Properties(properties) => {
+                    self.evaluation.of_property(properties, name)?.collect()
+                }
+                Keyword::UnevaluatedProperties(rest) if evaluated.get(position) == Some(&false) => {
+                    vec![*rest]
+                }
                 Keyword::PropertyNames(id) if !self.evaluation.accepts_name(*id, name)? => {
-                    let got = format!("the name {} is not allowed", describe_value(&name.as_str().into()));
+                    let got = format!(
+                        "the name {} is not allowed",
+                        describe_value(&name.as_str().into())
+                    );
                     let expected = describe_schema(self.schema(*id), self.root());
                     let problem = Problem::new(path.key(name).pointer(), "", got);
                     self.problems.push(match expected.as_str() {
@@ -305,7 +441,8 @@ impl<'v> ProblemReporter<'v> {
                 }
                 _ => continue,
             };
-            let is_rest = !matches!(keyword, Keyword::Properties(all) if all.named.contains_key(name));
+            let is_rest =
+                !matches!(keyword, Keyword::Properties(all) if all.named.contains_key(name));
             for inner in ids {
                 if is_rest && *self.schema(inner) == Value::Bool(false) {
                     // Problems that are only counted need no hint.
@@ -323,12 +460,24 @@ impl<'v> ProblemReporter<'v> {
     }
 
     fn not_listed(&mut self, id: NodeId, value: &Value, path: &Path<'_>) {
-        let values = self.schema(id).get("enum").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let problem = Problem::new(path.pointer(), describe_choice(values), self.subject.value(value));
+        let values = self
+            .schema(id)
+            .get("enum")
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let problem = Problem::new(
+            path.pointer(),
+            describe_choice(values),
+            self.subject.value(value),
+        );
         // The nearest value would reveal much of a secret.
         let is_listed = self.problems.len() < LISTED;
-        let given = value.as_str().filter(|_| is_listed && self.subject != ValidationSubject::Secrets);
-        let near = given.and_then(|text| nearest(text, values.iter().filter_map(Value::as_str).take(COMPARED)));
+        let given = value
+            .as_str()
+            .filter(|_| is_listed && self.subject != ValidationSubject::Secrets);
+        let near = given
+            .and_then(|text| nearest(text, values.iter().filter_map(Value::as_str).take(COMPARED)));
         self.problems.push(match near {
             Some(near) => problem.hint(format!("did you mean \"{near}\"?")),
             None => problem,
@@ -337,28 +486,42 @@ impl<'v> ProblemReporter<'v> {
 
     fn missing_names(&mut self, id: NodeId, names: &[String], value: &Value, path: &Path<'_>) {
         let schema = self.schema(id);
-        for name in names.iter().filter(|name| value.get(name.as_str()).is_none()).take(MAX_PROBLEMS) {
+        for name in names
+            .iter()
+            .filter(|name| value.get(name.as_str()).is_none())
+            .take(MAX_PROBLEMS)
+        {
             self.missing(schema, path, name);
         }
     }
 
     fn missing(&mut self, schema: &Value, path: &Path<'_>, name: &str) {
-        let property = schema.pointer("/properties").or_else(|| self.root().pointer("/properties"));
-        let property = property.and_then(|all| all.get(name)).unwrap_or(&Value::Bool(true));
+        let property = schema
+            .pointer("/properties")
+            .or_else(|| self.root().pointer("/properties"));
+        let property = property
+            .and_then(|all| all.get(name))
+            .unwrap_or(&Value::Bool(true));
         let mut expected = describe_schema(property, self.root());
         if let Some(text) = property.get("description").and_then(Value::as_str) {
             let first = text.lines().next().unwrap_or_default();
             expected = format!("{expected} (\"{}\")", truncate(first, 80));
         }
-        self.problems.push(Problem::missing(path.key(name).pointer(), expected));
+        self.problems
+            .push(Problem::missing(path.key(name).pointer(), expected));
     }
 
     /// Reports a failed `not`. In a tool's own schema that is two names of one parameter given together.
     fn refused(&mut self, schema: &Value, value: &Value, path: &Path<'_>) {
-        let names = schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let names = schema
+            .get("required")
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         if let [Value::String(first), Value::String(second)] = names {
             let got = format!("given together with `{first}`, which is the same parameter");
-            self.problems.push(Problem::new(path.key(second).pointer(), "", got).hint("send one of them"));
+            self.problems
+                .push(Problem::new(path.key(second).pointer(), "", got).hint("send one of them"));
         } else {
             let expected = format!("anything but {}", describe_schema(schema, self.root()));
             self.push(path, expected, self.subject.value(value));
@@ -385,7 +548,12 @@ impl<'v> ProblemReporter<'v> {
         }
         let mut possible = Vec::new();
         let mut meant = Vec::new();
-        for (id, shape) in choice.branches.iter().zip(&forms.shapes).filter(|_| forms.shapes.len() <= COMPARED) {
+        for (id, shape) in choice
+            .branches
+            .iter()
+            .zip(&forms.shapes)
+            .filter(|_| forms.shapes.len() <= COMPARED)
+        {
             if !shape.fits(value) || !forms.has_tag_of(shape, value) {
                 continue;
             }
@@ -445,8 +613,14 @@ impl<'v> ProblemReporter<'v> {
         Ok(true)
     }
 
-    fn fits_properties(&mut self, properties: &Properties, value: &'v Value) -> Result<bool, TooCostly> {
-        let Some(members) = value.as_object() else { return Ok(true) };
+    fn fits_properties(
+        &mut self,
+        properties: &Properties,
+        value: &'v Value,
+    ) -> Result<bool, TooCostly> {
+        let Some(members) = value.as_object() else {
+            return Ok(true);
+        };
         if properties.are_few_beside(members.len()) {
             self.evaluation.charge(properties.named.len())?;
             for (name, id) in &properties.named {
@@ -471,7 +645,12 @@ impl<'v> ProblemReporter<'v> {
     }
 
     /// Returns false for an unknown property and for another constant.
-    fn fits_property(&mut self, id: NodeId, member: &'v Value, is_rest: bool) -> Result<bool, TooCostly> {
+    fn fits_property(
+        &mut self,
+        id: NodeId,
+        member: &'v Value,
+        is_rest: bool,
+    ) -> Result<bool, TooCostly> {
         let compiled = self.compiled;
         for keyword in &compiled.node(id).keywords {
             let is_unknown = is_rest && matches!(keyword, Keyword::Never);
@@ -497,28 +676,49 @@ struct Forms<'v> {
 
 impl<'v> Forms<'v> {
     fn of(compiled: &CompiledSchema, choice: &Choice, schemas: &[&'v Value]) -> Self {
-        let shapes: Vec<_> = choice.branches.iter().map(|id| Shape::of(*id, &|id| compiled.node(id))).collect();
-        let described = join_alternatives(schemas, |schema| describe_schema(schema, compiled.root()));
-        Self { required: first_required_name(schemas), tag: common_tag(&shapes), shapes, described }
+        let shapes: Vec<_> = choice
+            .branches
+            .iter()
+            .map(|id| Shape::of(*id, &|id| compiled.node(id)))
+            .collect();
+        let described =
+            join_alternatives(schemas, |schema| describe_schema(schema, compiled.root()));
+        Self {
+            required: first_required_name(schemas),
+            tag: common_tag(&shapes),
+            shapes,
+            described,
+        }
     }
 
     /// Returns true unless the forms have a tag, and the value has that of another form.
     fn has_tag_of(&self, shape: &Shape, value: &Value) -> bool {
-        let Some((name, _)) = &self.tag else { return true };
+        let Some((name, _)) = &self.tag else {
+            return true;
+        };
         let given = value.get(name).and_then(Value::as_str);
-        shape
-            .tags()
-            .any(|(other, values)| other == name && given.is_some_and(|given| values.iter().any(|it| it == given)))
+        shape.tags().any(|(other, values)| {
+            other == name && given.is_some_and(|given| values.iter().any(|it| it == given))
+        })
     }
 
     /// Reports a tag that is missing, or has no form.
-    fn wrong_tag(&self, subject: ValidationSubject, value: &Value, path: &Path<'_>) -> Option<Problem> {
+    fn wrong_tag(
+        &self,
+        subject: ValidationSubject,
+        value: &Value,
+        path: &Path<'_>,
+    ) -> Option<Problem> {
         let (members, (name, tags)) = (value.as_object()?, self.tag.as_ref()?);
         let place = path.key(name).pointer();
         match members.get(name) {
             None => Some(Problem::missing(place, describe_choice(tags))),
             Some(given) if tags.contains(given) => None,
-            Some(given) => Some(Problem::new(place, describe_choice(tags), subject.value(given))),
+            Some(given) => Some(Problem::new(
+                place,
+                describe_choice(tags),
+                subject.value(given),
+            )),
         }
     }
 }
@@ -528,10 +728,22 @@ const TAGS: usize = 20;
 
 /// Returns the tag that all shapes have, with its values.
 fn common_tag(shapes: &[Shape]) -> Option<(String, Vec<Value>)> {
-    let is_common = |name: &String| shapes.iter().all(|shape| shape.tags().any(|(other, _)| other == name));
-    let (name, _) = shapes.first()?.tags().take(TAGS).find(|(name, _)| is_common(name))?;
-    let tags = shapes.iter().flat_map(|shape| shape.tags().filter(|(other, _)| other == name));
-    let values = tags.flat_map(|(_, values)| values.iter().map(|value| value.as_str().into())).collect();
+    let is_common = |name: &String| {
+        shapes
+            .iter()
+            .all(|shape| shape.tags().any(|(other, _)| other == name))
+    };
+    let (name, _) = shapes
+        .first()?
+        .tags()
+        .take(TAGS)
+        .find(|(name, _)| is_common(name))?;
+    let tags = shapes
+        .iter()
+        .flat_map(|shape| shape.tags().filter(|(other, _)| other == name));
+    let values = tags
+        .flat_map(|(_, values)| values.iter().map(|value| value.as_str().into()))
+        .collect();
     Some((name.clone(), values))
 }
 
@@ -544,7 +756,11 @@ fn hint_for(name: &str, known: &[&str]) -> String {
         Some(near) => format!("did you mean `{near}`?"),
         None if known.is_empty() => "there are none".to_owned(),
         None => {
-            let listed: Vec<String> = known.iter().take(20).map(|name| format!("`{}`", truncate(name, 60))).collect();
+            let listed: Vec<String> = known
+                .iter()
+                .take(20)
+                .map(|name| format!("`{}`", truncate(name, 60)))
+                .collect();
             format!("known: {}", listed.join(", "))
         }
     }
@@ -586,14 +802,20 @@ impl fmt::Debug for SchemaChecker {
 impl SchemaChecker {
     /// Creates a checker of a schema of any draft. It compiles the schema at the first use.
     pub fn new(schema: &Value) -> Self {
-        Self { schema: SharedSchema::of(to_draft_2020_12(schema), None), formats: Formats::Asserted }
+        Self {
+            schema: SharedSchema::of(to_draft_2020_12(schema), None),
+            formats: Formats::Asserted,
+        }
     }
 
     /// Reads `format` as a description that no value has to fit, as draft 2020-12 has it by default. By default formats are
     /// asserted.
     #[must_use]
     pub fn annotates_formats(self) -> Self {
-        Self { formats: Formats::Annotated, ..self }
+        Self {
+            formats: Formats::Annotated,
+            ..self
+        }
     }
 
     /// Returns true if the schema accepts a value. A schema that does not compile accepts nothing.
@@ -603,7 +825,11 @@ impl SchemaChecker {
 
     /// Returns all problems of a value, sorted by place. A schema that does not compile is a problem of every value.
     pub fn problems(&self, value: &Value) -> Vec<Problem> {
-        validate_as(ValidationSubject::Result, self.schema.results(self.formats), value)
+        validate_as(
+            ValidationSubject::Result,
+            self.schema.results(self.formats),
+            value,
+        )
     }
 }
 
@@ -648,7 +874,10 @@ impl ValidationSubject {
             | (_, Value::Null)
             | (Self::Settings, Value::Bool(_) | Value::Number(_)) => describe_value(value),
             (Self::Settings, Value::String(text)) => {
-                format!("a string of {}", count_noun(count(text.chars().count()), "character"))
+                format!(
+                    "a string of {}",
+                    count_noun(count(text.chars().count()), "character")
+                )
             }
             (Self::Settings, Value::Array(items)) => {
                 format!("an array of {}", count_noun(count(items.len()), "item"))
@@ -669,7 +898,12 @@ impl ValidationSubject {
             _ => 0,
         };
         match self {
-            Self::Secrets => if count(found) < limit { "fewer" } else { "more" }.to_owned(),
+            Self::Secrets => if count(found) < limit {
+                "fewer"
+            } else {
+                "more"
+            }
+            .to_owned(),
             Self::Arguments | Self::Result | Self::Settings => count_noun(count(found), noun),
         }
     }
@@ -685,7 +919,10 @@ pub(crate) fn check_values(
     schema: &Value,
     definitions: &Map<String, Value>,
 ) -> Vec<String> {
-    let default = parameter.default.as_ref().filter(|value| !(value.is_null() && parameter.optional));
+    let default = parameter
+        .default
+        .as_ref()
+        .filter(|value| !(value.is_null() && parameter.optional));
     let values: Vec<(&str, &Value)> = default
         .map(|value| ("default", value))
         .into_iter()

@@ -19,7 +19,10 @@ pub(crate) struct SchemaView<'a> {
 
 impl<'a> SchemaView<'a> {
     pub(crate) fn of(schemas: &[&'a Value], root: &'a Value) -> Self {
-        let mut view = Self { parts: Vec::new(), types: OnceCell::new() };
+        let mut view = Self {
+            parts: Vec::new(),
+            types: OnceCell::new(),
+        };
         for schema in schemas {
             view.add(schema, root);
         }
@@ -27,12 +30,17 @@ impl<'a> SchemaView<'a> {
     }
 
     fn add(&mut self, schema: &'a Value, root: &'a Value) {
-        let Some(map) = schema.as_object() else { return };
+        let Some(map) = schema.as_object() else {
+            return;
+        };
         if self.parts.len() == MAX_PARTS || self.parts.iter().any(|part| std::ptr::eq(*part, map)) {
             return;
         }
         self.parts.push(map);
-        for schema in walk::referenced(map, root).into_iter().chain(walk::branches(map, "allOf")) {
+        for schema in walk::referenced(map, root)
+            .into_iter()
+            .chain(walk::branches(map, "allOf"))
+        {
             self.add(schema, root);
         }
     }
@@ -43,7 +51,8 @@ impl<'a> SchemaView<'a> {
         let mut next = 0;
         while let Some(part) = view.parts.get(next).copied() {
             for keyword in ["anyOf", "oneOf"] {
-                let mut branches = walk::branches(part, keyword).filter(|branch| !is_null_only(branch));
+                let mut branches =
+                    walk::branches(part, keyword).filter(|branch| !is_null_only(branch));
                 if let (Some(only), None) = (branches.next(), branches.next()) {
                     view.add(only, root);
                 }
@@ -76,15 +85,25 @@ impl<'a> SchemaView<'a> {
 
     /// Returns the names of the required properties.
     pub(crate) fn required(&self) -> FxHashSet<&'a str> {
-        let lists = self.parts.iter().filter_map(|part| part.get("required")?.as_array());
+        let lists = self
+            .parts
+            .iter()
+            .filter_map(|part| part.get("required")?.as_array());
         lists.flatten().filter_map(Value::as_str).collect()
     }
 
     /// Returns the names of the declared properties, each once.
     pub(crate) fn names(&self) -> Vec<&'a str> {
         let mut known = FxHashSet::default();
-        let names = self.parts.iter().filter_map(|part| part.get("properties")?.as_object()).flat_map(Map::keys);
-        names.map(String::as_str).filter(|name| known.insert(*name)).collect()
+        let names = self
+            .parts
+            .iter()
+            .filter_map(|part| part.get("properties")?.as_object())
+            .flat_map(Map::keys);
+        names
+            .map(String::as_str)
+            .filter(|name| known.insert(*name))
+            .collect()
     }
 
     /// Returns the value of a keyword in the first schema that has it.
@@ -94,33 +113,47 @@ impl<'a> SchemaView<'a> {
 
     /// Returns the schemas under `properties` for a property.
     pub(crate) fn declared(&self, name: &str) -> Vec<&'a Value> {
-        self.parts.iter().filter_map(|part| part.get("properties")?.get(name)).collect()
+        self.parts
+            .iter()
+            .filter_map(|part| part.get("properties")?.get(name))
+            .collect()
     }
 
     /// Returns the schemas for a property, declared or not.
     pub(crate) fn property(&self, name: &str) -> Vec<&'a Value> {
-        self.parts.iter().filter_map(|part| property_in(part, name)).collect()
+        self.parts
+            .iter()
+            .filter_map(|part| property_in(part, name))
+            .collect()
     }
 
     /// Returns the schemas for an item of an array.
     pub(crate) fn item(&self, position: usize) -> Vec<&'a Value> {
         let of_part = |part: &&'a Map<String, Value>| {
             let first = part.get("prefixItems").and_then(Value::as_array);
-            first.and_then(|first| first.get(position)).or_else(|| part.get("items"))
+            first
+                .and_then(|first| first.get(position))
+                .or_else(|| part.get("items"))
         };
         self.parts.iter().filter_map(of_part).collect()
     }
 
     /// Returns the number of items that have schemas by their position.
     pub(crate) fn prefix(&self) -> usize {
-        self.parts.iter().filter_map(|part| Some(part.get("prefixItems")?.as_array()?.len())).max().unwrap_or(0)
+        self.parts
+            .iter()
+            .filter_map(|part| Some(part.get("prefixItems")?.as_array()?.len()))
+            .max()
+            .unwrap_or(0)
     }
 
     /// Returns the branches of each `anyOf` and `oneOf`.
     pub(crate) fn choices(&self) -> Vec<&'a [Value]> {
         let of_part = |part: &&'a Map<String, Value>| {
             let map: &'a Map<String, Value> = part;
-            ["anyOf", "oneOf"].into_iter().filter_map(move |keyword| map.get(keyword)?.as_array().map(Vec::as_slice))
+            ["anyOf", "oneOf"]
+                .into_iter()
+                .filter_map(move |keyword| map.get(keyword)?.as_array().map(Vec::as_slice))
         };
         self.parts.iter().flat_map(of_part).collect()
     }
@@ -131,10 +164,16 @@ fn property_in<'a>(part: &'a Map<String, Value>, name: &str) -> Option<&'a Value
         return Some(declared);
     }
     let rest = part.get("additionalProperties");
-    match part.get("patternProperties").and_then(Value::as_object).filter(|patterns| !patterns.is_empty()) {
+    match part
+        .get("patternProperties")
+        .and_then(Value::as_object)
+        .filter(|patterns| !patterns.is_empty())
+    {
         None => rest,
         // With one pattern and no other names allowed, every accepted property is one of the pattern.
-        Some(patterns) if patterns.len() == 1 && rest == Some(&Value::Bool(false)) => patterns.values().next(),
+        Some(patterns) if patterns.len() == 1 && rest == Some(&Value::Bool(false)) => {
+            patterns.values().next()
+        }
         Some(_) => None,
     }
 }
@@ -143,8 +182,16 @@ fn property_in<'a>(part: &'a Map<String, Value>, name: &str) -> Option<&'a Value
 pub(crate) fn property_names<'a>(schema: &'a Value, root: &'a Value) -> Vec<&'a str> {
     let (mut names, mut known) = (Vec::new(), FxHashSet::default());
     visit_in_place(schema, root, 8, &mut |map| {
-        let declared = map.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::keys);
-        names.extend(declared.map(String::as_str).filter(|name| known.insert(*name)));
+        let declared = map
+            .get("properties")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flat_map(Map::keys);
+        names.extend(
+            declared
+                .map(String::as_str)
+                .filter(|name| known.insert(*name)),
+        );
     });
     names
 }
@@ -153,13 +200,24 @@ pub(crate) fn property_names<'a>(schema: &'a Value, root: &'a Value) -> Vec<&'a 
 /// refuses. Here, only a schema with `additionalProperties` or without any assertion does.
 pub(crate) fn accepts_property(schema: &Value, name: &str) -> bool {
     let root = schema;
-    let Some(map) = walk::follow(root, schema).as_object() else { return schema != &Value::Bool(false) };
+    let Some(map) = walk::follow(root, schema).as_object() else {
+        return schema != &Value::Bool(false);
+    };
     let mut taken = !map.keys().any(|keyword| !walk::is_annotation(keyword));
     visit_in_place(schema, root, 8, &mut |map| {
-        let open = |keyword: &str| map.get(keyword).is_some_and(|rest| rest != &Value::Bool(false));
-        let declared = map.get("properties").is_some_and(|all| all.get(name).is_some());
-        let patterns = map.get("patternProperties").and_then(Value::as_object).is_some_and(|all| !all.is_empty());
-        taken |= declared || patterns || open("additionalProperties") || open("unevaluatedProperties");
+        let open = |keyword: &str| {
+            map.get(keyword)
+                .is_some_and(|rest| rest != &Value::Bool(false))
+        };
+        let declared = map
+            .get("properties")
+            .is_some_and(|all| all.get(name).is_some());
+        let patterns = map
+            .get("patternProperties")
+            .and_then(Value::as_object)
+            .is_some_and(|all| !all.is_empty());
+        taken |=
+            declared || patterns || open("additionalProperties") || open("unevaluatedProperties");
     });
     taken
 }
@@ -181,15 +239,30 @@ fn visit_once<'a>(
     visited: &mut FxHashSet<usize>,
     visit: &mut dyn FnMut(&'a Map<String, Value>),
 ) {
-    let (Some(map), Some(depth)) = (schema.as_object(), depth.checked_sub(1)) else { return };
+    let (Some(map), Some(depth)) = (schema.as_object(), depth.checked_sub(1)) else {
+        return;
+    };
     if !visited.insert(std::ptr::from_ref(map).addr()) {
         return;
     }
     visit(map);
-    let branches = ["allOf", "anyOf", "oneOf"].into_iter().flat_map(|keyword| walk::branches(map, keyword));
-    let conditions = ["if", "then", "else"].into_iter().filter_map(|keyword| map.get(keyword));
-    let dependent = map.get("dependentSchemas").and_then(Value::as_object).into_iter().flat_map(Map::values);
-    for schema in walk::referenced(map, root).into_iter().chain(branches).chain(conditions).chain(dependent) {
+    let branches = ["allOf", "anyOf", "oneOf"]
+        .into_iter()
+        .flat_map(|keyword| walk::branches(map, keyword));
+    let conditions = ["if", "then", "else"]
+        .into_iter()
+        .filter_map(|keyword| map.get(keyword));
+    let dependent = map
+        .get("dependentSchemas")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flat_map(Map::values);
+    for schema in walk::referenced(map, root)
+        .into_iter()
+        .chain(branches)
+        .chain(conditions)
+        .chain(dependent)
+    {
         visit_once(schema, root, depth, visited, visit);
     }
 }

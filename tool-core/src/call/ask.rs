@@ -90,9 +90,14 @@ impl RunContext {
     /// # Errors
     ///
     /// Awaiting it returns an [`AskError`].
-    pub fn ask<T: AnswerType + Send + 'static>(&self, message: impl Into<String>) -> Ask<'_, Answer<T>> {
+    pub fn ask<T: AnswerType + Send + 'static>(
+        &self,
+        message: impl Into<String>,
+    ) -> Ask<'_, Answer<T>> {
         let question = RawQuestion::confirm(message);
-        Ask::new(self, move |ctx, key| question.start(ctx, key, Form::of::<T>()?))
+        Ask::new(self, move |ctx, key| {
+            question.start(ctx, key, Form::of::<T>()?)
+        })
     }
 
     /// Asks the user a question whose form is known at run time only, such as one of a server that the tool calls.
@@ -136,7 +141,8 @@ impl RunContext {
 
     /// Returns the time for which the call has waited for its user, which counts toward no deadline.
     pub fn waited_for_user(&self) -> Duration {
-        self.asked_questions().map_or(Duration::ZERO, CallQuestions::waited)
+        self.asked_questions()
+            .map_or(Duration::ZERO, CallQuestions::waited)
     }
 
     /// Asks the user's model in the middle of the call, and waits for its answer.
@@ -223,8 +229,15 @@ impl RunContext {
         Ask::new(self, |ctx, key| {
             let handler = ctx.handler(|handlers| handlers.roots.as_ref(), "on_roots")?;
             let (session, call_id, tool) = ctx.origin();
-            let request = RootsRequest { session, call_id, tool, key };
-            Ok(Box::pin(async move { Ok(checked_roots(handler.ask(request).await?)) }))
+            let request = RootsRequest {
+                session,
+                call_id,
+                tool,
+                key,
+            };
+            Ok(Box::pin(async move {
+                Ok(checked_roots(handler.ask(request).await?))
+            }))
         })
     }
 
@@ -252,17 +265,25 @@ impl RunContext {
     }
 
     pub(crate) fn question_limits(&self) -> QuestionLimits {
-        self.session_handle().map(|session| session.question_limits()).unwrap_or_default()
+        self.session_handle()
+            .map(|session| session.question_limits())
+            .unwrap_or_default()
     }
 
     pub(crate) fn redaction(&self) -> Redaction {
-        self.session_handle().map(|session| session.redaction()).unwrap_or_default()
+        self.session_handle()
+            .map(|session| session.redaction())
+            .unwrap_or_default()
     }
 
     /// Returns the session, the call and the tool, as requests name them.
     pub(crate) fn origin(&self) -> (String, String, String) {
         let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
-        (text(self.session()), text(self.call_id()), text(self.tool()))
+        (
+            text(self.session()),
+            text(self.call_id()),
+            text(self.tool()),
+        )
     }
 }
 
@@ -278,8 +299,16 @@ impl RawQuestion {
         let (session, call_id, tool) = ctx.origin();
         let (message, schema) = (self.shown_message(), form.schema.clone());
         let is_page = self.url.is_some();
-        let question =
-            Question { session, call_id, tool, key, message, schema, url: self.url, asked_by: self.asked_by };
+        let question = Question {
+            session,
+            call_id,
+            tool,
+            key,
+            message,
+            schema,
+            url: self.url,
+            asked_by: self.asked_by,
+        };
         Ok(Box::pin(async move {
             Ok(match handler.ask(question).await? {
                 // The user has filled in no form.
@@ -298,19 +327,30 @@ impl<'a, T: Send + 'static> Ask<'a, T> {
         ctx: &'a RunContext,
         start: impl FnOnce(&RunContext, Option<String>) -> Started<T> + Send + 'a,
     ) -> Self {
-        Self { ctx, timeout: None, key: None, start: Box::new(start) }
+        Self {
+            ctx,
+            timeout: None,
+            key: None,
+            start: Box::new(start),
+        }
     }
 
     /// Names the request among those of its call. An MCP client of revision 2026-07-28 gets it under this name, and may send its
     /// answer with the call itself. Defaults to a name that the host chooses.
     pub fn named(self, key: impl Into<String>) -> Self {
-        Self { key: Some(key.into()), ..self }
+        Self {
+            key: Some(key.into()),
+            ..self
+        }
     }
 
     /// Sets the time that the user has for the answer. Defaults to the policy's
     /// [`question_timeout`](crate::Policy::question_timeout), and to 5 minutes outside a session.
     pub fn within(self, time: Duration) -> Self {
-        Self { timeout: Some(time), ..self }
+        Self {
+            timeout: Some(time),
+            ..self
+        }
     }
 
     /// Asks, and blocks the thread until the answer. For `blocking` tools, which are not `async`. The thread of the tool is
@@ -336,8 +376,16 @@ impl<'a, T: Send + 'static> Ask<'a, T> {
         // The handler is found, and asked when the answer is first polled.
         let answer = (self.start)(ctx, self.key)?;
         let (questions, limits) = (ctx.questions(), ctx.question_limits());
-        let _place = session.map(|session| Place::take(session, questions, &limits)).transpose()?;
-        wait(ctx, questions, self.timeout.unwrap_or(limits.timeout), answer).await
+        let _place = session
+            .map(|session| Place::take(session, questions, &limits))
+            .transpose()?;
+        wait(
+            ctx,
+            questions,
+            self.timeout.unwrap_or(limits.timeout),
+            answer,
+        )
+        .await
     }
 }
 
@@ -363,7 +411,10 @@ async fn wait<T>(
     }
     let _waiting = questions.wait();
     let answer = timeout(limit, AssertUnwindSafe(answer).catch_unwind());
-    let answer = questions.ended.run_until_cancelled(ctx.cancellation().run_until_cancelled(answer)).await;
+    let answer = questions
+        .ended
+        .run_until_cancelled(ctx.cancellation().run_until_cancelled(answer))
+        .await;
     match answer.flatten() {
         None => Err(AskError::Ended),
         Some(Err(_)) => Err(AskError::TimedOut(limit)),
@@ -382,8 +433,15 @@ impl Place {
         limits: &QuestionLimits,
     ) -> Result<Self, AskError> {
         let more = |waiting| (waiting < limits.session).then_some(waiting + 1);
-        if session.waiting_questions().fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).is_err() {
-            return Err(AskError::TooMany(format!("{} of this session wait for the user", limits.session)));
+        if session
+            .waiting_questions()
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, more)
+            .is_err()
+        {
+            return Err(AskError::TooMany(format!(
+                "{} of this session wait for the user",
+                limits.session
+            )));
         }
         let place = Self(session);
         if !questions.count(limits.call) {

@@ -50,7 +50,11 @@ impl AskError {
 
     /// Creates the error of an answer with too many bytes.
     pub(crate) fn too_large(limit: usize, bytes: usize) -> Self {
-        Self::InvalidAnswer(vec![Problem::new("", format!("at most {limit} bytes"), format!("{bytes} bytes"))])
+        Self::InvalidAnswer(vec![Problem::new(
+            "",
+            format!("at most {limit} bytes"),
+            format!("{bytes} bytes"),
+        )])
     }
 }
 

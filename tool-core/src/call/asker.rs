@@ -21,7 +21,10 @@ pub(crate) struct Asker {
 
 impl Asker {
     pub(crate) fn find<H: ?Sized>(&self, of: fn(&Handlers) -> Option<&Arc<H>>) -> Option<&Arc<H>> {
-        self.own.get().and_then(of).or_else(|| self.caller.as_ref()?.asker.find(of))
+        self.own
+            .get()
+            .and_then(of)
+            .or_else(|| self.caller.as_ref()?.asker.find(of))
     }
 }
 
@@ -56,7 +59,12 @@ pub(crate) struct QuestionLimits {
 
 impl Default for QuestionLimits {
     fn default() -> Self {
-        Self { timeout: Duration::from_secs(5 * 60), call: 8, session: 16, tokens: 4_096 }
+        Self {
+            timeout: Duration::from_secs(5 * 60),
+            call: 8,
+            session: 16,
+            tokens: 4_096,
+        }
     }
 }
 
@@ -102,7 +110,9 @@ impl CallQuestions {
             return caller.count(limit);
         }
         let more = |asked| (asked < limit).then_some(asked + 1);
-        self.asked.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+        self.asked
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
+            .is_ok()
     }
 
     /// Stops the clock of the call and of the calls above it, until the guard is dropped.
@@ -141,7 +151,10 @@ impl Drop for WaitingQuestion {
             let mut times = questions.times.lock();
             times.waiting -= 1;
             if times.waiting == 0 {
-                let waited = times.since.take().map_or(Duration::ZERO, |since| since.elapsed());
+                let waited = times
+                    .since
+                    .take()
+                    .map_or(Duration::ZERO, |since| since.elapsed());
                 times.before += waited;
                 drop(times);
                 questions.waker.wake();

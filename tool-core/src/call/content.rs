@@ -32,7 +32,11 @@ use std::path::{Path, PathBuf};
 /// # }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "type",
+    rename_all = "snake_case",
+    rename_all_fields = "camelCase"
+)]
 #[non_exhaustive]
 pub enum Content {
     /// A text.
@@ -87,17 +91,27 @@ impl Content {
 
     /// Creates an image part from base64.
     pub fn image(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
-        Self::Image { data: data.into(), mime_type: mime_type.into() }
+        Self::Image {
+            data: data.into(),
+            mime_type: mime_type.into(),
+        }
     }
 
     /// Creates a sound part from base64.
     pub fn audio(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
-        Self::Audio { data: data.into(), mime_type: mime_type.into() }
+        Self::Audio {
+            data: data.into(),
+            mime_type: mime_type.into(),
+        }
     }
 
     /// Creates a resource part.
     pub fn resource(uri: impl Into<String>) -> Self {
-        Self::Resource { uri: uri.into(), mime_type: None, text: None }
+        Self::Resource {
+            uri: uri.into(),
+            mime_type: None,
+            text: None,
+        }
     }
 
     /// Returns the number of bytes of the texts of a part, with those of its base64.
@@ -106,8 +120,14 @@ impl Content {
         let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         match self {
             Self::Text { text } => text.len(),
-            Self::Image { data, mime_type } | Self::Audio { data, mime_type } => data.len() + mime_type.len(),
-            Self::Resource { uri, mime_type, text } => uri.len() + length(mime_type) + length(text),
+            Self::Image { data, mime_type } | Self::Audio { data, mime_type } => {
+                data.len() + mime_type.len()
+            }
+            Self::Resource {
+                uri,
+                mime_type,
+                text,
+            } => uri.len() + length(mime_type) + length(text),
         }
     }
 
@@ -163,7 +183,12 @@ impl Content {
             move || read_file(&path).and_then(|bytes| from_named_bytes(&bytes, Some(&path)))
         });
         // The task is neither aborted nor does it panic.
-        reading.await.unwrap_or_else(|error| Err(ContentError::Read { path, source: io::Error::other(error) }))
+        reading.await.unwrap_or_else(|error| {
+            Err(ContentError::Read {
+                path,
+                source: io::Error::other(error),
+            })
+        })
     }
 }
 
@@ -214,7 +239,10 @@ pub enum ContentError {
         path: Option<PathBuf>,
     },
     /// The file has the extension of an image or a sound, and its bytes are of another kind.
-    #[error("expected {expected} by the extension, got {found}{}; correct the file or its name", of(Some(path)))]
+    #[error(
+        "expected {expected} by the extension, got {found}{}; correct the file or its name",
+        of(Some(path))
+    )]
     OtherType {
         /// The path of the file.
         path: PathBuf,
@@ -227,22 +255,33 @@ pub enum ContentError {
 
 /// Names a file in a message.
 fn of(path: Option<&Path>) -> String {
-    path.map(|path| format!(" in `{}`", path.display())).unwrap_or_default()
+    path.map(|path| format!(" in `{}`", path.display()))
+        .unwrap_or_default()
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, ContentError> {
-    let failed = |source| ContentError::Read { path: path.to_owned(), source };
+    let failed = |source| ContentError::Read {
+        path: path.to_owned(),
+        source,
+    };
     // Asked before the file is opened, as opening a pipe waits.
     if !path.metadata().map_err(failed)?.is_file() {
-        return Err(ContentError::NotAFile { path: path.to_owned() });
+        return Err(ContentError::NotAFile {
+            path: path.to_owned(),
+        });
     }
     let file = File::open(path).map_err(failed)?;
     let size = file.metadata().map_err(failed)?.len();
     let mut bytes = Vec::new();
     // A file may grow while it is read.
-    file.take(Content::MAX_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
+    file.take(Content::MAX_BYTES as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
     if bytes.len() > Content::MAX_BYTES {
-        return Err(ContentError::TooLarge { path: Some(path.to_owned()), bytes: size.max(bytes.len() as u64) });
+        return Err(ContentError::TooLarge {
+            path: Some(path.to_owned()),
+            bytes: size.max(bytes.len() as u64),
+        });
     }
     Ok(bytes)
 }
@@ -250,16 +289,25 @@ fn read_file(path: &Path) -> Result<Vec<u8>, ContentError> {
 fn from_named_bytes(bytes: &[u8], path: Option<&Path>) -> Result<Content, ContentError> {
     let owned = || path.map(Path::to_owned);
     if bytes.len() > Content::MAX_BYTES {
-        return Err(ContentError::TooLarge { path: owned(), bytes: bytes.len() as u64 });
+        return Err(ContentError::TooLarge {
+            path: owned(),
+            bytes: bytes.len() as u64,
+        });
     }
     let text = text_of(bytes);
     let found = type_of_bytes(bytes).or(text.map(|_| TEXT));
     let named = path.and_then(type_of_extension);
-    let mime_type = found.or(named).ok_or_else(|| ContentError::UnknownType { path: owned() })?;
+    let mime_type = found
+        .or(named)
+        .ok_or_else(|| ContentError::UnknownType { path: owned() })?;
     if let (Some(path), Some(expected)) = (path, named)
         && kind(expected) != kind(mime_type)
     {
-        return Err(ContentError::OtherType { path: path.to_owned(), expected, found: mime_type });
+        return Err(ContentError::OtherType {
+            path: path.to_owned(),
+            expected,
+            found: mime_type,
+        });
     }
     Ok(match (kind(mime_type), text) {
         ("text", Some(text)) => Content::text(text),
@@ -277,7 +325,9 @@ const TEXT: &str = "text/plain";
 
 /// Returns the part of a MIME type before the slash.
 fn kind(mime_type: &str) -> &str {
-    mime_type.split_once('/').map_or(mime_type, |(kind, _)| kind)
+    mime_type
+        .split_once('/')
+        .map_or(mime_type, |(kind, _)| kind)
 }
 
 /// Returns the type of bytes that begin as a known format does.
@@ -313,44 +363,61 @@ fn type_of_bytes(bytes: &[u8]) -> Option<&'static str> {
         (b"ftyp", b"mif1", "image/heif"),
         (b"ftyp", b"M4A ", "audio/mp4"),
     ];
-    let starts = STARTS.iter().find(|(start, _)| bytes.starts_with(start)).map(|(_, mime_type)| *mime_type);
+    let starts = STARTS
+        .iter()
+        .find(|(start, _)| bytes.starts_with(start))
+        .map(|(_, mime_type)| *mime_type);
     // A text may begin with these letters too.
-    let starts =
-        starts.filter(|mime_type| !matches!(*mime_type, "image/bmp" | "audio/mpeg") || text_of(bytes).is_none());
-    let at = |from: usize, letters: &[u8]| bytes.get(from..).is_some_and(|rest| rest.starts_with(letters));
+    let starts = starts.filter(|mime_type| {
+        !matches!(*mime_type, "image/bmp" | "audio/mpeg") || text_of(bytes).is_none()
+    });
+    let at = |from: usize, letters: &[u8]| {
+        bytes
+            .get(from..)
+            .is_some_and(|rest| rest.starts_with(letters))
+    };
     let is_inner = |outer: &[u8], inner: &[u8]| {
         (at(0, outer) && at(8, inner)) || (outer == b"ftyp" && at(4, outer) && at(8, inner))
     };
-    starts.or_else(|| INNER.iter().find(|(outer, inner, _)| is_inner(outer, inner)).map(|(.., mime_type)| *mime_type))
+    starts.or_else(|| {
+        INNER
+            .iter()
+            .find(|(outer, inner, _)| is_inner(outer, inner))
+            .map(|(.., mime_type)| *mime_type)
+    })
 }
 
 /// Returns the text in bytes, unless it has control characters that no text has.
 fn text_of(bytes: &[u8]) -> Option<&str> {
     let is_binary = |c: char| c.is_control() && !c.is_whitespace() && c != '\u{1b}';
-    std::str::from_utf8(bytes).ok().filter(|text| !text.contains(is_binary))
+    std::str::from_utf8(bytes)
+        .ok()
+        .filter(|text| !text.contains(is_binary))
 }
 
 /// Returns the type of images, sounds and PDF documents by their extension.
 fn type_of_extension(path: &Path) -> Option<&'static str> {
-    Some(match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
-        "png" => "image/png",
-        "jpg" | "jpeg" => "image/jpeg",
-        "gif" => "image/gif",
-        "webp" => "image/webp",
-        "bmp" => "image/bmp",
-        "tif" | "tiff" => "image/tiff",
-        "avif" => "image/avif",
-        "heic" => "image/heic",
-        "wav" => "audio/wav",
-        "mp3" => "audio/mpeg",
-        "ogg" | "oga" | "opus" => "audio/ogg",
-        "flac" => "audio/flac",
-        "aac" => "audio/aac",
-        "aif" | "aiff" => "audio/aiff",
-        "m4a" => "audio/mp4",
-        "pdf" => "application/pdf",
-        _ => return None,
-    })
+    Some(
+        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "png" => "image/png",
+            "jpg" | "jpeg" => "image/jpeg",
+            "gif" => "image/gif",
+            "webp" => "image/webp",
+            "bmp" => "image/bmp",
+            "tif" | "tiff" => "image/tiff",
+            "avif" => "image/avif",
+            "heic" => "image/heic",
+            "wav" => "audio/wav",
+            "mp3" => "audio/mpeg",
+            "ogg" | "oga" | "opus" => "audio/ogg",
+            "flac" => "audio/flac",
+            "aac" => "audio/aac",
+            "aif" | "aiff" => "audio/aiff",
+            "m4a" => "audio/mp4",
+            "pdf" => "application/pdf",
+            _ => return None,
+        },
+    )
 }
 
 #[cfg(test)]
@@ -388,7 +455,10 @@ mod tests {
         match content {
             Content::Image { mime_type, .. }
             | Content::Audio { mime_type, .. }
-            | Content::Resource { mime_type: Some(mime_type), .. } => mime_type,
+            | Content::Resource {
+                mime_type: Some(mime_type),
+                ..
+            } => mime_type,
             _ => TEXT,
         }
     }
@@ -420,7 +490,9 @@ mod tests {
     #[test]
     fn a_pdf_is_a_resource_with_its_data() {
         let content = Content::from_bytes(b"%PDF-1.7").expect("is known");
-        let Content::Resource { uri, .. } = content else { panic!("{content:?}") };
+        let Content::Resource { uri, .. } = content else {
+            panic!("{content:?}")
+        };
         assert_eq!(uri, "data:application/pdf;base64,JVBERi0xLjc=");
     }
 
@@ -428,7 +500,10 @@ mod tests {
     fn unknown_bytes_are_refused() {
         for bytes in [&b"\xfe\xfe\x01"[..], b"text with \0", b"\x7fELF\x02"] {
             let error = Content::from_bytes(bytes).expect_err("is unknown");
-            assert!(matches!(error, ContentError::UnknownType { path: None }), "{error}");
+            assert!(
+                matches!(error, ContentError::UnknownType { path: None }),
+                "{error}"
+            );
         }
     }
 
@@ -439,31 +514,70 @@ mod tests {
         let output = ToolOutput::content([Content::from_bytes(&bytes).expect("fits")]);
         assert!(output.meta.is_none(), "it was cut");
         bytes.push(0);
-        assert!(matches!(Content::from_bytes(&bytes), Err(ContentError::TooLarge { path: None, bytes: 716_801 })));
+        assert!(matches!(
+            Content::from_bytes(&bytes),
+            Err(ContentError::TooLarge {
+                path: None,
+                bytes: 716_801
+            })
+        ));
         let error = read("large.png", &bytes).await.expect_err("is too large");
         assert!(error.to_string().contains("got 716801 in `"), "{error}");
     }
 
     #[tokio::test]
     async fn a_file_is_what_its_bytes_are() {
-        assert_eq!(mime_type(&read("a.jpg", PNG).await.expect("reads")), "image/png");
-        assert_eq!(mime_type(&read("a.mp3", b"\xfe\xfe\x01").await.expect("reads")), "audio/mpeg");
-        assert_eq!(read("a.csv", b"a,b").await.expect("reads"), Content::text("a,b"));
+        assert_eq!(
+            mime_type(&read("a.jpg", PNG).await.expect("reads")),
+            "image/png"
+        );
+        assert_eq!(
+            mime_type(&read("a.mp3", b"\xfe\xfe\x01").await.expect("reads")),
+            "audio/mpeg"
+        );
+        assert_eq!(
+            read("a.csv", b"a,b").await.expect("reads"),
+            Content::text("a,b")
+        );
     }
 
     #[tokio::test]
     async fn a_text_with_the_name_of_an_image_is_refused() {
-        let error = read("b.png", b"version https://example.com/spec").await.expect_err("is no image");
-        let ContentError::OtherType { path, expected: "image/png", found: TEXT } = &error else { panic!("{error}") };
-        assert!(error.to_string().contains(&*path.to_string_lossy()), "{error}");
+        let error = read("b.png", b"version https://example.com/spec")
+            .await
+            .expect_err("is no image");
+        let ContentError::OtherType {
+            path,
+            expected: "image/png",
+            found: TEXT,
+        } = &error
+        else {
+            panic!("{error}")
+        };
+        assert!(
+            error.to_string().contains(&*path.to_string_lossy()),
+            "{error}"
+        );
     }
 
     #[tokio::test]
     async fn a_path_that_is_no_file_is_named() {
-        let error = Content::from_path(temp_dir()).await.expect_err("is a directory");
-        assert!(matches!(&error, ContentError::NotAFile { path } if *path == temp_dir()), "{error}");
-        let error = Content::from_path("/no/such.png").await.expect_err("is missing");
-        assert!(error.to_string().starts_with("failed to read `/no/such.png`: "), "{error}");
+        let error = Content::from_path(temp_dir())
+            .await
+            .expect_err("is a directory");
+        assert!(
+            matches!(&error, ContentError::NotAFile { path } if *path == temp_dir()),
+            "{error}"
+        );
+        let error = Content::from_path("/no/such.png")
+            .await
+            .expect_err("is missing");
+        assert!(
+            error
+                .to_string()
+                .starts_with("failed to read `/no/such.png`: "),
+            "{error}"
+        );
     }
 
     #[tokio::test]
@@ -474,8 +588,13 @@ mod tests {
             Content::from_path("/secret/place.png").await
         }
 
-        let tools = crate::ToolContext::builder().with(show).build().expect("builds");
-        let response = tools.call("show_in_content_tests", "{}", &RunContext::detached()).await;
+        let tools = crate::ToolContext::builder()
+            .with(show)
+            .build()
+            .expect("builds");
+        let response = tools
+            .call("show_in_content_tests", "{}", &RunContext::detached())
+            .await;
         let error = response.error().expect("fails");
         assert!(!error.message.contains("secret"), "{}", error.message);
     }

@@ -178,7 +178,8 @@ impl RunContext {
     /// Returns the conversation's mode.
     pub fn mode(&self) -> Mode {
         // A session can be handed over to the other mode.
-        self.session_handle().map_or(self.session.mode, |session| session.mode())
+        self.session_handle()
+            .map_or(self.session.mode, |session| session.mode())
     }
 
     /// Returns the number of the turn, counted from 0.
@@ -188,7 +189,10 @@ impl RunContext {
 
     /// Returns the host's value of type `T`.
     pub fn user_data<T: Send + Sync + 'static>(&self) -> Option<&T> {
-        self.session.user_data.get(&TypeId::of::<T>())?.downcast_ref()
+        self.session
+            .user_data
+            .get(&TypeId::of::<T>())?
+            .downcast_ref()
     }
 
     /// Returns the host's settings for the run, such as a language or a tenant. Null where the host has set none.
@@ -211,7 +215,10 @@ impl RunContext {
     /// Returns the session's state, or null outside a session. It is read-only: tools change it with intents, such as that
     /// of [`set_state`](Self::set_state).
     pub fn state(&self) -> &Value {
-        self.call.state.get_or_init(|| self.session_handle().map_or_else(Arc::default, |session| session.state()))
+        self.call.state.get_or_init(|| {
+            self.session_handle()
+                .map_or_else(Arc::default, |session| session.state())
+        })
     }
 
     /// Returns a value of the session's state: the one that this call has set, or else the one from before the call. `None` if
@@ -223,11 +230,17 @@ impl RunContext {
     pub fn get_state<T: DeserializeOwned>(&self, key: StateKey<T>) -> Result<Option<T>, ToolError> {
         let is_own = |intent: &&Intent| intent.name() == key.name();
         let intents = self.intents.get().map(|intents| intents.lock());
-        if let Some(Intent::Custom { payload, .. }) = intents.iter().flat_map(|all| all.iter()).rfind(is_own) {
+        if let Some(Intent::Custom { payload, .. }) =
+            intents.iter().flat_map(|all| all.iter()).rfind(is_own)
+        {
             return key.read(Some(payload));
         }
         drop(intents);
-        key.read(self.state().get("values").and_then(|values| values.get(key.name())))
+        key.read(
+            self.state()
+                .get("values")
+                .and_then(|values| values.get(key.name())),
+        )
     }
 
     /// Sets a value of the session's state.
@@ -275,7 +288,10 @@ impl RunContext {
 
     /// Removes a value of the session's state when the call has succeeded.
     pub fn remove_state<T>(&self, key: StateKey<T>) {
-        self.intents().lock().push(Intent::Custom { name: key.name().to_owned(), payload: Value::Null });
+        self.intents().lock().push(Intent::Custom {
+            name: key.name().to_owned(),
+            payload: Value::Null,
+        });
     }
 
     /// Returns the session's value of type `T`, which is created at first use and dropped with the session. It is of this
@@ -307,8 +323,13 @@ impl RunContext {
     /// ```
     pub fn session_memo<T: Any + Send + Sync + Default>(&self) -> Option<Arc<T>> {
         let session = self.session_handle()?;
-        let memo =
-            Arc::clone(session.memos().lock().entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(T::default())));
+        let memo = Arc::clone(
+            session
+                .memos()
+                .lock()
+                .entry(TypeId::of::<T>())
+                .or_insert_with(|| Arc::new(T::default())),
+        );
         // Each value has the type of its key.
         memo.downcast().ok()
     }
@@ -323,7 +344,11 @@ impl RunContext {
         match self.call.deadline? {
             CallDeadline::At(instant) => Some(instant),
             CallDeadline::After(began, limit) => {
-                let waited = self.call.questions.get().map_or(Duration::ZERO, |questions| questions.waited());
+                let waited = self
+                    .call
+                    .questions
+                    .get()
+                    .map_or(Duration::ZERO, |questions| questions.waited());
                 Some(time::after(began.to_instant(), limit.saturating_add(waited)).into_std())
             }
         }
@@ -361,22 +386,35 @@ impl RunContext {
 
     /// Returns the call as the model made it: id, tool name and arguments. `None` outside a session.
     pub fn function_call(&self) -> Option<&ToolCall> {
-        self.call.call.as_ref().filter(|call| !call.name().is_empty())
+        self.call
+            .call
+            .as_ref()
+            .filter(|call| !call.name().is_empty())
     }
 
     /// Calls another tool from inside this one, under the same session's limits.
     ///
     /// The nested call spends the same budget and fails beyond the policy's depth. Its id is this call's id, a dot and a
     /// number: `call_1.1`. Outside a session the response is `SESSION_INACTIVE`.
-    pub async fn call(&self, name: impl AsRef<str>, arguments: impl Into<Arguments<'_>>) -> ToolResponse {
+    pub async fn call(
+        &self,
+        name: impl AsRef<str>,
+        arguments: impl Into<Arguments<'_>>,
+    ) -> ToolResponse {
         let number = self.call.nested_calls.fetch_add(1, Ordering::Relaxed) + 1;
-        let call = ToolCall::new(format!("{}.{number}", self.call_id().unwrap_or_default()), name, arguments);
+        let call = ToolCall::new(
+            format!("{}.{number}", self.call_id().unwrap_or_default()),
+            name,
+            arguments,
+        );
         let depth = self.call.call.as_ref().map_or(0, ToolCall::depth) + 1;
         match self.session_handle() {
             Some(session) => {
                 let span = self.call.span.get().filter(|_| span::current().is_none());
-                let call = Arc::clone(&session).call(call.at_depth(depth).called_by(Arc::clone(self.questions())));
-                self.keep_confirmations(session, WithSpan::new(span.cloned(), call).await).await
+                let call = Arc::clone(&session)
+                    .call(call.at_depth(depth).called_by(Arc::clone(self.questions())));
+                self.keep_confirmations(session, WithSpan::new(span.cloned(), call).await)
+                    .await
             }
             None => ToolResponse::outside_session(&call),
         }
@@ -384,7 +422,11 @@ impl RunContext {
 
     /// Moves the pending approvals of a nested call to this call. Denies them if this call was answered already, because the
     /// host would never see them.
-    async fn keep_confirmations(&self, session: Arc<dyn SessionHandle>, mut response: ToolResponse) -> ToolResponse {
+    async fn keep_confirmations(
+        &self,
+        session: Arc<dyn SessionHandle>,
+        mut response: ToolResponse,
+    ) -> ToolResponse {
         if response.meta().confirmations().next().is_none() {
             return response;
         }
@@ -452,13 +494,23 @@ impl RunContext {
     }
 
     pub(crate) fn from_parts(session: Arc<SessionContext>, call: Arc<CallContext>) -> Self {
-        Self { session, call, tool: None, intents: OnceLock::new() }
+        Self {
+            session,
+            call,
+            tool: None,
+            intents: OnceLock::new(),
+        }
     }
 
     /// Returns the context of one call of `tool`: the same session, the given call, and its own intents.
     pub(crate) fn for_tool_in(&self, call: &Arc<CallContext>, tool: &Name) -> Self {
         let (session, call) = (Arc::clone(&self.session), Arc::clone(call));
-        Self { session, call, tool: Some(tool.clone()), intents: OnceLock::new() }
+        Self {
+            session,
+            call,
+            tool: Some(tool.clone()),
+            intents: OnceLock::new(),
+        }
     }
 
     /// Returns a context of the same session for another call.
@@ -486,7 +538,9 @@ impl RunContext {
 
     /// Returns the questions of this call to its host.
     pub(crate) fn questions(&self) -> &Arc<CallQuestions> {
-        self.call.questions.get_or_init(|| CallQuestions::new(self.asker().cloned().unwrap_or_default()))
+        self.call
+            .questions
+            .get_or_init(|| CallQuestions::new(self.asker().cloned().unwrap_or_default()))
     }
 
     /// Returns the questions of this call, if it has asked any.
@@ -511,7 +565,9 @@ impl RunContext {
     }
 
     pub(crate) fn take_intents(&self) -> Vec<Intent> {
-        self.intents.get().map_or_else(Vec::new, |intents| std::mem::take(&mut *intents.lock()))
+        self.intents
+            .get()
+            .map_or_else(Vec::new, |intents| std::mem::take(&mut *intents.lock()))
     }
 
     pub(crate) fn call_id_shared(&self) -> Option<&Arc<str>> {
@@ -533,7 +589,12 @@ impl Clone for RunContext {
     fn clone(&self) -> Self {
         let intents = Arc::clone(self.intents());
         let (session, call) = (Arc::clone(&self.session), Arc::clone(&self.call));
-        Self { session, call, tool: self.tool.clone(), intents: OnceLock::from(intents) }
+        Self {
+            session,
+            call,
+            tool: self.tool.clone(),
+            intents: OnceLock::from(intents),
+        }
     }
 }
 
@@ -804,7 +865,9 @@ impl<T: Send + Sync + 'static> FromRunContext<'_> for UserData<T> {
 
 fn flat_or_null(value: Value) -> Value {
     unless_too_deep(value).unwrap_or_else(|| {
-        tracing::error!("settings or a state of a run context nest deeper than 128; they are left out");
+        tracing::error!(
+            "settings or a state of a run context nest deeper than 128; they are left out"
+        );
         Value::Null
     })
 }
@@ -846,6 +909,8 @@ impl SessionStateHandle {
 impl FromRunContext<'_> for SessionStateHandle {
     fn from_run_context(ctx: &RunContext) -> Result<Self, ToolError> {
         _ = ctx.state();
-        Ok(Self(ctx.call.state.get().map(Arc::clone).unwrap_or_default()))
+        Ok(Self(
+            ctx.call.state.get().map(Arc::clone).unwrap_or_default(),
+        ))
     }
 }

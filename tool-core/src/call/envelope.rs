@@ -28,7 +28,10 @@ impl ToolResponse {
         let mut text = Vec::with_capacity(size);
         match serde_json::to_writer(&mut text, self) {
             Ok(()) => String::from_utf8(text).unwrap_or_default(),
-            Err(error) => json!({"ok": false, "error": {"type": "INTERNAL", "message": error.to_string()}}).to_string(),
+            Err(error) => {
+                json!({"ok": false, "error": {"type": "INTERNAL", "message": error.to_string()}})
+                    .to_string()
+            }
         }
     }
 
@@ -36,10 +39,15 @@ impl ToolResponse {
     /// server has sent the result, so that a response that is read back has them.
     pub(crate) fn to_stored_json(&self) -> String {
         let text = self.to_json();
-        let Some(optional) = &self.meta.optional else { return text };
+        let Some(optional) = &self.meta.optional else {
+            return text;
+        };
         let parts = Some(&optional.content).filter(|parts| !parts.is_empty());
         let parts = parts.and_then(|parts| serde_json::to_string(parts).ok());
-        let original = optional.original.as_ref().map(|original| original.text().to_owned());
+        let original = optional
+            .original
+            .as_ref()
+            .map(|original| original.text().to_owned());
         let mut stored = text;
         for (name, value) in [("content", parts), ("original", original)] {
             if let (Some(value), true) = (value, stored.ends_with('}')) {
@@ -95,7 +103,12 @@ impl Serialize for ResponseMeta<'_> {
             size_chars: size,
             token_estimate: size.div_ceil(4),
             form: form_of(self.kind).map(Cow::Borrowed),
-            optional: self.meta.optional.as_deref().map(Cow::Borrowed).unwrap_or_default(),
+            optional: self
+                .meta
+                .optional
+                .as_deref()
+                .map(Cow::Borrowed)
+                .unwrap_or_default(),
         };
         meta.serialize(serializer)
     }
@@ -154,21 +167,41 @@ struct MetaJson<'a> {
 impl<'de> Deserialize<'de> for ToolResponse {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         use serde::de::Error;
-        let EnvelopeJson { ok, data, intents, error, meta, content, original } =
-            EnvelopeJson::deserialize(deserializer)?;
+        let EnvelopeJson {
+            ok,
+            data,
+            intents,
+            error,
+            meta,
+            content,
+            original,
+        } = EnvelopeJson::deserialize(deserializer)?;
         let result = match (ok, error) {
             // Some decoders report a `data` of null as absent.
-            (true, _) => Ok(data.map_or(Cow::Borrowed("null"), |raw| Cow::Owned(String::from(Box::<str>::from(raw))))),
+            (true, _) => Ok(data.map_or(Cow::Borrowed("null"), |raw| {
+                Cow::Owned(String::from(Box::<str>::from(raw)))
+            })),
             (false, Some(error)) => Err(error),
             (false, None) => return Err(D::Error::missing_field("error")),
         };
         let original = original.map(|original| Original::stored(original.get()));
-        let optional = OptionalMeta { intents, content, original, ..meta.optional.into_owned() };
+        let optional = OptionalMeta {
+            intents,
+            content,
+            original,
+            ..meta.optional.into_owned()
+        };
         let optional = (optional != OptionalMeta::default()).then(|| Box::new(optional));
-        let duration = Duration::try_from_secs_f64(meta.duration_ms / 1000.0).map_err(D::Error::custom)?;
+        let duration =
+            Duration::try_from_secs_f64(meta.duration_ms / 1000.0).map_err(D::Error::custom)?;
         let kind = meta.form.as_deref().map(kind_of).unwrap_or_default();
         let call_id = meta.call_id.as_deref().map(Into::into);
-        let meta = BaseMeta { tool: meta.tool.into_owned().into(), call_id, duration, optional };
+        let meta = BaseMeta {
+            tool: meta.tool.into_owned().into(),
+            call_id,
+            duration,
+            optional,
+        };
         Ok(Self { result, kind, meta })
     }
 }
@@ -186,11 +219,17 @@ fn form_of(kind: OutputKind) -> Option<&'static str> {
 /// Returns the kind for a word. Words of later versions are read as plain data.
 fn kind_of(form: &str) -> OutputKind {
     let kinds = [OutputKind::Unit, OutputKind::Content, OutputKind::Stop];
-    kinds.into_iter().find(|kind| form_of(*kind) == Some(form)).unwrap_or_default()
+    kinds
+        .into_iter()
+        .find(|kind| form_of(*kind) == Some(form))
+        .unwrap_or_default()
 }
 
 fn whole_micros(duration: Duration) -> u32 {
-    let micros = duration.as_secs().saturating_mul(1_000_000).saturating_add(duration.subsec_micros().into());
+    let micros = duration
+        .as_secs()
+        .saturating_mul(1_000_000)
+        .saturating_add(duration.subsec_micros().into());
     u32::try_from(micros).unwrap_or(u32::MAX)
 }
 
@@ -272,7 +311,11 @@ mod tests {
             duration: Duration::from_micros(1234),
             optional: None,
         };
-        ToolResponse { result: Ok(data.to_owned().into()), kind: OutputKind::Data, meta }
+        ToolResponse {
+            result: Ok(data.to_owned().into()),
+            kind: OutputKind::Data,
+            meta,
+        }
     }
 
     fn failure() -> ToolResponse {
@@ -282,11 +325,17 @@ mod tests {
             retryable: true,
             partial_side_effects: false,
         };
-        ToolResponse { result: Err(Box::new(error)), ..success("") }
+        ToolResponse {
+            result: Err(Box::new(error)),
+            ..success("")
+        }
     }
 
     fn of_kind(kind: OutputKind, empty: Option<bool>) -> ToolResponse {
-        let mut response = ToolResponse { kind, ..success("[]") };
+        let mut response = ToolResponse {
+            kind,
+            ..success("[]")
+        };
         if empty.is_some() {
             response.optional_meta().empty = empty;
         }
@@ -300,9 +349,13 @@ mod tests {
         let sent = r#"{"content":[{"type":"text","text":"a","later":1.0}],"n":123456789012345678901234567890}"#;
         response.optional_meta().original = Some(Original::stored(sent));
         response.optional_meta().content = vec![Content::text("b")];
-        let read = serde_json::from_str::<ToolResponse>(&response.to_stored_json()).expect("an envelope");
+        let read =
+            serde_json::from_str::<ToolResponse>(&response.to_stored_json()).expect("an envelope");
         assert_eq!((read.original(), &read), (Some(sent), &response));
-        assert!(!response.to_json().contains("later"), "a model does not read it twice");
+        assert!(
+            !response.to_json().contains("later"),
+            "a model does not read it twice"
+        );
     }
 
     #[test]
@@ -342,11 +395,18 @@ mod tests {
     fn a_response_survives_its_own_json() {
         let mut full = success("[1,2]");
         let meta = full.optional_meta();
-        meta.intents = vec![Intent::SetPendingMessage("hi".into()), Intent::SuppressAudio];
+        meta.intents = vec![
+            Intent::SetPendingMessage("hi".into()),
+            Intent::SuppressAudio,
+        ];
         meta.coerced = vec!["/a: text to integer".into()].into();
         meta.warnings = vec!["slow".into()];
         meta.extra.insert("source".into(), json!("cache"));
-        meta.truncated = Some(Truncated { limit: 10, unit: SizeUnit::Characters, total: Some(20) });
+        meta.truncated = Some(Truncated {
+            limit: 10,
+            unit: SizeUnit::Characters,
+            total: Some(20),
+        });
         for response in [success("null"), success("{}"), failure(), full] {
             let back: ToolResponse = serde_json::from_str(&response.to_json()).expect("parses");
             assert_eq!(back, response);
@@ -356,31 +416,59 @@ mod tests {
     // A response that another process resumes still wants no reply, and still counts as empty.
     #[test]
     fn the_kind_of_a_result_survives_its_json() {
-        for kind in [OutputKind::Data, OutputKind::Unit, OutputKind::Content, OutputKind::Stop] {
+        for kind in [
+            OutputKind::Data,
+            OutputKind::Unit,
+            OutputKind::Content,
+            OutputKind::Stop,
+        ] {
             for empty in [None, Some(true), Some(false)] {
                 let response = of_kind(kind, empty);
                 let back: ToolResponse = serde_json::from_str(&response.to_json()).expect("parses");
-                let read = back.meta.optional.as_ref().and_then(|optional| optional.empty);
+                let read = back
+                    .meta
+                    .optional
+                    .as_ref()
+                    .and_then(|optional| optional.empty);
                 assert_eq!((back.kind(), read), (kind, empty));
                 assert_eq!(back, response);
             }
         }
-        assert_ne!(of_kind(OutputKind::Stop, None), of_kind(OutputKind::Data, None));
+        assert_ne!(
+            of_kind(OutputKind::Stop, None),
+            of_kind(OutputKind::Data, None)
+        );
     }
 
     #[test]
     fn a_form_of_a_later_version_reads_as_data() {
-        let text = of_kind(OutputKind::Stop, None).to_json().replace("stop", "hologram");
-        assert_eq!(serde_json::from_str::<ToolResponse>(&text).expect("parses").kind(), OutputKind::Data);
+        let text = of_kind(OutputKind::Stop, None)
+            .to_json()
+            .replace("stop", "hologram");
+        assert_eq!(
+            serde_json::from_str::<ToolResponse>(&text)
+                .expect("parses")
+                .kind(),
+            OutputKind::Data
+        );
     }
 
     #[test]
     fn a_tool_cannot_pass_its_result_off_as_a_stop() {
         let mut response = success("1");
-        response.optional_meta().extra.insert("form".into(), json!("stop"));
-        response.optional_meta().extra.insert("empty".into(), json!("not even a boolean"));
+        response
+            .optional_meta()
+            .extra
+            .insert("form".into(), json!("stop"));
+        response
+            .optional_meta()
+            .extra
+            .insert("empty".into(), json!("not even a boolean"));
         let back: ToolResponse = serde_json::from_str(&response.to_json()).expect("parses");
-        assert_eq!((back.kind(), back.meta().extra("form")), (OutputKind::Data, None));
+        assert_eq!(
+            (back.kind(), back.meta().extra("form")),
+            (OutputKind::Data, None)
+        );
     }
 
     #[test]
@@ -404,25 +492,59 @@ mod tests {
             duration: Duration::from_micros(micros),
             optional: None,
         };
-        let mut response = ToolResponse { result: Ok(data.to_owned().into()), kind: OutputKind::Data, meta };
-        for kind in [OutputKind::Data, OutputKind::Unit, OutputKind::Content, OutputKind::Stop] {
+        let mut response = ToolResponse {
+            result: Ok(data.to_owned().into()),
+            kind: OutputKind::Data,
+            meta,
+        };
+        for kind in [
+            OutputKind::Data,
+            OutputKind::Unit,
+            OutputKind::Content,
+            OutputKind::Stop,
+        ] {
             response.kind = kind;
-            assert_eq!(Some(response.to_json()), serde_json::to_string(&response).ok());
+            assert_eq!(
+                Some(response.to_json()),
+                serde_json::to_string(&response).ok()
+            );
         }
     }
 
     #[test]
     fn the_plain_envelope_is_the_serialised_one() {
-        for micros in
-            [0, 1, 10, 12, 100, 120, 123, 999, 1_000, 1_500, 65_001, 10_000_000, u64::from(u32::MAX), u64::MAX / 4]
-        {
+        for micros in [
+            0,
+            1,
+            10,
+            12,
+            100,
+            120,
+            123,
+            999,
+            1_000,
+            1_500,
+            65_001,
+            10_000_000,
+            u64::from(u32::MAX),
+            u64::MAX / 4,
+        ] {
             assert_plain_text_is_serialised("null", "noop", None, micros);
         }
     }
 
     #[test]
     fn names_and_ids_are_escaped_as_a_serializer_would() {
-        for text in ["", "call_1", "a\"b", "a\\b", "a\nb", "\u{0}", "\u{7f}", "caf\u{e9} \u{1F600}"] {
+        for text in [
+            "",
+            "call_1",
+            "a\"b",
+            "a\\b",
+            "a\nb",
+            "\u{0}",
+            "\u{7f}",
+            "caf\u{e9} \u{1F600}",
+        ] {
             assert_plain_text_is_serialised(r#"{"a":[1,2]}"#, text, Some(text), 7);
         }
     }

@@ -127,7 +127,9 @@ pub struct ErrorBody {
 impl ErrorBody {
     /// Returns the text of the error itself, without the items that a stream had returned before it.
     pub(crate) fn text(&self) -> &str {
-        self.message.split_once(ITEMS_BEFORE_ERROR).map_or(&self.message, |(text, _)| text)
+        self.message
+            .split_once(ITEMS_BEFORE_ERROR)
+            .map_or(&self.message, |(text, _)| text)
     }
 
     /// Returns true if the text of an internal error is hidden from the model. That of this process always is; one that was
@@ -215,7 +217,13 @@ impl ToolError {
     }
 
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>, retryable: bool) -> Self {
-        Self { kind, message: message.into(), retryable, partial_side_effects: false, unexpected: false }
+        Self {
+            kind,
+            message: message.into(),
+            retryable,
+            partial_side_effects: false,
+            unexpected: false,
+        }
     }
 
     /// Sets whether the same call may succeed later.
@@ -246,7 +254,14 @@ impl ToolError {
     #[doc(hidden)]
     #[must_use]
     pub fn shown(self) -> Self {
-        if self.kind == ErrorKind::Internal { Self { kind: ErrorKind::Permanent, ..self } } else { self }
+        if self.kind == ErrorKind::Internal {
+            Self {
+                kind: ErrorKind::Permanent,
+                ..self
+            }
+        } else {
+            self
+        }
     }
 
     /// Replaces the message.
@@ -299,7 +314,11 @@ impl fmt::Display for ToolError {
 impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for ToolError {
     fn from(error: E) -> Self {
         // A text may be borrowed, so it has no `TypeId`. Only these types have these names.
-        let texts = [type_name::<&str>(), type_name::<String>(), type_name::<Cow<'_, str>>()];
+        let texts = [
+            type_name::<&str>(),
+            type_name::<String>(),
+            type_name::<Cow<'_, str>>(),
+        ];
         let (is_text, error) = (texts.contains(&type_name::<E>()), error.into());
         match error.downcast::<AskError>() {
             Ok(error) => error.into_tool_error(),
@@ -376,7 +395,12 @@ impl<T, E: Into<Box<dyn Error + Send + Sync>>> ResultExt<T> for Result<T, E> {
 pub(crate) fn print_unlogged(tool: &str, error: &str) {
     if cfg!(debug_assertions) && !tracing::dispatcher::has_been_set() {
         // Standard error may be closed.
-        let _ = writeln!(io::stderr(), "tool `{}` failed: {}", tool.escape_debug(), error.escape_debug());
+        let _ = writeln!(
+            io::stderr(),
+            "tool `{}` failed: {}",
+            tool.escape_debug(),
+            error.escape_debug()
+        );
     }
 }
 
@@ -421,14 +445,31 @@ impl IntoToolError for ToolError {
 impl IntoToolError for AskError {
     fn into_tool_error(self) -> ToolError {
         let (kind, advice) = match &self {
-            Self::Unavailable(_) => (ErrorKind::Permanent, "ask in the conversation, if the tool takes the answer"),
-            Self::TimedOut(_) => (ErrorKind::Timeout, "do not call the tool again unless the user asks for it"),
-            Self::TooMany(_) => (ErrorKind::BudgetExceeded, "wait until the user has answered, or go on without"),
+            Self::Unavailable(_) => (
+                ErrorKind::Permanent,
+                "ask in the conversation, if the tool takes the answer",
+            ),
+            Self::TimedOut(_) => (
+                ErrorKind::Timeout,
+                "do not call the tool again unless the user asks for it",
+            ),
+            Self::TooMany(_) => (
+                ErrorKind::BudgetExceeded,
+                "wait until the user has answered, or go on without",
+            ),
             Self::Ended => (ErrorKind::Cancelled, "nothing else was done"),
-            Self::InvalidAnswer(_) => (ErrorKind::Transient, "call the tool again to ask once more"),
-            Self::Failed(_) | Self::InvalidForm(_) => return ToolError::internal(with_causes(&self)),
+            Self::InvalidAnswer(_) => {
+                (ErrorKind::Transient, "call the tool again to ask once more")
+            }
+            Self::Failed(_) | Self::InvalidForm(_) => {
+                return ToolError::internal(with_causes(&self));
+            }
         };
-        ToolError::new(kind, format!("{self}; {advice}"), kind == ErrorKind::Transient)
+        ToolError::new(
+            kind,
+            format!("{self}; {advice}"),
+            kind == ErrorKind::Transient,
+        )
     }
 }
 
@@ -483,7 +524,11 @@ pub struct ErrorList<E>(Vec<E>);
 impl<E> ErrorList<E> {
     /// Returns the errors as a list, or `Ok` where there are none.
     pub(crate) fn check(errors: Vec<E>) -> Result<(), Self> {
-        if errors.is_empty() { Ok(()) } else { Err(Self(errors)) }
+        if errors.is_empty() {
+            Ok(())
+        } else {
+            Err(Self(errors))
+        }
     }
 
     /// Appends the errors of another list.
@@ -553,7 +598,12 @@ mod tests {
 
     #[test]
     fn all_kinds_are_listed_in_their_order() {
-        assert!(ErrorKind::ALL.into_iter().enumerate().all(|(at, kind)| kind as usize == at));
+        assert!(
+            ErrorKind::ALL
+                .into_iter()
+                .enumerate()
+                .all(|(at, kind)| kind as usize == at)
+        );
         assert_eq!(ErrorKind::Unknown as usize + 1, ErrorKind::ALL.len());
     }
 
@@ -566,7 +616,10 @@ mod tests {
         let error = |name| ReadError(name, io::Error::other("disk on fire"));
         let list = ErrorList::check(vec![error("a"), error("b")]).expect_err("errors");
         let expected = "failed to read `a`: disk on fire\nfailed to read `b`: disk on fire";
-        assert_eq!((list.len(), list.to_string(), format!("{list:?}")), (2, expected.into(), expected.into()));
+        assert_eq!(
+            (list.len(), list.to_string(), format!("{list:?}")),
+            (2, expected.into(), expected.into())
+        );
         assert!(ErrorList::<ReadError>::check(Vec::new()).is_ok());
     }
 }

@@ -20,7 +20,8 @@ use std::borrow::Cow;
 /// The name of the only field of a form whose type is no object.
 const ANSWER: &str = "answer";
 /// The fields of a form.
-const FIELD: &str = "a text, a number, an integer, a boolean, a choice of texts, or a list of such choices";
+const FIELD: &str =
+    "a text, a number, an integer, a boolean, a choice of texts, or a list of such choices";
 /// The bytes of an answer.
 const MAX_ANSWER: usize = 64 << 10;
 /// The largest integer that a form in JavaScript keeps exact. Bounds beyond it are left to the runtime.
@@ -52,15 +53,28 @@ impl Form {
         let parameter = if is_single { single } else { flat };
         let built = build_schema(vec![parameter], definitions, check_values);
         let schema = built.map(|built| built.value).map_err(|problems| {
-            AskError::InvalidForm(problems.iter().map(|problem| Problem::refused("", problem)).collect())
+            AskError::InvalidForm(
+                problems
+                    .iter()
+                    .map(|problem| Problem::refused("", problem))
+                    .collect(),
+            )
         })?;
         let form = shown(&schema).map_err(AskError::InvalidForm)?;
-        Ok(Self { schema: form, validator: Validator::for_tool(schema), is_single })
+        Ok(Self {
+            schema: form,
+            validator: Validator::for_tool(schema),
+            is_single,
+        })
     }
 
     /// Makes a form that is shown by one schema and enforced by another one.
     pub(crate) fn checked(schema: Value, enforced: Value) -> Self {
-        Self { schema, validator: Validator::for_tool(enforced), is_single: false }
+        Self {
+            schema,
+            validator: Validator::for_tool(enforced),
+            is_single: false,
+        }
     }
 
     /// Reads an answer as the arguments of a call are read, or returns every problem. A field that the answer leaves out has the
@@ -70,9 +84,19 @@ impl Form {
             return Err(AskError::InvalidAnswer(vec![Problem::too_deep(MAX_DEPTH)]));
         };
         self.add_defaults(&mut answer);
-        let prepared = prepare(&answer.to_string(), None, &self.validator, MAX_ANSWER, Coercions::ALL);
+        let prepared = prepare(
+            &answer.to_string(),
+            None,
+            &self.validator,
+            MAX_ANSWER,
+            Coercions::ALL,
+        );
         let text = prepared.map_err(AskError::InvalidAnswer)?.text;
-        let read = if self.is_single { decode(&text).map(|Single { answer }| answer) } else { decode(&text) };
+        let read = if self.is_single {
+            decode(&text).map(|Single { answer }| answer)
+        } else {
+            decode(&text)
+        };
         read.map_err(|problem| AskError::InvalidAnswer(vec![problem]))
     }
 
@@ -93,13 +117,19 @@ impl Form {
 
 /// Decodes what the schema has accepted. The type may have stricter rules.
 fn decode<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
-    serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(text)).map_err(|error| {
-        let pointer = error.path().iter().fold(String::new(), |pointer, segment| match segment {
-            serde_path_to_error::Segment::Map { key } => join_pointer(&pointer, key),
-            _ => pointer,
-        });
-        Problem::refused(pointer, &error.inner().to_string())
-    })
+    serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(text)).map_err(
+        |error| {
+            let pointer =
+                error
+                    .path()
+                    .iter()
+                    .fold(String::new(), |pointer, segment| match segment {
+                        serde_path_to_error::Segment::Map { key } => join_pointer(&pointer, key),
+                        _ => pointer,
+                    });
+            Problem::refused(pointer, &error.inner().to_string())
+        },
+    )
 }
 
 /// Returns the part of a schema that a form can show, or a problem for each field that is none of a form.
@@ -107,15 +137,31 @@ fn shown(schema: &Value) -> Result<Value, Vec<Problem>> {
     let mut problems = Vec::new();
     for keyword in ["allOf", "dependentRequired", "unevaluatedProperties"] {
         if schema.get(keyword).is_some() {
-            problems.push(Problem::new("", "an object with fields", "a choice between objects"));
+            problems.push(Problem::new(
+                "",
+                "an object with fields",
+                "a choice between objects",
+            ));
             break;
         }
     }
-    if schema.get("additionalProperties").is_some_and(|rest| *rest != Value::Bool(false)) {
-        problems.push(Problem::new("", "an object with fields", "a map of any names"));
+    if schema
+        .get("additionalProperties")
+        .is_some_and(|rest| *rest != Value::Bool(false))
+    {
+        problems.push(Problem::new(
+            "",
+            "an object with fields",
+            "a map of any names",
+        ));
     }
     let mut fields = Map::new();
-    for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+    for (name, property) in schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+    {
         match field(property, schema) {
             Ok(field) => _ = fields.insert(name.clone(), field),
             Err(got) => {
@@ -136,7 +182,9 @@ fn shown(schema: &Value) -> Result<Value, Vec<Problem>> {
 /// Returns the field of a property, or what it is instead.
 fn field(property: &Value, root: &Value) -> Result<Value, Cow<'static, str>> {
     let mut property = resolved(property, root);
-    let Some(map) = property.as_object_mut() else { return Err("any value".into()) };
+    let Some(map) = property.as_object_mut() else {
+        return Err("any value".into());
+    };
     if let Some(only) = map.remove("const") {
         map.insert("enum".to_owned(), Value::Array(vec![only]));
     }
@@ -151,7 +199,10 @@ fn field(property: &Value, root: &Value) -> Result<Value, Cow<'static, str>> {
         Some("array") => {
             let items = map.get("items").map(|items| field(items, root));
             let is_choice = |items: &Value| items.get("enum").is_some();
-            let items = items.and_then(Result::ok).filter(is_choice).ok_or("a list")?;
+            let items = items
+                .and_then(Result::ok)
+                .filter(is_choice)
+                .ok_or("a list")?;
             map.insert("items".to_owned(), items);
             "array".to_owned()
         }
@@ -168,10 +219,12 @@ fn field(property: &Value, root: &Value) -> Result<Value, Cow<'static, str>> {
             | ("array", "items" | "minItems" | "maxItems") => true,
             (_, "default") => !value.is_null(),
             ("string", "minLength" | "maxLength") => !is_choice,
-            ("string", "format") => matches!(value.as_str(), Some("email" | "uri" | "date" | "date-time")),
-            ("integer", "minimum" | "maximum") => {
-                value.as_f64().is_some_and(|bound| bound.fract() == 0.0 && bound.abs() <= MAX_INTEGER)
+            ("string", "format") => {
+                matches!(value.as_str(), Some("email" | "uri" | "date" | "date-time"))
             }
+            ("integer", "minimum" | "maximum") => value
+                .as_f64()
+                .is_some_and(|bound| bound.fract() == 0.0 && bound.abs() <= MAX_INTEGER),
             _ => false,
         };
         if is_kept {
@@ -192,11 +245,19 @@ fn resolved(property: &Value, root: &Value) -> Value {
     // A field of a form is a scalar, so its references are few.
     for _ in 0..8 {
         strip_null(&mut property);
-        let Some(map) = property.as_object() else { break };
-        let Some(target) = walk::referenced(map, root) else { break };
+        let Some(map) = property.as_object() else {
+            break;
+        };
+        let Some(target) = walk::referenced(map, root) else {
+            break;
+        };
         let mut whole = target.clone();
         if let Some(whole) = whole.as_object_mut() {
-            whole.extend(map.iter().filter(|(keyword, _)| *keyword != "$ref").map(|(k, v)| (k.clone(), v.clone())));
+            whole.extend(
+                map.iter()
+                    .filter(|(keyword, _)| *keyword != "$ref")
+                    .map(|(k, v)| (k.clone(), v.clone())),
+            );
         }
         property = whole;
     }

@@ -44,7 +44,11 @@ impl SharedHandlers {
     /// Returns these handlers, and the others for what these leave out.
     pub(crate) fn or(self, other: &Self) -> Self {
         let (Some(own), Some(other)) = (&self.0, &other.0) else {
-            return if self.0.is_some() { self } else { other.clone() };
+            return if self.0.is_some() {
+                self
+            } else {
+                other.clone()
+            };
         };
         let (own, other) = (Handlers::clone(own), Handlers::clone(other));
         Self(Some(Arc::new(Handlers {

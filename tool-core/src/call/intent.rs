@@ -64,14 +64,19 @@ impl Intent {
         let name = name.into();
         let parts = name.split('.').collect::<Vec<_>>();
         if parts.len() < 2 || parts.iter().any(|part| part.is_empty()) {
-            return Err(format!("intent `{name}` needs a namespace, such as `acme.{}`", name.trim_matches('.')));
+            return Err(format!(
+                "intent `{name}` needs a namespace, such as `acme.{}`",
+                name.trim_matches('.')
+            ));
         }
         Self::Custom { name, payload }.checked()
     }
 
     /// Refuses a payload that no store could give back, and drops it without recursion.
     pub(crate) fn checked(self) -> Result<Self, String> {
-        let Self::Custom { name, payload } = self else { return Ok(self) };
+        let Self::Custom { name, payload } = self else {
+            return Ok(self);
+        };
         match unless_deeper(payload, MAX_STORED_DEPTH) {
             Some(payload) => Ok(Self::Custom { name, payload }),
             None => Err(format!(
@@ -123,9 +128,11 @@ impl<'de> Deserialize<'de> for Intent {
             "END_VOICE_SESSION" => Self::EndVoiceSession,
             "SUPPRESS_AUDIO" => Self::SuppressAudio,
             "SUPPRESS_TRANSCRIPT" => Self::SuppressTranscript,
-            "SET_PENDING_MESSAGE" => {
-                Self::SetPendingMessage(intent.message.ok_or_else(|| D::Error::missing_field("message"))?)
-            }
+            "SET_PENDING_MESSAGE" => Self::SetPendingMessage(
+                intent
+                    .message
+                    .ok_or_else(|| D::Error::missing_field("message"))?,
+            ),
             "START_VOICE_SESSION" => Self::StartVoiceSession,
             "NAVIGATE" => Self::Navigate(intent.to.ok_or_else(|| D::Error::missing_field("to"))?),
             _ => Self::custom(intent.r#type, intent.payload).map_err(D::Error::custom)?,

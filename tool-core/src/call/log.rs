@@ -55,11 +55,14 @@ impl RunContext {
     /// ```
     pub fn log(&self, level: LogLevel, logger: impl AsRef<str>, data: impl Into<Value>) {
         let listener = self.log_listener();
-        if listener.is_none() && level.of_tracing() > tracing::level_filters::LevelFilter::current() {
+        if listener.is_none() && level.of_tracing() > tracing::level_filters::LevelFilter::current()
+        {
             return;
         }
         let shown = match unless_too_deep(data.into()) {
-            Some(Value::String(text)) => self.redaction().json(&Value::from(truncate(&text, MAX_DATA)).to_string()),
+            Some(Value::String(text)) => self
+                .redaction()
+                .json(&Value::from(truncate(&text, MAX_DATA)).to_string()),
             Some(data) => self.redaction().json_up_to(&data.to_string(), MAX_DATA),
             None => "\"[data that nest too deep]\"".to_owned(),
         };
@@ -68,7 +71,14 @@ impl RunContext {
         event!(level.of_tracing(), target: "tool_core::log", tool, call_id, logger, %level, data = %shown, "a tool logged a message");
         if let Some(listener) = listener {
             let data = serde_json::from_str(&shown).unwrap_or(Value::String(shown));
-            let message = LogMessage { session, call_id, tool, level, logger, data };
+            let message = LogMessage {
+                session,
+                call_id,
+                tool,
+                level,
+                logger,
+                data,
+            };
             call_listener("log messages", || listener(&message));
         }
     }

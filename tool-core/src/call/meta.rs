@@ -115,13 +115,24 @@ pub(crate) struct CoercionNotes {
 impl CoercionNotes {
     /// Creates the notes of parameters whose `null` was coerced. `nulls` has a bit for each.
     pub(crate) fn of_nulls(nulls: u64, rows: &'static [Parameter]) -> Self {
-        Self { nulls, rows, lines: OnceLock::new() }
+        Self {
+            nulls,
+            rows,
+            lines: OnceLock::new(),
+        }
     }
 
     pub(crate) fn lines(&self) -> &[String] {
         self.lines.get_or_init(|| {
-            let coerced = self.rows.iter().take(64).enumerate().filter(|(at, _)| self.nulls >> at & 1 == 1);
-            coerced.map(|(_, row)| format!("/{}: null to absent", row.name)).collect()
+            let coerced = self
+                .rows
+                .iter()
+                .take(64)
+                .enumerate()
+                .filter(|(at, _)| self.nulls >> at & 1 == 1);
+            coerced
+                .map(|(_, row)| format!("/{}: null to absent", row.name))
+                .collect()
         })
     }
 
@@ -132,7 +143,10 @@ impl CoercionNotes {
 
 impl From<Vec<String>> for CoercionNotes {
     fn from(lines: Vec<String>) -> Self {
-        Self { lines: lines.into(), ..Self::default() }
+        Self {
+            lines: lines.into(),
+            ..Self::default()
+        }
     }
 }
 
@@ -161,8 +175,15 @@ impl<'de> Deserialize<'de> for CoercionNotes {
 }
 
 /// Leaves out the names that would be read back as members of the envelope's own.
-fn serialize_extra<S: Serializer>(extra: &Map<String, Value>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(extra.iter().filter(|(name, _)| !matches!(name.as_str(), "form" | "empty")))
+fn serialize_extra<S: Serializer>(
+    extra: &Map<String, Value>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(
+        extra
+            .iter()
+            .filter(|(name, _)| !matches!(name.as_str(), "form" | "empty")),
+    )
 }
 
 /// The details of a pending approval, for the host's user interface. They are never encoded for the model.
@@ -281,7 +302,8 @@ impl<'a> ResponseMeta<'a> {
 
     /// Returns the coercions of arguments, one text each, such as `/minutes: text to integer`.
     pub fn coerced(&self) -> &'a [String] {
-        self.optional().map_or(&[], |optional| optional.coerced.lines())
+        self.optional()
+            .map_or(&[], |optional| optional.coerced.lines())
     }
 
     /// Returns the truncation of the data, where it was cut.
@@ -301,18 +323,22 @@ impl<'a> ResponseMeta<'a> {
 
     /// Returns the pending approvals of calls that the tool made itself. The tool does not see their tokens.
     pub fn nested_confirmations(&self) -> &'a [Confirmation] {
-        self.optional().map_or(&[], |optional| &optional.nested_confirmations)
+        self.optional()
+            .map_or(&[], |optional| &optional.nested_confirmations)
     }
 
     /// Returns the pending approvals of the call and of calls that its tool made.
     pub fn confirmations(&self) -> impl Iterator<Item = &'a Confirmation> + use<'a> {
-        self.confirmation().into_iter().chain(self.nested_confirmations())
+        self.confirmation()
+            .into_iter()
+            .chain(self.nested_confirmations())
     }
 
     /// Returns true if the call did not begin because the session's store does not know the session any more: it has expired there,
     /// the store has lost it, or another process has ended it. Open another session to make the call again.
     pub fn session_is_lost(&self) -> bool {
-        self.optional().is_some_and(|optional| optional.session_is_lost)
+        self.optional()
+            .is_some_and(|optional| optional.session_is_lost)
     }
 
     /// Returns every problem of arguments that failed validation.

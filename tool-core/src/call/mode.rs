@@ -53,7 +53,11 @@ impl CurrentMode {
 
     #[inline]
     pub(crate) fn get(&self) -> Mode {
-        if self.0.load(Ordering::Acquire) { Mode::Voice } else { Mode::Text }
+        if self.0.load(Ordering::Acquire) {
+            Mode::Voice
+        } else {
+            Mode::Text
+        }
     }
 
     pub(crate) fn set(&self, mode: Mode) {
@@ -96,6 +100,8 @@ impl Modes {
 
     /// Returns the modes in the set, voice first.
     pub fn iter(self) -> impl Iterator<Item = Mode> {
-        [Mode::Voice, Mode::Text].into_iter().filter(move |mode| self.contains(*mode))
+        [Mode::Voice, Mode::Text]
+            .into_iter()
+            .filter(move |mode| self.contains(*mode))
     }
 }

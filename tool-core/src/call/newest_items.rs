@@ -19,14 +19,23 @@ pub(crate) struct QueueLimits {
 
 impl<T> NewestItems<T> {
     pub(crate) fn new(limits: QueueLimits, size: fn(&T) -> usize) -> Self {
-        Self { items: VecDeque::new(), bytes: 0, limits, size }
+        Self {
+            items: VecDeque::new(),
+            bytes: 0,
+            limits,
+            size,
+        }
     }
 
     pub(crate) fn push(&mut self, item: T) {
         self.bytes += (self.size)(&item);
         self.items.push_back(item);
-        while self.items.len() > self.limits.items || (self.bytes > self.limits.bytes && self.items.len() > 1) {
-            let Some(oldest) = self.items.pop_front() else { return };
+        while self.items.len() > self.limits.items
+            || (self.bytes > self.limits.bytes && self.items.len() > 1)
+        {
+            let Some(oldest) = self.items.pop_front() else {
+                return;
+            };
             self.bytes -= (self.size)(&oldest);
         }
     }
@@ -43,7 +52,8 @@ mod tests {
     use super::*;
 
     fn kept(texts: &[&'static str]) -> Vec<&'static str> {
-        let mut queue = NewestItems::new(QueueLimits { items: 3, bytes: 6 }, |text: &&str| text.len());
+        let mut queue =
+            NewestItems::new(QueueLimits { items: 3, bytes: 6 }, |text: &&str| text.len());
         for text in texts {
             queue.push(text);
         }
@@ -58,7 +68,10 @@ mod tests {
 
     #[test]
     fn keeps_one_item_of_any_size() {
-        assert_eq!(kept(&["a", "more than six", ""]), ["more than six", ""][1..]);
+        assert_eq!(
+            kept(&["a", "more than six", ""]),
+            ["more than six", ""][1..]
+        );
         assert_eq!(kept(&["a", "more than six"]), ["more than six"]);
     }
 }

@@ -22,7 +22,10 @@ pub type Shorten = fn(&str, &Truncated) -> Option<String>;
 impl Original {
     /// Creates a result.
     pub fn new(text: impl Into<Arc<str>>, shorten: Shorten) -> Self {
-        Self { text: text.into(), shorten }
+        Self {
+            text: text.into(),
+            shorten,
+        }
     }
 
     /// Creates a result that was shortened before.
@@ -38,8 +41,16 @@ impl Original {
     /// Shortens the result to the limits of its tool.
     pub(crate) fn shorten(&mut self, characters: Option<usize>, bytes: usize) {
         let limits = [
-            characters.map(|limit| Truncated { limit, unit: SizeUnit::Characters, total: None }),
-            Some(Truncated { limit: bytes, unit: SizeUnit::Bytes, total: None }),
+            characters.map(|limit| Truncated {
+                limit,
+                unit: SizeUnit::Characters,
+                total: None,
+            }),
+            Some(Truncated {
+                limit: bytes,
+                unit: SizeUnit::Bytes,
+                total: None,
+            }),
         ];
         for limit in limits.into_iter().flatten() {
             // Whatever has so few bytes fits.

@@ -62,7 +62,10 @@ impl ToolOutput {
 
     /// Creates a result of content parts, such as text and images.
     pub fn content(parts: impl IntoIterator<Item = Content>) -> Self {
-        Self { kind: OutputKind::Content, ..Self::new(parts.into_iter().collect::<Vec<_>>()) }
+        Self {
+            kind: OutputKind::Content,
+            ..Self::new(parts.into_iter().collect::<Vec<_>>())
+        }
     }
 
     /// Sets content parts that the model reads in place of the data, such as an image beside its description as data. They are
@@ -94,13 +97,20 @@ impl ToolOutput {
 
     /// Creates a result to which the model should not reply.
     pub fn stop() -> Self {
-        Self { kind: OutputKind::Stop, ..Self::new(()) }
+        Self {
+            kind: OutputKind::Stop,
+            ..Self::new(())
+        }
     }
 
     /// Creates the result of a call that fails, beside which further members can be set.
     #[doc(hidden)]
     pub fn failed(error: ToolError) -> Self {
-        Self { data: Err(error), kind: OutputKind::Data, meta: None }
+        Self {
+            data: Err(error),
+            kind: OutputKind::Data,
+            meta: None,
+        }
     }
 
     /// Sets the result in the form in which another server has sent it.
@@ -112,7 +122,11 @@ impl ToolOutput {
 
     #[inline]
     pub(crate) fn unit() -> Self {
-        Self { data: Ok(Cow::Borrowed("null")), kind: OutputKind::Unit, meta: None }
+        Self {
+            data: Ok(Cow::Borrowed("null")),
+            kind: OutputKind::Unit,
+            meta: None,
+        }
     }
 
     /// Adds an intent: a request to the runtime beside the result.
@@ -132,7 +146,9 @@ impl ToolOutput {
         }
         // Stores keep the response, and give it back from JSON text.
         let Some(value) = unless_deeper(value.into(), MAX_STORED_DEPTH) else {
-            return self.warning(format!("`{key}` of `meta` nests deeper than {MAX_STORED_DEPTH} and was not set"));
+            return self.warning(format!(
+                "`{key}` of `meta` nests deeper than {MAX_STORED_DEPTH} and was not set"
+            ));
         };
         self.meta_mut().extra.insert(key, value);
         self
@@ -162,10 +178,21 @@ impl ToolOutput {
     /// Creates a result from the first bytes of a JSON text that exceeded the limit.
     #[cold]
     fn truncated(partial: &[u8], limit: usize) -> Self {
-        let truncated = Truncated { limit, unit: SizeUnit::Bytes, total: None };
+        let truncated = Truncated {
+            limit,
+            unit: SizeUnit::Bytes,
+            total: None,
+        };
         let data = Ok(close_partial(partial, &truncated).into());
-        let meta = OptionalMeta { truncated: Some(truncated), ..OptionalMeta::default() };
-        Self { data, kind: OutputKind::Data, meta: Some(Box::new(meta)) }
+        let meta = OptionalMeta {
+            truncated: Some(truncated),
+            ..OptionalMeta::default()
+        };
+        Self {
+            data,
+            kind: OutputKind::Data,
+            meta: Some(Box::new(meta)),
+        }
     }
 }
 
@@ -232,26 +259,41 @@ impl IntoToolOutput for Vec<Content> {
 pub(crate) const MAX_BYTES: usize = 1 << 20;
 
 /// Serialises `value` to compact JSON. A text longer than `bytes` is cut to valid JSON with a marker.
-pub(crate) fn encode<T: Serialize + ?Sized>(value: &T, bytes: usize) -> Result<ToolOutput, ToolError> {
+pub(crate) fn encode<T: Serialize + ?Sized>(
+    value: &T,
+    bytes: usize,
+) -> Result<ToolOutput, ToolError> {
     let mut writer = JsonWriter::new(bytes);
     let written = value.serialize(&mut writer);
     finish(writer, written, bytes)
 }
 
 // Not generic, so that it is compiled once.
-fn finish(writer: JsonWriter, written: Result<(), WriteError>, bytes: usize) -> Result<ToolOutput, ToolError> {
+fn finish(
+    writer: JsonWriter,
+    written: Result<(), WriteError>,
+    bytes: usize,
+) -> Result<ToolOutput, ToolError> {
     if writer.is_full() {
         return Ok(ToolOutput::truncated(writer.into_text().as_bytes(), bytes));
     }
-    written.map_err(|error| ToolError::internal(format!("failed to serialise the result: {error}")))?;
-    Ok(ToolOutput { data: Ok(writer.into_text().into()), kind: OutputKind::Data, meta: None })
+    written
+        .map_err(|error| ToolError::internal(format!("failed to serialise the result: {error}")))?;
+    Ok(ToolOutput {
+        data: Ok(writer.into_text().into()),
+        kind: OutputKind::Data,
+        meta: None,
+    })
 }
 
 /// Serialises a value of any type, and drops it.
 #[inline]
 pub(crate) fn encode_owned<T: Serialize>(value: T, bytes: usize) -> Result<ToolOutput, ToolError> {
     let encoded = encode(&value, bytes);
-    if encoded.as_ref().map_or(true, |output| output.meta.is_some()) {
+    if encoded
+        .as_ref()
+        .map_or(true, |output| output.meta.is_some())
+    {
         drop_or_leak(value);
     }
     encoded
@@ -278,7 +320,10 @@ fn drop_or_leak<T: Serialize>(value: T) {
 pub(crate) fn encode_tree(value: Value, bytes: usize) -> Result<ToolOutput, ToolError> {
     let encoded = encode(&value, bytes);
     // What was cut off may be nested at any depth.
-    if encoded.as_ref().map_or(true, |output| output.meta.is_some()) {
+    if encoded
+        .as_ref()
+        .map_or(true, |output| output.meta.is_some())
+    {
         drop_iteratively(value);
     }
     encoded
@@ -292,7 +337,10 @@ pub(crate) struct BoundedArray {
 
 impl BoundedArray {
     pub(crate) fn new(bytes: usize) -> Self {
-        Self { text: "[".to_owned(), bytes }
+        Self {
+            text: "[".to_owned(),
+            bytes,
+        }
     }
 
     /// Adds an item's JSON. Returns false once the array exceeds its limit.
@@ -310,15 +358,28 @@ impl BoundedArray {
         let is_empty = self.text.len() == 1;
         self.text.push(']');
         let items_before_error = if is_empty { None } else { Some(self.text) };
-        let meta = OptionalMeta { items_before_error, ..OptionalMeta::default() };
-        ToolOutput { data: Err(error), kind: OutputKind::Data, meta: Some(Box::new(meta)) }
+        let meta = OptionalMeta {
+            items_before_error,
+            ..OptionalMeta::default()
+        };
+        ToolOutput {
+            data: Err(error),
+            kind: OutputKind::Data,
+            meta: Some(Box::new(meta)),
+        }
     }
 
     pub(crate) fn finish(mut self) -> ToolOutput {
         self.text.push(']');
         match self.text.as_bytes().get(..self.bytes) {
-            Some(partial) if self.text.len() > self.bytes => ToolOutput::truncated(partial, self.bytes),
-            _ => ToolOutput { data: Ok(self.text.into()), kind: OutputKind::Data, meta: None },
+            Some(partial) if self.text.len() > self.bytes => {
+                ToolOutput::truncated(partial, self.bytes)
+            }
+            _ => ToolOutput {
+                data: Ok(self.text.into()),
+                kind: OutputKind::Data,
+                meta: None,
+            },
         }
     }
 }

@@ -60,9 +60,17 @@ struct PendingUpdates {
 
 impl Default for PendingUpdates {
     fn default() -> Self {
-        let limits = QueueLimits { items: 1_000, bytes: 1 << 20 };
-        let updates = Mutex::new(NewestItems::new(limits, |update: &ProgressUpdate| update.message.len()));
-        Self { updates, has_ended: AtomicBool::new(false) }
+        let limits = QueueLimits {
+            items: 1_000,
+            bytes: 1 << 20,
+        };
+        let updates = Mutex::new(NewestItems::new(limits, |update: &ProgressUpdate| {
+            update.message.len()
+        }));
+        Self {
+            updates,
+            has_ended: AtomicBool::new(false),
+        }
     }
 }
 
@@ -82,23 +90,39 @@ type ProgressListener = dyn Fn(&ProgressUpdate) + Send + Sync;
 impl Progress {
     /// Creates a progress that also shows each update to `listener`, on the tool's thread. A panic of the listener is logged.
     pub fn listened(listener: impl Fn(&ProgressUpdate) + Send + Sync + 'static) -> Self {
-        Self { pending: Arc::default(), listener: Some(Arc::new(listener)) }
+        Self {
+            pending: Arc::default(),
+            listener: Some(Arc::new(listener)),
+        }
     }
 
     /// Returns a progress of its own with the same listener, for one attempt at a call.
     pub(crate) fn of_attempt(&self) -> Self {
-        Self { pending: Arc::default(), listener: self.listener.clone() }
+        Self {
+            pending: Arc::default(),
+            listener: self.listener.clone(),
+        }
     }
 
     /// Reports a message.
     pub fn message(&self, message: impl Into<String>) {
-        self.push(ProgressUpdate { message: message.into(), fraction: None });
+        self.push(ProgressUpdate {
+            message: message.into(),
+            fraction: None,
+        });
     }
 
     /// Reports the completed part of the work, clamped to 0 to 1, with a message.
     pub fn fraction(&self, fraction: f64, message: impl Into<String>) {
-        let fraction = if fraction.is_nan() { 0.0 } else { fraction.clamp(0.0, 1.0) };
-        self.push(ProgressUpdate { message: message.into(), fraction: Some(fraction) });
+        let fraction = if fraction.is_nan() {
+            0.0
+        } else {
+            fraction.clamp(0.0, 1.0)
+        };
+        self.push(ProgressUpdate {
+            message: message.into(),
+            fraction: Some(fraction),
+        });
     }
 
     /// Removes and returns the pending updates: at most the latest 1,000, whose messages have at most 1 MiB together. The

@@ -72,8 +72,9 @@ impl<T> Answer<T> {
             Self::Declined => (ErrorKind::Denied, "declined to answer"),
             Self::Cancelled => (ErrorKind::Cancelled, "closed the form without an answer"),
         };
-        let message =
-            format!("the user {did}, so the tool did not go on; do not call it again unless the user asks for it");
+        let message = format!(
+            "the user {did}, so the tool did not go on; do not call it again unless the user asks for it"
+        );
         Err(ToolError::new(kind, message, false))
     }
 }

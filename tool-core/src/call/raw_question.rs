@@ -52,18 +52,29 @@ impl RawQuestion {
 
     /// Creates a question with a form.
     pub fn form(message: impl Into<String>, schema: impl Into<Value>) -> Self {
-        Self { message: message.into(), schema: schema.into(), url: None, asked_by: None }
+        Self {
+            message: message.into(),
+            schema: schema.into(),
+            url: None,
+            asked_by: None,
+        }
     }
 
     /// Creates a question that the user answers by opening a page. Its text is at most 2,000 visible ASCII characters.
     pub fn url(message: impl Into<String>, url: impl Into<String>) -> Self {
-        Self { url: Some(url.into()), ..Self::confirm(message) }
+        Self {
+            url: Some(url.into()),
+            ..Self::confirm(message)
+        }
     }
 
     /// Sets the program that asks. Its name begins the message, so that the user does not take it for the host.
     #[must_use]
     pub fn asked_by(self, name: impl Into<String>) -> Self {
-        Self { asked_by: Some(escape_invisible(&truncate(&name.into(), MAX_ASKED_BY))), ..self }
+        Self {
+            asked_by: Some(escape_invisible(&truncate(&name.into(), MAX_ASKED_BY))),
+            ..self
+        }
     }
 
     /// Returns the message as a person may read it.
@@ -77,11 +88,18 @@ impl RawQuestion {
 
     /// Checks the form, or returns each of its problems.
     pub(crate) fn checked_form(&self) -> Result<Form, AskError> {
-        let is_url =
-            |url: &str| !url.is_empty() && url.len() <= MAX_URL && url.bytes().all(|byte| byte.is_ascii_graphic());
+        let is_url = |url: &str| {
+            !url.is_empty()
+                && url.len() <= MAX_URL
+                && url.bytes().all(|byte| byte.is_ascii_graphic())
+        };
         if let Some(url) = self.url.as_deref().filter(|url| !is_url(url)) {
             let expected = format!("an address of at most {MAX_URL} visible ASCII characters");
-            return Err(AskError::InvalidForm(vec![Problem::new("/url", expected, shown(url))]));
+            return Err(AskError::InvalidForm(vec![Problem::new(
+                "/url",
+                expected,
+                shown(url),
+            )]));
         }
         let mut checked = Checked::default();
         checked.read(&self.schema);
@@ -91,7 +109,8 @@ impl RawQuestion {
         let form = |fields: Map<String, Value>| json!({"type": "object", "properties": fields});
         let (mut schema, mut enforced) = (form(checked.shown), form(checked.enforced));
         if !checked.required.is_empty() {
-            (schema["required"], enforced["required"]) = (checked.required.clone().into(), checked.required.into());
+            (schema["required"], enforced["required"]) =
+                (checked.required.clone().into(), checked.required.into());
         }
         enforced["additionalProperties"] = false.into();
         Ok(Form::checked(schema, enforced))
@@ -124,12 +143,20 @@ impl Checked {
             _ => return self.fail("", "an object with fields", "another schema"),
         };
         if fields.len() > MAX_FIELDS {
-            return self.fail("", format!("at most {MAX_FIELDS} fields"), fields.len().to_string());
+            return self.fail(
+                "",
+                format!("at most {MAX_FIELDS} fields"),
+                fields.len().to_string(),
+            );
         }
         for (name, field) in fields {
             let pointer = join_pointer("/properties", &shown(name));
             if !is_name(name) {
-                self.fail(&pointer, format!("a name of 1 to {MAX_NAME} visible characters"), "another name");
+                self.fail(
+                    &pointer,
+                    format!("a name of 1 to {MAX_NAME} visible characters"),
+                    "another name",
+                );
                 continue;
             }
             match read_field(field) {
@@ -142,13 +169,19 @@ impl Checked {
             }
         }
         if self.bytes > MAX_FORM {
-            self.fail("", format!("a form of at most {MAX_FORM} bytes"), self.bytes.to_string());
+            self.fail(
+                "",
+                format!("a form of at most {MAX_FORM} bytes"),
+                self.bytes.to_string(),
+            );
         }
         match schema.get("required") {
             None | Some(Value::Null) => {}
             Some(Value::Array(names))
                 if names.len() <= fields.len()
-                    && names.iter().all(|name| name.as_str().is_some_and(|name| fields.contains_key(name))) =>
+                    && names.iter().all(|name| {
+                        name.as_str().is_some_and(|name| fields.contains_key(name))
+                    }) =>
             {
                 self.required.clone_from(names);
             }
@@ -168,9 +201,12 @@ fn is_name(text: &str) -> bool {
 
 /// Returns a field as it is shown, and as it is enforced.
 fn read_field(field: &Value) -> FieldResult<(Value, Value)> {
-    const EXPECTED: &str = "a text, a number, an integer, a boolean, a choice of texts, or a list of choices";
+    const EXPECTED: &str =
+        "a text, a number, an integer, a boolean, a choice of texts, or a list of choices";
     let other = |got: &str| Err((EXPECTED, got.to_owned()));
-    let Some(field) = field.as_object() else { return other("another value") };
+    let Some(field) = field.as_object() else {
+        return other("another value");
+    };
     let mut enforced = Map::new();
     let mut form = Map::new();
     let choices = choices(field, "oneOf")?;
@@ -194,15 +230,22 @@ fn read_field(field: &Value) -> FieldResult<(Value, Value)> {
             Some(_) => return other("a bound that is no number"),
         }
     }
-    let format =
-        field.get("format").filter(|format| ["email", "uri", "date", "date-time"].iter().any(|known| *format == known));
+    let format = field.get("format").filter(|format| {
+        ["email", "uri", "date", "date-time"]
+            .iter()
+            .any(|known| *format == known)
+    });
     if let Some(format) = format.filter(|_| kind == "string" && choices.is_none()) {
         enforced.insert("format".to_owned(), format.clone());
     }
     form.clone_from(&enforced);
     if kind == "array" {
         let items = field.get("items").and_then(Value::as_object);
-        let Some(choices) = items.map(|items| self::choices(items, "anyOf")).transpose()?.flatten() else {
+        let Some(choices) = items
+            .map(|items| self::choices(items, "anyOf"))
+            .transpose()?
+            .flatten()
+        else {
             return other("a list of other values than choices of texts");
         };
         form.insert("items".to_owned(), choices.shown("anyOf"));
@@ -213,18 +256,27 @@ fn read_field(field: &Value) -> FieldResult<(Value, Value)> {
             form.extend(shown);
         }
     }
-    for (keyword, value) in
-        [("type", Some(kind)), ("title", text(field, "title")), ("description", text(field, "description"))]
-    {
+    for (keyword, value) in [
+        ("type", Some(kind)),
+        ("title", text(field, "title")),
+        ("description", text(field, "description")),
+    ] {
         if let Some(value) = value {
-            form.insert(keyword.to_owned(), escape_invisible(&truncate(value, MAX_MESSAGE)).into());
+            form.insert(
+                keyword.to_owned(),
+                escape_invisible(&truncate(value, MAX_MESSAGE)).into(),
+            );
         }
     }
     enforced.insert("type".to_owned(), kind.into());
     let enforced = Value::Object(enforced);
     // A default that the form refuses is left out.
-    if let Some(default) = field.get("default").filter(|default| default.to_string().len() <= MAX_MESSAGE)
-        && crate::arguments::SchemaChecker::new(&enforced).problems(default).is_empty()
+    if let Some(default) = field
+        .get("default")
+        .filter(|default| default.to_string().len() <= MAX_MESSAGE)
+        && crate::arguments::SchemaChecker::new(&enforced)
+            .problems(default)
+            .is_empty()
     {
         form.insert("default".to_owned(), default.clone());
     }
@@ -252,7 +304,11 @@ impl Choices {
         if self.in_enum_names {
             return json!({"type": "string", "enum": self.values, "enumNames": self.titles});
         }
-        let titled = self.values.iter().zip(&self.titles).map(|(value, title)| json!({"const": value, "title": title}));
+        let titled = self
+            .values
+            .iter()
+            .zip(&self.titles)
+            .map(|(value, title)| json!({"const": value, "title": title}));
         json!({"type": "string", keyword: titled.collect::<Vec<_>>()})
     }
 }
@@ -263,17 +319,29 @@ fn choices(field: &Map<String, Value>, constants: &str) -> FieldResult<Option<Ch
     let refused = |got: &str| Err((EXPECTED, got.to_owned()));
     let (values, titles) = match (field.get("enum"), field.get(constants)) {
         (Some(Value::Array(values)), _) => {
-            let names = field.get("enumNames").and_then(Value::as_array).filter(|names| names.len() == values.len());
+            let names = field
+                .get("enumNames")
+                .and_then(Value::as_array)
+                .filter(|names| names.len() == values.len());
             let title = |name: &Value| name.as_str().unwrap_or_default().to_owned();
-            (values.clone(), names.into_iter().flatten().map(title).collect::<Vec<_>>())
+            (
+                values.clone(),
+                names.into_iter().flatten().map(title).collect::<Vec<_>>(),
+            )
         }
         (None, Some(Value::Array(options))) => {
             let value = |option: &Value| option.get("const").cloned().unwrap_or_default();
             let title = |option: &Value| {
-                let title = option.get("title").or_else(|| option.get("const")).and_then(Value::as_str);
+                let title = option
+                    .get("title")
+                    .or_else(|| option.get("const"))
+                    .and_then(Value::as_str);
                 title.unwrap_or_default().to_owned()
             };
-            (options.iter().map(value).collect(), options.iter().map(title).collect())
+            (
+                options.iter().map(value).collect(),
+                options.iter().map(title).collect(),
+            )
         }
         (None, None) => return Ok(None),
         _ => return refused("another value"),
@@ -282,12 +350,23 @@ fn choices(field: &Map<String, Value>, constants: &str) -> FieldResult<Option<Ch
         return refused(&values.len().to_string());
     }
     // The empty text is a choice too, such as for "none of these".
-    let is_choice = |value: &Value| value.as_str().is_some_and(|text| text.is_empty() || is_name(text));
+    let is_choice = |value: &Value| {
+        value
+            .as_str()
+            .is_some_and(|text| text.is_empty() || is_name(text))
+    };
     if !values.iter().all(is_choice) {
         return refused("others");
     }
-    let titles = titles.iter().map(|title| escape_invisible(&truncate(title, MAX_NAME))).collect();
-    Ok(Some(Choices { values, titles, in_enum_names: field.contains_key("enum") }))
+    let titles = titles
+        .iter()
+        .map(|title| escape_invisible(&truncate(title, MAX_NAME)))
+        .collect();
+    Ok(Some(Choices {
+        values,
+        titles,
+        in_enum_names: field.contains_key("enum"),
+    }))
 }
 
 #[cfg(test)]
@@ -295,7 +374,8 @@ mod tests {
     use super::*;
 
     fn form(field: impl Into<Value>) -> Result<Form, AskError> {
-        let schema = json!({"type": "object", "properties": {"x": field.into()}, "required": ["x"]});
+        let schema =
+            json!({"type": "object", "properties": {"x": field.into()}, "required": ["x"]});
         RawQuestion::form("?", schema).checked_form()
     }
 
@@ -321,17 +401,43 @@ mod tests {
     #[test]
     fn answers_are_held_against_the_form() {
         let cases = [
-            (json!({"type": "string", "oneOf": [{"const": "a", "title": "A"}]}), json!("a"), json!("A")),
-            (json!({"type": "array", "items": {"enum": ["a"]}, "minItems": 1}), json!(["a"]), json!([])),
-            (json!({"type": "array", "items": {"enum": ["a"]}}), json!(["a"]), json!(["b"])),
-            (json!({"type": "string", "maxLength": 2}), json!("ab"), json!("abc")),
+            (
+                json!({"type": "string", "oneOf": [{"const": "a", "title": "A"}]}),
+                json!("a"),
+                json!("A"),
+            ),
+            (
+                json!({"type": "array", "items": {"enum": ["a"]}, "minItems": 1}),
+                json!(["a"]),
+                json!([]),
+            ),
+            (
+                json!({"type": "array", "items": {"enum": ["a"]}}),
+                json!(["a"]),
+                json!(["b"]),
+            ),
+            (
+                json!({"type": "string", "maxLength": 2}),
+                json!("ab"),
+                json!("abc"),
+            ),
             (json!({"type": "integer", "maximum": 7}), json!(7), json!(8)),
         ];
         for (field, good, bad) in cases {
             let form = form(field).expect("a form");
-            assert_eq!(form.read::<Value>(json!({"x": good})).expect("an answer"), json!({"x": good}));
-            for answer in [json!({"x": bad}), json!({}), json!({"x": good, "admin": true})] {
-                assert!(matches!(form.read::<Value>(answer), Err(AskError::InvalidAnswer(_))));
+            assert_eq!(
+                form.read::<Value>(json!({"x": good})).expect("an answer"),
+                json!({"x": good})
+            );
+            for answer in [
+                json!({"x": bad}),
+                json!({}),
+                json!({"x": good, "admin": true}),
+            ] {
+                assert!(matches!(
+                    form.read::<Value>(answer),
+                    Err(AskError::InvalidAnswer(_))
+                ));
             }
         }
     }
@@ -355,10 +461,20 @@ mod tests {
             json!({"type": "string", "maxLength": "9"}),
         ];
         for field in fields {
-            assert!(matches!(form(field.clone()), Err(AskError::InvalidForm(_))), "{field}");
+            assert!(
+                matches!(form(field.clone()), Err(AskError::InvalidForm(_))),
+                "{field}"
+            );
         }
-        let many = (0..51).map(|at| (at.to_string(), json!({"type": "string"}))).collect::<Map<_, _>>();
-        let long = (0..50).map(|at| (at.to_string(), json!({"type": "string", "description": "x".repeat(9_000)})));
+        let many = (0..51)
+            .map(|at| (at.to_string(), json!({"type": "string"})))
+            .collect::<Map<_, _>>();
+        let long = (0..50).map(|at| {
+            (
+                at.to_string(),
+                json!({"type": "string", "description": "x".repeat(9_000)}),
+            )
+        });
         let long = json!({"type": "object", "properties": long.collect::<Map<_, _>>()});
         for schema in [
             json!({"type": "object", "properties": many}),
@@ -370,7 +486,10 @@ mod tests {
             json!([]),
             long,
         ] {
-            assert!(matches!(RawQuestion::form("?", schema).checked_form(), Err(AskError::InvalidForm(_))));
+            assert!(matches!(
+                RawQuestion::form("?", schema).checked_form(),
+                Err(AskError::InvalidForm(_))
+            ));
         }
     }
 
@@ -384,8 +503,12 @@ mod tests {
     #[test]
     fn texts_are_escaped_and_the_asker_is_named() {
         let question = RawQuestion::confirm("delete\u{202e}txt\nnow").asked_by("a`b\u{200b}");
-        assert_eq!(question.shown_message(), r"`a'b\u{200b}` asks: delete\u{202e}txt\nnow");
-        let form = form(json!({"type": "boolean", "title": "a\u{200b}", "description": "b\n"})).expect("a form");
+        assert_eq!(
+            question.shown_message(),
+            r"`a'b\u{200b}` asks: delete\u{202e}txt\nnow"
+        );
+        let form = form(json!({"type": "boolean", "title": "a\u{200b}", "description": "b\n"}))
+            .expect("a form");
         assert_eq!(
             form.schema["properties"]["x"],
             json!({"type": "boolean", "title": r"a\u{200b}", "description": r"b\n"})
@@ -394,9 +517,16 @@ mod tests {
 
     #[test]
     fn addresses_are_visible_and_short() {
-        for url in ["", "https://a/\u{202e}", "https://a/ b", &format!("https://a/{}", "x".repeat(2_000))] {
+        for url in [
+            "",
+            "https://a/\u{202e}",
+            "https://a/ b",
+            &format!("https://a/{}", "x".repeat(2_000)),
+        ] {
             assert!(RawQuestion::url("?", url).checked_form().is_err(), "{url}");
         }
-        RawQuestion::url("?", "https://a.example/x?y=1").checked_form().expect("an address");
+        RawQuestion::url("?", "https://a.example/x?y=1")
+            .checked_form()
+            .expect("an address");
     }
 }

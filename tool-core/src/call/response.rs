@@ -131,7 +131,10 @@ impl ToolResponse {
     /// # }
     /// ```
     pub fn data<T: for<'de> Deserialize<'de>>(&self) -> Result<T, DataError> {
-        let text = self.result.as_ref().map_err(|error| DataError::Failed((**error).clone()))?;
+        let text = self
+            .result
+            .as_ref()
+            .map_err(|error| DataError::Failed((**error).clone()))?;
         serde_json::from_str(text).map_err(|source| DataError::Decode {
             tool: self.meta.tool.to_string(),
             expected: std::any::type_name::<T>(),
@@ -153,11 +156,19 @@ impl ToolResponse {
     pub fn into_text(self) -> String {
         match self {
             other if other.has_content() => other.plain_text().0,
-            Self { result: Err(error), .. } if error.is_masked() => error.message,
-            Self { result: Ok(data), kind: OutputKind::Data | OutputKind::Content, .. } if !data.starts_with('"') => {
-                data.into_owned()
-            }
-            Self { result: Ok(data), kind: OutputKind::Data, .. } if !data.contains('\\') => {
+            Self {
+                result: Err(error), ..
+            } if error.is_masked() => error.message,
+            Self {
+                result: Ok(data),
+                kind: OutputKind::Data | OutputKind::Content,
+                ..
+            } if !data.starts_with('"') => data.into_owned(),
+            Self {
+                result: Ok(data),
+                kind: OutputKind::Data,
+                ..
+            } if !data.contains('\\') => {
                 let mut data = data.into_owned();
                 data.pop();
                 data.remove(0);
@@ -174,7 +185,10 @@ impl ToolResponse {
 
     /// Returns the intents of the call, in order.
     pub fn intents(&self) -> &[Intent] {
-        self.meta.optional.as_ref().map_or(&[], |optional| &optional.intents)
+        self.meta
+            .optional
+            .as_ref()
+            .map_or(&[], |optional| &optional.intents)
     }
 
     /// Returns the result in the form in which another server has sent it, as JSON, for a server that passes it on.
@@ -185,7 +199,11 @@ impl ToolResponse {
 
     /// Returns the metadata of the call.
     pub fn meta(&self) -> ResponseMeta<'_> {
-        ResponseMeta { meta: &self.meta, kind: self.kind, data: self.result.as_deref().unwrap_or_default() }
+        ResponseMeta {
+            meta: &self.meta,
+            kind: self.kind,
+            data: self.result.as_deref().unwrap_or_default(),
+        }
     }
 
     /// Returns the kind of the result.
@@ -198,8 +216,17 @@ impl ToolResponse {
         match output.data {
             Ok(data) => {
                 let (tool, call_id) = (call.name().into(), Some(Arc::clone(call.shared_id())));
-                let meta = BaseMeta { tool, call_id, duration: began.elapsed(), optional: None };
-                Self { result: Ok(data), kind: output.kind, meta }
+                let meta = BaseMeta {
+                    tool,
+                    call_id,
+                    duration: began.elapsed(),
+                    optional: None,
+                };
+                Self {
+                    result: Ok(data),
+                    kind: output.kind,
+                    meta,
+                }
             }
             Err(error) => Self::refused(call, error, began),
         }
@@ -208,23 +235,46 @@ impl ToolResponse {
     /// Creates an error for a call that never reached its tool.
     #[cold]
     pub(crate) fn refused(call: &ToolCall, error: ToolError, began: CallInstant) -> Self {
-        Self::unhandled(call.name(), Some(Arc::clone(call.shared_id())), error, began)
+        Self::unhandled(
+            call.name(),
+            Some(Arc::clone(call.shared_id())),
+            error,
+            began,
+        )
     }
 
     /// Creates an error for a call by a name that may be the model's invention.
     #[cold]
-    pub(crate) fn unhandled(name: &str, call_id: Option<Arc<str>>, error: ToolError, began: CallInstant) -> Self {
+    pub(crate) fn unhandled(
+        name: &str,
+        call_id: Option<Arc<str>>,
+        error: ToolError,
+        began: CallInstant,
+    ) -> Self {
         let tool = shorten_name(name);
         let error = error.into_body(&tool, true);
-        let meta = BaseMeta { tool: tool.into(), call_id, duration: began.elapsed(), optional: None };
-        Self { result: Err(Box::new(error)), kind: OutputKind::Data, meta }
+        let meta = BaseMeta {
+            tool: tool.into(),
+            call_id,
+            duration: began.elapsed(),
+            optional: None,
+        };
+        Self {
+            result: Err(Box::new(error)),
+            kind: OutputKind::Data,
+            meta,
+        }
     }
 
     /// Creates the error of a call that needs a session and has none.
     #[cold]
     pub(crate) fn outside_session(call: &ToolCall) -> Self {
         let message = "there is no open session to make this call in";
-        Self::refused(call, ToolError::session_inactive(message), CallInstant::now())
+        Self::refused(
+            call,
+            ToolError::session_inactive(message),
+            CallInstant::now(),
+        )
     }
 
     /// Removes the intents, which were carried out for another call.
@@ -273,7 +323,10 @@ pub enum ResultForm {
 /// The text of a response for the model, before a provider's protocol wraps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[allow(clippy::struct_excessive_bools, reason = "independent properties of a result, each with its own member")]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent properties of a result, each with its own member"
+)]
 pub struct ModelResult {
     /// A text result, JSON, an error's message, or an empty text.
     pub text: String,
@@ -292,7 +345,11 @@ pub struct ModelResult {
 impl ModelResult {
     /// Decodes the content parts in the text; `None` where the text is plain.
     pub fn content(&self) -> Option<Vec<Content>> {
-        if self.parts { serde_json::from_str(&self.text).ok() } else { None }
+        if self.parts {
+            serde_json::from_str(&self.text).ok()
+        } else {
+            None
+        }
     }
 }
 
@@ -333,18 +390,34 @@ impl ToolResponse {
         let (is_error, kind) = (!self.is_ok(), self.kind());
         let is_parts = kind == OutputKind::Content || (self.has_content() && !is_text);
         let parts = form == ResultForm::Plain && !is_error && is_parts;
-        ModelResult { text, is_error, reply: is_error || kind != OutputKind::Stop, parts, is_text }
+        ModelResult {
+            text,
+            is_error,
+            reply: is_error || kind != OutputKind::Stop,
+            parts,
+            is_text,
+        }
     }
 
     fn has_content(&self) -> bool {
-        self.meta.optional.as_ref().is_some_and(|optional| !optional.content.is_empty())
+        self.meta
+            .optional
+            .as_ref()
+            .is_some_and(|optional| !optional.content.is_empty())
     }
 
     /// Returns the plain form, and true where it is not JSON.
     fn plain_text(&self) -> (String, bool) {
-        match self.meta.optional.as_ref().map(|optional| &*optional.content) {
+        match self
+            .meta
+            .optional
+            .as_ref()
+            .map(|optional| &*optional.content)
+        {
             Some([Content::Text { text }]) => return (text.clone(), true),
-            Some(parts @ [_, ..]) => return (serde_json::to_string(parts).unwrap_or_default(), false),
+            Some(parts @ [_, ..]) => {
+                return (serde_json::to_string(parts).unwrap_or_default(), false);
+            }
             _ => {}
         }
         match (&self.result, self.kind()) {
@@ -352,8 +425,9 @@ impl ToolResponse {
             (Err(_), _) => (MASKED.to_owned(), true),
             (Ok(_), OutputKind::Unit | OutputKind::Stop) => (String::new(), true),
             (Ok(data), OutputKind::Data | OutputKind::Content) => {
-                let text =
-                    Some(data).filter(|data| data.starts_with('"')).and_then(|data| serde_json::from_str(data).ok());
+                let text = Some(data)
+                    .filter(|data| data.starts_with('"'))
+                    .and_then(|data| serde_json::from_str(data).ok());
                 text.map_or_else(|| (data.to_string(), false), |text| (text, true))
             }
         }
@@ -391,17 +465,39 @@ mod tests {
     use std::time::Duration;
 
     fn ok(data: &str, kind: OutputKind) -> ToolResponse {
-        let meta = BaseMeta { tool: "t".into(), call_id: Some("c".into()), duration: Duration::ZERO, optional: None };
-        ToolResponse { result: Ok(data.to_owned().into()), kind, meta }
+        let meta = BaseMeta {
+            tool: "t".into(),
+            call_id: Some("c".into()),
+            duration: Duration::ZERO,
+            optional: None,
+        };
+        ToolResponse {
+            result: Ok(data.to_owned().into()),
+            kind,
+            meta,
+        }
     }
 
     fn failed(kind: ErrorKind, message: &str) -> ToolResponse {
-        let error = ErrorBody { kind, message: message.into(), retryable: false, partial_side_effects: false };
-        ToolResponse { result: Err(Box::new(error)), ..ok("", OutputKind::Data) }
+        let error = ErrorBody {
+            kind,
+            message: message.into(),
+            retryable: false,
+            partial_side_effects: false,
+        };
+        ToolResponse {
+            result: Err(Box::new(error)),
+            ..ok("", OutputKind::Data)
+        }
     }
 
     fn plain(response: &ToolResponse) -> (String, bool, bool) {
-        let ModelResult { text, is_error, reply, .. } = response.for_model(ResultForm::default());
+        let ModelResult {
+            text,
+            is_error,
+            reply,
+            ..
+        } = response.for_model(ResultForm::default());
         (text, is_error, reply)
     }
 
@@ -417,38 +513,63 @@ mod tests {
 
     #[test]
     fn a_stop_gives_an_empty_text_and_wants_no_reply() {
-        assert_eq!(plain(&ok("null", OutputKind::Stop)), (String::new(), false, false));
+        assert_eq!(
+            plain(&ok("null", OutputKind::Stop)),
+            (String::new(), false, false)
+        );
     }
 
     #[test]
     fn an_internal_error_is_masked() {
         for text in [MASKED, "password=hunter2"] {
             let response = failed(ErrorKind::Internal, text);
-            assert_eq!(plain(&response), ("An internal error occurred".into(), true, true));
+            assert_eq!(
+                plain(&response),
+                ("An internal error occurred".into(), true, true)
+            );
             assert_eq!(envelope(&response)["error"]["message"], json!(MASKED));
         }
     }
 
     #[test]
     fn unit_gives_an_empty_text_and_wants_a_reply() {
-        assert_eq!(plain(&ok("null", OutputKind::Unit)), (String::new(), false, true));
+        assert_eq!(
+            plain(&ok("null", OutputKind::Unit)),
+            (String::new(), false, true)
+        );
     }
 
     #[test]
     fn a_text_is_given_without_quotes() {
         for text in ["hello", "", "a \"b\"\n\u{1f600}", "{\"a\":1}", "null"] {
-            let result = ok(&json!(text).to_string(), OutputKind::Data).for_model(ResultForm::Plain);
-            assert_eq!((&*result.text, result.is_text, result.is_error, result.reply), (text, true, false, true));
+            let result =
+                ok(&json!(text).to_string(), OutputKind::Data).for_model(ResultForm::Plain);
+            assert_eq!(
+                (&*result.text, result.is_text, result.is_error, result.reply),
+                (text, true, false, true)
+            );
         }
     }
 
     #[test]
     fn text_is_given_away_as_the_model_reads_it() {
         let texts = ["", "hello", "a \"b\"\n\u{1f600}", "{\"a\":1}", "\u{e9}"];
-        let mut responses: Vec<_> = texts.map(|text| ok(&json!(text).to_string(), OutputKind::Data)).into();
-        responses.extend([ok(r#"{"a":[1,2.50]}"#, OutputKind::Data), ok("null", OutputKind::Data)]);
-        responses.extend([ok("[]", OutputKind::Content), ok("null", OutputKind::Unit), ok("null", OutputKind::Stop)]);
-        responses.extend([failed(ErrorKind::Conflict, "taken"), failed(ErrorKind::Internal, "password=hunter2")]);
+        let mut responses: Vec<_> = texts
+            .map(|text| ok(&json!(text).to_string(), OutputKind::Data))
+            .into();
+        responses.extend([
+            ok(r#"{"a":[1,2.50]}"#, OutputKind::Data),
+            ok("null", OutputKind::Data),
+        ]);
+        responses.extend([
+            ok("[]", OutputKind::Content),
+            ok("null", OutputKind::Unit),
+            ok("null", OutputKind::Stop),
+        ]);
+        responses.extend([
+            failed(ErrorKind::Conflict, "taken"),
+            failed(ErrorKind::Internal, "password=hunter2"),
+        ]);
         for response in responses {
             let read = response.for_model(ResultForm::Plain).text;
             assert_eq!(response.into_text(), read);
@@ -467,8 +588,13 @@ mod tests {
 
     #[test]
     fn data_of_a_failure_is_its_error() {
-        let error = failed(ErrorKind::Conflict, "taken").into_data().expect_err("failed");
-        assert_eq!((error.kind, &*error.message), (ErrorKind::Conflict, "taken"));
+        let error = failed(ErrorKind::Conflict, "taken")
+            .into_data()
+            .expect_err("failed");
+        assert_eq!(
+            (error.kind, &*error.message),
+            (ErrorKind::Conflict, "taken")
+        );
     }
 
     #[test]
@@ -485,9 +611,17 @@ mod tests {
     #[test]
     fn content_decodes_into_its_parts() {
         let shown = ok(r#"[{"type":"text","text":"a"}]"#, OutputKind::Content);
-        assert_eq!(shown.for_model(ResultForm::Plain).content(), Some(vec![Content::text("a")]));
+        assert_eq!(
+            shown.for_model(ResultForm::Plain).content(),
+            Some(vec![Content::text("a")])
+        );
         assert_eq!(shown.for_model(ResultForm::Envelope).content(), None);
-        assert_eq!(ok("[1]", OutputKind::Data).for_model(ResultForm::Plain).content(), None);
+        assert_eq!(
+            ok("[1]", OutputKind::Data)
+                .for_model(ResultForm::Plain)
+                .content(),
+            None
+        );
     }
 
     #[test]
@@ -495,10 +629,20 @@ mod tests {
         let mut response = ok("[1]", OutputKind::Data);
         response.optional_meta().intents.push(Intent::SuppressAudio);
         response.optional_meta().warnings.push("slow".into());
-        assert_eq!(envelope(&response), serde_json::to_value(&response).expect("serialises"));
+        assert_eq!(
+            envelope(&response),
+            serde_json::to_value(&response).expect("serialises")
+        );
         let stop = ok("null", OutputKind::Stop).for_model(ResultForm::Envelope);
-        assert!(!stop.reply && !stop.is_error && stop.text.contains(r#""ok":true"#), "{stop:?}");
-        assert!(failed(ErrorKind::Timeout, "late").for_model(ResultForm::Envelope).is_error);
+        assert!(
+            !stop.reply && !stop.is_error && stop.text.contains(r#""ok":true"#),
+            "{stop:?}"
+        );
+        assert!(
+            failed(ErrorKind::Timeout, "late")
+                .for_model(ResultForm::Envelope)
+                .is_error
+        );
     }
 
     #[test]
@@ -514,9 +658,15 @@ mod tests {
         });
         for form in [ResultForm::Plain, ResultForm::Envelope] {
             let text = response.for_model(form).text;
-            assert!(!text.contains("canary") && !text.contains("2000-01-01"), "{text}");
+            assert!(
+                !text.contains("canary") && !text.contains("2000-01-01"),
+                "{text}"
+            );
         }
         assert_eq!(envelope(&response)["meta"]["warnings"], json!(["slow"]));
-        assert!(response.meta().confirmation().is_some(), "the host keeps it");
+        assert!(
+            response.meta().confirmation().is_some(),
+            "the host keeps it"
+        );
     }
 }

@@ -25,7 +25,10 @@ pub struct Root {
 impl Root {
     /// Creates a root without a name.
     pub fn new(uri: impl Into<String>) -> Self {
-        Self { uri: uri.into(), name: None }
+        Self {
+            uri: uri.into(),
+            name: None,
+        }
     }
 
     /// Sets the name for people.
@@ -56,7 +59,18 @@ impl HostRequest for RootsRequest {
 
 /// Returns the roots that tools may see.
 pub(crate) fn checked_roots(roots: Vec<Root>) -> Vec<Root> {
-    let is_plain = |root: &Root| root.uri.len() <= MAX_URI && escape_invisible(&root.uri) == root.uri;
-    let named = |root: Root| Root { name: root.name.map(|name| escape_invisible(&truncate(&name, MAX_NAME))), ..root };
-    roots.into_iter().filter(is_plain).take(MAX_ROOTS).map(named).collect()
+    let is_plain =
+        |root: &Root| root.uri.len() <= MAX_URI && escape_invisible(&root.uri) == root.uri;
+    let named = |root: Root| Root {
+        name: root
+            .name
+            .map(|name| escape_invisible(&truncate(&name, MAX_NAME))),
+        ..root
+    };
+    roots
+        .into_iter()
+        .filter(is_plain)
+        .take(MAX_ROOTS)
+        .map(named)
+        .collect()
 }

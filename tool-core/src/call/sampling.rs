@@ -87,12 +87,19 @@ impl HostRequest for SamplingRequest {
 impl SamplingRequest {
     /// Creates a request with one message of the user.
     pub fn new(prompt: impl Into<String>) -> Self {
-        Self { max_tokens: 1_024, ..Self::default() }.message(Role::User, [Content::text(prompt)])
+        Self {
+            max_tokens: 1_024,
+            ..Self::default()
+        }
+        .message(Role::User, [Content::text(prompt)])
     }
 
     /// Adds a message.
     pub fn message(mut self, role: Role, content: impl IntoIterator<Item = Content>) -> Self {
-        self.messages.push(SamplingMessage { role, content: content.into_iter().collect() });
+        self.messages.push(SamplingMessage {
+            role,
+            content: content.into_iter().collect(),
+        });
         self
     }
 
@@ -135,7 +142,13 @@ impl SamplingRequest {
 
     /// Sets the importance of a low price, a short time and an able model, each from 0 to 1.
     pub fn priorities(mut self, cost: f64, speed: f64, intelligence: f64) -> Self {
-        let clamped = |priority: f64| Some(if priority.is_nan() { 0.0 } else { priority.clamp(0.0, 1.0) });
+        let clamped = |priority: f64| {
+            Some(if priority.is_nan() {
+                0.0
+            } else {
+                priority.clamp(0.0, 1.0)
+            })
+        };
         self.cost_priority = clamped(cost);
         self.speed_priority = clamped(speed);
         self.intelligence_priority = clamped(intelligence);
@@ -163,7 +176,13 @@ impl SamplingAnswer {
     /// Creates an answer of the model `model`.
     pub fn new(model: impl Into<String>, content: impl IntoIterator<Item = Content>) -> Self {
         let content = content.into_iter().collect();
-        Self { role: Role::Assistant, content, model: model.into(), stop_reason: None, usage: None }
+        Self {
+            role: Role::Assistant,
+            content,
+            model: model.into(),
+            stop_reason: None,
+            usage: None,
+        }
     }
 
     /// Returns the texts of the answer, joined.
@@ -177,7 +196,11 @@ impl SamplingAnswer {
 
     /// Returns the answer with bounded names, or refuses one that is too large.
     pub(crate) fn checked(mut self) -> Result<Self, AskError> {
-        let bytes = self.content.iter().map(Content::bytes).fold(0_usize, usize::saturating_add);
+        let bytes = self
+            .content
+            .iter()
+            .map(Content::bytes)
+            .fold(0_usize, usize::saturating_add);
         if bytes > MAX_ANSWER {
             return Err(AskError::too_large(MAX_ANSWER, bytes));
         }

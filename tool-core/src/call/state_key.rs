@@ -42,8 +42,14 @@ impl<T> StateKey<T> {
     /// Panics if the name has less than two parts that are separated by dots. In a `const` this is a compile error.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
-        assert!(has_namespace(name.as_bytes()), "the name of a state key needs a namespace, such as `shop.cart`");
-        Self { name, value: PhantomData }
+        assert!(
+            has_namespace(name.as_bytes()),
+            "the name of a state key needs a namespace, such as `shop.cart`"
+        );
+        Self {
+            name,
+            value: PhantomData,
+        }
     }
 
     /// Returns the name.
@@ -72,9 +78,14 @@ const fn has_namespace(name: &[u8]) -> bool {
 impl<T: DeserializeOwned> StateKey<T> {
     /// Reads the value of the key. A null counts as none.
     pub(crate) fn read(self, value: Option<&Value>) -> Result<Option<T>, ToolError> {
-        let Some(value) = value.filter(|value| !value.is_null()) else { return Ok(None) };
+        let Some(value) = value.filter(|value| !value.is_null()) else {
+            return Ok(None);
+        };
         T::deserialize(value).map(Some).map_err(|error| {
-            ToolError::internal(format!("failed to read `{}` from the session's state: {error}", self.name))
+            ToolError::internal(format!(
+                "failed to read `{}` from the session's state: {error}",
+                self.name
+            ))
         })
     }
 }
@@ -83,7 +94,10 @@ impl<T: Serialize> StateKey<T> {
     /// Serialises a value for the key.
     pub(crate) fn write(self, value: &T) -> Result<Value, ToolError> {
         serde_json::to_value(value).map_err(|error| {
-            ToolError::internal(format!("failed to write `{}` to the session's state: {error}", self.name))
+            ToolError::internal(format!(
+                "failed to write `{}` to the session's state: {error}",
+                self.name
+            ))
         })
     }
 }
@@ -109,8 +123,22 @@ mod tests {
 
     #[test]
     fn names_are_those_of_custom_intents() {
-        for name in ["shop.cart", "a.b.c", "shop", "", ".", "a.", ".a", "a..b", "\u{e9}.\u{e9}"] {
-            assert_eq!(has_namespace(name.as_bytes()), Intent::custom(name, Value::Null).is_ok(), "{name}");
+        for name in [
+            "shop.cart",
+            "a.b.c",
+            "shop",
+            "",
+            ".",
+            "a.",
+            ".a",
+            "a..b",
+            "\u{e9}.\u{e9}",
+        ] {
+            assert_eq!(
+                has_namespace(name.as_bytes()),
+                Intent::custom(name, Value::Null).is_ok(),
+                "{name}"
+            );
         }
     }
 }

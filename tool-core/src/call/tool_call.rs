@@ -60,13 +60,19 @@ impl ToolCall {
     /// Creates a call with arguments as text, bytes, a `Value` or a `RawValue`.
     ///
     /// Bytes that are not UTF-8 are replaced and marked, so that the call is refused as invalid JSON.
-    pub fn new<'a>(id: impl AsRef<str>, name: impl AsRef<str>, arguments: impl Into<Arguments<'a>>) -> Self {
+    pub fn new<'a>(
+        id: impl AsRef<str>,
+        name: impl AsRef<str>,
+        arguments: impl Into<Arguments<'a>>,
+    ) -> Self {
         let arguments = match arguments.into().0 {
             ArgumentsText::Text(text) => text,
             ArgumentsText::Bytes(bytes) => match String::from_utf8(bytes.into_owned()) {
                 Ok(text) => text.into(),
                 // A replacement inside a string alone would leave valid JSON, so the text begins with one.
-                Err(error) => format!("\u{FFFD}{}", String::from_utf8_lossy(error.as_bytes())).into(),
+                Err(error) => {
+                    format!("\u{FFFD}{}", String::from_utf8_lossy(error.as_bytes())).into()
+                }
             },
         };
         Self {
@@ -137,7 +143,10 @@ impl ToolCall {
     }
 
     /// Adds a listener beside the one that is set.
-    pub(crate) fn and_on_update(self, listener: impl Fn(&ProgressUpdate) + Send + Sync + 'static) -> Self {
+    pub(crate) fn and_on_update(
+        self,
+        listener: impl Fn(&ProgressUpdate) + Send + Sync + 'static,
+    ) -> Self {
         match self.progress().cloned() {
             None => self.on_update(listener),
             Some(own) => self.on_update(move |update| {
@@ -166,12 +175,21 @@ impl ToolCall {
     }
 
     fn own_handlers(&mut self) -> &mut SharedHandlers {
-        &mut self.options.get_or_insert_default().asker.get_or_insert_default().own
+        &mut self
+            .options
+            .get_or_insert_default()
+            .asker
+            .get_or_insert_default()
+            .own
     }
 
     /// Sets the call that made this one.
     pub(crate) fn called_by(mut self, caller: Arc<CallQuestions>) -> Self {
-        self.options.get_or_insert_default().asker.get_or_insert_default().caller = Some(caller);
+        self.options
+            .get_or_insert_default()
+            .asker
+            .get_or_insert_default()
+            .caller = Some(caller);
         self
     }
 
@@ -208,7 +226,8 @@ impl ToolCall {
     /// Returns true if the host has cancelled the call.
     #[inline]
     pub(crate) fn is_cancelled(&self) -> bool {
-        self.cancellation().is_some_and(CancellationToken::is_cancelled)
+        self.cancellation()
+            .is_some_and(CancellationToken::is_cancelled)
     }
 
     #[inline]
@@ -287,7 +306,11 @@ fn joined(arguments: &str, name: &str) -> String {
 
 impl fmt::Debug for ToolCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ToolCall").field(&self.id).field(&self.name()).field(&self.arguments()).finish()
+        f.debug_tuple("ToolCall")
+            .field(&self.id)
+            .field(&self.name())
+            .field(&self.arguments())
+            .finish()
     }
 }
 
@@ -327,7 +350,9 @@ impl Arguments<'_> {
     pub(crate) fn text(&self) -> Result<&str, usize> {
         match &self.0 {
             ArgumentsText::Text(text) => Ok(text),
-            ArgumentsText::Bytes(bytes) => std::str::from_utf8(bytes).map_err(|error| error.valid_up_to()),
+            ArgumentsText::Bytes(bytes) => {
+                std::str::from_utf8(bytes).map_err(|error| error.valid_up_to())
+            }
         }
     }
 

@@ -52,15 +52,26 @@ pub(crate) fn truncate_characters(data: &str, limit: usize) -> Option<(String, T
     }
     let end = data.char_indices().nth(limit)?.0;
     let total = data.chars().count();
-    let truncated = Truncated { limit, unit: SizeUnit::Characters, total: Some(total) };
+    let truncated = Truncated {
+        limit,
+        unit: SizeUnit::Characters,
+        total: Some(total),
+    };
     let cut = with_marker(data.get(..end).unwrap_or_default(), &truncated);
     Some((cut, truncated))
 }
 
 /// Cuts `data` to about `limit` bytes; `None` where it fits.
 pub(crate) fn truncate_bytes(data: &str, limit: usize) -> Option<(String, Truncated)> {
-    let partial = data.as_bytes().get(..limit).filter(|partial| partial.len() < data.len())?;
-    let truncated = Truncated { limit, unit: SizeUnit::Bytes, total: Some(data.len()) };
+    let partial = data
+        .as_bytes()
+        .get(..limit)
+        .filter(|partial| partial.len() < data.len())?;
+    let truncated = Truncated {
+        limit,
+        unit: SizeUnit::Bytes,
+        total: Some(data.len()),
+    };
     Some((close_partial(partial, &truncated), truncated))
 }
 
@@ -68,13 +79,23 @@ pub(crate) fn truncate_bytes(data: &str, limit: usize) -> Option<(String, Trunca
 pub(crate) fn truncate_again(data: &str, limit: usize) -> Option<(String, Truncated)> {
     let (_, partial) = data.strip_suffix('}')?.split_once(PARTIAL)?;
     let end = partial.char_indices().nth(limit)?.0;
-    let truncated = Truncated { limit, unit: SizeUnit::Characters, total: None };
-    Some((with_marker(partial.get(..end).unwrap_or_default(), &truncated), truncated))
+    let truncated = Truncated {
+        limit,
+        unit: SizeUnit::Characters,
+        total: None,
+    };
+    Some((
+        with_marker(partial.get(..end).unwrap_or_default(), &truncated),
+        truncated,
+    ))
 }
 
 /// Makes valid JSON of the first bytes of a JSON text.
 pub(crate) fn close_partial(partial: &[u8], truncated: &Truncated) -> String {
-    let whole = partial.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+    let whole = partial
+        .utf8_chunks()
+        .next()
+        .map_or("", |chunk| chunk.valid());
     with_marker(whole, truncated)
 }
 
@@ -83,7 +104,10 @@ const PARTIAL: &str = r#","partial":"#;
 
 /// Returns `{"truncated":"...","partial":<the beginning, closed>}`, which cannot be mistaken for the whole data.
 fn with_marker(prefix: &str, truncated: &Truncated) -> String {
-    let total = truncated.total.map(|total| format!(" of {total}")).unwrap_or_default();
+    let total = truncated
+        .total
+        .map(|total| format!(" of {total}"))
+        .unwrap_or_default();
     let unit = match truncated.unit {
         SizeUnit::Characters => "characters",
         SizeUnit::Bytes => "bytes",
@@ -169,13 +193,24 @@ impl PartialScanner {
 
     /// Returns the end of a cut string, before an incomplete escape. The longest escape, `\uXXXX`, has six bytes.
     fn string_end(&self, prefix: &str) -> usize {
-        let length = |at: usize| if prefix.as_bytes().get(at + 1) == Some(&b'u') { 6 } else { 2 };
+        let length = |at: usize| {
+            if prefix.as_bytes().get(at + 1) == Some(&b'u') {
+                6
+            } else {
+                2
+            }
+        };
         let incomplete = self.escape_at.filter(|at| prefix.len() < at + length(*at));
         incomplete.unwrap_or(prefix.len())
     }
 
     fn close(&self, kept: &str, quote: &str) -> String {
-        let brackets = self.open.iter().rev().map(|byte| char::from(*byte)).collect::<String>();
+        let brackets = self
+            .open
+            .iter()
+            .rev()
+            .map(|byte| char::from(*byte))
+            .collect::<String>();
         format!("{kept}{quote}{brackets}")
     }
 }
@@ -194,9 +229,16 @@ mod tests {
     fn every_cut_is_valid_json_with_a_marker() {
         let text = sample().to_string();
         for limit in 0..text.chars().count() {
-            let (cut, truncated) = truncate_characters(&text, limit).expect("longer than the limit");
-            let value: Value = serde_json::from_str(&cut).unwrap_or_else(|e| panic!("limit {limit}: {cut}: {e}"));
-            assert!(value["truncated"].as_str().is_some_and(|t| t.contains("cut at")), "{cut}");
+            let (cut, truncated) =
+                truncate_characters(&text, limit).expect("longer than the limit");
+            let value: Value =
+                serde_json::from_str(&cut).unwrap_or_else(|e| panic!("limit {limit}: {cut}: {e}"));
+            assert!(
+                value["truncated"]
+                    .as_str()
+                    .is_some_and(|t| t.contains("cut at")),
+                "{cut}"
+            );
             assert_eq!(truncated.total, Some(text.chars().count()));
         }
     }
@@ -211,7 +253,11 @@ mod tests {
     fn bytes_that_end_inside_a_character_are_cut_before_it() {
         let text = r#"["größer"]"#;
         for end in 0..text.len() {
-            let truncated = Truncated { limit: end, unit: SizeUnit::Bytes, total: None };
+            let truncated = Truncated {
+                limit: end,
+                unit: SizeUnit::Bytes,
+                total: None,
+            };
             let cut = close_partial(&text.as_bytes()[..end], &truncated);
             serde_json::from_str::<Value>(&cut).unwrap_or_else(|e| panic!("{end}: {cut}: {e}"));
         }
@@ -220,6 +266,9 @@ mod tests {
     #[test]
     fn a_cut_list_keeps_its_first_entries() {
         let (cut, _) = truncate_characters("[1,2,3,4,5,6]", 7).expect("cut");
-        assert_eq!(serde_json::from_str::<Value>(&cut).expect("json")["partial"], json!([1, 2, 3]));
+        assert_eq!(
+            serde_json::from_str::<Value>(&cut).expect("json")["partial"],
+            json!([1, 2, 3])
+        );
     }
 }

@@ -55,7 +55,12 @@ const FUNCTIONS: &str = "functions";
 
 impl ToolsetActions {
     fn new(name: &str, title: Option<&str>, description: &str, actions: Vec<Action>) -> Self {
-        Self { name: name.to_owned(), title: title_of(name, title), description: description.to_owned(), actions }
+        Self {
+            name: name.to_owned(),
+            title: title_of(name, title),
+            description: description.to_owned(),
+            actions,
+        }
     }
 
     /// Lists tools outside any toolset; `None` where there are none.
@@ -72,16 +77,34 @@ impl ToolContext {
         let mut all = Vec::new();
         for toolset in self.toolsets() {
             let nested = Arc::clone(toolset).tools();
-            let names = nested.iter().filter(|tool| matches!(tool, Tool::Function(_))).map(Tool::id);
-            let tools = names.filter_map(|name| self.function_tool(name)).collect::<Vec<_>>();
+            let names = nested
+                .iter()
+                .filter(|tool| matches!(tool, Tool::Function(_)))
+                .map(Tool::id);
+            let tools = names
+                .filter_map(|name| self.function_tool(name))
+                .collect::<Vec<_>>();
             listed.extend(tools.iter().map(|tool| tool.name()));
             if !tools.is_empty() {
-                let actions = tools.into_iter().map(|tool| Action::of(tool.definition())).collect();
-                all.push(ToolsetActions::new(toolset.id(), toolset.title(), toolset.description(), actions));
+                let actions = tools
+                    .into_iter()
+                    .map(|tool| Action::of(tool.definition()))
+                    .collect();
+                all.push(ToolsetActions::new(
+                    toolset.id(),
+                    toolset.title(),
+                    toolset.description(),
+                    actions,
+                ));
             }
         }
-        let rest = self.function_tools().iter().filter(|tool| !listed.contains(tool.name()));
-        all.extend(ToolsetActions::of_functions(rest.map(FunctionTool::definition)));
+        let rest = self
+            .function_tools()
+            .iter()
+            .filter(|tool| !listed.contains(tool.name()));
+        all.extend(ToolsetActions::of_functions(
+            rest.map(FunctionTool::definition),
+        ));
         all
     }
 }
@@ -106,13 +129,22 @@ impl Registry {
     pub fn actions(&self) -> Vec<ToolsetActions> {
         let described = linked_toolsets().map(|(linked, _)| {
             let toolset = &linked.toolset;
-            ToolsetActions::new(toolset.name, toolset.title, toolset.description, actions_of_type(&linked))
+            ToolsetActions::new(
+                toolset.name,
+                toolset.title,
+                toolset.description,
+                actions_of_type(&linked),
+            )
         });
         let mut all = described.collect::<Vec<_>>();
         all.sort_by(|a, b| a.name.cmp(&b.name));
-        let mut functions = linked_functions().map(|(_, spec)| function_tool(spec)).collect::<Vec<_>>();
+        let mut functions = linked_functions()
+            .map(|(_, spec)| function_tool(spec))
+            .collect::<Vec<_>>();
         functions.sort_by(|a, b| a.name().cmp(b.name()));
-        all.extend(ToolsetActions::of_functions(functions.iter().map(FunctionTool::definition)));
+        all.extend(ToolsetActions::of_functions(
+            functions.iter().map(FunctionTool::definition),
+        ));
         all
     }
 }

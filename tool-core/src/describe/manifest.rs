@@ -31,7 +31,9 @@ use crate::schema::meta::problems_in_2020_12;
 use crate::schema::timestamp::Timestamp;
 use crate::schema::walk::join_pointer;
 use crate::text;
-use crate::tool::{Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations, ToolDefinition};
+use crate::tool::{
+    Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations, ToolDefinition,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -84,15 +86,24 @@ impl Manifest {
     /// Every problem: a schema that the meta-schema of draft 2020-12 refuses, a tool without a description, a guide
     /// without a summary, or an example in a guide that the tool's schema refuses.
     pub fn build(tools: &ToolContext) -> Result<Self, ManifestErrors> {
-        Ok(Self { git_commit: git_commit(), ..Self::without_commit(tools)? })
+        Ok(Self {
+            git_commit: git_commit(),
+            ..Self::without_commit(tools)?
+        })
     }
 
     fn without_commit(tools: &ToolContext) -> Result<Self, ManifestErrors> {
         ManifestErrors::check(tools.definitions().flat_map(problems).collect())?;
         let now = jiff::Timestamp::now();
-        let build_timestamp = Timestamp(jiff::Timestamp::from_second(now.as_second()).unwrap_or(now));
+        let build_timestamp =
+            Timestamp(jiff::Timestamp::from_second(now.as_second()).unwrap_or(now));
         let tools = sorted_tools(tools);
-        Ok(Self { version: version(&tools), git_commit: None, build_timestamp, tools })
+        Ok(Self {
+            version: version(&tools),
+            git_commit: None,
+            build_timestamp,
+            tools,
+        })
     }
 
     /// Sets the commit. Its first 8 characters are kept.
@@ -187,12 +198,22 @@ impl Manifest {
     /// Commit, time and source locations are not content. Provider schemas count where this manifest has some.
     pub fn drift_from(&self, written: &Self) -> Vec<ManifestError> {
         let tools = self.tools.iter().chain(&written.tools);
-        let ids = tools.map(|tool| tool.tool_id.as_str()).collect::<BTreeSet<_>>();
-        let drift = |id| Some(ManifestError::tool(id, tool_drift(self.tool(id), written.tool(id))?));
+        let ids = tools
+            .map(|tool| tool.tool_id.as_str())
+            .collect::<BTreeSet<_>>();
+        let drift = |id| {
+            Some(ManifestError::tool(
+                id,
+                tool_drift(self.tool(id), written.tool(id))?,
+            ))
+        };
         let mut found = ids.into_iter().filter_map(drift).collect::<Vec<_>>();
         let expected = version(&written.tools);
         if found.is_empty() && written.version != expected {
-            found.push(ManifestError::Version { expected, got: written.version.clone() });
+            found.push(ManifestError::Version {
+                expected,
+                got: written.version.clone(),
+            });
         }
         found
     }
@@ -242,21 +263,31 @@ pub(crate) fn content_version(tools: &ToolContext) -> String {
 }
 
 fn sorted_tools(tools: &ToolContext) -> Vec<ManifestTool> {
-    let mut tools = tools.definitions().map(ManifestTool::of).collect::<Vec<_>>();
+    let mut tools = tools
+        .definitions()
+        .map(ManifestTool::of)
+        .collect::<Vec<_>>();
     tools.sort_by(|a, b| a.tool_id.cmp(&b.tool_id));
     tools
 }
 
 pub(crate) fn version(tools: &[ManifestTool]) -> String {
-    let content = tools.iter().map(|tool| tool.members(is_content)).collect::<Vec<_>>();
+    let content = tools
+        .iter()
+        .map(|tool| tool.members(is_content))
+        .collect::<Vec<_>>();
     format!("1.0.{}", short_hash(&json!({ "tools": content })))
 }
 
 fn git_commit() -> Option<String> {
-    let output = Command::new("git").args(["rev-parse", "--short=8", "HEAD"]).output().ok()?;
+    let output = Command::new("git")
+        .args(["rev-parse", "--short=8", "HEAD"])
+        .output()
+        .ok()?;
     let commit = String::from_utf8(output.stdout).ok()?;
     let commit = commit.trim().get(..8)?;
-    (output.status.success() && commit.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| commit.to_owned())
+    (output.status.success() && commit.bytes().all(|byte| byte.is_ascii_hexdigit()))
+        .then(|| commit.to_owned())
 }
 
 /// A tool in a manifest.
@@ -355,7 +386,9 @@ impl ManifestTool {
             flags: flags(tool.flags()),
             on_duplicate: tool.on_duplicate(),
             duplicate_scope: tool.duplicate_scope(),
-            timeout_ms: tool.timeout().map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
+            timeout_ms: tool
+                .timeout()
+                .map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
             max_output: tool.max_output(),
             max_calls: tool.max_calls(),
         }
@@ -384,7 +417,11 @@ fn flags(flags: ToolAnnotations) -> Vec<String> {
         ("openWorld", flags.open_world == Some(true)),
         ("sequential", flags.sequential),
     ];
-    named.into_iter().filter(|(_, on)| *on).map(|(name, _)| name.to_owned()).collect()
+    named
+        .into_iter()
+        .filter(|(_, on)| *on)
+        .map(|(name, _)| name.to_owned())
+        .collect()
 }
 
 /// A problem of a manifest: a tool that cannot be published, a difference, or an unreadable file.
@@ -422,7 +459,10 @@ pub type ManifestErrors = ErrorList<ManifestError>;
 
 impl ManifestError {
     fn tool(tool: &str, message: impl Into<String>) -> Self {
-        Self::Tool { tool: tool.to_owned(), message: message.into() }
+        Self::Tool {
+            tool: tool.to_owned(),
+            message: message.into(),
+        }
     }
 
     fn file(path: &Path) -> impl FnOnce(io::Error) -> Self {
@@ -435,14 +475,34 @@ impl ManifestError {
 pub(crate) fn problems(tool: &ToolDefinition) -> Vec<ManifestError> {
     let mut messages = Vec::new();
     if tool.description().trim().is_empty() {
-        messages.push("the description is empty; the model chooses a tool by its description".to_owned());
+        messages.push(
+            "the description is empty; the model chooses a tool by its description".to_owned(),
+        );
     }
-    for (name, schema) in [("parameters", Some(tool.parameters())), ("output", tool.output())] {
-        let invalid = |problem| format!("the {name} schema is not valid in JSON Schema draft 2020-12: {problem}");
-        messages.extend(schema.map(problems_in_2020_12).into_iter().flatten().map(invalid));
+    for (name, schema) in [
+        ("parameters", Some(tool.parameters())),
+        ("output", tool.output()),
+    ] {
+        let invalid = |problem| {
+            format!("the {name} schema is not valid in JSON Schema draft 2020-12: {problem}")
+        };
+        messages.extend(
+            schema
+                .map(problems_in_2020_12)
+                .into_iter()
+                .flatten()
+                .map(invalid),
+        );
     }
-    messages.extend(tool.guide().into_iter().flat_map(|guide| guide.problems(tool.parameters())));
-    messages.into_iter().map(|message| ManifestError::tool(tool.name(), message)).collect()
+    messages.extend(
+        tool.guide()
+            .into_iter()
+            .flat_map(|guide| guide.problems(tool.parameters())),
+    );
+    messages
+        .into_iter()
+        .map(|message| ManifestError::tool(tool.name(), message))
+        .collect()
 }
 
 /// The maximum number of differences that are listed for one tool.
@@ -454,9 +514,15 @@ fn tool_drift(now: Option<&ManifestTool>, written: Option<&ManifestTool>) -> Opt
         return Some(if now.is_some() { "added" } else { "removed" }.to_owned());
     };
     let with_providers = !now.provider_schemas.is_empty();
-    let counts = |member: &str| is_content(member) || (with_providers && member == "providerSchemas");
+    let counts =
+        |member: &str| is_content(member) || (with_providers && member == "providerSchemas");
     let mut found = Vec::new();
-    collect_differences(&now.members(counts), &written.members(counts), "", &mut found);
+    collect_differences(
+        &now.members(counts),
+        &written.members(counts),
+        "",
+        &mut found,
+    );
     let more = found.len().saturating_sub(MAX_DIFFERENCES);
     found.truncate(MAX_DIFFERENCES);
     if more > 0 {
@@ -482,7 +548,14 @@ fn collect_differences(now: &Value, written: &Value, pointer: &str, found: &mut 
 
 fn difference(pointer: &str, now: Option<&Value>, written: Option<&Value>) -> String {
     let short = |value: Option<&Value>| {
-        value.map_or_else(|| "no value".to_owned(), |value| text::truncate(&value.to_string(), 60))
+        value.map_or_else(
+            || "no value".to_owned(),
+            |value| text::truncate(&value.to_string(), 60),
+        )
     };
-    format!("`{pointer}`: expected {}, got {}", short(written), short(now))
+    format!(
+        "`{pointer}`: expected {}, got {}",
+        short(written),
+        short(now)
+    )
 }

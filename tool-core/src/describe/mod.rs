@@ -11,7 +11,8 @@ mod tests;
 pub use crate::describe::actions::ToolsetActions;
 #[cfg(feature = "session")]
 pub use crate::describe::manifest::{
-    Manifest, ManifestConfirm, ManifestError, ManifestErrors, ManifestTool, assert_manifest_version, check_manifest,
+    Manifest, ManifestConfirm, ManifestError, ManifestErrors, ManifestTool,
+    assert_manifest_version, check_manifest,
 };
 pub use crate::describe::search::ToolIndex;
 pub use crate::tool::action::{Action, ActionParameter, ParameterType};

@@ -82,18 +82,29 @@ impl ToolIndex {
         let mean = self.lengths.iter().sum::<f64>() / count.max(1.0);
         let mut scores = FxHashMap::<usize, f64>::default();
         let mut seen = FxHashSet::default();
-        for word in words(query).filter(|word| seen.insert(word.clone())).take(MAX_QUERY) {
-            let Some(found) = self.words.get(&word) else { continue };
-            let rarity = (1.0 + (count - number(found.len()) + 0.5) / (number(found.len()) + 0.5)).ln();
+        for word in words(query)
+            .filter(|word| seen.insert(word.clone()))
+            .take(MAX_QUERY)
+        {
+            let Some(found) = self.words.get(&word) else {
+                continue;
+            };
+            let rarity =
+                (1.0 + (count - number(found.len()) + 0.5) / (number(found.len()) + 0.5)).ln();
             for (at, weight) in found {
                 let length = self.lengths.get(*at).map_or(1.0, |length| length / mean);
                 let damping = SATURATION * (1.0 - LENGTH + LENGTH * length);
-                *scores.entry(*at).or_default() += rarity * weight * (SATURATION + 1.0) / (weight + damping);
+                *scores.entry(*at).or_default() +=
+                    rarity * weight * (SATURATION + 1.0) / (weight + damping);
             }
         }
         let mut ranked = scores.into_iter().collect::<Vec<_>>();
         ranked.sort_by(|(first, a), (second, b)| b.total_cmp(a).then(first.cmp(second)));
-        ranked.iter().take(limit).filter_map(|(at, _)| self.names.get(*at).map(|name| &**name)).collect()
+        ranked
+            .iter()
+            .take(limit)
+            .filter_map(|(at, _)| self.names.get(*at).map(|name| &**name))
+            .collect()
     }
 }
 
@@ -106,23 +117,44 @@ fn add(weights: &mut FxHashMap<String, f64>, text: &str, weight: f64) {
 
 /// Adds the names of parameters, and their descriptions and choices.
 fn add_parameters(weights: &mut FxHashMap<String, f64>, schema: &Value, depth: usize) {
-    let Some(next) = depth.checked_sub(1) else { return };
-    let named = schema.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::iter);
+    let Some(next) = depth.checked_sub(1) else {
+        return;
+    };
+    let named = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flat_map(Map::iter);
     for (name, parameter) in named {
         add(weights, name, PARAMETER);
-        add(weights, parameter.get("description").and_then(Value::as_str).unwrap_or_default(), DETAIL);
-        let choices = parameter.get("enum").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+        add(
+            weights,
+            parameter
+                .get("description")
+                .and_then(Value::as_str)
+                .unwrap_or_default(),
+            DETAIL,
+        );
+        let choices = parameter
+            .get("enum")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str);
         choices.for_each(|choice| add(weights, choice, DETAIL));
         add_parameters(weights, parameter, next);
-        parameter.get("items").into_iter().for_each(|items| add_parameters(weights, items, next));
+        parameter
+            .get("items")
+            .into_iter()
+            .for_each(|items| add_parameters(weights, items, next));
     }
 }
 
 /// Returns the words of a text in lower case and without endings. A name in camel case is several words.
 fn words(text: &str) -> impl Iterator<Item = String> {
     const FREQUENT: [&str; 24] = [
-        "a", "an", "and", "are", "as", "at", "be", "by", "for", "from", "in", "into", "is", "it", "its", "of", "on",
-        "or", "that", "the", "this", "to", "with", "you",
+        "a", "an", "and", "are", "as", "at", "be", "by", "for", "from", "in", "into", "is", "it",
+        "its", "of", "on", "or", "that", "the", "this", "to", "with", "you",
     ];
     let mut spaced = String::with_capacity(text.len() + 8);
     let mut after_lower = false;
@@ -133,15 +165,21 @@ fn words(text: &str) -> impl Iterator<Item = String> {
         after_lower = letter.is_lowercase() || letter.is_numeric();
         spaced.extend(letter.to_lowercase());
     }
-    let parts = spaced.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
-    let words = parts.filter(|word| !FREQUENT.contains(word)).map(|word| stem(word).to_owned());
+    let parts = spaced
+        .split(|letter: char| !letter.is_alphanumeric())
+        .filter(|word| !word.is_empty());
+    let words = parts
+        .filter(|word| !FREQUENT.contains(word))
+        .map(|word| stem(word).to_owned());
     words.collect::<Vec<_>>().into_iter()
 }
 
 /// Removes English endings, so that `events` and `event` are one word. At least three letters stay.
 fn stem(word: &str) -> &str {
     fn cut<'w>(word: &'w str, endings: &[&str]) -> &'w str {
-        let rest = endings.iter().find_map(|ending| word.strip_suffix(ending).filter(|rest| rest.len() >= 3));
+        let rest = endings
+            .iter()
+            .find_map(|ending| word.strip_suffix(ending).filter(|rest| rest.len() >= 3));
         rest.unwrap_or(word)
     }
     let ends = |endings: &[&str]| endings.iter().any(|ending| word.ends_with(ending));
@@ -167,7 +205,14 @@ mod tests {
 
     fn tool(name: &str, description: &str, properties: &Value) -> FunctionTool {
         let parameters = json!({"type": "object", "properties": properties});
-        FunctionTool::raw(RawTool { name: name.into(), description: description.into(), parameters }, nothing)
+        FunctionTool::raw(
+            RawTool {
+                name: name.into(),
+                description: description.into(),
+                parameters,
+            },
+            nothing,
+        )
     }
 
     fn index(tools: &[FunctionTool]) -> ToolIndex {
@@ -177,9 +222,21 @@ mod tests {
     #[test]
     fn finds_by_name_description_and_parameters() {
         let tools = [
-            tool("createEvent", "Book a meeting.", &json!({"attendees": {"type": "array"}})),
-            tool("get_weather", "The forecast.", &json!({"unit": {"enum": ["celsius", "kelvin"]}})),
-            tool("files.read", "Read a file.", &json!({"path": {"description": "Where it lies on the disk"}})),
+            tool(
+                "createEvent",
+                "Book a meeting.",
+                &json!({"attendees": {"type": "array"}}),
+            ),
+            tool(
+                "get_weather",
+                "The forecast.",
+                &json!({"unit": {"enum": ["celsius", "kelvin"]}}),
+            ),
+            tool(
+                "files.read",
+                "Read a file.",
+                &json!({"path": {"description": "Where it lies on the disk"}}),
+            ),
         ];
         let index = index(&tools);
         for (query, name) in [
@@ -202,13 +259,19 @@ mod tests {
             tool("send_mail", "It goes out at once.", &json!({})),
             tool("second", "Send it by mail.", &json!({})),
         ];
-        assert_eq!(index(&tools).search("mail", 5), ["send_mail", "first", "second"]);
+        assert_eq!(
+            index(&tools).search("mail", 5),
+            ["send_mail", "first", "second"]
+        );
         assert_eq!(index(&tools).search("mail", 1), ["send_mail"]);
     }
 
     #[test]
     fn a_long_query_is_cut() {
-        let many = (0..10_000).map(|at| format!("w{at}")).collect::<Vec<_>>().join(" ");
+        let many = (0..10_000)
+            .map(|at| format!("w{at}"))
+            .collect::<Vec<_>>()
+            .join(" ");
         let tools = [tool("w1", "", &json!({})), tool("w9999", "", &json!({}))];
         assert_eq!(index(&tools).search(&many, 5), ["w1"]);
     }

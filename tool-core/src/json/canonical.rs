@@ -30,12 +30,18 @@ pub(crate) fn short_hash(value: &Value) -> String {
     use sha2::{Digest, Sha256};
 
     let digest = Sha256::digest(canonical(value));
-    let head = digest.iter().take(4).fold(0_u32, |head, byte| head << 8 | u32::from(*byte));
+    let head = digest
+        .iter()
+        .take(4)
+        .fold(0_u32, |head, byte| head << 8 | u32::from(*byte));
     format!("{head:08x}")
 }
 
 fn write(value: &Value, rounded: &RoundedNumbers, is_canonical: bool) -> String {
-    let mut writer = ValueWriter { text: String::new(), is_canonical };
+    let mut writer = ValueWriter {
+        text: String::new(),
+        is_canonical,
+    };
     writer.value(value, rounded);
     writer.text
 }
@@ -57,7 +63,11 @@ impl ValueWriter {
                 self.text.push('[');
                 for (position, item) in items.iter().enumerate() {
                     self.text.push_str(if position > 0 { "," } else { "" });
-                    let inside = if rounded.is_none() { rounded } else { rounded.member(&position.to_string()) };
+                    let inside = if rounded.is_none() {
+                        rounded
+                    } else {
+                        rounded.member(&position.to_string())
+                    };
                     self.value(item, inside);
                 }
                 self.text.push(']');
@@ -85,7 +95,9 @@ impl ValueWriter {
             return;
         }
         // No integer has the sign of a negative zero, which is 0 in canonical JSON only.
-        let negative_zero = number.as_f64().is_some_and(|float| float == 0.0 && float.is_sign_negative());
+        let negative_zero = number
+            .as_f64()
+            .is_some_and(|float| float == 0.0 && float.is_sign_negative());
         let text = match (rounded, exact(number)) {
             (RoundedNumbers::Digits(digits), _) => digits.clone(),
             (_, Some(whole)) if self.is_canonical || !negative_zero => whole.to_string(),

@@ -31,7 +31,14 @@ impl<'de> Decoder<'de> {
     #[inline]
     pub fn new(text: &'de str) -> Self {
         begin_text();
-        Self { text, at: 0, depth: MAX_DEPTH, ignored: false, open_objects: None, probe: None }
+        Self {
+            text,
+            at: 0,
+            depth: MAX_DEPTH,
+            ignored: false,
+            open_objects: None,
+            probe: None,
+        }
     }
 
     /// Checks that only white space is left.
@@ -198,7 +205,11 @@ impl<'de> Decoder<'de> {
     #[inline]
     pub(crate) fn peek(&mut self) -> u8 {
         let byte = self.byte(self.at);
-        if byte > b' ' { byte } else { self.peek_after_space() }
+        if byte > b' ' {
+            byte
+        } else {
+            self.peek_after_space()
+        }
     }
 
     fn peek_after_space(&mut self) -> u8 {
@@ -259,7 +270,11 @@ impl<'de> Decoder<'de> {
             self.at += 1;
             byte = self.peek();
         }
-        if byte == b'"' { Ok(true) } else { Err(self.syntax("expected a key in double quotes")) }
+        if byte == b'"' {
+            Ok(true)
+        } else {
+            Err(self.syntax("expected a key in double quotes"))
+        }
     }
 
     /// Consumes `true`, `false` or `null`.
@@ -344,14 +359,26 @@ impl<'de> Decoder<'de> {
             b'{' => Error::invalid_type(Unexpected::Map, expected),
             b'[' => Error::invalid_type(Unexpected::Seq, expected),
             b'"' => Error::invalid_type(Unexpected::Str(&self.string()?), expected),
-            b't' => self.literal("true").map(|()| Error::invalid_type(Unexpected::Bool(true), expected))?,
-            b'f' => self.literal("false").map(|()| Error::invalid_type(Unexpected::Bool(false), expected))?,
+            b't' => self
+                .literal("true")
+                .map(|()| Error::invalid_type(Unexpected::Bool(true), expected))?,
+            b'f' => self
+                .literal("false")
+                .map(|()| Error::invalid_type(Unexpected::Bool(false), expected))?,
             // `null` says more than serde's `unit value`. serde_json words it so, too.
-            b'n' => self.literal("null").map(|()| Error::invalid_type(Unexpected::Other("null"), expected))?,
+            b'n' => self
+                .literal("null")
+                .map(|()| Error::invalid_type(Unexpected::Other("null"), expected))?,
             b'-' | b'0'..=b'9' => match self.number()? {
-                ParsedNumber::Unsigned(value) => Error::invalid_type(Unexpected::Unsigned(value), expected),
-                ParsedNumber::Signed(value) => Error::invalid_type(Unexpected::Signed(value), expected),
-                ParsedNumber::Big(value) | ParsedNumber::Float(value) | ParsedNumber::Rounded(value) => {
+                ParsedNumber::Unsigned(value) => {
+                    Error::invalid_type(Unexpected::Unsigned(value), expected)
+                }
+                ParsedNumber::Signed(value) => {
+                    Error::invalid_type(Unexpected::Signed(value), expected)
+                }
+                ParsedNumber::Big(value)
+                | ParsedNumber::Float(value)
+                | ParsedNumber::Rounded(value) => {
                     Error::invalid_type(Unexpected::Float(value), expected)
                 }
             },
@@ -414,8 +441,14 @@ impl<'de> Decoder<'de> {
 
     /// Remembers a key of an object; a repeated one is an error.
     pub(crate) fn insert_key(&mut self, keys: ObjectKeys, key: &Key<'de>) -> Result<(), Error> {
-        let open = self.open_objects.get_or_insert_with(|| Box::new(OpenObjects::new()));
-        if keys.insert(open, key) { Ok(()) } else { Err(Error::duplicate(key)) }
+        let open = self
+            .open_objects
+            .get_or_insert_with(|| Box::new(OpenObjects::new()));
+        if keys.insert(open, key) {
+            Ok(())
+        } else {
+            Err(Error::duplicate(key))
+        }
     }
 
     /// Forgets the keys of an object that has ended.
@@ -440,7 +473,12 @@ impl<'de> Decoder<'de> {
 
     /// Remembers the key of the entry at `place`, whose value was ignored, unless all keys of the object are remembered.
     #[cold]
-    pub(crate) fn insert_ignored_key(&mut self, keys: ObjectKeys, place: usize, unique: bool) -> Result<(), Error> {
+    pub(crate) fn insert_ignored_key(
+        &mut self,
+        keys: ObjectKeys,
+        place: usize,
+        unique: bool,
+    ) -> Result<(), Error> {
         self.ignored = false;
         match self.key_at(place).filter(|_| !unique) {
             Some(key) => self.insert_key(keys, &key),

@@ -7,7 +7,8 @@ use crate::json::number::{ParsedInteger, ParsedNumber, number_end, out_of_range}
 use crate::json::probe::Request;
 use serde::de::value::CowStrDeserializer;
 use serde::de::{
-    DeserializeSeed, EnumAccess, Error as _, Expected, MapAccess, SeqAccess, Unexpected, VariantAccess, Visitor,
+    DeserializeSeed, EnumAccess, Error as _, Expected, MapAccess, SeqAccess, Unexpected,
+    VariantAccess, Visitor,
 };
 use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
 
@@ -38,7 +39,11 @@ pub fn parse_strict<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Error
 
 impl<'de> Decoder<'de> {
     #[inline]
-    fn array<V: Visitor<'de>>(&mut self, visitor: V, request: Request<'_>) -> Result<V::Value, Error> {
+    fn array<V: Visitor<'de>>(
+        &mut self,
+        visitor: V,
+        request: Request<'_>,
+    ) -> Result<V::Value, Error> {
         self.observe(request);
         if self.peek() != b'[' {
             return Err(self.unexpected(&visitor));
@@ -67,13 +72,23 @@ impl<'de> Decoder<'de> {
         }
         let start = self.place();
         match self.integer()? {
-            ParsedInteger::Unsigned(value) => visitor.visit_u64(value.try_into().map_err(|_| out_of_range(start))?),
-            ParsedInteger::Signed(value) => visitor.visit_i64(value.try_into().map_err(|_| out_of_range(start))?),
-            ParsedInteger::Fraction(value) => Err(Error::invalid_type(Unexpected::Float(value), &visitor)),
+            ParsedInteger::Unsigned(value) => {
+                visitor.visit_u64(value.try_into().map_err(|_| out_of_range(start))?)
+            }
+            ParsedInteger::Signed(value) => {
+                visitor.visit_i64(value.try_into().map_err(|_| out_of_range(start))?)
+            }
+            ParsedInteger::Fraction(value) => {
+                Err(Error::invalid_type(Unexpected::Float(value), &visitor))
+            }
         }
     }
 
-    fn wide<V: Visitor<'de>>(&mut self, visitor: V, format: &'static str) -> Result<V::Value, Error> {
+    fn wide<V: Visitor<'de>>(
+        &mut self,
+        visitor: V,
+        format: &'static str,
+    ) -> Result<V::Value, Error> {
         self.observe(Request::Integer(format));
         if !matches!(self.peek(), b'-' | b'0'..=b'9') {
             return Err(self.unexpected(&visitor));
@@ -81,11 +96,18 @@ impl<'de> Decoder<'de> {
         match self.integer()? {
             ParsedInteger::Unsigned(value) => visitor.visit_u128(value),
             ParsedInteger::Signed(value) => visitor.visit_i128(value),
-            ParsedInteger::Fraction(value) => Err(Error::invalid_type(Unexpected::Float(value), &visitor)),
+            ParsedInteger::Fraction(value) => {
+                Err(Error::invalid_type(Unexpected::Float(value), &visitor))
+            }
         }
     }
 
-    fn float<V: Visitor<'de>>(&mut self, visitor: V, limit: f64, format: &'static str) -> Result<V::Value, Error> {
+    fn float<V: Visitor<'de>>(
+        &mut self,
+        visitor: V,
+        limit: f64,
+        format: &'static str,
+    ) -> Result<V::Value, Error> {
         self.observe(Request::Float(format));
         if !matches!(self.peek(), b'-' | b'0'..=b'9') {
             return Err(self.unexpected(&visitor));
@@ -94,7 +116,9 @@ impl<'de> Decoder<'de> {
         match self.number()? {
             ParsedNumber::Unsigned(value) => visitor.visit_u64(value),
             ParsedNumber::Signed(value) => visitor.visit_i64(value),
-            ParsedNumber::Big(value) | ParsedNumber::Float(value) | ParsedNumber::Rounded(value)
+            ParsedNumber::Big(value)
+            | ParsedNumber::Float(value)
+            | ParsedNumber::Rounded(value)
                 if value.abs() <= limit =>
             {
                 visitor.visit_f64(value)
@@ -143,9 +167,9 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
             b'-' | b'0'..=b'9' => match self.number()? {
                 ParsedNumber::Unsigned(value) => visitor.visit_u64(value),
                 ParsedNumber::Signed(value) => visitor.visit_i64(value),
-                ParsedNumber::Big(value) | ParsedNumber::Float(value) | ParsedNumber::Rounded(value) => {
-                    visitor.visit_f64(value)
-                }
+                ParsedNumber::Big(value)
+                | ParsedNumber::Float(value)
+                | ParsedNumber::Rounded(value) => visitor.visit_f64(value),
             },
             _ => Err(self.syntax("expected a value")),
         }
@@ -156,7 +180,9 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
         self.observe(Request::Bool);
         match self.peek() {
             b't' => self.literal("true").and_then(|()| visitor.visit_bool(true)),
-            b'f' => self.literal("false").and_then(|()| visitor.visit_bool(false)),
+            b'f' => self
+                .literal("false")
+                .and_then(|()| visitor.visit_bool(false)),
             _ => Err(self.unexpected(&visitor)),
         }
     }
@@ -211,20 +237,36 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
     #[inline]
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         self.observe(Request::Option);
-        if self.take_null()? { visitor.visit_none() } else { visitor.visit_some(self) }
+        if self.take_null()? {
+            visitor.visit_none()
+        } else {
+            visitor.visit_some(self)
+        }
     }
 
     fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         self.observe(Request::Null);
-        if self.take_null()? { visitor.visit_unit() } else { Err(self.unexpected(&visitor)) }
+        if self.take_null()? {
+            visitor.visit_unit()
+        } else {
+            Err(self.unexpected(&visitor))
+        }
     }
 
-    fn deserialize_unit_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_unit_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
         self.deserialize_unit(visitor)
     }
 
     #[inline]
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -300,7 +342,11 @@ impl<'a, 'de> ArrayAccess<'a, 'de> {
     #[inline]
     fn open(decoder: &'a mut Decoder<'de>) -> Result<Self, Error> {
         decoder.open()?;
-        Ok(Self { decoder, index: 0, done: false })
+        Ok(Self {
+            decoder,
+            index: 0,
+            done: false,
+        })
     }
 
     /// Checks that no element is left, because a tuple's visitor stops at its last one.
@@ -317,7 +363,10 @@ impl<'de> SeqAccess<'de> for ArrayAccess<'_, 'de> {
     type Error = Error;
 
     #[inline]
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Error> {
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Error> {
         if self.done {
             return Ok(None);
         }
@@ -354,7 +403,14 @@ impl<'a, 'de> ObjectAccess<'a, 'de> {
     fn open(decoder: &'a mut Decoder<'de>, unique: bool) -> Result<Self, Error> {
         let keys = decoder.object_keys();
         decoder.open()?;
-        Ok(Self { decoder, keys, entry: 0, unique, first: true, done: false })
+        Ok(Self {
+            decoder,
+            keys,
+            entry: 0,
+            unique,
+            first: true,
+            done: false,
+        })
     }
 
     /// Checks that no entry is left, because a visitor may stop before the end.
@@ -387,8 +443,13 @@ impl<'de> MapAccess<'de> for ObjectAccess<'_, 'de> {
     type Error = Error;
 
     #[inline]
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
-        let Some(key) = self.next_key()? else { return Ok(None) };
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Error> {
+        let Some(key) = self.next_key()? else {
+            return Ok(None);
+        };
         if self.unique {
             self.decoder.insert_key(self.keys, &key)?;
         }
@@ -400,7 +461,8 @@ impl<'de> MapAccess<'de> for ObjectAccess<'_, 'de> {
         match seed.deserialize(&mut *self.decoder) {
             Ok(value) => {
                 if self.decoder.has_ignored() {
-                    self.decoder.insert_ignored_key(self.keys, self.entry, self.unique)?;
+                    self.decoder
+                        .insert_ignored_key(self.keys, self.entry, self.unique)?;
                 }
                 Ok(value)
             }
@@ -417,13 +479,24 @@ impl<'a, 'de> EnumAccess<'de> for TaggedVariant<'a, 'de> {
     type Variant = VariantContent<'a, 'de>;
 
     #[inline]
-    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self::Variant), Error> {
+    fn variant_seed<V: DeserializeSeed<'de>>(
+        self,
+        seed: V,
+    ) -> Result<(V::Value, Self::Variant), Error> {
         let entry = self.0.place();
         let Some(key) = self.0.next_key(true)? else {
-            return Err(Error::custom("expected an object of one entry, the variant"));
+            return Err(Error::custom(
+                "expected an object of one entry, the variant",
+            ));
         };
         let variant = seed.deserialize(MapKey(key))?;
-        Ok((variant, VariantContent { decoder: self.0, entry }))
+        Ok((
+            variant,
+            VariantContent {
+                decoder: self.0,
+                entry,
+            },
+        ))
     }
 }
 
@@ -444,7 +517,10 @@ impl<'de> VariantAccess<'de> for VariantContent<'_, 'de> {
     type Error = Error;
 
     fn unit_variant(self) -> Result<(), Error> {
-        Err(Error::invalid_type(Unexpected::Map, &"the variant's name as text"))
+        Err(Error::invalid_type(
+            Unexpected::Map,
+            &"the variant's name as text",
+        ))
     }
 
     #[inline]
@@ -458,7 +534,11 @@ impl<'de> VariantAccess<'de> for VariantContent<'_, 'de> {
     }
 
     #[inline]
-    fn struct_variant<V: Visitor<'de>>(self, fields: &'static [&'static str], visitor: V) -> Result<V::Value, Error> {
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
         self.read(|decoder| decoder.deserialize_struct("", fields, visitor))
     }
 }
@@ -471,7 +551,11 @@ impl MapKey<'_> {
     /// `-0` are refused, because with two spellings of one key an object could hold it twice. The published pattern
     /// says the same.
     fn digits(&self, signed: bool, expected: &dyn Expected) -> Result<&str, Error> {
-        let digits = if signed { self.0.strip_prefix('-').unwrap_or(&self.0) } else { &self.0 };
+        let digits = if signed {
+            self.0.strip_prefix('-').unwrap_or(&self.0)
+        } else {
+            &self.0
+        };
         let spelled_twice = digits.starts_with('0') && self.0.len() > 1;
         if digits.is_empty() || spelled_twice || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(Error::invalid_value(Unexpected::Str(&self.0), expected));
@@ -545,7 +629,11 @@ impl<'de> Deserializer<'de> for MapKey<'de> {
         visitor.visit_some(self)
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
         visitor.visit_newtype_struct(self)
     }
 

@@ -56,13 +56,21 @@ impl Error {
     }
 
     fn new(message: Cow<'static, str>, offset: Option<usize>) -> Self {
-        Self(Box::new(Details { message, path: String::new(), offset }))
+        Self(Box::new(Details {
+            message,
+            path: String::new(),
+            offset,
+        }))
     }
 
     /// Reports that the text breaks the grammar at a byte, or ends there.
     #[cold]
     pub(crate) fn unexpected_byte(text: &str, at: usize, message: &'static str) -> Self {
-        let message = if at < text.len() { message } else { "unexpected end of the text" };
+        let message = if at < text.len() {
+            message
+        } else {
+            "unexpected end of the text"
+        };
         Self::syntax(message, at.min(text.len()))
     }
 

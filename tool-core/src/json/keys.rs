@@ -27,7 +27,10 @@ pub(crate) struct ObjectKeys {
 
 impl OpenObjects<'_> {
     pub(crate) fn new() -> Self {
-        Self { few: Vec::with_capacity(FEW), many: None }
+        Self {
+            few: Vec::with_capacity(FEW),
+            many: None,
+        }
     }
 }
 
@@ -35,7 +38,10 @@ impl ObjectKeys {
     /// Begins the keys of the object whose brace is at `place`.
     #[inline]
     pub(crate) fn new(open: Option<&OpenObjects<'_>>, place: usize) -> Self {
-        Self { place, base: open.map_or(0, |open| open.few.len()) }
+        Self {
+            place,
+            base: open.map_or(0, |open| open.few.len()),
+        }
     }
 
     /// Remembers a key. Returns false if it is there already.
@@ -48,7 +54,9 @@ impl ObjectKeys {
             open.few.push(key.clone());
             return true;
         }
-        open.many.get_or_insert_default().insert((self.place, key.clone()))
+        open.many
+            .get_or_insert_default()
+            .insert((self.place, key.clone()))
     }
 
     /// Forgets the keys of an object that has ended.

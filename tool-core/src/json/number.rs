@@ -10,8 +10,10 @@ use std::cmp::Ordering;
 pub(crate) const TWO_127: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
 
 /// Powers of ten, exact as floats. A short decimal has at most as many places.
-const POWERS: [f64; 18] =
-    [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17];
+const POWERS: [f64; 18] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+    1e17,
+];
 
 /// A number by the form of its text.
 #[derive(Clone, Copy)]
@@ -104,13 +106,17 @@ fn decimal(text: &str, float: f64) -> ParsedNumber {
     if float.fract() != 0.0 || float.abs() >= TWO_127 {
         return ParsedNumber::Float(float);
     }
-    let Some(digits) = whole_digits(text) else { return ParsedNumber::Rounded(float) };
+    let Some(digits) = whole_digits(text) else {
+        return ParsedNumber::Rounded(float);
+    };
     // Below 2^53 a float holds every whole number.
     if float.abs() < 9_007_199_254_740_992.0 || !is_rounded(float, &digits) {
         return ParsedNumber::Float(float);
     }
     let unsigned = digits.parse().map(ParsedNumber::Unsigned);
-    unsigned.or_else(|_| digits.parse().map(ParsedNumber::Signed)).unwrap_or(ParsedNumber::Big(float))
+    unsigned
+        .or_else(|_| digits.parse().map(ParsedNumber::Signed))
+        .unwrap_or(ParsedNumber::Big(float))
 }
 
 /// Returns the digits of a whole number, however it is written: `1200` for `1.2e3`. Returns `None` for a fraction.
@@ -120,7 +126,9 @@ fn whole_digits(text: &str) -> Option<Cow<'_, str>> {
     }
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let (sign, whole) = whole.strip_prefix('-').map_or(("", whole), |whole| ("-", whole));
+    let (sign, whole) = whole
+        .strip_prefix('-')
+        .map_or(("", whole), |whole| ("-", whole));
     let digits = format!("{whole}{fraction}");
     let significant = digits.trim_end_matches('0');
     if significant.is_empty() {
@@ -128,8 +136,16 @@ fn whole_digits(text: &str) -> Option<Cow<'_, str>> {
     }
     // An exponent beyond 64 bits is below zero, because the number has a float.
     let places = i128::from(exponent.parse::<i64>().ok()?) + digits.len() as i128;
-    let zeros = usize::try_from(places - fraction.len() as i128 - significant.len() as i128).ok()?;
-    Some(format!("{sign}{}{}", significant.trim_start_matches('0'), "0".repeat(zeros)).into())
+    let zeros =
+        usize::try_from(places - fraction.len() as i128 - significant.len() as i128).ok()?;
+    Some(
+        format!(
+            "{sign}{}{}",
+            significant.trim_start_matches('0'),
+            "0".repeat(zeros)
+        )
+        .into(),
+    )
 }
 
 /// Returns the text of a number that its float does not hold: all digits of a whole number, or the fraction as it is. From
@@ -166,7 +182,11 @@ fn short_decimal(text: &str, at: usize) -> Option<(f64, usize)> {
     }
     let (mantissa, end) = digit_run(text, point + 1, whole);
     let places = end - point - 1;
-    if places == 0 || end - start > 18 || mantissa >= 1 << 53 || matches!(byte(text, end), b'e' | b'E') {
+    if places == 0
+        || end - start > 18
+        || mantissa >= 1 << 53
+        || matches!(byte(text, end), b'e' | b'E')
+    {
         return None;
     }
     #[allow(clippy::cast_precision_loss)] // below 2^53
@@ -185,13 +205,21 @@ pub(crate) fn integer(text: &str, at: usize) -> Result<(ParsedInteger, usize), E
         ParsedNumber::Big(_) | ParsedNumber::Float(_) => {
             let digits = whole_digits(text.get(at..end).unwrap_or_default()).unwrap_or_default();
             let unsigned = digits.parse().map(ParsedInteger::Unsigned);
-            let integer = unsigned.or_else(|_| digits.parse().map(ParsedInteger::Signed)).ok();
+            let integer = unsigned
+                .or_else(|_| digits.parse().map(ParsedInteger::Signed))
+                .ok();
             // A validator sees 2^127 in the float of an integer right below it.
-            let is_below = |value: u128| i128::try_from(value).is_ok() && matches!(number, ParsedNumber::Float(_));
-            integer.filter(|integer| !matches!(integer, ParsedInteger::Unsigned(value) if is_below(*value)))
+            let is_below = |value: u128| {
+                i128::try_from(value).is_ok() && matches!(number, ParsedNumber::Float(_))
+            };
+            integer.filter(
+                |integer| !matches!(integer, ParsedInteger::Unsigned(value) if is_below(*value)),
+            )
         }
     };
-    integer.map(|integer| (integer, end)).ok_or_else(|| out_of_range(at))
+    integer
+        .map(|integer| (integer, end))
+        .ok_or_else(|| out_of_range(at))
 }
 
 /// Reports an integer that its type does not hold.
@@ -228,10 +256,19 @@ fn number_token(text: &str, start: usize) -> Result<NumberToken<'_>, Error> {
     let has_exponent = matches!(byte(text, at), b'e' | b'E');
     if has_exponent {
         at += 1;
-        at = digits_end(text, at + usize::from(matches!(byte(text, at), b'+' | b'-')))?;
+        at = digits_end(
+            text,
+            at + usize::from(matches!(byte(text, at), b'+' | b'-')),
+        )?;
     }
-    let token = text.get(start..at).ok_or_else(|| Error::syntax("text cut inside a character", start))?;
-    Ok(NumberToken { text: token, is_plain: at == integer_end, has_exponent })
+    let token = text
+        .get(start..at)
+        .ok_or_else(|| Error::syntax("text cut inside a character", start))?;
+    Ok(NumberToken {
+        text: token,
+        is_plain: at == integer_end,
+        has_exponent,
+    })
 }
 
 /// Returns the place behind one or more digits.
@@ -274,14 +311,21 @@ pub(crate) fn compare(left: &Number, right: &Number) -> Ordering {
 /// Compares a whole number, given by its digits, with a JSON number.
 pub(crate) fn compare_digits(digits: &str, number: &Number) -> Ordering {
     let float = number.as_f64().unwrap_or(0.0);
-    let below = exact(number).map_or_else(|| format!("{:.0}", float.floor()), |whole| whole.to_string());
+    let below = exact(number).map_or_else(
+        || format!("{:.0}", float.floor()),
+        |whole| whole.to_string(),
+    );
     let order = match (digits.strip_prefix('-'), below.strip_prefix('-')) {
         (None, None) => compare_natural(digits, &below),
         (Some(left), Some(right)) => compare_natural(right, left),
         (Some(_), None) => Ordering::Less,
         (None, Some(_)) => Ordering::Greater,
     };
-    if float.fract() == 0.0 { order } else { order.then(Ordering::Less) }
+    if float.fract() == 0.0 {
+        order
+    } else {
+        order.then(Ordering::Less)
+    }
 }
 
 /// Compares two numbers of digits alone, without zeros in front.
@@ -292,7 +336,9 @@ fn compare_natural(left: &str, right: &str) -> Ordering {
 /// Returns the digits of a JSON number if it is whole, or else its shortest text.
 pub(crate) fn digits_of(number: &Number) -> String {
     match number.as_f64() {
-        Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 1e40 => format!("{float:.0}"),
+        Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 1e40 => {
+            format!("{float:.0}")
+        }
         _ => number.to_string(),
     }
 }
@@ -300,7 +346,9 @@ pub(crate) fn digits_of(number: &Number) -> String {
 /// Returns true if a number divided by another one, which is above zero, is whole. Both are taken as the decimals that
 /// they are written as, so that `0.3` is a multiple of `0.1`.
 pub(crate) fn is_multiple(number: &Number, divisor: &Number) -> bool {
-    let (Some((value, scale)), Some((step, step_scale))) = (decimal_parts(number), decimal_parts(divisor)) else {
+    let (Some((value, scale)), Some((step, step_scale))) =
+        (decimal_parts(number), decimal_parts(divisor))
+    else {
         return false;
     };
     if value == 0 || step == 0 {
@@ -320,19 +368,28 @@ pub(crate) fn is_multiple(number: &Number, divisor: &Number) -> bool {
 
 /// Returns the digits of the shortest decimal of a number, without its sign, and the power of ten that they count.
 fn decimal_parts(number: &Number) -> Option<(u128, i32)> {
-    if let Some(integer) = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs)) {
+    if let Some(integer) = number
+        .as_u64()
+        .or_else(|| number.as_i64().map(i64::unsigned_abs))
+    {
         return Some((integer.into(), 0));
     }
     let written = format!("{:e}", number.as_f64()?.abs());
     let (mantissa, exponent) = written.split_once('e')?;
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let places = i32::try_from(fraction.len()).ok()?;
-    Some((format!("{whole}{fraction}").parse().ok()?, exponent.parse::<i32>().ok()? - places))
+    Some((
+        format!("{whole}{fraction}").parse().ok()?,
+        exponent.parse::<i32>().ok()? - places,
+    ))
 }
 
 /// Returns the integer that a number is, if it has no fraction and fits.
 pub(crate) fn exact(number: &Number) -> Option<i128> {
-    let integer = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
+    let integer = number
+        .as_i64()
+        .map(i128::from)
+        .or_else(|| number.as_u64().map(i128::from));
     integer.or_else(|| exact_float(number.as_f64()?))
 }
 

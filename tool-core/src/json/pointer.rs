@@ -36,16 +36,28 @@ enum Step<'p> {
 
 impl<'p> Path<'p> {
     /// The whole value.
-    pub(crate) const ROOT: Path<'static> = Path { before: None, step: Step::Index(0), length: 0 };
+    pub(crate) const ROOT: Path<'static> = Path {
+        before: None,
+        step: Step::Index(0),
+        length: 0,
+    };
 
     /// Returns the path of a member.
     pub(crate) fn key(&'p self, key: &'p str) -> Self {
-        Self { before: Some(self), step: Step::Key(key), length: self.length + 1 }
+        Self {
+            before: Some(self),
+            step: Step::Key(key),
+            length: self.length + 1,
+        }
     }
 
     /// Returns the path of an item.
     pub(crate) fn index(&'p self, index: usize) -> Self {
-        Self { before: Some(self), step: Step::Index(index), length: self.length + 1 }
+        Self {
+            before: Some(self),
+            step: Step::Index(index),
+            length: self.length + 1,
+        }
     }
 
     /// Returns the number of steps.

@@ -69,10 +69,16 @@ impl Published {
             (Self::Integer(Some(known)), Request::Integer(format))
             | (Self::Number(Some(known)), Request::Float(format)) => {
                 // The sizes of `isize` and `usize` are published as 64 bits.
-                known == format || (matches!(&**known, "int" | "uint") && format.strip_suffix("64") == Some(known))
+                known == format
+                    || (matches!(&**known, "int" | "uint")
+                        && format.strip_suffix("64") == Some(known))
             }
-            (Self::Struct(known), Request::Struct(names)) | (Self::Variants(known), Request::Variant(names)) => {
-                known.len() == names.len() && names.iter().all(|name| known.iter().any(|known| known == name))
+            (Self::Struct(known), Request::Struct(names))
+            | (Self::Variants(known), Request::Variant(names)) => {
+                known.len() == names.len()
+                    && names
+                        .iter()
+                        .all(|name| known.iter().any(|known| known == name))
             }
             (Self::Tuple(known), Request::Tuple(len)) => known == len,
             _ => false,
@@ -108,15 +114,24 @@ impl Probe {
         flattened: impl IntoIterator<Item = ProbedPlace>,
         faulty: Vec<String>,
     ) -> Self {
-        let places = places.into_iter().map(|(at, place)| (address(&text, at), place));
+        let places = places
+            .into_iter()
+            .map(|(at, place)| (address(&text, at), place));
         let places = places.chain(flattened.into_iter().enumerate()).collect();
-        Self { text, faulty, places, differs: AtomicBool::new(false) }
+        Self {
+            text,
+            faulty,
+            places,
+            differs: AtomicBool::new(false),
+        }
     }
 
     /// Compares a request with what is published at its address.
     #[cold]
     pub(crate) fn observe(&self, address: usize, request: Request<'_>) {
-        let Some(place) = self.places.get(&address) else { return };
+        let Some(place) = self.places.get(&address) else {
+            return;
+        };
         let is_option = matches!(request, Request::Option);
         if !(is_option && place.nullable || place.published.allows(&request)) {
             self.differs.store(true, Ordering::Relaxed);
@@ -126,7 +141,9 @@ impl Probe {
     /// Returns true if the types behind `decodes` enforce the schema: they decode the text by requests for what is
     /// published, and refuse every faulty text.
     pub(crate) fn proves(&self, decodes: impl Fn(&str) -> bool) -> bool {
-        decodes(&self.text) && !self.differs.load(Ordering::Relaxed) && !self.faulty.iter().any(|text| decodes(text))
+        decodes(&self.text)
+            && !self.differs.load(Ordering::Relaxed)
+            && !self.faulty.iter().any(|text| decodes(text))
     }
 }
 

@@ -51,7 +51,12 @@ const BRACKET: &str = "a closing bracket too many";
 pub(crate) fn repair(text: &str) -> Option<RepairedJson> {
     let start = text.find('{')?;
     let (before, object) = text.split_at(start);
-    let mut reader = Reader { rest: object, json: String::with_capacity(text.len()), changes: Vec::new(), depth: 0 };
+    let mut reader = Reader {
+        rest: object,
+        json: String::with_capacity(text.len()),
+        changes: Vec::new(),
+        depth: 0,
+    };
     reader.object()?;
 
     let after = reader.after_brackets();
@@ -61,7 +66,10 @@ pub(crate) fn repair(text: &str) -> Option<RepairedJson> {
     if !before.trim().is_empty() || !after.trim().is_empty() {
         reader.note(AROUND);
     }
-    Some(RepairedJson { text: reader.json, changes: reader.changes })
+    Some(RepairedJson {
+        text: reader.json,
+        changes: reader.changes,
+    })
 }
 
 /// Returns true if two texts around an object are prose, and hold no part of a value.
@@ -121,7 +129,10 @@ impl<'a> Reader<'a> {
 
     /// Takes the characters up to the first that does not belong to a token.
     fn take_while(&mut self, belongs: impl Fn(char) -> bool) -> &'a str {
-        let end = self.rest.find(|next| !belongs(next)).unwrap_or(self.rest.len());
+        let end = self
+            .rest
+            .find(|next| !belongs(next))
+            .unwrap_or(self.rest.len());
         let (token, rest) = self.rest.split_at(end);
         self.rest = rest;
         token
@@ -145,7 +156,10 @@ impl<'a> Reader<'a> {
             self.note(COMMENT);
         }
         let gap = before.get(..before.len() - self.rest.len())?;
-        Some(Gap { is_empty: gap.is_empty(), has_line_end: gap.contains(['\n', '\r']) })
+        Some(Gap {
+            is_empty: gap.is_empty(),
+            has_line_end: gap.contains(['\n', '\r']),
+        })
     }
 
     /// Enters a container.
@@ -203,7 +217,8 @@ impl<'a> Reader<'a> {
         match self.peek()? {
             '}' => Some(()),
             // After a string, the quotation mark may be one that was not escaped.
-            '"' | '\'' | '“' | '”' | '‘' | '’' if gap.has_line_end || (value != ValueKind::Text && !gap.is_empty) =>
+            '"' | '\'' | '“' | '”' | '‘' | '’'
+                if gap.has_line_end || (value != ValueKind::Text && !gap.is_empty) =>
             {
                 self.json.push(',');
                 self.note(MISSING_COMMA);
@@ -233,7 +248,8 @@ impl<'a> Reader<'a> {
         if self.string().is_some() {
             return Some(());
         }
-        let name = self.take_while(|next| next.is_alphanumeric() || matches!(next, '_' | '$' | '-'));
+        let name =
+            self.take_while(|next| next.is_alphanumeric() || matches!(next, '_' | '$' | '-'));
         if !name.starts_with(|first: char| first.is_alphabetic() || matches!(first, '_' | '$')) {
             return None;
         }
@@ -260,7 +276,9 @@ impl<'a> Reader<'a> {
 
     /// Copies a number. The strict parser checks its form.
     fn number(&mut self) {
-        let number = self.take_while(|next| next.is_ascii_alphanumeric() || matches!(next, '+' | '-' | '.' | '_'));
+        let number = self.take_while(|next| {
+            next.is_ascii_alphanumeric() || matches!(next, '+' | '-' | '.' | '_')
+        });
         self.json.push_str(number);
     }
 
@@ -338,7 +356,9 @@ impl<'a> Reader<'a> {
 
     /// Takes the closing brackets after the object, and returns the text after them.
     fn after_brackets(&mut self) -> &'a str {
-        let after = self.rest.trim_start_matches(|next: char| next == '}' || next.is_whitespace());
+        let after = self
+            .rest
+            .trim_start_matches(|next: char| next == '}' || next.is_whitespace());
         if self.rest.len() - after.len() > 0 && self.rest.trim_start().starts_with('}') {
             self.note(BRACKET);
         }

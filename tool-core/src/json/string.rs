@@ -39,7 +39,11 @@ pub(crate) fn run_end(bytes: &[u8], at: usize) -> usize {
         }
         rest = tail;
     }
-    bytes.len() - rest.len() + rest.iter().position(|byte| is_special(*byte)).unwrap_or(rest.len())
+    bytes.len() - rest.len()
+        + rest
+            .iter()
+            .position(|byte| is_special(*byte))
+            .unwrap_or(rest.len())
 }
 
 /// Reads the string whose opening quote is at `at`, as plain runs of which each but the last is followed by an escaped
@@ -52,7 +56,9 @@ pub(crate) fn read_runs<'de>(
     let mut start = at + 1;
     loop {
         let end = run_end(text.as_bytes(), start);
-        let plain = text.get(start..end).ok_or_else(|| Error::syntax("text cut inside a character", start))?;
+        let plain = text
+            .get(start..end)
+            .ok_or_else(|| Error::syntax("text cut inside a character", start))?;
         match text.as_bytes().get(end) {
             Some(b'"') => {
                 run(plain, None);
@@ -63,7 +69,13 @@ pub(crate) fn read_runs<'de>(
                 run(plain, Some(character));
                 start = end + length;
             }
-            _ => return Err(Error::unexpected_byte(text, end, "control character in a string")),
+            _ => {
+                return Err(Error::unexpected_byte(
+                    text,
+                    end,
+                    "control character in a string",
+                ));
+            }
         }
     }
 }
@@ -91,19 +103,27 @@ fn read_unicode_escape(text: &str, at: usize) -> Result<(char, usize), Error> {
     let first = code_unit(text, at)?;
     let (scalar, length) = match first {
         0xD800..=0xDBFF => match code_unit(text, at + 6) {
-            Ok(second @ 0xDC00..=0xDFFF) => (0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00), 12),
+            Ok(second @ 0xDC00..=0xDFFF) => {
+                (0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00), 12)
+            }
             _ => return Err(lone_surrogate()),
         },
         other => (other, 6),
     };
     // A low surrogate without a high one is no scalar.
-    char::from_u32(scalar).map(|character| (character, length)).ok_or_else(lone_surrogate)
+    char::from_u32(scalar)
+        .map(|character| (character, length))
+        .ok_or_else(lone_surrogate)
 }
 
 /// Reads the four hexadecimal digits of the `\uXXXX` at `at`.
 fn code_unit(text: &str, at: usize) -> Result<u32, Error> {
     let error = || Error::syntax("expected `\\u` and four hex digits", at);
-    let escape = text.as_bytes().get(at..at + 6).and_then(|escape| escape.strip_prefix(b"\\u")).ok_or_else(error)?;
+    let escape = text
+        .as_bytes()
+        .get(at..at + 6)
+        .and_then(|escape| escape.strip_prefix(b"\\u"))
+        .ok_or_else(error)?;
     escape.iter().try_fold(0, |unit, byte| {
         let digit = char::from(*byte).to_digit(16).ok_or_else(error)?;
         Ok(unit * 16 + digit)
@@ -202,7 +222,10 @@ fn plain_length(bytes: &[u8]) -> usize {
 #[inline]
 fn short_plain_length(bytes: &[u8]) -> usize {
     let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) else {
-        return bytes.iter().position(|byte| is_special(*byte)).unwrap_or(bytes.len());
+        return bytes
+            .iter()
+            .position(|byte| is_special(*byte))
+            .unwrap_or(bytes.len());
     };
     let word = u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32;
     match special(word) {

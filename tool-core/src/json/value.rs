@@ -70,7 +70,9 @@ impl RoundedNumbers {
 
     /// Changes what is inside a member.
     pub(crate) fn change(&mut self, key: impl Fn() -> String, change: impl FnOnce(&mut Self)) {
-        let Self::Inside(members) = self else { return change(&mut Self::None) };
+        let Self::Inside(members) = self else {
+            return change(&mut Self::None);
+        };
         change(members.entry(key()).or_default());
     }
 
@@ -97,10 +99,20 @@ pub(crate) struct SyntaxError {
 
 /// Parses a text into a value. Numbers are held as `serde_json` holds them.
 pub(crate) fn parse(text: &str) -> Result<ParsedValue, SyntaxError> {
-    let mut parser = Parser { decoder: Decoder::new(text), duplicates: Vec::new(), rounded: RoundedNumbers::None };
-    let value = parser.value(&Path::ROOT).and_then(|value| parser.decoder.end().map(|()| value));
+    let mut parser = Parser {
+        decoder: Decoder::new(text),
+        duplicates: Vec::new(),
+        rounded: RoundedNumbers::None,
+    };
+    let value = parser
+        .value(&Path::ROOT)
+        .and_then(|value| parser.decoder.end().map(|()| value));
     match value {
-        Ok(value) => Ok(ParsedValue { value, duplicates: parser.duplicates, rounded: parser.rounded }),
+        Ok(value) => Ok(ParsedValue {
+            value,
+            duplicates: parser.duplicates,
+            rounded: parser.rounded,
+        }),
         Err(error) => Err(located(text, &error)),
     }
 }
@@ -136,7 +148,9 @@ impl Parser<'_> {
         Ok(match number {
             ParsedNumber::Unsigned(value) => Value::from(value),
             ParsedNumber::Signed(value) => Value::from(value),
-            ParsedNumber::Float(value) | ParsedNumber::Big(value) | ParsedNumber::Rounded(value) => Value::from(value),
+            ParsedNumber::Float(value)
+            | ParsedNumber::Big(value)
+            | ParsedNumber::Rounded(value) => Value::from(value),
         })
     }
 
@@ -165,7 +179,9 @@ impl Parser<'_> {
             let value = self.value(&path.key(&key))?;
             self.keep_rounded(&mut rounded, || key.as_ref().to_owned());
             // The map takes a copy of the key, which is needed again if it was there already.
-            if entries.insert(key.as_ref().to_owned(), value).is_some() && self.duplicates.len() < MAX_DUPLICATES {
+            if entries.insert(key.as_ref().to_owned(), value).is_some()
+                && self.duplicates.len() < MAX_DUPLICATES
+            {
                 self.duplicates.push(path.key(&key).pointer());
             }
         }
@@ -183,7 +199,9 @@ impl Parser<'_> {
 }
 
 fn located(text: &str, error: &Error) -> SyntaxError {
-    let before = text.get(..error.offset().unwrap_or_default()).unwrap_or(text);
+    let before = text
+        .get(..error.offset().unwrap_or_default())
+        .unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     SyntaxError {
         message: error.message().to_owned(),

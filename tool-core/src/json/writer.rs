@@ -7,8 +7,8 @@
 use crate::json::string::{push_escaped, push_string};
 use crate::text::prefix;
 use serde::ser::{
-    SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple, SerializeTupleStruct,
-    SerializeTupleVariant,
+    SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
+    SerializeTupleStruct, SerializeTupleVariant,
 };
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
@@ -45,7 +45,15 @@ impl JsonWriter {
     /// Makes a writer that stops at `limit` bytes, or at containers that nest deeper than `max_depth`.
     pub(crate) fn with_depth(limit: usize, max_depth: u32) -> Self {
         let text = String::with_capacity(CAPACITY);
-        Self { text, limit, depth: 0, max_depth, full: false, verbatim: None, in_key: false }
+        Self {
+            text,
+            limit,
+            depth: 0,
+            max_depth,
+            full: false,
+            verbatim: None,
+            in_key: false,
+        }
     }
 
     /// Returns true if the depth stopped the writer.
@@ -193,9 +201,14 @@ impl JsonWriter {
             return self.tight_string(&value.to_string());
         }
         self.push("\"")?;
-        let mut adapter = StringAdapter { writer: self, error: None };
+        let mut adapter = StringAdapter {
+            writer: self,
+            error: None,
+        };
         if adapter.write_fmt(value).is_err() {
-            return Err(adapter.error.unwrap_or_else(|| WriteError::new("a value's `Display` failed")));
+            return Err(adapter
+                .error
+                .unwrap_or_else(|| WriteError::new("a value's `Display` failed")));
         }
         self.push("\"")
     }
@@ -206,13 +219,23 @@ impl JsonWriter {
         self.in_key = true;
         let written = key.serialize(&mut *self);
         self.in_key = false;
-        if self.text.as_bytes().get(start).is_none_or(|first| *first == b'"') {
+        if self
+            .text
+            .as_bytes()
+            .get(start)
+            .is_none_or(|first| *first == b'"')
+        {
             return written;
         }
         self.text.truncate(start);
         (self.limit, self.depth, self.full, self.verbatim) = (limit, depth, false, None);
         let object = serde_json::to_string(&SingleKey(key)).map_err(serde::ser::Error::custom)?;
-        self.push(object.strip_prefix('{').and_then(|object| object.strip_suffix(":null}")).unwrap_or_default())
+        self.push(
+            object
+                .strip_prefix('{')
+                .and_then(|object| object.strip_suffix(":null}"))
+                .unwrap_or_default(),
+        )
     }
 }
 
@@ -312,12 +335,21 @@ impl<'a> Serializer for &'a mut JsonWriter {
     }
 
     #[inline]
-    fn serialize_unit_variant(self, _name: &'static str, _index: u32, variant: &'static str) -> Result<(), WriteError> {
+    fn serialize_unit_variant(
+        self,
+        _name: &'static str,
+        _index: u32,
+        variant: &'static str,
+    ) -> Result<(), WriteError> {
         self.string(variant)
     }
 
     #[inline]
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _name: &'static str, value: &T) -> Result<(), WriteError> {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        _name: &'static str,
+        value: &T,
+    ) -> Result<(), WriteError> {
         value.serialize(self)
     }
 
@@ -344,7 +376,11 @@ impl<'a> Serializer for &'a mut JsonWriter {
     }
 
     #[inline]
-    fn serialize_tuple_struct(self, _name: &'static str, _len: usize) -> Result<Compound<'a>, WriteError> {
+    fn serialize_tuple_struct(
+        self,
+        _name: &'static str,
+        _len: usize,
+    ) -> Result<Compound<'a>, WriteError> {
         Compound::open(self, "[")
     }
 
@@ -370,7 +406,10 @@ impl<'a> Serializer for &'a mut JsonWriter {
             if self.in_key {
                 return Err(WriteError::new("key must be a string"));
             }
-            return Ok(Compound { writer: self, state: State::Verbatim });
+            return Ok(Compound {
+                writer: self,
+                state: State::Verbatim,
+            });
         }
         Compound::open(self, "{")
     }
@@ -415,7 +454,10 @@ fn is_verbatim(name: &str) -> bool {
 impl<'a> Compound<'a> {
     fn open(writer: &'a mut JsonWriter, bracket: &'static str) -> Result<Self, WriteError> {
         writer.open(bracket)?;
-        Ok(Self { writer, state: State::First })
+        Ok(Self {
+            writer,
+            state: State::First,
+        })
     }
 
     /// Returns true for the first member.
@@ -428,7 +470,11 @@ impl<'a> Compound<'a> {
 
     /// Moves to the next element.
     fn next(&mut self) -> Result<(), WriteError> {
-        if self.first() { Ok(()) } else { self.writer.push(",") }
+        if self.first() {
+            Ok(())
+        } else {
+            self.writer.push(",")
+        }
     }
 
     /// Writes the key of the next field.
@@ -455,13 +501,21 @@ impl<'a> Compound<'a> {
         value.serialize(&mut *self.writer)
     }
 
-    fn field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), WriteError> {
+    fn field<T: Serialize + ?Sized>(
+        &mut self,
+        key: &'static str,
+        value: &T,
+    ) -> Result<(), WriteError> {
         self.key(key)?;
         value.serialize(&mut *self.writer)
     }
 
     fn end_structure(self) -> Result<(), WriteError> {
-        if self.state == State::Verbatim { Ok(()) } else { self.writer.close("}") }
+        if self.state == State::Verbatim {
+            Ok(())
+        } else {
+            self.writer.close("}")
+        }
     }
 }
 
@@ -515,7 +569,11 @@ impl SerializeStruct for Compound<'_> {
     type Error = WriteError;
 
     #[inline]
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), WriteError> {
+    fn serialize_field<T: Serialize + ?Sized>(
+        &mut self,
+        key: &'static str,
+        value: &T,
+    ) -> Result<(), WriteError> {
         self.field(key, value)
     }
 
@@ -529,7 +587,11 @@ impl SerializeStructVariant for Compound<'_> {
     type Error = WriteError;
 
     #[inline]
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), WriteError> {
+    fn serialize_field<T: Serialize + ?Sized>(
+        &mut self,
+        key: &'static str,
+        value: &T,
+    ) -> Result<(), WriteError> {
         self.field(key, value)
     }
 

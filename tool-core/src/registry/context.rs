@@ -9,8 +9,8 @@ use crate::time::CallInstant;
 use crate::tool::dispatch::DispatchSettings;
 use crate::tool::instance::ToolsetInstance;
 use crate::tool::{
-    FunctionTool, IntoPrompt, IntoResource, IntoTool, ProviderTool, Tool, ToolDefinition, Toolset, ToolsetMetadata,
-    dispatch,
+    FunctionTool, IntoPrompt, IntoResource, IntoTool, ProviderTool, Tool, ToolDefinition, Toolset,
+    ToolsetMetadata, dispatch,
 };
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -131,8 +131,15 @@ impl ToolContext {
 
     /// Returns a builder with the same tools.
     pub(crate) fn to_builder(&self) -> ToolContextBuilder {
-        let parts = ContextParts { resource: self.shared_resource(), session_resource: None, ..self.0.parts.clone() };
-        ToolContextBuilder { parts, ..ToolContextBuilder::default() }
+        let parts = ContextParts {
+            resource: self.shared_resource(),
+            session_resource: None,
+            ..self.0.parts.clone()
+        };
+        ToolContextBuilder {
+            parts,
+            ..ToolContextBuilder::default()
+        }
     }
 
     /// Calls a tool. This bare call decodes the arguments, catches panics and limits sizes; a
@@ -147,19 +154,35 @@ impl ToolContext {
         arguments: impl Into<Arguments<'a>>,
         ctx: &RunContext,
     ) -> impl Future<Output = ToolResponse> + Send {
-        dispatch::run(move || self.callable(name, ctx), arguments.into(), ctx, true)
+        dispatch::run(
+            move || self.callable(name, ctx),
+            arguments.into(),
+            ctx,
+            true,
+        )
     }
 
     /// Finds a tool that may be called now, or answers the call.
     #[inline]
-    fn callable(&self, name: &str, ctx: &RunContext) -> Result<(&FunctionTool, &DispatchSettings), ToolResponse> {
+    fn callable(
+        &self,
+        name: &str,
+        ctx: &RunContext,
+    ) -> Result<(&FunctionTool, &DispatchSettings), ToolResponse> {
         match self.function_tool(name) {
-            Some(tool) if !tool.is_dynamic() || tool.visible_in(ctx) => match self.missing_setup(name) {
-                Some(error) => Err(dispatch::not_set_up(tool, error, ctx)),
-                None => Ok((tool, self.settings())),
-            },
+            Some(tool) if !tool.is_dynamic() || tool.visible_in(ctx) => {
+                match self.missing_setup(name) {
+                    Some(error) => Err(dispatch::not_set_up(tool, error, ctx)),
+                    None => Ok((tool, self.settings())),
+                }
+            }
             _ => {
-                let call = MissedCall { name, call_id: ctx.call_id_shared(), mode: None, began: CallInstant::now() };
+                let call = MissedCall {
+                    name,
+                    call_id: ctx.call_id_shared(),
+                    mode: None,
+                    began: CallInstant::now(),
+                };
                 Err(self.answer_without_tool(&call, ctx, ""))
             }
         }
@@ -175,12 +198,17 @@ impl ToolContext {
     ///
     /// `declare` of `tool-adapters` gives them in the form of a provider.
     pub fn definitions_json(&self) -> &str {
-        self.0.definitions_json.get_or_init(|| definitions_json(self.definitions()))
+        self.0
+            .definitions_json
+            .get_or_init(|| definitions_json(self.definitions()))
     }
 
     /// Returns the definitions that a run sees: those of a `dynamic` toolset only where its predicate returns true.
     pub fn definitions_for(&self, ctx: &RunContext) -> impl Iterator<Item = &ToolDefinition> {
-        self.function_tools().iter().filter(|tool| tool.visible_in(ctx)).map(FunctionTool::definition)
+        self.function_tools()
+            .iter()
+            .filter(|tool| tool.visible_in(ctx))
+            .map(FunctionTool::definition)
     }
 
     /// Returns all function tools, in order.
@@ -211,7 +239,8 @@ impl ToolContext {
 
     /// Returns the function tool of that name.
     pub fn function_tool(&self, name: &str) -> Option<&FunctionTool> {
-        self.position(name).and_then(|at| self.function_tools().get(at))
+        self.position(name)
+            .and_then(|at| self.function_tools().get(at))
     }
 
     /// Returns the toolsets that [`discover`](Self::discover) left out because they have to be configured.
@@ -230,7 +259,10 @@ impl ToolContext {
     /// # Errors
     ///
     /// All problems of the new tools. The context then keeps the old ones, too.
-    pub fn update_tools(&mut self, tools: impl IntoIterator<Item = Tool>) -> Result<(), RegistryErrors> {
+    pub fn update_tools(
+        &mut self,
+        tools: impl IntoIterator<Item = Tool>,
+    ) -> Result<(), RegistryErrors> {
         let mut builder = self.to_builder();
         builder.parts.entries = tools.into_iter().collect();
         builder.parts.enclosing.clear();
@@ -265,7 +297,9 @@ impl ToolContext {
     /// There is one memo of each type. The context that [`update_tools`](Self::update_tools) makes begins with none.
     pub fn memo<T: Any + Send + Sync + Default>(&self) -> Arc<T> {
         let mut memos = self.0.memos.lock();
-        let memo = memos.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(T::default()));
+        let memo = memos
+            .entry(TypeId::of::<T>())
+            .or_insert_with(|| Arc::new(T::default()));
         // Each value has the type of its key.
         Arc::clone(memo).downcast().unwrap_or_default()
     }
@@ -302,17 +336,40 @@ impl ToolContext {
 
     /// Answers a call of a tool that is not offered. It names no tool that the caller may not call. The hint follows the names.
     #[cold]
-    pub(crate) fn answer_without_tool(&self, call: &MissedCall<'_>, ctx: &RunContext, hint: &str) -> ToolResponse {
-        let MissedCall { name, call_id, mode, began } = *call;
+    pub(crate) fn answer_without_tool(
+        &self,
+        call: &MissedCall<'_>,
+        ctx: &RunContext,
+        hint: &str,
+    ) -> ToolResponse {
+        let MissedCall {
+            name,
+            call_id,
+            mode,
+            began,
+        } = *call;
         let serves = |tool: &ToolDefinition| mode.is_none_or(|mode| tool.modes().contains(mode));
         for FailedToolset { failure, tools } in &self.0.parts.failed {
-            let is_it = |tool: &&FunctionTool| tool.name() == name && serves(tool.definition()) && tool.visible_in(ctx);
+            let is_it = |tool: &&FunctionTool| {
+                tool.name() == name && serves(tool.definition()) && tool.visible_in(ctx)
+            };
             if let Some(tool) = tools.iter().find(is_it) {
-                return dispatch::left_out(tool, (&failure.toolset, &failure.error), call_id, began);
+                return dispatch::left_out(
+                    tool,
+                    (&failure.toolset, &failure.error),
+                    call_id,
+                    began,
+                );
             }
         }
         let offered = self.definitions_for(ctx).filter(|tool| serves(tool));
-        dispatch::unknown_tool(name, call_id, offered.map(ToolDefinition::name), hint, began)
+        dispatch::unknown_tool(
+            name,
+            call_id,
+            offered.map(ToolDefinition::name),
+            hint,
+            began,
+        )
     }
 
     /// Returns the tools as they were added.
@@ -322,8 +379,14 @@ impl ToolContext {
 
     /// Returns the resource that has to live while the tools are used.
     pub(crate) fn shared_resource(&self) -> Option<SharedResource> {
-        let ContextParts { resource, session_resource, .. } = &self.0.parts;
-        resource.clone().or_else(|| session_resource.as_ref()?.upgrade())
+        let ContextParts {
+            resource,
+            session_resource,
+            ..
+        } = &self.0.parts;
+        resource
+            .clone()
+            .or_else(|| session_resource.as_ref()?.upgrade())
     }
 
     /// Returns the digest of the settings of the agent's toolsets; empty if the tools belong to no agent.
@@ -339,12 +402,21 @@ impl ToolContext {
     /// Returns a context of the same tools that holds their resource weakly. Its user holds the resource itself.
     pub(crate) fn downgraded(&self) -> Self {
         let session_resource = self.shared_resource().as_ref().map(Arc::downgrade);
-        let parts = ContextParts { resource: None, session_resource, ..self.0.parts.clone() };
+        let parts = ContextParts {
+            resource: None,
+            session_resource,
+            ..self.0.parts.clone()
+        };
         Self::new(parts, self.0.tools.clone())
     }
 
     fn new(parts: ContextParts, tools: FrozenTools) -> Self {
-        Self(Arc::new(ContextInner { parts, tools, memos: Mutex::default(), definitions_json: OnceLock::new() }))
+        Self(Arc::new(ContextInner {
+            parts,
+            tools,
+            memos: Mutex::default(),
+            definitions_json: OnceLock::new(),
+        }))
     }
 }
 
@@ -360,7 +432,11 @@ pub(crate) struct MissedCall<'a> {
 fn definitions_json<'a>(definitions: impl Iterator<Item = &'a ToolDefinition>) -> String {
     let mut text = String::from("[");
     for tool in definitions {
-        text.push_str(if text.len() == 1 { r#"{"name":"# } else { r#",{"name":"# });
+        text.push_str(if text.len() == 1 {
+            r#"{"name":"#
+        } else {
+            r#",{"name":"#
+        });
         push_string(&mut text, tool.name());
         text.push_str(r#","description":"#);
         push_string(&mut text, tool.description());
@@ -376,10 +452,15 @@ impl PartialEq for ToolContext {
     /// Compares by identity: function tools by name, provider tools and toolsets in any order, prompts and resources in order.
     fn eq(&self, other: &Self) -> bool {
         fn same<T: ?Sized>(a: &[Arc<T>], b: &[Arc<T>]) -> bool {
-            let all_in = |a: &[Arc<T>], b: &[Arc<T>]| a.iter().all(|x| b.iter().any(|y| Arc::ptr_eq(x, y)));
+            let all_in =
+                |a: &[Arc<T>], b: &[Arc<T>]| a.iter().all(|x| b.iter().any(|y| Arc::ptr_eq(x, y)));
             a.len() == b.len() && all_in(a, b) && all_in(b, a)
         }
-        let in_other = |tool: &FunctionTool| other.function_tool(tool.name()).is_some_and(|found| found.same(tool));
+        let in_other = |tool: &FunctionTool| {
+            other
+                .function_tool(tool.name())
+                .is_some_and(|found| found.same(tool))
+        };
         self.function_tools().len() == other.function_tools().len()
             && self.function_tools().iter().all(in_other)
             && same(self.provider_tools(), other.provider_tools())
@@ -455,7 +536,12 @@ impl ToolContextBuilder {
     /// Adds a prompt, or the name of a function with `#[prompt]`. An instance that was added before is ignored.
     pub fn with_prompt<M>(mut self, prompt: impl IntoPrompt<M>) -> Self {
         match prompt.into_prompt() {
-            Ok(prompt) => self.parts.published.get_or_insert_default().prompts.push(prompt),
+            Ok(prompt) => self
+                .parts
+                .published
+                .get_or_insert_default()
+                .prompts
+                .push(prompt),
             Err(message) => self.problems.push(RegistryError::new(message, [])),
         }
         self
@@ -464,7 +550,12 @@ impl ToolContextBuilder {
     /// Adds a resource, or the name of a function with `#[resource]`. An instance that was added before is ignored.
     pub fn with_resource<M>(mut self, resource: impl IntoResource<M>) -> Self {
         match resource.into_resource() {
-            Ok(resource) => self.parts.published.get_or_insert_default().resources.push(resource),
+            Ok(resource) => self
+                .parts
+                .published
+                .get_or_insert_default()
+                .resources
+                .push(resource),
             Err(message) => self.problems.push(RegistryError::new(message, [])),
         }
         self
@@ -491,7 +582,9 @@ impl ToolContextBuilder {
 
     /// Removes function tools that were added outside any toolset.
     pub(crate) fn without(mut self, remove: impl Fn(&FunctionTool) -> bool) -> Self {
-        self.parts.entries.retain(|entry| !matches!(entry, Tool::Function(tool) if remove(tool)));
+        self.parts
+            .entries
+            .retain(|entry| !matches!(entry, Tool::Function(tool) if remove(tool)));
         self
     }
 
@@ -519,8 +612,15 @@ impl ToolContextBuilder {
     pub fn build(self) -> Result<ToolContext, RegistryErrors> {
         CallInstant::calibrate();
         let published = self.parts.published.as_deref().cloned().unwrap_or_default();
-        let mut tools = freeze(&self.parts.entries, published, self.problems, self.validated)?;
-        tools.instances.extend(self.parts.enclosing.iter().filter_map(ToolsetInstance::of));
+        let mut tools = freeze(
+            &self.parts.entries,
+            published,
+            self.problems,
+            self.validated,
+        )?;
+        tools
+            .instances
+            .extend(self.parts.enclosing.iter().filter_map(ToolsetInstance::of));
         Ok(ToolContext::new(self.parts, tools))
     }
 }

@@ -4,7 +4,8 @@ use crate::registry::context::{ContextParts, ToolContext, ToolContextBuilder};
 use crate::registry::freeze::{RegistryError, RegistryErrors};
 use crate::registry::published::PromptsAndResources;
 use crate::tool::registration::{
-    function_tool, linked_functions, linked_parts, linked_prompts, linked_resources, linked_toolsets,
+    function_tool, linked_functions, linked_parts, linked_prompts, linked_resources,
+    linked_toolsets,
 };
 use crate::tool::{SourceLocation, Tool, ToolsetFactory, ToolsetMetadata};
 use std::any::TypeId;
@@ -55,7 +56,9 @@ impl Registry {
         let mut parts = ContextParts::default();
         let mut toolsets = Vec::new();
         parts.published = linked_published();
-        parts.entries.extend(linked_functions().map(|(_, spec)| Tool::Function(function_tool(spec))));
+        parts
+            .entries
+            .extend(linked_functions().map(|(_, spec)| Tool::Function(function_tool(spec))));
         let (mut found, mut problems) = (Vec::new(), parts_without_toolset());
         for (linked, discovery) in linked_toolsets() {
             let discovery = discovery();
@@ -82,7 +85,15 @@ impl Registry {
         parts.entries.sort_by(|a, b| a.id().cmp(b.id()));
         parts.unconfigured.sort_by(|a, b| a.name.cmp(&b.name));
         toolsets.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(Self { context: ToolContextBuilder { parts, problems, validated: false }.build()?, toolsets })
+        Ok(Self {
+            context: ToolContextBuilder {
+                parts,
+                problems,
+                validated: false,
+            }
+            .build()?,
+            toolsets,
+        })
     }
 
     /// Returns a context of the tools that need no configuration.
@@ -98,21 +109,37 @@ impl Registry {
 
 /// Returns the functions that are prompts and resources, sorted by name and URI.
 fn linked_published() -> Option<Box<PromptsAndResources>> {
-    let mut prompts = linked_prompts().map(|(_, prompt)| prompt).collect::<Vec<_>>();
-    let mut resources = linked_resources().map(|(_, resource)| resource).collect::<Vec<_>>();
+    let mut prompts = linked_prompts()
+        .map(|(_, prompt)| prompt)
+        .collect::<Vec<_>>();
+    let mut resources = linked_resources()
+        .map(|(_, resource)| resource)
+        .collect::<Vec<_>>();
     prompts.sort_by(|a, b| a.name().cmp(b.name()));
     resources.sort_by(|a, b| a.uri().cmp(b.uri()));
     let is_empty = prompts.is_empty() && resources.is_empty();
-    (!is_empty).then(|| Box::new(PromptsAndResources { prompts, resources, ..PromptsAndResources::default() }))
+    (!is_empty).then(|| {
+        Box::new(PromptsAndResources {
+            prompts,
+            resources,
+            ..PromptsAndResources::default()
+        })
+    })
 }
 
 /// Reports toolsets of the same name, which settings and the manifest could not tell apart. `found` has the name and, if it
 /// is known, the location of each toolset.
-pub(crate) fn duplicate_names(mut found: Vec<(String, Option<SourceLocation>)>) -> Vec<RegistryError> {
+pub(crate) fn duplicate_names(
+    mut found: Vec<(String, Option<SourceLocation>)>,
+) -> Vec<RegistryError> {
     found.sort();
-    let same = found.chunk_by(|(a, _), (b, _)| a == b).filter(|chunk| chunk.len() > 1);
+    let same = found
+        .chunk_by(|(a, _), (b, _)| a == b)
+        .filter(|chunk| chunk.len() > 1);
     let error = |chunk: &[(String, Option<SourceLocation>)]| {
-        let name = chunk.first().map_or_else(String::new, |(name, _)| name.escape_debug().to_string());
+        let name = chunk
+            .first()
+            .map_or_else(String::new, |(name, _)| name.escape_debug().to_string());
         let message = format!("duplicate toolset name: {name}; give one of them another `name`");
         RegistryError::new(message, chunk.iter().filter_map(|(_, location)| *location))
     };
@@ -121,10 +148,16 @@ pub(crate) fn duplicate_names(mut found: Vec<(String, Option<SourceLocation>)>) 
 
 /// Reports parts whose type has no main block. Without the error their tools would be missing silently.
 pub(crate) fn parts_without_toolset() -> Vec<RegistryError> {
-    let owners = linked_toolsets().map(|(linked, _)| (linked.id)()).collect::<Vec<TypeId>>();
+    let owners = linked_toolsets()
+        .map(|(linked, _)| (linked.id)())
+        .collect::<Vec<TypeId>>();
     let orphans = linked_parts().filter(|part| !owners.contains(&(part.owner)()));
     let error = |path: &str| {
-        format!("`{path}` has a `#[toolset(part)]` block and no main one; add `#[toolset]` to one of its blocks")
+        format!(
+            "`{path}` has a `#[toolset(part)]` block and no main one; add `#[toolset]` to one of its blocks"
+        )
     };
-    orphans.map(|part| RegistryError::new(error(part.path), [part.source])).collect()
+    orphans
+        .map(|part| RegistryError::new(error(part.path), [part.source]))
+        .collect()
 }

@@ -5,7 +5,9 @@ use crate::call::error::ErrorList;
 use crate::registry::published::PromptsAndResources;
 use crate::schema::meta;
 use crate::text::Name;
-use crate::tool::definition::{SourceLocation, ToolDefinition, check_name, check_raw_name, normalise_name};
+use crate::tool::definition::{
+    SourceLocation, ToolDefinition, check_name, check_raw_name, normalise_name,
+};
 use crate::tool::instance::ToolsetInstance;
 use crate::tool::invocation::RequiredSetup;
 use crate::tool::{FunctionTool, ProviderTool, Tool, Toolset};
@@ -66,14 +68,27 @@ pub struct RegistryError {
 pub type RegistryErrors = ErrorList<RegistryError>;
 
 impl RegistryError {
-    pub(crate) fn new(message: impl Into<String>, locations: impl IntoIterator<Item = SourceLocation>) -> Self {
-        Self { message: message.into(), locations: locations.into_iter().collect() }
+    pub(crate) fn new(
+        message: impl Into<String>,
+        locations: impl IntoIterator<Item = SourceLocation>,
+    ) -> Self {
+        Self {
+            message: message.into(),
+            locations: locations.into_iter().collect(),
+        }
     }
 }
 
 fn in_parentheses(locations: &[SourceLocation]) -> String {
-    let locations = locations.iter().map(ToString::to_string).collect::<Vec<_>>();
-    if locations.is_empty() { String::new() } else { format!(" ({})", locations.join(", ")) }
+    let locations = locations
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>();
+    if locations.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", locations.join(", "))
+    }
 }
 
 /// The tools of a context in the form in which it uses them.
@@ -108,13 +123,24 @@ pub(crate) fn freeze(
     }
     let mut published_problems = Vec::new();
     frozen.published = published.freeze(&mut published_problems);
-    problems.extend(published_problems.into_iter().map(|(message, at)| RegistryError::new(message, at)));
+    problems.extend(
+        published_problems
+            .into_iter()
+            .map(|(message, at)| RegistryError::new(message, at)),
+    );
     for tool in frozen.functions.iter().filter(|_| !validated) {
-        problems.extend(check(tool.definition()).into_iter().map(|message| error_at(message, [tool])));
+        problems.extend(
+            check(tool.definition())
+                .into_iter()
+                .map(|message| error_at(message, [tool])),
+        );
     }
     frozen.functions = unique(frozen.functions, &mut problems);
     ErrorList::check(problems)?;
-    let names = frozen.functions.iter().map(|tool| tool.definition().name.clone());
+    let names = frozen
+        .functions
+        .iter()
+        .map(|tool| tool.definition().name.clone());
     frozen.index = names.enumerate().map(|(at, name)| (name, at)).collect();
     Ok(frozen)
 }
@@ -131,13 +157,18 @@ impl FrozenTools {
         match tool {
             Tool::Function(tool) => {
                 if let Some(setup) = tool.setup().or(owner) {
-                    self.needs_setup.insert(tool.definition().name.clone(), Arc::clone(setup));
+                    self.needs_setup
+                        .insert(tool.definition().name.clone(), Arc::clone(setup));
                 }
                 self.functions.push(tool.clone());
             }
             Tool::Provider(tool) => self.providers.push(Arc::clone(tool)),
             Tool::Toolset(toolset) => {
-                if self.toolsets.iter().any(|known| Arc::ptr_eq(known, toolset)) {
+                if self
+                    .toolsets
+                    .iter()
+                    .any(|known| Arc::ptr_eq(known, toolset))
+                {
                     return;
                 }
                 if depth == 0 {
@@ -151,8 +182,9 @@ impl FrozenTools {
                 self.toolsets.push(Arc::clone(toolset));
                 let instance = ToolsetInstance::of(toolset);
                 self.instances.extend(instance.clone());
-                let setup =
-                    instance.filter(|_| toolset.needs_setup()).map(|instance| instance as Arc<dyn RequiredSetup>);
+                let setup = instance
+                    .filter(|_| toolset.needs_setup())
+                    .map(|instance| instance as Arc<dyn RequiredSetup>);
                 let owner = setup.as_ref().or(owner);
                 published.add(toolset, owner);
                 for nested in Arc::clone(toolset).tools() {
@@ -176,7 +208,10 @@ fn check(tool: &ToolDefinition) -> Vec<String> {
         problems.extend(check_compiled(tool));
     }
     problems.extend(schemas);
-    let mut messages = problems.iter().map(|problem| format!("tool `{name}`: {problem}")).collect::<Vec<_>>();
+    let mut messages = problems
+        .iter()
+        .map(|problem| format!("tool `{name}`: {problem}"))
+        .collect::<Vec<_>>();
     if !tool.is_raw() {
         messages.extend(check_name(tool.name()));
     } else if tool.compiled.problems.is_empty() {
@@ -191,14 +226,25 @@ fn check_schemas(tool: &ToolDefinition) -> Vec<String> {
     let schema = shared.map_or_else(|| tool.parameters(), SharedSchema::root);
     let mut problems = Vec::new();
     if !schema.is_object() || !schema.get("type").is_none_or(|kind| kind == "object") {
-        problems.push("the parameters schema is not one of an object; set `\"type\": \"object\"` at its root".into());
+        problems.push(
+            "the parameters schema is not one of an object; set `\"type\": \"object\"` at its root"
+                .into(),
+        );
     } else {
-        let invalid = |problem| format!("the parameters schema is not a valid JSON Schema: {problem}");
-        let found = shared.map_or_else(|| meta::problems(schema), |shared| shared.form_problems().to_vec());
+        let invalid =
+            |problem| format!("the parameters schema is not a valid JSON Schema: {problem}");
+        let found = shared.map_or_else(
+            || meta::problems(schema),
+            |shared| shared.form_problems().to_vec(),
+        );
         problems.extend(found.into_iter().map(invalid));
     }
     let invalid = |problem| format!("the output schema is not a valid JSON Schema: {problem}");
-    let output = tool.compiled.output.as_deref().map(SharedSchema::form_problems);
+    let output = tool
+        .compiled
+        .output
+        .as_deref()
+        .map(SharedSchema::form_problems);
     problems.extend(output.into_iter().flatten().cloned().map(invalid));
     problems
 }
@@ -211,17 +257,29 @@ const SCHEMA_BYTES: usize = 1 << 20;
 /// unless a type writes its own.
 fn check_compiled(tool: &ToolDefinition) -> Option<String> {
     let compiled = &tool.compiled;
-    let bytes = compiled.raw.as_ref().map_or(compiled.schema.text.len(), |shared| shared.bytes());
+    let bytes = compiled
+        .raw
+        .as_ref()
+        .map_or(compiled.schema.text.len(), |shared| shared.bytes());
     if bytes > SCHEMA_BYTES {
-        return Some(format!("the parameters schema has {bytes} bytes, expected at most {SCHEMA_BYTES}"));
+        return Some(format!(
+            "the parameters schema has {bytes} bytes, expected at most {SCHEMA_BYTES}"
+        ));
     }
     let does_not_compile = |error: &str| format!("the parameters schema does not compile: {error}");
     if let Some(shared) = &compiled.raw {
-        let problem = if compiled.validated { shared.compile_problem(compiled.formats) } else { None };
+        let problem = if compiled.validated {
+            shared.compile_problem(compiled.formats)
+        } else {
+            None
+        };
         if let Some(problem) = problem {
             return Some(does_not_compile(problem));
         }
-    } else if ["\"pattern", "\"$ref"].iter().any(|keyword| compiled.schema.text.contains(keyword)) {
+    } else if ["\"pattern", "\"$ref"]
+        .iter()
+        .any(|keyword| compiled.schema.text.contains(keyword))
+    {
         let schema = match compiled.validator().compiled() {
             Ok(schema) => schema,
             Err(error) => return Some(does_not_compile(error)),
@@ -233,7 +291,11 @@ fn check_compiled(tool: &ToolDefinition) -> Option<String> {
             ));
         }
     }
-    let error = compiled.output_validator().filter(|_| compiled.raw.is_some())?.compiled().err()?;
+    let error = compiled
+        .output_validator()
+        .filter(|_| compiled.raw.is_some())?
+        .compiled()
+        .err()?;
     Some(format!("the output schema does not compile: {error}"))
 }
 
@@ -241,10 +303,15 @@ fn check_compiled(tool: &ToolDefinition) -> Option<String> {
 /// its name from elsewhere, so only an equal name is one: declarations tell such names apart.
 fn unique(tools: Vec<FunctionTool>, problems: &mut Vec<RegistryError>) -> Vec<FunctionTool> {
     let mut kept: Vec<FunctionTool> = Vec::with_capacity(tools.len());
-    let (mut names, mut exact) = (FxHashMap::<String, usize>::default(), FxHashMap::<Name, usize>::default());
+    let (mut names, mut exact) = (
+        FxHashMap::<String, usize>::default(),
+        FxHashMap::<Name, usize>::default(),
+    );
     for tool in tools {
         let own = (!tool.definition().is_raw()).then(|| normalise_name(tool.name()));
-        let same = exact.get(&tool.definition().name).or_else(|| names.get(own.as_ref()?));
+        let same = exact
+            .get(&tool.definition().name)
+            .or_else(|| names.get(own.as_ref()?));
         let Some(other) = same.and_then(|index| kept.get(*index)) else {
             names.extend(own.map(|name| (name, kept.len())));
             exact.insert(tool.definition().name.clone(), kept.len());
@@ -258,7 +325,9 @@ fn unique(tools: Vec<FunctionTool>, problems: &mut Vec<RegistryError>) -> Vec<Fu
         let message = if other.name() == tool.name() {
             format!("duplicate function name: {second}; rename one, or give a toolset a `prefix`")
         } else {
-            format!("function names `{first}` and `{second}` are the same to a provider; rename one")
+            format!(
+                "function names `{first}` and `{second}` are the same to a provider; rename one"
+            )
         };
         problems.push(error_at(message, [other, &tool]));
     }

@@ -24,23 +24,38 @@ impl ToolContext {
         }
         let rest = self.without_toolsets(&failed);
         // Nothing offers a toolset inside of one that failed, so this call takes its setup back.
-        let unused = opened.into_iter().map(|(instance, ())| instance).filter(|instance| !rest.has_instance(instance));
+        let unused = opened
+            .into_iter()
+            .map(|(instance, ())| instance)
+            .filter(|instance| !rest.has_instance(instance));
         let unused = unused.collect::<Vec<_>>();
         let taken_back = for_each_toolset(&unused, ToolsetInstance::take_back).await;
         let not_closed = split(&unused, taken_back).1;
-        (rest, failed.iter().chain(&not_closed).map(failure).collect())
+        (
+            rest,
+            failed.iter().chain(&not_closed).map(failure).collect(),
+        )
     }
 
     /// Closes all toolsets concurrently, nested ones too, and returns the failures.
     pub async fn close(&self) -> Vec<SetupFailure> {
         let results = for_each_toolset(self.instances(), ToolsetInstance::close).await;
-        split(self.instances(), results).1.iter().map(failure).collect()
+        split(self.instances(), results)
+            .1
+            .iter()
+            .map(failure)
+            .collect()
     }
 
     /// Sets up the toolsets that are not open, and keeps all of them open. The context that it returns lacks the tools of
     /// toolsets that failed; it is `None` where all are open.
     pub(crate) async fn open(&self) -> (OpenToolsets, Option<Self>) {
-        if let Some(open) = self.instances().iter().map(|instance| instance.share()).collect() {
+        if let Some(open) = self
+            .instances()
+            .iter()
+            .map(|instance| instance.share())
+            .collect()
+        {
             return (open, None);
         }
         let acquire = |instance: Arc<ToolsetInstance>| instance.acquire(LIFECYCLE_TIMEOUT);
@@ -54,14 +69,19 @@ impl ToolContext {
     }
 
     fn has_instance(&self, instance: &Arc<ToolsetInstance>) -> bool {
-        self.instances().iter().any(|own| Arc::ptr_eq(own, instance))
+        self.instances()
+            .iter()
+            .any(|own| Arc::ptr_eq(own, instance))
     }
 
     fn without_toolsets(&self, failed: &Failed) -> Self {
         let mut builder = self.to_builder();
         let parts = &mut builder.parts;
-        parts.entries =
-            self.entries().iter().filter_map(|entry| without(entry, failed, &mut parts.enclosing)).collect();
+        parts.entries = self
+            .entries()
+            .iter()
+            .filter_map(|entry| without(entry, failed, &mut parts.enclosing))
+            .collect();
         parts.failed.extend(failed.iter().map(left_out));
         // A subset of valid tools is valid.
         builder.build().unwrap_or_else(|_| self.clone())
@@ -84,28 +104,53 @@ fn split<R>(
 }
 
 fn failure((instance, error): &(Arc<ToolsetInstance>, ToolError)) -> SetupFailure {
-    SetupFailure { toolset: instance.toolset.id().to_owned(), error: error.clone() }
+    SetupFailure {
+        toolset: instance.toolset.id().to_owned(),
+        error: error.clone(),
+    }
 }
 
 fn left_out(failed: &(Arc<ToolsetInstance>, ToolError)) -> FailedToolset {
     let tools = flatten(Arc::clone(&failed.0.toolset), &mut Vec::new()).into_iter();
-    let functions = tools.filter_map(|tool| if let Tool::Function(tool) = tool { Some(tool) } else { None });
-    FailedToolset { failure: failure(failed), tools: functions.collect() }
+    let functions = tools.filter_map(|tool| {
+        if let Tool::Function(tool) = tool {
+            Some(tool)
+        } else {
+            None
+        }
+    });
+    FailedToolset {
+        failure: failure(failed),
+        tools: functions.collect(),
+    }
 }
 
 /// Removes toolsets that failed. A toolset with a failed one inside is replaced by the rest of it, and added to
 /// `enclosing`.
 fn without(entry: &Tool, failed: &Failed, enclosing: &mut Vec<Arc<dyn Toolset>>) -> Option<Tool> {
-    let Tool::Toolset(toolset) = entry else { return Some(entry.clone()) };
-    if failed.iter().any(|(other, _)| Arc::ptr_eq(&other.toolset, toolset)) {
+    let Tool::Toolset(toolset) = entry else {
+        return Some(entry.clone());
+    };
+    if failed
+        .iter()
+        .any(|(other, _)| Arc::ptr_eq(&other.toolset, toolset))
+    {
         return None;
     }
     let nested = Arc::clone(toolset).tools();
-    let rest = nested.iter().filter_map(|tool| without(tool, failed, enclosing)).collect::<Vec<_>>();
+    let rest = nested
+        .iter()
+        .filter_map(|tool| without(tool, failed, enclosing))
+        .collect::<Vec<_>>();
     if rest == nested {
         return Some(entry.clone());
     }
     enclosing.push(Arc::clone(toolset));
-    let (prompts, resources) = (Arc::clone(toolset).prompts(), Arc::clone(toolset).resources());
-    Some(Tool::toolset(MappedToolset::like(&**toolset, rest, &[]).publishing(prompts, resources)))
+    let (prompts, resources) = (
+        Arc::clone(toolset).prompts(),
+        Arc::clone(toolset).resources(),
+    );
+    Some(Tool::toolset(
+        MappedToolset::like(&**toolset, rest, &[]).publishing(prompts, resources),
+    ))
 }

@@ -5,7 +5,8 @@ use crate::call::error::{ErrorKind, ToolError};
 use crate::registry::context::ToolContext;
 use crate::text::{escape_invisible, truncate};
 use crate::tool::{
-    Completion, CompletionRequest, CompletionTarget, Prompt, PromptMessage, Resource, ResourceContents, TextArguments,
+    Completion, CompletionRequest, CompletionTarget, Prompt, PromptMessage, Resource,
+    ResourceContents, TextArguments,
 };
 
 /// Prompts and resources, without a session. See [`Session`](crate::Session) for their use under its limits.
@@ -17,7 +18,8 @@ impl ToolContext {
 
     /// Returns all resources, in order. Some are [templates](crate::tool::ResourceDefinition::is_template).
     pub fn resources(&self) -> &[Resource] {
-        self.published().map_or(&[], |published| &published.resources)
+        self.published()
+            .map_or(&[], |published| &published.resources)
     }
 
     /// Returns the prompt of that name.
@@ -44,7 +46,13 @@ impl ToolContext {
         ctx: &RunContext,
     ) -> Result<Vec<PromptMessage>, ToolError> {
         let prompt = self.visible_prompt(name, ctx)?;
-        self.check_input("arguments", arguments.iter().map(|(name, value)| name.len() + value.len()).sum())?;
+        self.check_input(
+            "arguments",
+            arguments
+                .iter()
+                .map(|(name, value)| name.len() + value.len())
+                .sum(),
+        )?;
         let messages = prompt.get(arguments, ctx).await?;
         self.check_output("messages", messages.iter().map(PromptMessage::bytes).sum())?;
         Ok(messages)
@@ -55,11 +63,18 @@ impl ToolContext {
     /// # Errors
     ///
     /// `NOT_FOUND` if the run sees no such resource, and the error of the handler.
-    pub async fn read_resource(&self, uri: &str, ctx: &RunContext) -> Result<Vec<ResourceContents>, ToolError> {
+    pub async fn read_resource(
+        &self,
+        uri: &str,
+        ctx: &RunContext,
+    ) -> Result<Vec<ResourceContents>, ToolError> {
         let found = self.find_resource(uri, |resource| resource.visible_in(ctx));
         let (resource, variables) = found.ok_or_else(|| unknown("resource", uri))?;
         let contents = resource.read(uri, variables, ctx).await?;
-        self.check_output("contents", contents.iter().map(ResourceContents::bytes).sum())?;
+        self.check_output(
+            "contents",
+            contents.iter().map(ResourceContents::bytes).sum(),
+        )?;
         Ok(contents)
     }
 
@@ -75,14 +90,28 @@ impl ToolContext {
         request: CompletionRequest,
         ctx: &RunContext,
     ) -> Result<Completion, ToolError> {
-        let context = request.context.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
+        let context = request
+            .context
+            .iter()
+            .map(|(name, value)| name.len() + value.len())
+            .sum::<usize>();
         self.check_input("argument", request.value.len() + context)?;
         let completion = match target {
-            CompletionTarget::Prompt(name) => self.visible_prompt(name, ctx)?.complete(request, ctx).await?,
+            CompletionTarget::Prompt(name) => {
+                self.visible_prompt(name, ctx)?
+                    .complete(request, ctx)
+                    .await?
+            }
             CompletionTarget::Resource(uri) => {
-                let resource = self.published().and_then(|all| all.resources.get(*all.resource_index.get(uri)?));
-                let resource = resource.filter(|resource| resource.is_listed() && resource.visible_in(ctx));
-                resource.ok_or_else(|| unknown("resource", uri))?.complete(request, ctx).await?
+                let resource = self
+                    .published()
+                    .and_then(|all| all.resources.get(*all.resource_index.get(uri)?));
+                let resource =
+                    resource.filter(|resource| resource.is_listed() && resource.visible_in(ctx));
+                resource
+                    .ok_or_else(|| unknown("resource", uri))?
+                    .complete(request, ctx)
+                    .await?
             }
         };
         self.check_output("values", completion.bytes())?;
@@ -94,18 +123,30 @@ impl ToolContext {
         prompt.ok_or_else(|| unknown("prompt", name))
     }
 
-    fn find_resource(&self, uri: &str, visible: impl Fn(&Resource) -> bool) -> Option<(&Resource, TextArguments)> {
+    fn find_resource(
+        &self,
+        uri: &str,
+        visible: impl Fn(&Resource) -> bool,
+    ) -> Option<(&Resource, TextArguments)> {
         let published = self.published()?;
-        let exact = published.resource_index.get(uri).and_then(|at| published.resources.get(*at));
-        if let Some(exact) = exact.filter(|resource| !resource.definition().is_template() && visible(resource)) {
+        let exact = published
+            .resource_index
+            .get(uri)
+            .and_then(|at| published.resources.get(*at));
+        if let Some(exact) =
+            exact.filter(|resource| !resource.definition().is_template() && visible(resource))
+        {
             return Some((exact, TextArguments::new()));
         }
         // What a list has is found before what is in none.
         [true, false].into_iter().find_map(|is_listed| {
-            let templates = published.resources.iter().filter(|resource| resource.definition().is_template());
+            let templates = published
+                .resources
+                .iter()
+                .filter(|resource| resource.definition().is_template());
             let templates = templates.filter(|resource| resource.is_listed() == is_listed);
-            let mut matching =
-                templates.filter_map(|resource| Some((resource, resource.definition().uri.matches(uri)?)));
+            let mut matching = templates
+                .filter_map(|resource| Some((resource, resource.definition().uri.matches(uri)?)));
             matching.find(|(resource, _)| resource.serves(uri) && visible(resource))
         })
     }
@@ -115,7 +156,9 @@ impl ToolContext {
         if bytes <= limit {
             return Ok(());
         }
-        Err(ToolError::validation(format!("expected {what} of at most {limit} bytes, got {bytes}")))
+        Err(ToolError::validation(format!(
+            "expected {what} of at most {limit} bytes, got {bytes}"
+        )))
     }
 
     fn check_output(&self, what: &str, bytes: usize) -> Result<(), ToolError> {
@@ -123,11 +166,16 @@ impl ToolContext {
         if bytes <= limit {
             return Ok(());
         }
-        let message = format!("expected {what} of at most {limit} bytes, got {bytes}; ask for a smaller part");
+        let message = format!(
+            "expected {what} of at most {limit} bytes, got {bytes}; ask for a smaller part"
+        );
         Err(ToolError::new(ErrorKind::Permanent, message, false))
     }
 }
 
 fn unknown(what: &str, name: &str) -> ToolError {
-    ToolError::not_found(format!("there is no {what} `{}`", escape_invisible(&truncate(name, 256))))
+    ToolError::not_found(format!(
+        "there is no {what} `{}`",
+        escape_invisible(&truncate(name, 256))
+    ))
 }

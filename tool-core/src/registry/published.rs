@@ -23,9 +23,23 @@ pub(crate) struct PromptsAndResources {
 
 impl PromptsAndResources {
     /// Adds those of a toolset. `owner` is the setup that they need.
-    pub(crate) fn add(&mut self, toolset: &Arc<dyn Toolset>, owner: Option<&Arc<dyn RequiredSetup>>) {
-        self.prompts.extend(Arc::clone(toolset).prompts().into_iter().map(|prompt| prompt.after_setup(owner)));
-        self.resources.extend(Arc::clone(toolset).resources().into_iter().map(|resource| resource.after_setup(owner)));
+    pub(crate) fn add(
+        &mut self,
+        toolset: &Arc<dyn Toolset>,
+        owner: Option<&Arc<dyn RequiredSetup>>,
+    ) {
+        self.prompts.extend(
+            Arc::clone(toolset)
+                .prompts()
+                .into_iter()
+                .map(|prompt| prompt.after_setup(owner)),
+        );
+        self.resources.extend(
+            Arc::clone(toolset)
+                .resources()
+                .into_iter()
+                .map(|resource| resource.after_setup(owner)),
+        );
     }
 
     /// Removes repeated instances, and indexes the rest. Names and URIs that collide are problems. Returns `None` if there
@@ -35,17 +49,25 @@ impl PromptsAndResources {
             return None;
         }
         for prompt in &self.prompts {
-            let found = prompt.definition().problems().into_iter().chain(prompt.0.problems.iter().cloned());
-            problems.extend(found.map(|message| (message, prompt.0.source().into_iter().collect())));
+            let found = prompt
+                .definition()
+                .problems()
+                .into_iter()
+                .chain(prompt.0.problems.iter().cloned());
+            problems
+                .extend(found.map(|message| (message, prompt.0.source().into_iter().collect())));
         }
         for resource in &self.resources {
             let found = resource.0.problems.iter().cloned();
-            problems.extend(found.map(|message| (message, resource.0.source().into_iter().collect())));
+            problems
+                .extend(found.map(|message| (message, resource.0.source().into_iter().collect())));
         }
         let (prompts, prompt_index) = index(
             self.prompts,
             |prompt| (prompt.name(), &prompt.0),
-            |name| format!("duplicate prompt name: {name}; rename one, or give a toolset a `prefix`"),
+            |name| {
+                format!("duplicate prompt name: {name}; rename one, or give a toolset a `prefix`")
+            },
             problems,
         );
         let (resources, resource_index) = index(
@@ -54,7 +76,12 @@ impl PromptsAndResources {
             |uri| format!("duplicate resource URI: {uri}; change one"),
             problems,
         );
-        Some(Arc::new(Self { prompts, resources, prompt_index, resource_index }))
+        Some(Arc::new(Self {
+            prompts,
+            resources,
+            prompt_index,
+            resource_index,
+        }))
     }
 }
 
@@ -68,14 +95,21 @@ fn index<T, D, H: ?Sized>(
     let (mut kept, mut index) = (Vec::<T>::new(), FxHashMap::<String, usize>::default());
     for item in all {
         let (name, published) = parts(&item);
-        match index.get(name).and_then(|at| kept.get(*at)).map(|first| parts(first).1) {
+        match index
+            .get(name)
+            .and_then(|at| kept.get(*at))
+            .map(|first| parts(first).1)
+        {
             None => {
                 index.insert(name.to_owned(), kept.len());
                 kept.push(item);
             }
             Some(first) if first.same(published) => {}
             Some(first) => {
-                let sources = [first.source(), published.source()].into_iter().flatten().collect();
+                let sources = [first.source(), published.source()]
+                    .into_iter()
+                    .flatten()
+                    .collect();
                 problems.push((duplicate(name.escape_debug()), sources));
             }
         }

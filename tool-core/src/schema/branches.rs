@@ -30,7 +30,12 @@ impl Shape {
     }
 
     fn any() -> Self {
-        Self { types: TypeSet::ALL, strings: None, required: FxHashSet::default(), constants: Vec::new() }
+        Self {
+            types: TypeSet::ALL,
+            strings: None,
+            required: FxHashSet::default(),
+            constants: Vec::new(),
+        }
     }
 
     fn add<'n>(
@@ -41,13 +46,17 @@ impl Shape {
         steps: &mut usize,
         is_outer: bool,
     ) {
-        let (Some(depth), Some(left)) = (depth.checked_sub(1), steps.checked_sub(1)) else { return };
+        let (Some(depth), Some(left)) = (depth.checked_sub(1), steps.checked_sub(1)) else {
+            return;
+        };
         *steps = left;
         for keyword in &nodes(id).keywords {
             match keyword {
                 Keyword::Type(types) => self.types = self.types.and(*types),
                 Keyword::Const(Value::String(text)) => self.strings = Some(vec![text.clone()]),
-                Keyword::Enum(values) if values.others.is_empty() && values.strings.len() <= *steps => {
+                Keyword::Enum(values)
+                    if values.others.is_empty() && values.strings.len() <= *steps =>
+                {
                     *steps -= values.strings.len();
                     self.strings = Some(values.strings.iter().cloned().collect());
                 }
@@ -56,11 +65,14 @@ impl Shape {
                     for (name, id) in &properties.named {
                         let mut inner = Self::any();
                         inner.add(*id, nodes, depth, steps, false);
-                        self.constants.extend(inner.strings.map(|strings| (name.clone(), strings)));
+                        self.constants
+                            .extend(inner.strings.map(|strings| (name.clone(), strings)));
                     }
                 }
                 Keyword::Reference(id) => self.add(*id, nodes, depth, steps, is_outer),
-                Keyword::AllOf(all) => all.iter().for_each(|id| self.add(*id, nodes, depth, steps, is_outer)),
+                Keyword::AllOf(all) => all
+                    .iter()
+                    .for_each(|id| self.add(*id, nodes, depth, steps, is_outer)),
                 _ => {}
             }
         }
@@ -76,7 +88,9 @@ impl Shape {
 
     /// Returns the required properties with listed strings, which distinguish tagged branches.
     pub(crate) fn tags(&self) -> impl Iterator<Item = &(String, Vec<String>)> {
-        self.constants.iter().filter(|(name, _)| self.required.contains(name))
+        self.constants
+            .iter()
+            .filter(|(name, _)| self.required.contains(name))
     }
 }
 
@@ -93,7 +107,12 @@ impl BranchIndex {
     pub(crate) fn new<'n>(branches: &[NodeId], nodes: &dyn Fn(NodeId) -> &'n Node) -> Self {
         let (strings, tags, required) = Default::default();
         let types = TypeSet::EACH.map(|kind| (kind, Vec::new())).to_vec();
-        let mut index = Self { types, strings, tags, required };
+        let mut index = Self {
+            types,
+            strings,
+            tags,
+            required,
+        };
         for id in branches {
             index.add(*id, &Shape::of(*id, nodes));
         }
@@ -106,7 +125,10 @@ impl BranchIndex {
             add_all(values, strings, id);
         });
         let is_named = is_tagged.or_else(|| {
-            self.required.entry(shape.required.iter().next()?.clone()).or_default().push(id);
+            self.required
+                .entry(shape.required.iter().next()?.clone())
+                .or_default()
+                .push(id);
             Some(())
         });
         let is_listed = shape.strings.as_ref().map(|strings| {
@@ -126,12 +148,28 @@ impl BranchIndex {
 
     /// Returns the branches that may accept a value.
     pub(crate) fn candidates<'s>(&'s self, value: &'s Value) -> impl Iterator<Item = NodeId> + 's {
-        let of_type = self.types.iter().filter(|(kind, _)| *kind == TypeSet::of(value)).flat_map(|(_, all)| all);
-        let listed = value.as_str().and_then(|text| self.strings.get(text)).into_iter().flatten();
-        let named = value.as_object().into_iter().flatten().flat_map(|(name, member)| {
-            let tagged = self.tags.get(name).zip(member.as_str()).and_then(|(values, tag)| values.get(tag));
-            self.required.get(name).into_iter().chain(tagged).flatten()
-        });
+        let of_type = self
+            .types
+            .iter()
+            .filter(|(kind, _)| *kind == TypeSet::of(value))
+            .flat_map(|(_, all)| all);
+        let listed = value
+            .as_str()
+            .and_then(|text| self.strings.get(text))
+            .into_iter()
+            .flatten();
+        let named = value
+            .as_object()
+            .into_iter()
+            .flatten()
+            .flat_map(|(name, member)| {
+                let tagged = self
+                    .tags
+                    .get(name)
+                    .zip(member.as_str())
+                    .and_then(|(values, tag)| values.get(tag));
+                self.required.get(name).into_iter().chain(tagged).flatten()
+            });
         of_type.chain(listed).chain(named).copied()
     }
 }

@@ -72,29 +72,53 @@ pub(crate) fn build_schema(
     mut definitions: Map<String, Value>,
     check: ValueCheck,
 ) -> Result<CanonicalSchema, Vec<String>> {
-    let types_enforce = !needs_validator(parameters.iter().map(|parameter| &parameter.schema), &definitions)
-        && parameters.iter().all(|parameter| parameter.row.constraints.is_empty() || !rounds(&parameter.schema));
+    let types_enforce = !needs_validator(
+        parameters.iter().map(|parameter| &parameter.schema),
+        &definitions,
+    ) && parameters
+        .iter()
+        .all(|parameter| parameter.row.constraints.is_empty() || !rounds(&parameter.schema));
     definitions.values_mut().for_each(normalize);
     let root = json!({ "$defs": definitions });
     let mut builder = SchemaBuilder::default();
     let rows: Vec<_> = parameters.iter().map(|parameter| parameter.row).collect();
-    let nulls = parameters.into_iter().map(|parameter| builder.add(parameter, &root, &definitions, check));
-    let fields = rows.iter().zip(nulls).map(|(row, null)| FieldRule::new(row, null)).collect();
+    let nulls = parameters
+        .into_iter()
+        .map(|parameter| builder.add(parameter, &root, &definitions, check));
+    let fields = rows
+        .iter()
+        .zip(nulls)
+        .map(|(row, null)| FieldRule::new(row, null))
+        .collect();
     if !builder.problems.is_empty() {
         return Err(builder.problems);
     }
     // No type enforces the presence of a flattened type: a rule between properties does.
-    let needs_validator = !types_enforce || !builder.dependent.is_empty() || !builder.unions.is_empty();
-    let used: Vec<&Value> = builder.properties.values().chain(&builder.unions).chain(&builder.additional).collect();
+    let needs_validator =
+        !types_enforce || !builder.dependent.is_empty() || !builder.unions.is_empty();
+    let used: Vec<&Value> = builder
+        .properties
+        .values()
+        .chain(&builder.unions)
+        .chain(&builder.additional)
+        .collect();
     prune(&used, &mut definitions);
     let value = builder.finish(definitions);
-    Ok(CanonicalSchema { text: value.to_string(), needs_validator, fields, probe: None, value })
+    Ok(CanonicalSchema {
+        text: value.to_string(),
+        needs_validator,
+        fields,
+        probe: None,
+        value,
+    })
 }
 
 /// Normalizes the schema of a result.
 pub(crate) fn normalize_result(mut schema: Value) -> Value {
     normalize(&mut schema);
-    if let Some(Value::Object(mut definitions)) = schema.as_object_mut().and_then(|map| map.remove("$defs")) {
+    if let Some(Value::Object(mut definitions)) =
+        schema.as_object_mut().and_then(|map| map.remove("$defs"))
+    {
         prune(&[&schema], &mut definitions);
         if !definitions.is_empty() {
             schema["$defs"] = definitions.into();
@@ -120,12 +144,16 @@ struct SchemaBuilder {
 
 impl SchemaBuilder {
     fn problem(&mut self, parameter: &str, text: impl AsRef<str>) {
-        self.problems.push(format!("parameter `{parameter}`: {}", text.as_ref()));
+        self.problems
+            .push(format!("parameter `{parameter}`: {}", text.as_ref()));
     }
 
     fn property(&mut self, parameter: &str, name: String, schema: Value) {
         if self.properties.contains_key(&name) {
-            self.problem(parameter, format!("the name `{name}` is already used by another parameter"));
+            self.problem(
+                parameter,
+                format!("the name `{name}` is already used by another parameter"),
+            );
         } else {
             self.properties.insert(name, schema);
         }
@@ -162,12 +190,21 @@ impl SchemaBuilder {
         };
         annotate(&mut schema, &mut parameter, required);
         // A schema with that default has announced that `null` is absence.
-        let is_documented = null == NullMeaning::Coerced && schema.get("default").is_some_and(Value::is_null);
-        let null = if is_documented { NullMeaning::Absent } else { null };
+        let is_documented =
+            null == NullMeaning::Coerced && schema.get("default").is_some_and(Value::is_null);
+        let null = if is_documented {
+            NullMeaning::Absent
+        } else {
+            null
+        };
         if required && parameter.row.aliases.is_empty() {
             self.required.push(parameter.row.name.to_owned());
         }
-        self.property(parameter.row.name, parameter.row.name.to_owned(), schema.clone());
+        self.property(
+            parameter.row.name,
+            parameter.row.name.to_owned(),
+            schema.clone(),
+        );
         if !parameter.row.aliases.is_empty() {
             self.publish_aliases(&parameter, &schema, required);
         }
@@ -177,25 +214,37 @@ impl SchemaBuilder {
     /// Publishes the aliases of a parameter as properties of their own.
     fn publish_aliases(&mut self, parameter: &ResolvedParameter, schema: &Value, required: bool) {
         for alias in parameter.row.aliases {
-            let mut same = if *schema == Value::Bool(true) { json!({}) } else { schema.clone() };
+            let mut same = if *schema == Value::Bool(true) {
+                json!({})
+            } else {
+                schema.clone()
+            };
             if let Some(map) = same.as_object_mut() {
                 // The parameter itself publishes the default and the examples.
                 map.remove("default");
                 map.remove("examples");
-                map.insert("description".to_owned(), format!("alias of `{}`", parameter.row.name).into());
+                map.insert(
+                    "description".to_owned(),
+                    format!("alias of `{}`", parameter.row.name).into(),
+                );
             }
             self.property(parameter.row.name, (*alias).to_owned(), same);
         }
-        let names: Vec<&str> =
-            std::iter::once(parameter.row.name).chain(parameter.row.aliases.iter().copied()).collect();
+        let names: Vec<&str> = std::iter::once(parameter.row.name)
+            .chain(parameter.row.aliases.iter().copied())
+            .collect();
         if required {
-            let any: Vec<Value> = names.iter().map(|name| json!({"required": [name]})).collect();
+            let any: Vec<Value> = names
+                .iter()
+                .map(|name| json!({"required": [name]}))
+                .collect();
             self.rules.push(json!({"anyOf": any}));
         }
         // Two names of one parameter are the same key twice.
         for (position, first) in names.iter().enumerate() {
             for second in names.iter().skip(position + 1) {
-                self.rules.push(json!({"not": {"required": [first, second]}}));
+                self.rules
+                    .push(json!({"not": {"required": [first, second]}}));
             }
         }
     }
@@ -212,10 +261,16 @@ impl SchemaBuilder {
             return;
         }
         if !is_object(&object, root, 0) {
-            self.problem(parameter.row.name, "`flatten` needs a type that is an object in JSON");
+            self.problem(
+                parameter.row.name,
+                "`flatten` needs a type that is an object in JSON",
+            );
             return;
         }
-        if let Some(map) = object.as_object_mut().filter(|map| has_only_properties(map)) {
+        if let Some(map) = object
+            .as_object_mut()
+            .filter(|map| has_only_properties(map))
+        {
             self.flatten_properties(parameter.row.name, map, may_be_absent);
         } else {
             remove_closing(&mut object, root);
@@ -223,13 +278,26 @@ impl SchemaBuilder {
         }
     }
 
-    fn flatten_properties(&mut self, parameter: &str, map: &mut Map<String, Value>, may_be_absent: bool) {
-        let required = map.get("required").and_then(Value::as_array).into_iter().flatten();
-        let required: Vec<String> = required.filter_map(Value::as_str).map(str::to_owned).collect();
+    fn flatten_properties(
+        &mut self,
+        parameter: &str,
+        map: &mut Map<String, Value>,
+        may_be_absent: bool,
+    ) {
+        let required = map
+            .get("required")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        let required: Vec<String> = required
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect();
         if let Some(Value::Object(properties)) = map.remove("properties") {
             for (name, schema) in properties {
                 // Where one property of a type that may be absent is given, its required ones are, too.
-                let others: Vec<&String> = required.iter().filter(|other| **other != name).collect();
+                let others: Vec<&String> =
+                    required.iter().filter(|other| **other != name).collect();
                 if may_be_absent && !others.is_empty() {
                     self.dependent.insert(name.clone(), json!(others));
                 }
@@ -239,18 +307,27 @@ impl SchemaBuilder {
         if !may_be_absent {
             self.required.extend(required);
         }
-        if let Some(rest @ (Value::Object(_) | Value::Bool(true))) = map.remove("additionalProperties") {
+        if let Some(rest @ (Value::Object(_) | Value::Bool(true))) =
+            map.remove("additionalProperties")
+        {
             self.additional = Some(rest);
         }
     }
 
     fn finish(self, definitions: Map<String, Value>) -> Value {
-        let closes = if self.unions.is_empty() { "additionalProperties" } else { "unevaluatedProperties" };
+        let closes = if self.unions.is_empty() {
+            "additionalProperties"
+        } else {
+            "unevaluatedProperties"
+        };
         // The schema of a tool without parameters is `{"type":"object","properties":{}}`.
         let is_empty = self.properties.is_empty() && self.unions.is_empty();
-        let additional = self.additional.or((!is_empty).then_some(Value::Bool(false)));
+        let additional = self
+            .additional
+            .or((!is_empty).then_some(Value::Bool(false)));
         let all = self.unions.into_iter().chain(self.rules).collect::<Value>();
-        let unless_empty = |value: Value| Some(value).filter(|value| *value != json!([]) && *value != json!({}));
+        let unless_empty =
+            |value: Value| Some(value).filter(|value| *value != json!([]) && *value != json!({}));
         let keywords = [
             ("type", Some("object".into())),
             ("properties", Some(self.properties.into())),
@@ -260,7 +337,10 @@ impl SchemaBuilder {
             ("allOf", unless_empty(all)),
             ("$defs", unless_empty(definitions.into())),
         ];
-        keywords.into_iter().filter_map(|(keyword, value)| Some((keyword, value?))).collect()
+        keywords
+            .into_iter()
+            .filter_map(|(keyword, value)| Some((keyword, value?)))
+            .collect()
     }
 }
 
@@ -270,34 +350,48 @@ fn annotate(schema: &mut Value, parameter: &mut ResolvedParameter, required: boo
     if *schema == Value::Bool(true) && !silent {
         *schema = json!({});
     }
-    let Some(map) = schema.as_object_mut() else { return };
+    let Some(map) = schema.as_object_mut() else {
+        return;
+    };
     if !parameter.row.description.is_empty() {
         // An enum's text about its variants is kept below the description of the parameter.
-        let variants = map.remove("description").filter(|_| map.contains_key("enum"));
+        let variants = map
+            .remove("description")
+            .filter(|_| map.contains_key("enum"));
         map.insert("description".to_owned(), parameter.row.description.into());
         if let Some(text) = variants.as_ref().and_then(Value::as_str) {
             append_description(map, text);
         }
     }
     if !required {
-        map.insert("default".to_owned(), parameter.default.take().unwrap_or(Value::Null));
+        map.insert(
+            "default".to_owned(),
+            parameter.default.take().unwrap_or(Value::Null),
+        );
     }
     if !parameter.examples.is_empty() {
-        map.insert("examples".to_owned(), std::mem::take(&mut parameter.examples).into());
+        map.insert(
+            "examples".to_owned(),
+            std::mem::take(&mut parameter.examples).into(),
+        );
     }
 }
 
 /// Returns true if the schema is a list of properties that can be moved to another object.
 fn has_only_properties(map: &Map<String, Value>) -> bool {
     map.keys().all(|keyword| {
-        matches!(keyword.as_str(), "type" | "properties" | "required" | "additionalProperties")
-            || walk::is_annotation(keyword)
+        matches!(
+            keyword.as_str(),
+            "type" | "properties" | "required" | "additionalProperties"
+        ) || walk::is_annotation(keyword)
     })
 }
 
 /// Returns true if every value that the schema accepts is an object.
 pub(crate) fn is_object(schema: &Value, root: &Value, depth: usize) -> bool {
-    let Some(map) = walk::follow(root, schema).as_object() else { return false };
+    let Some(map) = walk::follow(root, schema).as_object() else {
+        return false;
+    };
     if depth > 32 {
         return false;
     }
@@ -311,20 +405,27 @@ pub(crate) fn is_object(schema: &Value, root: &Value, depth: usize) -> bool {
             .iter()
             .filter_map(|keyword| branches(keyword))
             .any(|list| list.iter().all(|branch| is_object(branch, root, depth + 1)))
-        || branches("allOf").is_some_and(|list| list.iter().any(|branch| is_object(branch, root, depth + 1)))
+        || branches("allOf")
+            .is_some_and(|list| list.iter().any(|branch| is_object(branch, root, depth + 1)))
         || map.contains_key("properties")
 }
 
 /// Makes a schema accept the tool's other properties. The root refuses unknown names.
 fn remove_closing(schema: &mut Value, root: &Value) {
     const CLOSING: [&str; 2] = ["additionalProperties", "unevaluatedProperties"];
-    let is_closed = |value: &Value| CLOSING.iter().any(|keyword| value.get(keyword) == Some(&Value::Bool(false)));
+    let is_closed = |value: &Value| {
+        CLOSING
+            .iter()
+            .any(|keyword| value.get(keyword) == Some(&Value::Bool(false)))
+    };
     // A named branch that closes itself is written out here, because others may refer to it as it is.
     let target = walk::follow(root, schema);
     if is_closed(target) {
         *schema = target.clone();
     }
-    let Some(map) = schema.as_object_mut() else { return };
+    let Some(map) = schema.as_object_mut() else {
+        return;
+    };
     for keyword in CLOSING {
         if map.get(keyword) == Some(&Value::Bool(false)) {
             map.remove(keyword);

@@ -55,13 +55,23 @@ impl CompiledSchema {
             return Err(problems.join("; "));
         }
         let upgraded = to_draft_2020_12(schema);
-        let root = if upgraded == **schema { Arc::clone(schema) } else { Arc::new(upgraded) };
+        let root = if upgraded == **schema {
+            Arc::clone(schema)
+        } else {
+            Arc::new(upgraded)
+        };
         let mut compiler = Compiler::new(References::of(&root), formats);
         compiler.node(&root, &root);
         while let Some((schema, resource)) = compiler.queue.pop() {
             compiler.compile(schema, resource);
         }
-        let Compiler { mut nodes, ids, mut problems, leaves, .. } = compiler;
+        let Compiler {
+            mut nodes,
+            ids,
+            mut problems,
+            leaves,
+            ..
+        } = compiler;
         problems.extend(leaves.problem());
         problems.extend(unbounded(&nodes));
         if !problems.is_empty() {
@@ -69,7 +79,12 @@ impl CompiledSchema {
             return Err(problems.join("; "));
         }
         let indexes = add_indexes(&mut nodes);
-        Ok(Self { root, nodes, ids, indexes })
+        Ok(Self {
+            root,
+            nodes,
+            ids,
+            indexes,
+        })
     }
 
     /// Returns the schema as one of draft 2020-12.
@@ -95,31 +110,44 @@ impl CompiledSchema {
     /// and no tag is decoded once for each variant at each level, which is exponential in the depth of the arguments.
     pub(crate) fn repeated_choice(&self) -> Option<&str> {
         let choices = self.nodes.iter().enumerate().flat_map(|(at, node)| {
-            node.keywords.iter().filter_map(move |keyword| match keyword {
-                Keyword::AnyOf(choice) => Some((at, choice)),
-                _ => None,
-            })
+            node.keywords
+                .iter()
+                .filter_map(move |keyword| match keyword {
+                    Keyword::AnyOf(choice) => Some((at, choice)),
+                    _ => None,
+                })
         });
         choices.into_iter().find_map(|(at, choice)| {
             let mut labels = FxHashSet::default();
             choice.branches.iter().find_map(|branch| {
-                let own: FxHashMap<_, _> = self.members(*branch, MEMBER_DEPTH).into_iter().collect();
-                let back = own.into_iter().filter(|(_, child)| self.leads_to(*child, at));
-                back.map(|(label, _)| label).find(|label| !labels.insert(*label))
+                let own: FxHashMap<_, _> =
+                    self.members(*branch, MEMBER_DEPTH).into_iter().collect();
+                let back = own
+                    .into_iter()
+                    .filter(|(_, child)| self.leads_to(*child, at));
+                back.map(|(label, _)| label)
+                    .find(|label| !labels.insert(*label))
             })
         })
     }
 
     /// Returns the subschemas of the properties and the items of a node, by name.
     fn members<'s>(&'s self, id: NodeId, depth: usize) -> Vec<(&'s str, NodeId)> {
-        let Some(depth) = depth.checked_sub(1) else { return Vec::new() };
+        let Some(depth) = depth.checked_sub(1) else {
+            return Vec::new();
+        };
         let of_keyword = |keyword: &'s Keyword| -> Vec<(&'s str, NodeId)> {
             match keyword {
                 Keyword::Properties(Properties { named, rest, .. }) => {
                     let named = named.iter().map(|(name, id)| (name.as_str(), *id));
                     named.chain(rest.map(|id| ("*", id))).collect()
                 }
-                Keyword::Items { first, rest } => first.iter().copied().chain(*rest).map(|id| ("[]", id)).collect(),
+                Keyword::Items { first, rest } => first
+                    .iter()
+                    .copied()
+                    .chain(*rest)
+                    .map(|id| ("[]", id))
+                    .collect(),
                 Keyword::Reference(id) => self.members(*id, depth),
                 Keyword::AllOf(all) => all.iter().flat_map(|id| self.members(*id, depth)).collect(),
                 _ => Vec::new(),
@@ -137,7 +165,12 @@ impl CompiledSchema {
             }
             if visited.insert(id) {
                 left.extend(self.members(id, 1).into_iter().map(|(_, id)| id));
-                left.extend(self.node(id).keywords.iter().flat_map(Keyword::at_the_same_value));
+                left.extend(
+                    self.node(id)
+                        .keywords
+                        .iter()
+                        .flat_map(Keyword::at_the_same_value),
+                );
             }
         }
         false
@@ -160,7 +193,12 @@ impl CompiledSchema {
 }
 
 fn at(nodes: &[Node], id: NodeId) -> &Node {
-    static EMPTY: Node = Node { keywords: Vec::new(), cost: 0, is_shared: false, is_compound: false };
+    static EMPTY: Node = Node {
+        keywords: Vec::new(),
+        cost: 0,
+        is_shared: false,
+        is_compound: false,
+    };
     nodes.get(id.0 as usize).unwrap_or(&EMPTY)
 }
 
@@ -198,7 +236,12 @@ impl<'a> Compiler<'a> {
         }
         let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
         self.ids.insert(address(schema), id);
-        self.nodes.push(Node { keywords: Vec::new(), cost: 1, is_shared: false, is_compound: false });
+        self.nodes.push(Node {
+            keywords: Vec::new(),
+            cost: 1,
+            is_shared: false,
+            is_compound: false,
+        });
         self.queue.push((schema, resource));
         id
     }
@@ -207,7 +250,11 @@ impl<'a> Compiler<'a> {
         let keywords = match schema {
             Value::Bool(false) => vec![Keyword::Never],
             Value::Object(map) => {
-                let resource = if map.contains_key("$id") { schema } else { resource };
+                let resource = if map.contains_key("$id") {
+                    schema
+                } else {
+                    resource
+                };
                 let mut keywords = self.assertions(map);
                 keywords.extend(self.of_members(map, resource));
                 keywords.extend(self.at_the_same_value(map, resource));
@@ -215,7 +262,10 @@ impl<'a> Compiler<'a> {
             }
             _ => Vec::new(),
         };
-        let node = self.ids.get(&address(schema)).and_then(|id| self.nodes.get_mut(id.0 as usize));
+        let node = self
+            .ids
+            .get(&address(schema))
+            .and_then(|id| self.nodes.get_mut(id.0 as usize));
         if let Some(node) = node {
             node.cost = 1 + keywords.iter().map(Keyword::cost).sum::<usize>();
             node.is_compound = keywords.iter().any(Keyword::has_subschemas);
@@ -231,7 +281,9 @@ impl<'a> Compiler<'a> {
             let number = value.as_number().cloned();
             keywords.extend(match name.as_str() {
                 "type" => Some(Keyword::Type(TypeSet::of_schema(map))),
-                "enum" => value.as_array().map(|values| Keyword::Enum(OneOfValues::new(values))),
+                "enum" => value
+                    .as_array()
+                    .map(|values| Keyword::Enum(OneOfValues::new(values))),
                 "const" => Some(Keyword::Const(value.clone())),
                 "minimum" => number.map(Keyword::Minimum),
                 "maximum" => number.map(Keyword::Maximum),
@@ -244,10 +296,21 @@ impl<'a> Compiler<'a> {
                 "minProperties" => count.map(Keyword::MinProperties),
                 "maxProperties" => count.map(Keyword::MaxProperties),
                 "uniqueItems" => (*value == true).then_some(Keyword::UniqueItems),
-                "required" => value.as_array().map(|names| Keyword::Required(texts(names))),
+                "required" => value
+                    .as_array()
+                    .map(|names| Keyword::Required(texts(names))),
                 "dependentRequired" => value.as_object().map(|all| {
-                    let names = |value: &Value| value.as_array().map(|names| texts(names)).unwrap_or_default();
-                    Keyword::DependentRequired(all.iter().map(|(name, value)| (name.clone(), names(value))).collect())
+                    let names = |value: &Value| {
+                        value
+                            .as_array()
+                            .map(|names| texts(names))
+                            .unwrap_or_default()
+                    };
+                    Keyword::DependentRequired(
+                        all.iter()
+                            .map(|(name, value)| (name.clone(), names(value)))
+                            .collect(),
+                    )
                 }),
                 "pattern" => self.leaf("pattern", value),
                 "multipleOf" => self.leaf("multipleOf", value),
@@ -259,7 +322,9 @@ impl<'a> Compiler<'a> {
     }
 
     fn asserts_format(&self, name: &Value) -> bool {
-        let is_known = name.as_str().is_some_and(|name| ASSERTED_FORMATS.contains(&name));
+        let is_known = name
+            .as_str()
+            .is_some_and(|name| ASSERTED_FORMATS.contains(&name));
         is_known && self.formats == Formats::Asserted
     }
 
@@ -283,10 +348,16 @@ impl<'a> Compiler<'a> {
         }
         if let Some(item) = self.one(map, "contains", resource) {
             let bound = |keyword: &str| map.get(keyword).and_then(count);
-            let (min, max) = (bound("minContains").unwrap_or(1), bound("maxContains").unwrap_or(u64::MAX));
+            let (min, max) = (
+                bound("minContains").unwrap_or(1),
+                bound("maxContains").unwrap_or(u64::MAX),
+            );
             keywords.push(Keyword::Contains { item, min, max });
         }
-        let named = self.named(map, "properties", resource).into_iter().collect::<FxHashMap<_, _>>();
+        let named = self
+            .named(map, "properties", resource)
+            .into_iter()
+            .collect::<FxHashMap<_, _>>();
         let rest = self.one(map, "additionalProperties", resource);
         let mut patterns = Vec::new();
         for (pattern, id) in self.named(map, "patternProperties", resource) {
@@ -296,72 +367,151 @@ impl<'a> Compiler<'a> {
             }
         }
         if !named.is_empty() || rest.is_some() || !patterns.is_empty() {
-            keywords.push(Keyword::Properties(Properties { named, patterns, rest }));
+            keywords.push(Keyword::Properties(Properties {
+                named,
+                patterns,
+                rest,
+            }));
         }
-        keywords.extend(self.one(map, "propertyNames", resource).map(Keyword::PropertyNames));
+        keywords.extend(
+            self.one(map, "propertyNames", resource)
+                .map(Keyword::PropertyNames),
+        );
         keywords
     }
 
     /// Compiles the keywords whose subschemas check the same value.
-    fn at_the_same_value(&mut self, map: &'a Map<String, Value>, resource: &'a Value) -> Vec<Keyword> {
+    fn at_the_same_value(
+        &mut self,
+        map: &'a Map<String, Value>,
+        resource: &'a Value,
+    ) -> Vec<Keyword> {
         let mut keywords = Vec::new();
         for keyword in ["$ref", "$dynamicRef"] {
-            let Some(reference) = map.get(keyword).and_then(Value::as_str) else { continue };
+            let Some(reference) = map.get(keyword).and_then(Value::as_str) else {
+                continue;
+            };
             let is_ambiguous = keyword == "$dynamicRef" && self.references.is_ambiguous(reference);
-            match self.references.resolve(reference, resource).filter(|_| !is_ambiguous) {
-                Some((target, resource)) => keywords.push(Keyword::Reference(self.node(target, resource))),
-                None => self
-                    .problems
-                    .push(format!("the reference `{}` has no single target in the schema", reference.escape_debug())),
+            match self
+                .references
+                .resolve(reference, resource)
+                .filter(|_| !is_ambiguous)
+            {
+                Some((target, resource)) => {
+                    keywords.push(Keyword::Reference(self.node(target, resource)))
+                }
+                None => self.problems.push(format!(
+                    "the reference `{}` has no single target in the schema",
+                    reference.escape_debug()
+                )),
             }
         }
         let all = self.list(map, "allOf", resource);
         keywords.extend((!all.is_empty()).then_some(Keyword::AllOf(all)));
-        for (keyword, choice) in [("anyOf", Keyword::AnyOf as fn(Choice) -> Keyword), ("oneOf", Keyword::OneOf)] {
+        for (keyword, choice) in [
+            ("anyOf", Keyword::AnyOf as fn(Choice) -> Keyword),
+            ("oneOf", Keyword::OneOf),
+        ] {
             if map.contains_key(keyword) {
-                keywords.push(choice(Choice { branches: self.list(map, keyword, resource), index: None }));
+                keywords.push(choice(Choice {
+                    branches: self.list(map, keyword, resource),
+                    index: None,
+                }));
             }
         }
         keywords.extend(self.one(map, "not", resource).map(Keyword::Not));
         if let Some(condition) = self.one(map, "if", resource) {
-            let (then, otherwise) = (self.one(map, "then", resource), self.one(map, "else", resource));
-            keywords.push(Keyword::If { condition, then, otherwise });
+            let (then, otherwise) = (
+                self.one(map, "then", resource),
+                self.one(map, "else", resource),
+            );
+            keywords.push(Keyword::If {
+                condition,
+                then,
+                otherwise,
+            });
         }
         let dependent = self.named(map, "dependentSchemas", resource);
         keywords.extend((!dependent.is_empty()).then_some(Keyword::DependentSchemas(dependent)));
-        keywords.extend(self.one(map, "unevaluatedItems", resource).map(Keyword::UnevaluatedItems));
-        keywords.extend(self.one(map, "unevaluatedProperties", resource).map(Keyword::UnevaluatedProperties));
+        keywords.extend(
+            self.one(map, "unevaluatedItems", resource)
+                .map(Keyword::UnevaluatedItems),
+        );
+        keywords.extend(
+            self.one(map, "unevaluatedProperties", resource)
+                .map(Keyword::UnevaluatedProperties),
+        );
         keywords
     }
 
-    fn one(&mut self, map: &'a Map<String, Value>, keyword: &str, resource: &'a Value) -> Option<NodeId> {
-        map.get(keyword).filter(|schema| walk::is_schema(schema)).map(|schema| self.node(schema, resource))
+    fn one(
+        &mut self,
+        map: &'a Map<String, Value>,
+        keyword: &str,
+        resource: &'a Value,
+    ) -> Option<NodeId> {
+        map.get(keyword)
+            .filter(|schema| walk::is_schema(schema))
+            .map(|schema| self.node(schema, resource))
     }
 
-    fn list(&mut self, map: &'a Map<String, Value>, keyword: &str, resource: &'a Value) -> Vec<NodeId> {
-        walk::branches(map, keyword).map(|schema| self.node(schema, resource)).collect()
+    fn list(
+        &mut self,
+        map: &'a Map<String, Value>,
+        keyword: &str,
+        resource: &'a Value,
+    ) -> Vec<NodeId> {
+        walk::branches(map, keyword)
+            .map(|schema| self.node(schema, resource))
+            .collect()
     }
 
-    fn named(&mut self, map: &'a Map<String, Value>, keyword: &str, resource: &'a Value) -> Vec<(String, NodeId)> {
-        let named = map.get(keyword).and_then(Value::as_object).into_iter().flatten();
-        named.map(|(name, schema)| (name.clone(), self.node(schema, resource))).collect()
+    fn named(
+        &mut self,
+        map: &'a Map<String, Value>,
+        keyword: &str,
+        resource: &'a Value,
+    ) -> Vec<(String, NodeId)> {
+        let named = map
+            .get(keyword)
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten();
+        named
+            .map(|(name, schema)| (name.clone(), self.node(schema, resource)))
+            .collect()
     }
 }
 
 /// Returns the reason why the nodes may lead to one another without an end, or too often, at one value.
 fn unbounded(nodes: &[Node]) -> Option<String> {
-    let targets = |node: &Node| node.keywords.iter().flat_map(Keyword::at_the_same_value).collect::<Vec<_>>();
+    let targets = |node: &Node| {
+        node.keywords
+            .iter()
+            .flat_map(Keyword::at_the_same_value)
+            .collect::<Vec<_>>()
+    };
     let mut sources = vec![0_usize; nodes.len()];
-    nodes.iter().flat_map(targets).for_each(|id| sources.get_mut(id.0 as usize).into_iter().for_each(|n| *n += 1));
+    nodes.iter().flat_map(targets).for_each(|id| {
+        sources
+            .get_mut(id.0 as usize)
+            .into_iter()
+            .for_each(|n| *n += 1)
+    });
     let mut depths = vec![0_usize; nodes.len()];
-    let mut ready: Vec<usize> = (0..nodes.len()).filter(|at| sources.get(*at) == Some(&0)).collect();
+    let mut ready: Vec<usize> = (0..nodes.len())
+        .filter(|at| sources.get(*at) == Some(&0))
+        .collect();
     let mut finished = 0;
     while let Some(at) = ready.pop() {
         finished += 1;
         let depth = depths.get(at).map_or(0, |depth| depth + 1);
         for target in nodes.get(at).map(targets).unwrap_or_default() {
             let target = target.0 as usize;
-            let (Some(left), Some(deepest)) = (sources.get_mut(target), depths.get_mut(target)) else { continue };
+            let (Some(left), Some(deepest)) = (sources.get_mut(target), depths.get_mut(target))
+            else {
+                continue;
+            };
             (*left, *deepest) = (*left - 1, depth.max(*deepest));
             if *left == 0 {
                 ready.push(target);
@@ -390,7 +540,10 @@ fn add_indexes(nodes: &mut [Node]) -> Vec<BranchIndex> {
             branches.push(choice.branches.clone());
         }
     }
-    branches.iter().map(|branches| BranchIndex::new(branches, &|id| at(nodes, id))).collect()
+    branches
+        .iter()
+        .map(|branches| BranchIndex::new(branches, &|id| at(nodes, id)))
+        .collect()
 }
 
 fn count(value: &Value) -> Option<u64> {
@@ -399,5 +552,9 @@ fn count(value: &Value) -> Option<u64> {
 }
 
 fn texts(values: &[Value]) -> Vec<String> {
-    values.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+    values
+        .iter()
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect()
 }

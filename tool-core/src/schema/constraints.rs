@@ -7,8 +7,17 @@ use serde_json::{Map, Value, json};
 use std::cmp::Ordering;
 
 /// The formats that are checked. Any other format is an annotation.
-pub(crate) const ASSERTED_FORMATS: &[&str] =
-    &["date-time", "date", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
+pub(crate) const ASSERTED_FORMATS: &[&str] = &[
+    "date-time",
+    "date",
+    "time",
+    "duration",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "uuid",
+];
 
 /// Merges the constraints into the schema, and returns one line for each that cannot hold.
 pub(crate) fn apply(schema: &mut Value, constraints: &[Constraint], root: &Value) -> Vec<String> {
@@ -31,18 +40,34 @@ pub(crate) fn apply(schema: &mut Value, constraints: &[Constraint], root: &Value
     problems
 }
 
-fn merge(map: &mut Map<String, Value>, constraint: &Constraint, takes_null: bool, problems: &mut Vec<String>) {
+fn merge(
+    map: &mut Map<String, Value>,
+    constraint: &Constraint,
+    takes_null: bool,
+    problems: &mut Vec<String>,
+) {
     match constraint {
         Constraint::Range(range) => {
-            range.min.into_iter().for_each(|min| raise_minimum(map, number(min)));
-            range.max.into_iter().for_each(|max| lower_maximum(map, number(max), range.exclusive));
+            range
+                .min
+                .into_iter()
+                .for_each(|min| raise_minimum(map, number(min)));
+            range
+                .max
+                .into_iter()
+                .for_each(|max| lower_maximum(map, number(max), range.exclusive));
         }
         Constraint::Length(min, max) => tighten_counts(map, "minLength", *min, "maxLength", *max),
         Constraint::Items(min, max) => tighten_counts(map, "minItems", *min, "maxItems", *max),
         Constraint::Pattern(pattern) => add(map, "pattern", pattern),
-        Constraint::Format(format) if ASSERTED_FORMATS.contains(format) => add(map, "format", format),
+        Constraint::Format(format) if ASSERTED_FORMATS.contains(format) => {
+            add(map, "format", format)
+        }
         Constraint::Format(format) => {
-            problems.push(format!("unknown format `{format}`, expected one of {}", ASSERTED_FORMATS.join(", ")));
+            problems.push(format!(
+                "unknown format `{format}`, expected one of {}",
+                ASSERTED_FORMATS.join(", ")
+            ));
         }
         Constraint::OneOf(literals) => choose(map, literals, takes_null, problems),
     }
@@ -66,13 +91,19 @@ fn element_or_self<'a>(schema: &'a mut Value, root: &Value) -> &'a mut Value {
 fn inherited_items(schema: &Value, root: &Value) -> Value {
     let reached = walk::follow(root, schema).get("items");
     match reached {
-        Some(items) if !std::ptr::eq(walk::follow(root, schema), schema) && is_array(items, root) => items.clone(),
+        Some(items)
+            if !std::ptr::eq(walk::follow(root, schema), schema) && is_array(items, root) =>
+        {
+            items.clone()
+        }
         _ => json!({}),
     }
 }
 
 fn is_array(schema: &Value, root: &Value) -> bool {
-    walk::follow(root, schema).as_object().is_some_and(|map| walk::type_names(map).any(|name| name == "array"))
+    walk::follow(root, schema)
+        .as_object()
+        .is_some_and(|map| walk::type_names(map).any(|name| name == "array"))
 }
 
 /// Returns the schema as an object that keywords can be added to. `true` becomes `{}`, which means the same.
@@ -84,8 +115,15 @@ fn as_object(schema: &mut Value) -> Option<&mut Map<String, Value>> {
 }
 
 /// Raises the lower and lowers the upper bound of a count.
-fn tighten_counts(map: &mut Map<String, Value>, lower: &str, min: Option<u64>, upper: &str, max: Option<u64>) {
-    let present = |map: &Map<String, Value>, keyword: &str| map.get(keyword).and_then(Value::as_u64);
+fn tighten_counts(
+    map: &mut Map<String, Value>,
+    lower: &str,
+    min: Option<u64>,
+    upper: &str,
+    max: Option<u64>,
+) {
+    let present =
+        |map: &Map<String, Value>, keyword: &str| map.get(keyword).and_then(Value::as_u64);
     if let Some(min) = min.filter(|min| present(map, lower).is_none_or(|present| present < *min)) {
         map.insert(lower.to_owned(), min.into());
     }
@@ -96,7 +134,9 @@ fn tighten_counts(map: &mut Map<String, Value>, lower: &str, min: Option<u64>, u
 
 /// Adds a schema that must hold as well.
 pub(crate) fn push_all_of(map: &mut Map<String, Value>, schema: Value) {
-    let list = map.entry("allOf").or_insert_with(|| Value::Array(Vec::new()));
+    let list = map
+        .entry("allOf")
+        .or_insert_with(|| Value::Array(Vec::new()));
     if let Some(list) = list.as_array_mut() {
         list.push(schema);
     }
@@ -113,7 +153,12 @@ fn add(map: &mut Map<String, Value>, keyword: &str, text: &str) {
     }
 }
 
-fn choose(map: &mut Map<String, Value>, literals: &[Literal], takes_null: bool, problems: &mut Vec<String>) {
+fn choose(
+    map: &mut Map<String, Value>,
+    literals: &[Literal],
+    takes_null: bool,
+    problems: &mut Vec<String>,
+) {
     let mut values: Vec<Value> = literals.iter().map(literal).collect();
     if takes_null {
         values.push(Value::Null);
@@ -137,18 +182,26 @@ fn is_equal(left: &Value, right: &Value) -> bool {
 
 fn check_bounds(map: &Map<String, Value>, problems: &mut Vec<String>) {
     let at = |keyword: &str| map.get(keyword).and_then(Value::as_number);
-    let pairs = [("minimum", "maximum"), ("minLength", "maxLength"), ("minItems", "maxItems")];
+    let pairs = [
+        ("minimum", "maximum"),
+        ("minLength", "maxLength"),
+        ("minItems", "maxItems"),
+    ];
     for (lower, upper) in pairs {
         if let (Some(low), Some(high)) = (at(lower), at(upper))
             && compare(low, high).is_gt()
         {
-            problems.push(format!("no value fits: `{lower}` {low} is above `{upper}` {high}"));
+            problems.push(format!(
+                "no value fits: `{lower}` {low} is above `{upper}` {high}"
+            ));
         }
     }
     if let (Some(low), Some(high)) = (at("minimum"), at("exclusiveMaximum"))
         && compare(low, high).is_ge()
     {
-        problems.push(format!("no value fits: `minimum` {low} is not below `exclusiveMaximum` {high}"));
+        problems.push(format!(
+            "no value fits: `minimum` {low} is not below `exclusiveMaximum` {high}"
+        ));
     }
 }
 
@@ -170,10 +223,18 @@ fn number(value: parameter::Number) -> Value {
 fn raise_minimum(map: &mut Map<String, Value>, limit: Value) {
     let Value::Number(new) = &limit else { return };
     // An exclusive bound at or above the new one is tighter.
-    if map.get("exclusiveMinimum").and_then(Value::as_number).is_some_and(|present| compare(present, new).is_ge()) {
+    if map
+        .get("exclusiveMinimum")
+        .and_then(Value::as_number)
+        .is_some_and(|present| compare(present, new).is_ge())
+    {
         return;
     }
-    if map.get("minimum").and_then(Value::as_number).is_none_or(|present| compare(present, new).is_lt()) {
+    if map
+        .get("minimum")
+        .and_then(Value::as_number)
+        .is_none_or(|present| compare(present, new).is_lt())
+    {
         map.insert("minimum".to_owned(), limit);
     }
 }
@@ -181,12 +242,22 @@ fn raise_minimum(map: &mut Map<String, Value>, limit: Value) {
 /// Sets the upper bound if it is lower than the present one, which it replaces.
 fn lower_maximum(map: &mut Map<String, Value>, limit: Value, exclusive: bool) {
     let Value::Number(new) = &limit else { return };
-    let (keyword, other) = if exclusive { ("exclusiveMaximum", "maximum") } else { ("maximum", "exclusiveMaximum") };
-    if map.get(keyword).and_then(Value::as_number).is_some_and(|present| compare(present, new).is_le()) {
+    let (keyword, other) = if exclusive {
+        ("exclusiveMaximum", "maximum")
+    } else {
+        ("maximum", "exclusiveMaximum")
+    };
+    if map
+        .get(keyword)
+        .and_then(Value::as_number)
+        .is_some_and(|present| compare(present, new).is_le())
+    {
         return;
     }
-    let other_is_tighter =
-        map.get(other).and_then(Value::as_number).is_some_and(|present| match compare(present, new) {
+    let other_is_tighter = map
+        .get(other)
+        .and_then(Value::as_number)
+        .is_some_and(|present| match compare(present, new) {
             Ordering::Less => true,
             Ordering::Equal => !exclusive,
             Ordering::Greater => false,
@@ -226,8 +297,12 @@ fn number_range(format: &str) -> Option<(Value, Value)> {
 
 /// Replaces a numeric format by the bounds of its type. A tighter bound stays.
 pub(crate) fn publish_bounds(map: &mut Map<String, Value>) {
-    let Some(format) = map.get("format").and_then(Value::as_str) else { return };
-    let Some((minimum, maximum)) = number_range(format) else { return };
+    let Some(format) = map.get("format").and_then(Value::as_str) else {
+        return;
+    };
+    let Some((minimum, maximum)) = number_range(format) else {
+        return;
+    };
     // 2^127 and 2^128 are floats, the integers below them are not: the maximum itself is refused.
     let exclusive = matches!(format, "int128" | "uint128");
     map.remove("format");
@@ -237,13 +312,23 @@ pub(crate) fn publish_bounds(map: &mut Map<String, Value>) {
 
 /// Returns true if the bounds beside a numeric format are exactly those that schemars writes for the type itself.
 pub(crate) fn are_bounds_of_type(map: &Map<String, Value>, format: &str) -> bool {
-    let written = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
-    let Some((minimum, maximum)) = number_range(format) else { return false };
+    let written = [
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+    ];
+    let Some((minimum, maximum)) = number_range(format) else {
+        return false;
+    };
     let is_short = matches!(format, "int8" | "int16" | "uint8" | "uint16");
     let expected = |keyword: &&str| match *keyword {
         "minimum" if is_short || format.starts_with("uint") => Some(&minimum),
         "maximum" if is_short => Some(&maximum),
         _ => None,
     };
-    written.iter().all(|keyword| map.get(*keyword) == expected(keyword))
+    written
+        .iter()
+        .all(|keyword| map.get(*keyword) == expected(keyword))
 }

@@ -33,7 +33,10 @@ use serde_json::{Map, Value};
 /// assert_eq!(to_draft_2020_12(&pair), upgraded);
 /// ```
 pub fn to_draft_2020_12(schema: &Value) -> Value {
-    let mut upgrade = Upgrade { draft: Draft::of(schema), resources: Vec::new() };
+    let mut upgrade = Upgrade {
+        draft: Draft::of(schema),
+        resources: Vec::new(),
+    };
     upgrade.collect_resources(schema);
     let mut upgraded = upgrade.schema(schema, schema);
     if upgraded == *schema || upgrade.draft == Draft::Draft202012 {
@@ -57,7 +60,10 @@ pub(crate) enum Draft {
 impl Draft {
     /// Returns the draft that `$schema` names, and 2020-12 if it names none of these.
     pub(crate) fn of(root: &Value) -> Self {
-        let name = root.get("$schema").and_then(Value::as_str).unwrap_or_default();
+        let name = root
+            .get("$schema")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         let known = [
             ("draft-03", Self::Draft4),
             ("draft-04", Self::Draft4),
@@ -65,7 +71,10 @@ impl Draft {
             ("draft-07", Self::Draft7),
             ("2019-09", Self::Draft201909),
         ];
-        known.into_iter().find(|(part, _)| name.contains(part)).map_or(Self::Draft202012, |(_, draft)| draft)
+        known
+            .into_iter()
+            .find(|(part, _)| name.contains(part))
+            .map_or(Self::Draft202012, |(_, draft)| draft)
     }
 
     /// Returns the draft that introduced an assertion or a reference keyword.
@@ -95,8 +104,11 @@ struct Upgrade<'a> {
 
 impl<'a> Upgrade<'a> {
     fn collect_resources(&mut self, schema: &'a Value) {
-        let Some(map) = schema.as_object() else { return };
-        self.resources.extend(self.identifier(map).map(|id| (id, schema)));
+        let Some(map) = schema.as_object() else {
+            return;
+        };
+        self.resources
+            .extend(self.identifier(map).map(|id| (id, schema)));
         for_each_child(map, &mut |child| self.collect_resources(child));
     }
 
@@ -110,17 +122,27 @@ impl<'a> Upgrade<'a> {
         if self.is_reference(map) {
             return None;
         }
-        let keyword = if self.draft == Draft::Draft4 { "id" } else { "$id" };
+        let keyword = if self.draft == Draft::Draft4 {
+            "id"
+        } else {
+            "$id"
+        };
         let id = map.get(keyword).and_then(Value::as_str)?;
         (!id.starts_with('#')).then(|| id.trim_end_matches('#'))
     }
 
     /// Rewrites a schema. A reference that begins with `#` leads into `resource`.
     fn schema(&self, schema: &'a Value, resource: &'a Value) -> Value {
-        let Some(map) = schema.as_object() else { return schema.clone() };
+        let Some(map) = schema.as_object() else {
+            return schema.clone();
+        };
         let is_root = std::ptr::eq(schema, resource);
         let is_reference = self.is_reference(map);
-        let resource = if self.identifier(map).is_some() { schema } else { resource };
+        let resource = if self.identifier(map).is_some() {
+            schema
+        } else {
+            resource
+        };
         let mut written = Map::new();
         for (keyword, value) in map {
             let ignored = is_reference && keyword != "$ref" && !is_annotation(keyword)
@@ -145,37 +167,61 @@ impl<'a> Upgrade<'a> {
         let (name, new) = match (keyword, value) {
             ("id", Value::String(id)) if self.draft == Draft::Draft4 => identified(id),
             ("$id", Value::String(id)) => identified(id),
-            ("$ref", Value::String(reference)) => ("$ref", self.reference(reference, resource).into()),
-            ("$recursiveRef", _) if self.draft == Draft::Draft201909 && !map.contains_key("$ref") => {
+            ("$ref", Value::String(reference)) => {
+                ("$ref", self.reference(reference, resource).into())
+            }
+            ("$recursiveRef", _)
+                if self.draft == Draft::Draft201909 && !map.contains_key("$ref") =>
+            {
                 ("$ref", value.clone())
             }
             ("$recursiveAnchor", _) if self.draft == Draft::Draft201909 => return,
             ("exclusiveMinimum" | "exclusiveMaximum", Value::Bool(exclusive)) => {
-                let inclusive = if keyword == "exclusiveMinimum" { "minimum" } else { "maximum" };
-                match map.get(inclusive).filter(|bound| *exclusive && bound.is_number()) {
+                let inclusive = if keyword == "exclusiveMinimum" {
+                    "minimum"
+                } else {
+                    "maximum"
+                };
+                match map
+                    .get(inclusive)
+                    .filter(|bound| *exclusive && bound.is_number())
+                {
                     Some(bound) => (keyword, bound.clone()),
                     None => return,
                 }
             }
             ("dependencies", Value::Object(all)) if renamed(map, keyword) != keyword => {
-                let (names, schemas): (Vec<_>, Vec<_>) = all.iter().partition(|(_, value)| value.is_array());
-                let names: Map<_, _> = names.into_iter().map(|(name, list)| (name.clone(), list.clone())).collect();
+                let (names, schemas): (Vec<_>, Vec<_>) =
+                    all.iter().partition(|(_, value)| value.is_array());
+                let names: Map<_, _> = names
+                    .into_iter()
+                    .map(|(name, list)| (name.clone(), list.clone()))
+                    .collect();
                 if !names.is_empty() {
                     written.insert("dependentRequired".to_owned(), names.into());
                 }
                 if schemas.is_empty() {
                     return;
                 }
-                ("dependentSchemas", schemas.into_iter().map(|(name, value)| (name.clone(), schema(value))).collect())
+                (
+                    "dependentSchemas",
+                    schemas
+                        .into_iter()
+                        .map(|(name, value)| (name.clone(), schema(value)))
+                        .collect(),
+                )
             }
             // Draft 2020-12 does not allow an empty list.
             ("items", Value::Array(list)) if list.is_empty() => return,
             (_, Value::Array(list)) if LIST_KEYWORDS.contains(&keyword) => {
                 (renamed(map, keyword), list.iter().map(schema).collect())
             }
-            (_, Value::Object(all)) if MAP_KEYWORDS.contains(&keyword) => {
-                (renamed(map, keyword), all.iter().map(|(name, value)| (name.clone(), schema(value))).collect())
-            }
+            (_, Value::Object(all)) if MAP_KEYWORDS.contains(&keyword) => (
+                renamed(map, keyword),
+                all.iter()
+                    .map(|(name, value)| (name.clone(), schema(value)))
+                    .collect(),
+            ),
             _ if SCHEMA_KEYWORDS.contains(&keyword) => (renamed(map, keyword), schema(value)),
             _ => (keyword, value.clone()),
         };
@@ -184,11 +230,24 @@ impl<'a> Upgrade<'a> {
 
     /// Rewrites the JSON pointer of a reference into this document.
     fn reference(&self, reference: &str, resource: &'a Value) -> String {
-        let Some((name, pointer)) = reference.split_once('#') else { return reference.to_owned() };
-        let named = || self.resources.iter().find(|(id, _)| *id == name).map(|(_, resource)| *resource);
-        let target = if name.is_empty() { Some(resource) } else { named() };
+        let Some((name, pointer)) = reference.split_once('#') else {
+            return reference.to_owned();
+        };
+        let named = || {
+            self.resources
+                .iter()
+                .find(|(id, _)| *id == name)
+                .map(|(_, resource)| *resource)
+        };
+        let target = if name.is_empty() {
+            Some(resource)
+        } else {
+            named()
+        };
         match target {
-            Some(target) if pointer.starts_with('/') => format!("{name}#{}", rewritten_pointer(target, pointer)),
+            Some(target) if pointer.starts_with('/') => {
+                format!("{name}#{}", rewritten_pointer(target, pointer))
+            }
             _ => reference.to_owned(),
         }
     }
@@ -196,12 +255,15 @@ impl<'a> Upgrade<'a> {
 
 /// Returns the name that a keyword has in draft 2020-12. A keyword keeps its name where the new one is taken.
 fn renamed<'k>(map: &Map<String, Value>, keyword: &'k str) -> &'k str {
-    let has_list = map.get("items").is_some_and(Value::is_array) && !map.contains_key("prefixItems");
+    let has_list =
+        map.get("items").is_some_and(Value::is_array) && !map.contains_key("prefixItems");
     match keyword {
         "definitions" if !map.contains_key("$defs") => "$defs",
         "items" if has_list => "prefixItems",
         "additionalItems" if has_list => "items",
-        "dependencies" if !map.contains_key("dependentRequired") && !map.contains_key("dependentSchemas") => {
+        "dependencies"
+            if !map.contains_key("dependentRequired") && !map.contains_key("dependentSchemas") =>
+        {
             "dependentSchemas"
         }
         other => other,
@@ -227,8 +289,10 @@ fn rewritten_pointer(root: &Value, pointer: &str) -> String {
             (Holder::Schema, Some(map)) => {
                 let new = renamed(map, &name);
                 written.push_str(if new == name { token } else { new });
-                let holds_many = MAP_KEYWORDS.contains(&&*name) || child.is_some_and(Value::is_array);
-                let holds_schemas = SCHEMA_KEYWORDS.contains(&&*name) || LIST_KEYWORDS.contains(&&*name);
+                let holds_many =
+                    MAP_KEYWORDS.contains(&&*name) || child.is_some_and(Value::is_array);
+                let holds_schemas =
+                    SCHEMA_KEYWORDS.contains(&&*name) || LIST_KEYWORDS.contains(&&*name);
                 match (holds_many, holds_schemas) {
                     (true, _) => Holder::Schemas,
                     (false, true) => Holder::Schema,
@@ -237,7 +301,11 @@ fn rewritten_pointer(root: &Value, pointer: &str) -> String {
             }
             (before, _) => {
                 written.push_str(token);
-                if matches!(before, Holder::Schemas) { Holder::Schema } else { Holder::Other }
+                if matches!(before, Holder::Schemas) {
+                    Holder::Schema
+                } else {
+                    Holder::Other
+                }
             }
         };
         node = child;

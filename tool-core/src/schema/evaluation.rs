@@ -35,8 +35,14 @@ pub(crate) fn check(schema: &CompiledSchema, value: &Value) -> Verdict {
 }
 
 /// Returns true if a schema accepts a value. The numbers that it holds rounded are compared by their digits.
-pub(crate) fn check_exact(schema: &CompiledSchema, value: &Value, rounded: &RoundedNumbers) -> Verdict {
-    Evaluation::new(schema).with_digits(value, rounded).accepts_by(schema.root(), value)
+pub(crate) fn check_exact(
+    schema: &CompiledSchema,
+    value: &Value,
+    rounded: &RoundedNumbers,
+) -> Verdict {
+    Evaluation::new(schema)
+        .with_digits(value, rounded)
+        .accepts_by(schema.root(), value)
 }
 
 /// Returns true if a schema accepts a value. A value that takes too many steps is not accepted.
@@ -63,7 +69,14 @@ impl<'v> Evaluation<'v> {
 
     pub(crate) fn with_steps(schema: &'v CompiledSchema, steps: usize) -> Self {
         let verdicts = FxHashMap::default();
-        Self { schema, steps, depth: 0, verdicts, remembers_all: false, digits: FxHashMap::default() }
+        Self {
+            schema,
+            steps,
+            depth: 0,
+            verdicts,
+            remembers_all: false,
+            digits: FxHashMap::default(),
+        }
     }
 
     /// Compares the numbers that the value holds rounded by their digits.
@@ -87,8 +100,11 @@ impl<'v> Evaluation<'v> {
             }
             (value, rounded) => {
                 // A fraction is compared by its float.
-                let whole = rounded.digits().filter(|digits| !digits.contains(['.', 'e', 'E']));
-                self.digits.extend(whole.map(|digits| (address(value), digits.to_owned())));
+                let whole = rounded
+                    .digits()
+                    .filter(|digits| !digits.contains(['.', 'e', 'E']));
+                self.digits
+                    .extend(whole.map(|digits| (address(value), digits.to_owned())));
             }
         }
     }
@@ -100,7 +116,10 @@ impl<'v> Evaluation<'v> {
 
     /// Remembers the verdicts on all arrays and objects.
     pub(crate) fn remembering_all(self) -> Self {
-        Self { remembers_all: true, ..self }
+        Self {
+            remembers_all: true,
+            ..self
+        }
     }
 
     /// Returns the number of steps that are left.
@@ -117,7 +136,9 @@ impl<'v> Evaluation<'v> {
 
     /// Returns true if a subschema of the root accepts the value.
     pub(crate) fn accepts_by(&mut self, schema: &Value, value: &'v Value) -> Verdict {
-        self.schema.id(schema).map_or(Ok(true), |id| self.accepts(id, value))
+        self.schema
+            .id(schema)
+            .map_or(Ok(true), |id| self.accepts(id, value))
     }
 
     /// Returns true if the schema of a node accepts the value.
@@ -125,11 +146,14 @@ impl<'v> Evaluation<'v> {
         let node = self.schema.node(id);
         self.charge(node.cost)?;
         let key = (id, address(value));
-        let is_remembered = node.is_remembered() || self.remembers_all && (value.is_array() || value.is_object());
+        let is_remembered =
+            node.is_remembered() || self.remembers_all && (value.is_array() || value.is_object());
         if is_remembered && let Some(verdict) = self.verdicts.get(&key) {
             return Ok(*verdict);
         }
-        self.depth = Some(self.depth + 1).filter(|depth| *depth <= DEPTH).ok_or(TooCostly)?;
+        self.depth = Some(self.depth + 1)
+            .filter(|depth| *depth <= DEPTH)
+            .ok_or(TooCostly)?;
         let mut verdict = true;
         for keyword in &node.keywords {
             if !self.satisfies(id, keyword, value)? {
@@ -153,20 +177,31 @@ impl<'v> Evaluation<'v> {
             Keyword::AnyOf(choice) => Ok(self.accepting(choice, value, 1)? > 0),
             Keyword::OneOf(choice) => Ok(self.accepting(choice, value, 2)? == 1),
             Keyword::Not(id) => self.accepts(*id, value).map(|accepts| !accepts),
-            Keyword::If { condition, then, otherwise } => {
-                let next = if self.accepts(*condition, value)? { then } else { otherwise };
+            Keyword::If {
+                condition,
+                then,
+                otherwise,
+            } => {
+                let next = if self.accepts(*condition, value)? {
+                    then
+                } else {
+                    otherwise
+                };
                 next.map_or(Ok(true), |id| self.accepts(id, value))
             }
             Keyword::DependentSchemas(all) => {
                 let applies = |(name, _): &&(String, NodeId)| value.get(name).is_some();
                 self.all(all.iter().filter(applies).map(|(_, id)| (*id, value)))
             }
-            Keyword::Items { .. } | Keyword::Contains { .. } | Keyword::UniqueItems | Keyword::UnevaluatedItems(_) => {
-                value.as_array().map_or(Ok(true), |items| self.items(id, keyword, value, items))
-            }
-            Keyword::Properties(_) | Keyword::PropertyNames(_) | Keyword::UnevaluatedProperties(_) => {
-                self.properties(id, keyword, value)
-            }
+            Keyword::Items { .. }
+            | Keyword::Contains { .. }
+            | Keyword::UniqueItems
+            | Keyword::UnevaluatedItems(_) => value
+                .as_array()
+                .map_or(Ok(true), |items| self.items(id, keyword, value, items)),
+            Keyword::Properties(_)
+            | Keyword::PropertyNames(_)
+            | Keyword::UnevaluatedProperties(_) => self.properties(id, keyword, value),
             Keyword::Leaf(_, check) => {
                 self.charge(check.cost(value.as_str().map_or(0, str::len)))?;
                 Ok(check.accepts(value))
@@ -176,7 +211,11 @@ impl<'v> Evaluation<'v> {
                 Ok(satisfies_alone(keyword, value))
             }
             keyword => {
-                let digits = if self.digits.is_empty() { None } else { self.digits(value) };
+                let digits = if self.digits.is_empty() {
+                    None
+                } else {
+                    self.digits(value)
+                };
                 let within = digits.and_then(|digits| is_within(keyword, digits));
                 Ok(within.unwrap_or_else(|| satisfies_alone(keyword, value)))
             }
@@ -193,7 +232,12 @@ impl<'v> Evaluation<'v> {
     }
 
     /// Counts the branches that accept the value, up to a number.
-    pub(crate) fn accepting(&mut self, choice: &Choice, value: &'v Value, most: usize) -> Result<usize, TooCostly> {
+    pub(crate) fn accepting(
+        &mut self,
+        choice: &Choice,
+        value: &'v Value,
+        most: usize,
+    ) -> Result<usize, TooCostly> {
         let schema = self.schema;
         match schema.index(choice) {
             Some(index) => {
@@ -204,7 +248,12 @@ impl<'v> Evaluation<'v> {
         }
     }
 
-    fn count(&mut self, ids: impl Iterator<Item = NodeId>, value: &'v Value, most: usize) -> Result<usize, TooCostly> {
+    fn count(
+        &mut self,
+        ids: impl Iterator<Item = NodeId>,
+        value: &'v Value,
+        most: usize,
+    ) -> Result<usize, TooCostly> {
         let mut found = 0;
         for id in ids {
             found += usize::from(self.accepts(id, value)?);
@@ -215,12 +264,26 @@ impl<'v> Evaluation<'v> {
         Ok(found)
     }
 
-    fn items(&mut self, id: NodeId, keyword: &Keyword, value: &'v Value, items: &'v [Value]) -> Verdict {
+    fn items(
+        &mut self,
+        id: NodeId,
+        keyword: &Keyword,
+        value: &'v Value,
+        items: &'v [Value],
+    ) -> Verdict {
         self.charge(items.len())?;
         match keyword {
             Keyword::Items { first, rest } => {
-                let ids = first.iter().map(|id| Some(*id)).chain(std::iter::repeat(*rest));
-                self.all(items.iter().zip(ids).filter_map(|(item, id)| Some((id?, item))))
+                let ids = first
+                    .iter()
+                    .map(|id| Some(*id))
+                    .chain(std::iter::repeat(*rest));
+                self.all(
+                    items
+                        .iter()
+                        .zip(ids)
+                        .filter_map(|(item, id)| Some((id?, item))),
+                )
             }
             Keyword::Contains { item: id, min, max } => {
                 let mut found = 0;
@@ -242,7 +305,10 @@ impl<'v> Evaluation<'v> {
             }
             Keyword::UnevaluatedItems(rest) => {
                 let evaluated = self.evaluated(id, value, items.len())?;
-                let left = items.iter().zip(evaluated).filter(|(_, evaluated)| !evaluated);
+                let left = items
+                    .iter()
+                    .zip(evaluated)
+                    .filter(|(_, evaluated)| !evaluated);
                 self.all(left.map(|(item, _)| (*rest, item)))
             }
             _ => Ok(true),
@@ -283,12 +349,18 @@ impl<'v> Evaluation<'v> {
     }
 
     fn properties(&mut self, id: NodeId, keyword: &Keyword, value: &'v Value) -> Verdict {
-        let Some(members) = value.as_object() else { return Ok(true) };
+        let Some(members) = value.as_object() else {
+            return Ok(true);
+        };
         match keyword {
             Keyword::Properties(properties) if properties.are_few_beside(members.len()) => {
                 let named = &properties.named;
                 self.charge(named.len())?;
-                self.all(named.iter().filter_map(|(name, id)| Some((*id, members.get(name)?))))
+                self.all(
+                    named
+                        .iter()
+                        .filter_map(|(name, id)| Some((*id, members.get(name)?))),
+                )
             }
             Keyword::Properties(properties) => {
                 self.charge(members.len())?;
@@ -313,7 +385,10 @@ impl<'v> Evaluation<'v> {
             Keyword::UnevaluatedProperties(rest) => {
                 self.charge(members.len())?;
                 let evaluated = self.evaluated(id, value, members.len())?;
-                let left = members.values().zip(evaluated).filter(|(_, evaluated)| !evaluated);
+                let left = members
+                    .values()
+                    .zip(evaluated)
+                    .filter(|(_, evaluated)| !evaluated);
                 self.all(left.map(|(member, _)| (*rest, member)))
             }
             _ => Ok(true),
@@ -347,14 +422,25 @@ impl<'v> Evaluation<'v> {
                 matched.extend(pattern.accepts(&text).then_some(*id));
             }
         }
-        let rest = properties.rest.filter(|_| named.is_none() && matched.is_empty());
+        let rest = properties
+            .rest
+            .filter(|_| named.is_none() && matched.is_empty());
         Ok(named.or(rest).into_iter().chain(matched))
     }
 
     /// Returns which members of a value the keywords of a node have evaluated, beside its own `unevaluated` ones.
-    pub(crate) fn evaluated(&mut self, id: NodeId, value: &'v Value, members: usize) -> Result<Vec<bool>, TooCostly> {
+    pub(crate) fn evaluated(
+        &mut self,
+        id: NodeId,
+        value: &'v Value,
+        members: usize,
+    ) -> Result<Vec<bool>, TooCostly> {
         let mut marks = vec![false; members];
-        let mut named = Properties { named: FxHashMap::default(), patterns: Vec::new(), rest: None };
+        let mut named = Properties {
+            named: FxHashMap::default(),
+            patterns: Vec::new(),
+            rest: None,
+        };
         let mut visited = FxHashSet::default();
         let mut left = vec![id];
         while let Some(at) = left.pop() {
@@ -374,26 +460,55 @@ impl<'v> Evaluation<'v> {
                 }
             }
         }
-        for (mark, name) in marks.iter_mut().zip(value.as_object().into_iter().flat_map(serde_json::Map::keys)) {
+        for (mark, name) in marks.iter_mut().zip(
+            value
+                .as_object()
+                .into_iter()
+                .flat_map(serde_json::Map::keys),
+        ) {
             *mark |= self.of_property(&named, name)?.next().is_some();
         }
         Ok(marks)
     }
 
     /// Adds the names and patterns of some properties to those of others.
-    fn add_names(&mut self, properties: &Properties, all: &mut Properties) -> Result<(), TooCostly> {
+    fn add_names(
+        &mut self,
+        properties: &Properties,
+        all: &mut Properties,
+    ) -> Result<(), TooCostly> {
         self.charge(properties.named.len() + properties.patterns.len())?;
-        all.named.extend(properties.named.iter().map(|(name, id)| (name.clone(), *id)));
-        all.patterns.extend(properties.patterns.iter().map(|(pattern, id)| (Arc::clone(pattern), *id)));
+        all.named.extend(
+            properties
+                .named
+                .iter()
+                .map(|(name, id)| (name.clone(), *id)),
+        );
+        all.patterns.extend(
+            properties
+                .patterns
+                .iter()
+                .map(|(pattern, id)| (Arc::clone(pattern), *id)),
+        );
         all.rest = all.rest.or(properties.rest);
         Ok(())
     }
 
     /// Marks the members that a keyword evaluates itself.
-    fn mark(&mut self, keyword: &Keyword, is_own: bool, value: &'v Value, marks: &mut [bool]) -> Result<(), TooCostly> {
+    fn mark(
+        &mut self,
+        keyword: &Keyword,
+        is_own: bool,
+        value: &'v Value,
+        marks: &mut [bool],
+    ) -> Result<(), TooCostly> {
         match (keyword, value) {
             (Keyword::Items { first, rest }, Value::Array(_)) => {
-                let count = if rest.is_some() { marks.len() } else { first.len() };
+                let count = if rest.is_some() {
+                    marks.len()
+                } else {
+                    first.len()
+                };
                 self.charge(count)?;
                 marks.iter_mut().take(count).for_each(|mark| *mark = true);
             }
@@ -409,7 +524,8 @@ impl<'v> Evaluation<'v> {
                     *mark |= self.of_property(properties, name)?.next().is_some();
                 }
             }
-            (Keyword::UnevaluatedItems(_), Value::Array(_)) | (Keyword::UnevaluatedProperties(_), Value::Object(_))
+            (Keyword::UnevaluatedItems(_), Value::Array(_))
+            | (Keyword::UnevaluatedProperties(_), Value::Object(_))
                 if !is_own =>
             {
                 self.charge(marks.len())?;
@@ -424,13 +540,21 @@ impl<'v> Evaluation<'v> {
     fn applied(&mut self, keyword: &Keyword, value: &'v Value) -> Result<Vec<NodeId>, TooCostly> {
         Ok(match keyword {
             Keyword::Not(_) => Vec::new(),
-            Keyword::If { condition, then, otherwise } => {
+            Keyword::If {
+                condition,
+                then,
+                otherwise,
+            } => {
                 let holds = self.accepts(*condition, value)?;
-                std::iter::once(*condition).chain(if holds { *then } else { *otherwise }).collect()
+                std::iter::once(*condition)
+                    .chain(if holds { *then } else { *otherwise })
+                    .collect()
             }
-            Keyword::DependentSchemas(all) => {
-                all.iter().filter(|(name, _)| value.get(name).is_some()).map(|(_, id)| *id).collect()
-            }
+            Keyword::DependentSchemas(all) => all
+                .iter()
+                .filter(|(name, _)| value.get(name).is_some())
+                .map(|(_, id)| *id)
+                .collect(),
             keyword => keyword.at_the_same_value(),
         })
     }
@@ -450,14 +574,22 @@ fn is_within(keyword: &Keyword, digits: &str) -> Option<bool> {
 /// Returns true if a value satisfies a keyword without subschemas.
 fn satisfies_alone(keyword: &Keyword, value: &Value) -> bool {
     let bounded = |limit: &Number, allowed: &[Ordering]| {
-        value.as_number().is_none_or(|number| allowed.contains(&compare(number, limit)))
+        value
+            .as_number()
+            .is_none_or(|number| allowed.contains(&compare(number, limit)))
     };
     let characters = || value.as_str().map(crate::text::characters);
     let items = || value.as_array().map(Vec::len);
     let members = || value.as_object().map(serde_json::Map::len);
-    let at_least = |found: Option<usize>, limit: u64| found.is_none_or(|found| found as u64 >= limit);
-    let at_most = |found: Option<usize>, limit: u64| found.is_none_or(|found| found as u64 <= limit);
-    let has = |name: &String| value.as_object().is_none_or(|members| members.contains_key(name));
+    let at_least =
+        |found: Option<usize>, limit: u64| found.is_none_or(|found| found as u64 >= limit);
+    let at_most =
+        |found: Option<usize>, limit: u64| found.is_none_or(|found| found as u64 <= limit);
+    let has = |name: &String| {
+        value
+            .as_object()
+            .is_none_or(|members| members.contains_key(name))
+    };
     match keyword {
         Keyword::Never => false,
         Keyword::Type(types) => types.has(TypeSet::of(value)),
@@ -477,9 +609,10 @@ fn satisfies_alone(keyword: &Keyword, value: &Value) -> bool {
         Keyword::MinProperties(limit) => at_least(members(), *limit),
         Keyword::MaxProperties(limit) => at_most(members(), *limit),
         Keyword::Required(names) => names.iter().all(has),
-        Keyword::DependentRequired(all) => {
-            all.iter().filter(|(name, _)| value.get(name).is_some()).all(|(_, names)| names.iter().all(has))
-        }
+        Keyword::DependentRequired(all) => all
+            .iter()
+            .filter(|(name, _)| value.get(name).is_some())
+            .all(|(_, names)| names.iter().all(has)),
         _ => true,
     }
 }
@@ -489,10 +622,16 @@ fn equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => compare(left, right) == Ordering::Equal,
         (Value::Array(left), Value::Array(right)) => {
-            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| equal(left, right))
+            left.len() == right.len()
+                && left
+                    .iter()
+                    .zip(right)
+                    .all(|(left, right)| equal(left, right))
         }
         (Value::Object(left), Value::Object(right)) => {
-            let same = |(name, left): (&String, &Value)| right.get(name).is_some_and(|right| equal(left, right));
+            let same = |(name, left): (&String, &Value)| {
+                right.get(name).is_some_and(|right| equal(left, right))
+            };
             left.len() == right.len() && left.iter().all(same)
         }
         (left, right) => left == right,

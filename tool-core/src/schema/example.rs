@@ -17,7 +17,9 @@ const LENGTH: usize = 4_096;
 /// Returns a value with the required properties only. It is best effort: patterns and rules between properties may refuse
 /// it.
 pub(crate) fn minimal_example(schema: &Value, root: &Value) -> Value {
-    ExampleBuilder { root, steps: STEPS }.build(schema, DEPTH).unwrap_or(Value::Null)
+    ExampleBuilder { root, steps: STEPS }
+        .build(schema, DEPTH)
+        .unwrap_or(Value::Null)
 }
 
 struct ExampleBuilder<'a> {
@@ -47,8 +49,12 @@ impl ExampleBuilder<'_> {
         }
         for keyword in ["anyOf", "oneOf"] {
             if let Some(branches) = map.get(keyword).and_then(Value::as_array) {
-                let mut try_branch =
-                    |branch: &Value| self.build(&Value::Object(merged(map, keyword, vec![branch.clone()])), depth);
+                let mut try_branch = |branch: &Value| {
+                    self.build(
+                        &Value::Object(merged(map, keyword, vec![branch.clone()])),
+                        depth,
+                    )
+                };
                 return branches.iter().find_map(&mut try_branch);
             }
         }
@@ -82,24 +88,44 @@ impl ExampleBuilder<'_> {
 
     fn object(&mut self, map: &Map<String, Value>, depth: usize) -> Option<Value> {
         let mut object = Map::new();
-        for name in map.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+        for name in map
+            .get("required")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+        {
             let declared = map.get("properties").and_then(|all| all.get(name));
-            let schema = declared.or_else(|| map.get("additionalProperties")).unwrap_or(&Value::Bool(true));
+            let schema = declared
+                .or_else(|| map.get("additionalProperties"))
+                .unwrap_or(&Value::Bool(true));
             object.insert(name.to_owned(), self.build(schema, depth)?);
         }
         Some(object.into())
     }
 
     fn array(&mut self, map: &Map<String, Value>, depth: usize) -> Option<Value> {
-        let wanted = usize::try_from(map.get("minItems").and_then(Value::as_u64).unwrap_or(0)).ok()?.min(64);
-        let first = map.get("prefixItems").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let wanted = usize::try_from(map.get("minItems").and_then(Value::as_u64).unwrap_or(0))
+            .ok()?
+            .min(64);
+        let first = map
+            .get("prefixItems")
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         let mut items = Vec::with_capacity(wanted);
         for position in 0..wanted {
-            let schema = first.get(position).or_else(|| map.get("items")).unwrap_or(&Value::Bool(true));
+            let schema = first
+                .get(position)
+                .or_else(|| map.get("items"))
+                .unwrap_or(&Value::Bool(true));
             items.push(self.build(schema, depth)?);
         }
         if map.get("uniqueItems").and_then(Value::as_bool) == Some(true) {
-            items.iter_mut().enumerate().for_each(|(position, item)| differ(item, position));
+            items
+                .iter_mut()
+                .enumerate()
+                .for_each(|(position, item)| differ(item, position));
         }
         Some(items.into())
     }
@@ -109,12 +135,19 @@ impl ExampleBuilder<'_> {
 fn given_value(map: &Map<String, Value>) -> Option<Value> {
     let first = |keyword: &str| map.get(keyword).and_then(Value::as_array)?.first().cloned();
     let default = || map.get("default").filter(|value| !value.is_null()).cloned();
-    map.get("const").cloned().or_else(|| first("examples")).or_else(default).or_else(|| first("enum"))
+    map.get("const")
+        .cloned()
+        .or_else(|| first("examples"))
+        .or_else(default)
+        .or_else(|| first("enum"))
 }
 
 fn parts(value: &Value, root: &Value) -> Vec<Value> {
     match value {
-        Value::String(reference) => walk::resolve(root, reference).cloned().into_iter().collect(),
+        Value::String(reference) => walk::resolve(root, reference)
+            .cloned()
+            .into_iter()
+            .collect(),
         Value::Array(list) => list.clone(),
         _ => Vec::new(),
     }
@@ -129,8 +162,12 @@ fn merged(map: &Map<String, Value>, keyword: &str, parts: Vec<Value>) -> Map<Str
         let Value::Object(part) = part else { continue };
         for (key, value) in part {
             match (all.get_mut(&key), value) {
-                (Some(Value::Object(present)), Value::Object(more)) if key == "properties" => present.extend(more),
-                (Some(Value::Array(present)), Value::Array(more)) if key == "required" || key == "allOf" => {
+                (Some(Value::Object(present)), Value::Object(more)) if key == "properties" => {
+                    present.extend(more)
+                }
+                (Some(Value::Array(present)), Value::Array(more))
+                    if key == "required" || key == "allOf" =>
+                {
                     present.extend(more);
                 }
                 (None, value) => {
@@ -145,7 +182,9 @@ fn merged(map: &Map<String, Value>, keyword: &str, parts: Vec<Value>) -> Map<Str
 
 fn type_of(map: &Map<String, Value>) -> &str {
     match map.get("type") {
-        Some(_) => walk::type_names(map).find(|name| *name != "null").unwrap_or("null"),
+        Some(_) => walk::type_names(map)
+            .find(|name| *name != "null")
+            .unwrap_or("null"),
         _ if map.contains_key("properties") || map.contains_key("required") => "object",
         _ if map.contains_key("items") || map.contains_key("prefixItems") => "array",
         _ if map.contains_key("minimum") || map.contains_key("maximum") => "number",
@@ -159,7 +198,8 @@ fn differ(item: &mut Value, position: usize) {
     let step = i128::try_from(position).unwrap_or(0);
     match item {
         Value::Number(number) => {
-            *item = exact(number).map_or_else(|| Value::Number(number.clone()), |n| whole(n + step));
+            *item =
+                exact(number).map_or_else(|| Value::Number(number.clone()), |n| whole(n + step));
         }
         Value::String(text) if position > 0 => text.push_str(&position.to_string()),
         _ => {}
@@ -167,20 +207,32 @@ fn differ(item: &mut Value, position: usize) {
 }
 
 fn text(map: &Map<String, Value>) -> String {
-    if let Some(known) = map.get("format").and_then(Value::as_str).and_then(of_format) {
+    if let Some(known) = map
+        .get("format")
+        .and_then(Value::as_str)
+        .and_then(of_format)
+    {
         return known.to_owned();
     }
-    if let Some(sample) =
-        map.get("pattern").and_then(Value::as_str).and_then(|pattern| pattern::sample(pattern, LENGTH))
+    if let Some(sample) = map
+        .get("pattern")
+        .and_then(Value::as_str)
+        .and_then(|pattern| pattern::sample(pattern, LENGTH))
     {
         return sample;
     }
-    let count = |keyword: &str| map.get(keyword).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
+    let count = |keyword: &str| {
+        map.get(keyword)
+            .and_then(Value::as_u64)
+            .and_then(|n| usize::try_from(n).ok())
+    };
     let mut text = "text".to_owned();
     while text.chars().count() < count("minLength").unwrap_or(0).min(LENGTH) {
         text.push_str(" text");
     }
-    text.chars().take(count("maxLength").unwrap_or(usize::MAX).min(LENGTH)).collect()
+    text.chars()
+        .take(count("maxLength").unwrap_or(usize::MAX).min(LENGTH))
+        .collect()
 }
 
 fn of_format(format: &str) -> Option<&'static str> {
@@ -205,15 +257,35 @@ fn number(map: &Map<String, Value>) -> Value {
     let (above, below) = (bound("exclusiveMinimum"), bound("exclusiveMaximum"));
     let (low, high) = (bound("minimum"), bound("maximum"));
     let compiled = CompiledSchema::new(&map.clone().into()).ok();
-    let fits = |number: &Value| compiled.as_ref().is_some_and(|compiled| is_valid(compiled, number));
+    let fits = |number: &Value| {
+        compiled
+            .as_ref()
+            .is_some_and(|compiled| is_valid(compiled, number))
+    };
     let next = |bound: Option<&Number>, step: i8| match exact(bound?) {
         Some(number) => Some(whole(number.saturating_add(step.into()))),
-        None => Some(if step > 0 { bound?.as_f64()?.ceil() } else { bound?.as_f64()?.floor() }.into()),
+        None => Some(
+            if step > 0 {
+                bound?.as_f64()?.ceil()
+            } else {
+                bound?.as_f64()?.floor()
+            }
+            .into(),
+        ),
     };
     let float = |bound: Option<&Number>| bound.and_then(Number::as_f64);
-    let middle = float(low.or(above)).zip(float(high.or(below))).map(|(low, high)| f64::midpoint(low, high));
+    let middle = float(low.or(above))
+        .zip(float(high.or(below)))
+        .map(|(low, high)| f64::midpoint(low, high));
     let first = bound("multipleOf").map_or_else(|| 1.into(), |step| step.clone().into());
     let edges = [low, high].map(|bound| bound.cloned().map(Value::Number));
-    let inside = [next(low.or(above), 1), next(high.or(below), -1), middle.map(Value::from)];
-    std::iter::once(first).chain(edges.into_iter().chain(inside).flatten()).find(fits).unwrap_or_else(|| 1.into())
+    let inside = [
+        next(low.or(above), 1),
+        next(high.or(below), -1),
+        middle.map(Value::from),
+    ];
+    std::iter::once(first)
+        .chain(edges.into_iter().chain(inside).flatten())
+        .find(fits)
+        .unwrap_or_else(|| 1.into())
 }

@@ -22,13 +22,18 @@ const FORMATS: &[(&str, Format)] = &[
 
 /// Returns the check of a format, and `None` for one that is an annotation.
 pub(crate) fn asserted(name: &str) -> Option<Format> {
-    FORMATS.iter().find(|(known, _)| *known == name).map(|(_, check)| *check)
+    FORMATS
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, check)| *check)
 }
 
 /// Checks the `date-time` of RFC 3339.
 fn is_date_time(text: &str) -> bool {
     let bytes = text.as_bytes();
-    let (Some(date), Some(b'T' | b't'), Some(time)) = (bytes.get(..10), bytes.get(10), bytes.get(11..)) else {
+    let (Some(date), Some(b'T' | b't'), Some(time)) =
+        (bytes.get(..10), bytes.get(10), bytes.get(11..))
+    else {
         return false;
     };
     is_date(date) && is_time(time)
@@ -36,10 +41,18 @@ fn is_date_time(text: &str) -> bool {
 
 /// Checks the `full-date` of RFC 3339.
 fn is_date(text: &[u8]) -> bool {
-    let &[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = text else { return false };
+    let &[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = text else {
+        return false;
+    };
     let numbers = [[y1, y2], [y3, y4], [m1, m2], [d1, d2]].map(|pair| two_digits(&pair));
-    let [Some(century), Some(year), Some(month), Some(day)] = numbers else { return false };
-    let (Ok(year), Ok(month), Ok(day)) = ((century * 100 + year).try_into(), month.try_into(), day.try_into()) else {
+    let [Some(century), Some(year), Some(month), Some(day)] = numbers else {
+        return false;
+    };
+    let (Ok(year), Ok(month), Ok(day)) = (
+        (century * 100 + year).try_into(),
+        month.try_into(),
+        day.try_into(),
+    ) else {
         return false;
     };
     jiff::civil::Date::new(year, month, day).is_ok()
@@ -47,11 +60,17 @@ fn is_date(text: &[u8]) -> bool {
 
 /// Checks the `full-time` of RFC 3339.
 fn is_time(text: &[u8]) -> bool {
-    let Some(&[h1, h2, b':', m1, m2, b':', s1, s2]) = text.first_chunk::<8>() else { return false };
-    let [Some(hour), Some(minute), Some(second)] = [[h1, h2], [m1, m2], [s1, s2]].map(|pair| two_digits(&pair)) else {
+    let Some(&[h1, h2, b':', m1, m2, b':', s1, s2]) = text.first_chunk::<8>() else {
         return false;
     };
-    let Some((_, offset)) = text.get(8..).and_then(ending) else { return false };
+    let [Some(hour), Some(minute), Some(second)] =
+        [[h1, h2], [m1, m2], [s1, s2]].map(|pair| two_digits(&pair))
+    else {
+        return false;
+    };
+    let Some((_, offset)) = text.get(8..).and_then(ending) else {
+        return false;
+    };
     let minutes = hour * 60 + minute;
     // A leap second is the last second of a day in UTC.
     let is_leap = second == 60 && (minutes - offset).rem_euclid(24 * 60) == 24 * 60 - 1;
@@ -60,7 +79,9 @@ fn is_time(text: &[u8]) -> bool {
 
 /// Checks the `duration` of RFC 3339, appendix A. Its units are in order, without a gap, and weeks are alone.
 fn is_duration(text: &str) -> bool {
-    let Some(text) = text.strip_prefix('P') else { return false };
+    let Some(text) = text.strip_prefix('P') else {
+        return false;
+    };
     if let Some(weeks) = text.strip_suffix('W') {
         return is_digits(weeks);
     }
@@ -74,7 +95,9 @@ fn is_duration(text: &str) -> bool {
 fn has_units(text: &str, units: &str) -> bool {
     let mut written = String::new();
     for part in text.split_inclusive(|character: char| !character.is_ascii_digit()) {
-        let Some(unit) = part.chars().last() else { return false };
+        let Some(unit) = part.chars().last() else {
+            return false;
+        };
         if !part.strip_suffix(unit).is_some_and(is_digits) {
             return false;
         }
@@ -90,13 +113,22 @@ fn is_digits(text: &str) -> bool {
 /// Checks the `Mailbox` of RFC 5321.
 fn is_email(text: &str) -> bool {
     // `email_address` refuses an empty quoted local part, which the RFC allows.
-    let filled = text.strip_prefix("\"\"@").map(|domain| format!("\"a\"@{domain}"));
-    let Ok(email) = email_address::EmailAddress::from_str(filled.as_deref().unwrap_or(text)) else { return false };
+    let filled = text
+        .strip_prefix("\"\"@")
+        .map(|domain| format!("\"a\"@{domain}"));
+    let Ok(email) = email_address::EmailAddress::from_str(filled.as_deref().unwrap_or(text)) else {
+        return false;
+    };
     let domain = email.domain();
-    let is_known = match domain.strip_prefix('[').and_then(|domain| domain.strip_suffix(']')) {
+    let is_known = match domain
+        .strip_prefix('[')
+        .and_then(|domain| domain.strip_suffix(']'))
+    {
         None => is_hostname(domain),
         Some(address) => match address.split_at_checked(5) {
-            Some((tag, address)) if tag.eq_ignore_ascii_case("IPv6:") => address.parse::<Ipv6Addr>().is_ok(),
+            Some((tag, address)) if tag.eq_ignore_ascii_case("IPv6:") => {
+                address.parse::<Ipv6Addr>().is_ok()
+            }
             _ => address.parse::<Ipv4Addr>().is_ok(),
         },
     };

@@ -57,7 +57,11 @@ impl LeafCheck {
     }
 
     fn states(&self) -> usize {
-        if let Self::Pattern(pattern) = self { pattern.states() } else { 1 }
+        if let Self::Pattern(pattern) = self {
+            pattern.states()
+        } else {
+            1
+        }
     }
 }
 
@@ -70,20 +74,29 @@ pub(crate) struct LeafChecks {
 
 impl LeafChecks {
     /// Returns the check of a keyword with a value.
-    pub(crate) fn get(&mut self, keyword: &'static str, value: &Value) -> Result<Arc<LeafCheck>, String> {
+    pub(crate) fn get(
+        &mut self,
+        keyword: &'static str,
+        value: &Value,
+    ) -> Result<Arc<LeafCheck>, String> {
         let key = (keyword, value.to_string());
         if let Some(check) = self.checks.get(&key) {
             return Ok(Arc::clone(check));
         }
         let check = LeafCheck::new(keyword, value)?;
         self.states += check.states();
-        Ok(Arc::clone(self.checks.entry(key).or_insert(Arc::new(check))))
+        Ok(Arc::clone(
+            self.checks.entry(key).or_insert(Arc::new(check)),
+        ))
     }
 
     /// Returns the problem with all patterns together.
     pub(crate) fn problem(&self) -> Option<String> {
         (self.states > MAX_STATES).then(|| {
-            format!("its patterns have {} states, expected at most {MAX_STATES}; use fewer repetitions", self.states)
+            format!(
+                "its patterns have {} states, expected at most {MAX_STATES}; use fewer repetitions",
+                self.states
+            )
         })
     }
 }

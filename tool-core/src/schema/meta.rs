@@ -21,7 +21,11 @@ pub(crate) fn problems_in_2020_12(schema: &Value) -> Vec<String> {
 }
 
 fn problems_in(draft: Draft, schema: &Value) -> Vec<String> {
-    let mut check = Check { draft, problems: Vec::new(), found: 0 };
+    let mut check = Check {
+        draft,
+        problems: Vec::new(),
+        found: 0,
+    };
     check.schema(schema, &Path::ROOT);
     let more = check.found.saturating_sub(MAX_PROBLEMS);
     if more > 0 {
@@ -73,22 +77,24 @@ fn form(draft: Draft, keyword: &str) -> Form {
         | "unevaluatedProperties"
         | "items" => Form::Schema,
         "allOf" | "anyOf" | "oneOf" | "prefixItems" => Form::Schemas,
-        "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => Form::SchemasByName,
+        "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => {
+            Form::SchemasByName
+        }
         "dependencies" => Form::Dependencies,
         "dependentRequired" => Form::NamesByName,
         "required" => Form::Names,
         "type" => Form::Types,
         "enum" | "examples" => Form::List,
-        "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" | "minContains"
-        | "maxContains" => Form::Count,
+        "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties"
+        | "minContains" | "maxContains" => Form::Count,
         "exclusiveMinimum" | "exclusiveMaximum" if draft == Draft::Draft4 => Form::Boolean,
         "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => Form::Number,
         "multipleOf" => Form::Positive,
         "uniqueItems" | "deprecated" | "readOnly" | "writeOnly" => Form::Boolean,
         "$id" if draft >= Draft::Draft201909 => Form::Identifier,
         "$anchor" | "$dynamicAnchor" => Form::Anchor,
-        "title" | "description" | "format" | "pattern" | "$comment" | "$ref" | "$dynamicRef" | "$schema" | "$id"
-        | "contentEncoding" | "contentMediaType" => Form::Text,
+        "title" | "description" | "format" | "pattern" | "$comment" | "$ref" | "$dynamicRef"
+        | "$schema" | "$id" | "contentEncoding" | "contentMediaType" => Form::Text,
         _ => Form::Any,
     }
 }
@@ -97,7 +103,9 @@ fn form(draft: Draft, keyword: &str) -> Form {
 fn introducing(keyword: &str) -> Draft {
     match keyword {
         "examples" => Draft::Draft6,
-        "readOnly" | "writeOnly" | "$comment" | "contentEncoding" | "contentMediaType" => Draft::Draft7,
+        "readOnly" | "writeOnly" | "$comment" | "contentEncoding" | "contentMediaType" => {
+            Draft::Draft7
+        }
         "$defs" | "deprecated" | "contentSchema" => Draft::Draft201909,
         assertion => Draft::introducing(assertion),
     }
@@ -114,7 +122,9 @@ impl Check {
         match schema {
             Value::Object(map) => {
                 let draft = self.draft;
-                self.each(map, path, |check, name, value, path| check.keyword(form(draft, name), value, path));
+                self.each(map, path, |check, name, value, path| {
+                    check.keyword(form(draft, name), value, path)
+                });
             }
             Value::Bool(_) => {}
             other => self.expected("a schema, which is an object or a boolean", other, path),
@@ -124,7 +134,9 @@ impl Check {
     fn keyword(&mut self, form: Form, value: &Value, path: &Path<'_>) {
         let expected = match (form, value) {
             (Form::Any, _) => None,
-            (Form::Schemas | Form::SchemaOrSchemas, Value::Array(list)) => return self.schemas(list, path),
+            (Form::Schemas | Form::SchemaOrSchemas, Value::Array(list)) => {
+                return self.schemas(list, path);
+            }
             (Form::Schema | Form::SchemaOrSchemas, value) => return self.schema(value, path),
             (Form::SchemasByName, Value::Object(all)) => {
                 return self.each(all, path, |check, _, value, path| check.schema(value, path));
@@ -151,11 +163,14 @@ impl Check {
             }
             (Form::Count, value) => {
                 let count = value.as_number().and_then(exact);
-                count.is_none_or(|count| count < 0).then_some("a whole number of at least 0")
+                count
+                    .is_none_or(|count| count < 0)
+                    .then_some("a whole number of at least 0")
             }
             (Form::Identifier, value) => {
                 let is_sound = |id: &str| !id.strip_suffix('#').unwrap_or(id).contains('#');
-                (!value.as_str().is_some_and(is_sound)).then_some("an identifier without a fragment")
+                (!value.as_str().is_some_and(is_sound))
+                    .then_some("an identifier without a fragment")
             }
             (Form::Anchor, value) => (!value.as_str().is_some_and(is_anchor))
                 .then_some("a letter or `_`, then letters, digits, `-`, `.` and `_`"),
@@ -186,7 +201,9 @@ impl Check {
     }
 
     fn names(&mut self, value: &Value, path: &Path<'_>) {
-        let Some(names) = value.as_array() else { return self.expected("a list of names", value, path) };
+        let Some(names) = value.as_array() else {
+            return self.expected("a list of names", value, path);
+        };
         let mut known = HashSet::new();
         for (at, name) in names.iter().enumerate() {
             match name.as_str() {
@@ -198,7 +215,9 @@ impl Check {
     }
 
     fn types(&mut self, value: &Value, path: &Path<'_>) {
-        const TYPES: &[&str] = &["array", "boolean", "integer", "null", "number", "object", "string"];
+        const TYPES: &[&str] = &[
+            "array", "boolean", "integer", "null", "number", "object", "string",
+        ];
         const EXPECTED: &str = "one of array, boolean, integer, null, number, object and string";
         let Some(names) = value.as_array() else {
             if !value.as_str().is_some_and(|name| TYPES.contains(&name)) {
@@ -225,13 +244,21 @@ impl Check {
             return;
         }
         let pointer = path.pointer();
-        let place = if pointer.is_empty() { "the schema".to_owned() } else { format!("`{pointer}`") };
+        let place = if pointer.is_empty() {
+            "the schema".to_owned()
+        } else {
+            format!("`{pointer}`")
+        };
         let got = text::truncate(&got.to_string(), 60);
-        self.problems.push(format!("{place}: expected {expected}, got {got}"));
+        self.problems
+            .push(format!("{place}: expected {expected}, got {got}"));
     }
 }
 
 fn is_anchor(name: &str) -> bool {
     let starts = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
-    starts && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
+    starts
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
 }

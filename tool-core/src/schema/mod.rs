@@ -31,4 +31,7 @@ pub(crate) mod tests;
 pub use drafts::to_draft_2020_12;
 pub use timestamp::ParseTimestampError;
 pub use validator::is_standard_format;
-pub use walk::{LIST_KEYWORDS, MAP_KEYWORDS, SCHEMA_KEYWORDS, is_annotation, is_schema, join_pointer, percent_decode};
+pub use walk::{
+    LIST_KEYWORDS, MAP_KEYWORDS, SCHEMA_KEYWORDS, is_annotation, is_schema, join_pointer,
+    percent_decode,
+};

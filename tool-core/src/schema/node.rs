@@ -108,9 +108,17 @@ pub(crate) struct Choice {
 
 impl OneOfValues {
     pub(crate) fn new(values: &[Value]) -> Self {
-        let (strings, others): (Vec<&Value>, Vec<&Value>) = values.iter().partition(|value| value.is_string());
-        let strings = strings.into_iter().filter_map(Value::as_str).map(str::to_owned).collect();
-        Self { strings, others: others.into_iter().cloned().collect() }
+        let (strings, others): (Vec<&Value>, Vec<&Value>) =
+            values.iter().partition(|value| value.is_string());
+        let strings = strings
+            .into_iter()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect();
+        Self {
+            strings,
+            others: others.into_iter().cloned().collect(),
+        }
     }
 }
 
@@ -118,10 +126,18 @@ impl Keyword {
     /// Returns the steps that the keyword itself takes for one value.
     pub(crate) fn cost(&self) -> usize {
         match self {
-            Self::Enum(values) => 1 + values.others.iter().map(|value| canonical(value).len() / 8 + 1).sum::<usize>(),
+            Self::Enum(values) => {
+                1 + values
+                    .others
+                    .iter()
+                    .map(|value| canonical(value).len() / 8 + 1)
+                    .sum::<usize>()
+            }
             Self::Const(value) => 1 + canonical(value).len() / 8,
             Self::Required(names) => 1 + names.len(),
-            Self::DependentRequired(all) => 1 + all.iter().map(|(_, names)| 1 + names.len()).sum::<usize>(),
+            Self::DependentRequired(all) => {
+                1 + all.iter().map(|(_, names)| 1 + names.len()).sum::<usize>()
+            }
             Self::DependentSchemas(all) => 1 + all.len(),
             _ => 1,
         }
@@ -162,9 +178,14 @@ impl Keyword {
             Self::Reference(id) | Self::Not(id) => vec![*id],
             Self::AllOf(all) => all.clone(),
             Self::AnyOf(choice) | Self::OneOf(choice) => choice.branches.clone(),
-            Self::If { condition, then, otherwise } => {
-                std::iter::once(*condition).chain(*then).chain(*otherwise).collect()
-            }
+            Self::If {
+                condition,
+                then,
+                otherwise,
+            } => std::iter::once(*condition)
+                .chain(*then)
+                .chain(*otherwise)
+                .collect(),
             Self::DependentSchemas(all) => all.iter().map(|(_, id)| *id).collect(),
             _ => Vec::new(),
         }

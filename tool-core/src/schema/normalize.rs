@@ -12,7 +12,9 @@ pub(crate) const BINDS_SECRET: &str = "x-binds-secret";
 
 /// Normalizes a schema and all its subschemas.
 pub(crate) fn normalize(schema: &mut Value) {
-    let Some(map) = schema.as_object_mut() else { return };
+    let Some(map) = schema.as_object_mut() else {
+        return;
+    };
     for noise in ["$schema", "title", PROVEN, BINDS_SECRET] {
         map.remove(noise);
     }
@@ -25,8 +27,16 @@ pub(crate) fn normalize(schema: &mut Value) {
 
 /// Allows one spelling of an integer key. `7` and `007` would be the same key twice.
 fn tighten_integer_keys(map: &mut Map<String, Value>) {
-    let Some(patterns) = map.get_mut("patternProperties").and_then(Value::as_object_mut) else { return };
-    for (loose, tight) in [(r"^\d+$", r"^(0|[1-9]\d*)$"), (r"^-?\d+$", r"^(0|-?[1-9]\d*)$")] {
+    let Some(patterns) = map
+        .get_mut("patternProperties")
+        .and_then(Value::as_object_mut)
+    else {
+        return;
+    };
+    for (loose, tight) in [
+        (r"^\d+$", r"^(0|[1-9]\d*)$"),
+        (r"^-?\d+$", r"^(0|-?[1-9]\d*)$"),
+    ] {
         if let Some(schema) = patterns.remove(loose) {
             patterns.insert(tight.to_owned(), schema);
         }
@@ -73,8 +83,13 @@ pub(crate) fn prune(schemas: &[&Value], definitions: &mut Map<String, Value>) {
 }
 
 fn collect_references(schema: &Value, used: &mut Vec<String>) {
-    let Some(map) = schema.as_object() else { return };
-    if let Some(name) = map.get("$ref").and_then(Value::as_str).and_then(definition_name)
+    let Some(map) = schema.as_object() else {
+        return;
+    };
+    if let Some(name) = map
+        .get("$ref")
+        .and_then(Value::as_str)
+        .and_then(definition_name)
         && !used.contains(&name)
     {
         used.push(name);
@@ -86,7 +101,11 @@ fn collect_references(schema: &Value, used: &mut Vec<String>) {
 pub(crate) fn definition_name(reference: &str) -> Option<String> {
     let rest = reference.strip_prefix("#/$defs/")?;
     let first = rest.split('/').next().unwrap_or(rest);
-    Some(walk::percent_decode(first)?.replace("~1", "/").replace("~0", "~"))
+    Some(
+        walk::percent_decode(first)?
+            .replace("~1", "/")
+            .replace("~0", "~"),
+    )
 }
 
 /// A variant of an enum: its text in JSON and its documentation.
@@ -100,18 +119,29 @@ struct EnumVariant {
 /// schemars writes an enum whose variants are documented as a choice among one-value schemas, which some models and
 /// providers handle badly. The documentation of the variants moves into the description.
 fn flatten_enum(map: &mut Map<String, Value>) {
-    if map.contains_key("enum") || map.contains_key("const") || map.get("type").is_some_and(|kind| kind != "string") {
+    if map.contains_key("enum")
+        || map.contains_key("const")
+        || map.get("type").is_some_and(|kind| kind != "string")
+    {
         return;
     }
     let choice = |keyword| Some((keyword, enum_variants(map.get(keyword)?.as_array()?)?));
-    let Some((keyword, variants)) = ["oneOf", "anyOf"].into_iter().find_map(choice) else { return };
+    let Some((keyword, variants)) = ["oneOf", "anyOf"].into_iter().find_map(choice) else {
+        return;
+    };
     map.remove(keyword);
     map.insert("type".to_owned(), "string".into());
     let described = describe_variants(&variants);
     if !described.is_empty() {
         append_description(map, &described);
     }
-    map.insert("enum".to_owned(), variants.into_iter().map(|variant| Value::String(variant.name)).collect());
+    map.insert(
+        "enum".to_owned(),
+        variants
+            .into_iter()
+            .map(|variant| Value::String(variant.name))
+            .collect(),
+    );
 }
 
 /// Returns the strings of a choice among strings, as schemars writes an enum without data.
@@ -136,8 +166,18 @@ fn enum_variants(branches: &[Value]) -> Option<Vec<EnumVariant>> {
 }
 
 fn branch_variants(branch: &Map<String, Value>) -> Option<Vec<EnumVariant>> {
-    let known = ["type", "const", "enum", "description", "title", "deprecated"];
-    if !branch.keys().all(|keyword| known.contains(&keyword.as_str())) {
+    let known = [
+        "type",
+        "const",
+        "enum",
+        "description",
+        "title",
+        "deprecated",
+    ];
+    if !branch
+        .keys()
+        .all(|keyword| known.contains(&keyword.as_str()))
+    {
         return None;
     }
     if branch.get("type").is_some_and(|kind| kind != "string") {
@@ -145,21 +185,39 @@ fn branch_variants(branch: &Map<String, Value>) -> Option<Vec<EnumVariant>> {
     }
     let names: Vec<&str> = match (branch.get("const"), branch.get("enum")) {
         (Some(value), None) => vec![value.as_str()?],
-        (None, Some(values)) => values.as_array()?.iter().map(Value::as_str).collect::<Option<_>>()?,
+        (None, Some(values)) => values
+            .as_array()?
+            .iter()
+            .map(Value::as_str)
+            .collect::<Option<_>>()?,
         _ => return None,
     };
-    let mut description = branch.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let mut description = branch
+        .get("description")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned();
     if branch.get("deprecated").and_then(Value::as_bool) == Some(true) {
-        description.push_str(if description.is_empty() { "deprecated" } else { " (deprecated)" });
+        description.push_str(if description.is_empty() {
+            "deprecated"
+        } else {
+            " (deprecated)"
+        });
     }
-    let variant = |name: &str| EnumVariant { name: name.to_owned(), description: description.clone() };
+    let variant = |name: &str| EnumVariant {
+        name: name.to_owned(),
+        description: description.clone(),
+    };
     Some(names.into_iter().map(variant).collect())
 }
 
 /// Returns one line for each documented variant.
 fn describe_variants(variants: &[EnumVariant]) -> String {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let documented = variants.iter().filter(|variant| !variant.description.is_empty());
-    let lines = documented.map(|variant| format!("- `{}`: {}", variant.name, words(&variant.description)));
+    let documented = variants
+        .iter()
+        .filter(|variant| !variant.description.is_empty());
+    let lines =
+        documented.map(|variant| format!("- `{}`: {}", variant.name, words(&variant.description)));
     lines.collect::<Vec<_>>().join("\n")
 }

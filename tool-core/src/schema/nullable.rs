@@ -19,7 +19,9 @@ pub(crate) enum NullMeaning {
 
 /// Removes the `null` that `Option<T>` adds to the schema of `T`.
 pub(crate) fn strip_null(schema: &mut Value) {
-    let Some(map) = schema.as_object_mut() else { return };
+    let Some(map) = schema.as_object_mut() else {
+        return;
+    };
     strip_from_type(map);
     strip_from_enum(map);
     for keyword in ["anyOf", "oneOf"] {
@@ -28,7 +30,9 @@ pub(crate) fn strip_null(schema: &mut Value) {
 }
 
 fn strip_from_type(map: &mut Map<String, Value>) {
-    let Some(Value::Array(types)) = map.get_mut("type") else { return };
+    let Some(Value::Array(types)) = map.get_mut("type") else {
+        return;
+    };
     if types.len() > 1 {
         types.retain(|name| name != "null");
     }
@@ -47,12 +51,17 @@ fn strip_from_enum(map: &mut Map<String, Value>) {
 }
 
 fn strip_branch(map: &mut Map<String, Value>, keyword: &str) {
-    let Some(Value::Array(mut branches)) = map.remove(keyword) else { return };
+    let Some(Value::Array(mut branches)) = map.remove(keyword) else {
+        return;
+    };
     if branches.len() > 1 {
         branches.retain(|branch| !is_null_only(branch));
     }
     // A choice of one branch is that branch, unless a keyword beside it would be lost.
-    let collapses = |only: &Map<String, Value>| only.keys().all(|key| key == "description" || !map.contains_key(key));
+    let collapses = |only: &Map<String, Value>| {
+        only.keys()
+            .all(|key| key == "description" || !map.contains_key(key))
+    };
     match branches.as_slice() {
         [Value::Object(only)] if collapses(only) => {
             for (key, value) in only {
@@ -69,13 +78,19 @@ fn strip_branch(map: &mut Map<String, Value>, keyword: &str) {
 pub(crate) fn is_null_only(schema: &Value) -> bool {
     schema.as_object().is_some_and(|map| {
         map.get("type").is_some_and(|kind| kind == "null")
-            && map.keys().all(|keyword| keyword == "type" || walk::is_annotation(keyword))
+            && map
+                .keys()
+                .all(|keyword| keyword == "type" || walk::is_annotation(keyword))
     })
 }
 
 /// Returns true if the schema accepts `null`.
 pub(crate) fn allows_null(schema: &Value, root: &Value) -> bool {
-    NullWalk { root, answers: FxHashMap::default() }.allows(schema, 0)
+    NullWalk {
+        root,
+        answers: FxHashMap::default(),
+    }
+    .allows(schema, 0)
 }
 
 struct NullWalk<'a> {
@@ -116,7 +131,8 @@ impl<'a> NullWalk<'a> {
             && walk::referenced(map, root).is_none_or(&mut deeper)
             && each("allOf").is_none_or(|all| all.iter().all(&mut deeper))
             && each("anyOf").is_none_or(|any| any.iter().any(&mut deeper))
-            && each("oneOf").is_none_or(|one| one.iter().filter(|branch| deeper(branch)).count() == 1)
+            && each("oneOf")
+                .is_none_or(|one| one.iter().filter(|branch| deeper(branch)).count() == 1)
             && map.get("not").is_none_or(|not| !deeper(not))
     }
 }

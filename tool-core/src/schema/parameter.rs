@@ -45,7 +45,11 @@ pub(crate) struct ResolvedParameter {
 
 impl ResolvedParameter {
     /// Calls the functions of a row. `instance_default` is the value of a default over `self`.
-    pub(crate) fn new(row: Parameter, instance_default: Option<Value>, generator: &mut SchemaGenerator) -> Self {
+    pub(crate) fn new(
+        row: Parameter,
+        instance_default: Option<Value>,
+        generator: &mut SchemaGenerator,
+    ) -> Self {
         let default = instance_default.or_else(|| match row.default {
             // The macro wrote this text from a literal, so it parses; a null fails the type's own check.
             DefaultValue::Literal(text) => Some(serde_json::from_str(text).unwrap_or(Value::Null)),
@@ -53,7 +57,13 @@ impl ResolvedParameter {
             DefaultValue::None | DefaultValue::Instance => None,
         });
         let (schema, optional) = ((row.schema)(generator).to_value(), (row.optional)());
-        Self { row, schema, optional, default, examples: row.examples.iter().map(|make| make()).collect() }
+        Self {
+            row,
+            schema,
+            optional,
+            default,
+            examples: row.examples.iter().map(|make| make()).collect(),
+        }
     }
 }
 
@@ -102,7 +112,11 @@ impl Constraint {
 
     /// Makes a `range(..)`.
     pub const fn range(min: Option<Number>, max: Option<Number>, exclusive: bool) -> Self {
-        Self::Range(Range { min, max, exclusive })
+        Self::Range(Range {
+            min,
+            max,
+            exclusive,
+        })
     }
 }
 
@@ -149,7 +163,10 @@ impl<T: JsonSchema + for<'de> Deserialize<'de>> AnswerType for T {}
 
 impl Parameter {
     /// Makes a row for a parameter of type `T`.
-    pub const fn new<T: JsonSchema + for<'de> Deserialize<'de>>(name: &'static str, description: &'static str) -> Self {
+    pub const fn new<T: JsonSchema + for<'de> Deserialize<'de>>(
+        name: &'static str,
+        description: &'static str,
+    ) -> Self {
         Self {
             name,
             aliases: &[],
@@ -170,12 +187,20 @@ impl Parameter {
 
     /// Sets the name and the description.
     pub const fn named(self, name: &'static str, description: &'static str) -> Self {
-        Self { name, description, ..self }
+        Self {
+            name,
+            description,
+            ..self
+        }
     }
 
     /// Makes the type's properties properties of the tool.
     pub const fn flat(self, name: &'static str) -> Self {
-        Self { name, flatten: true, ..self }
+        Self {
+            name,
+            flatten: true,
+            ..self
+        }
     }
 
     /// Sets further names in JSON.
@@ -185,22 +210,34 @@ impl Parameter {
 
     /// Sets the default to a literal, given as JSON text.
     pub const fn default_literal(self, json: &'static str) -> Self {
-        Self { default: DefaultValue::Literal(json), ..self }
+        Self {
+            default: DefaultValue::Literal(json),
+            ..self
+        }
     }
 
     /// Sets the default to an expression.
     pub const fn default_computed(self, make: fn() -> Value) -> Self {
-        Self { default: DefaultValue::Computed(make), ..self }
+        Self {
+            default: DefaultValue::Computed(make),
+            ..self
+        }
     }
 
     /// Lets the instance decide the default.
     pub const fn default_from_instance(self) -> Self {
-        Self { default: DefaultValue::Instance, ..self }
+        Self {
+            default: DefaultValue::Instance,
+            ..self
+        }
     }
 
     /// Sets the constraints of `#[arg]`.
     pub const fn constraints(self, constraints: &'static [Constraint]) -> Self {
-        Self { constraints, ..self }
+        Self {
+            constraints,
+            ..self
+        }
     }
 
     /// Sets example values.
@@ -229,7 +266,10 @@ impl<'de> serde::Deserializer<'de> for AbsentValue {
         Err(serde::de::Error::custom("absent"))
     }
 
-    fn deserialize_option<V: serde::de::Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+    fn deserialize_option<V: serde::de::Visitor<'de>>(
+        self,
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
         visitor.visit_none()
     }
 

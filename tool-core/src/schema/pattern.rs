@@ -33,20 +33,30 @@ mod engine {
         pub(crate) fn new(pattern: &str) -> Result<Self, String> {
             Self::compile(pattern).ok_or_else(|| {
                 let shown = Value::from(pattern);
-                format!("the pattern {shown} is not a regular expression of ECMA-262, or is too large")
+                format!(
+                    "the pattern {shown} is not a regular expression of ECMA-262, or is too large"
+                )
             })
         }
 
         fn compile(pattern: &str) -> Option<Self> {
             let written = jsonschema_regex::to_rust_regex(pattern).ok()?;
-            let linear =
-                regex::RegexBuilder::new(&written).size_limit(PATTERN_BYTES).dfa_size_limit(CACHE_BYTES).build();
+            let linear = regex::RegexBuilder::new(&written)
+                .size_limit(PATTERN_BYTES)
+                .dfa_size_limit(CACHE_BYTES)
+                .build();
             if let Ok(compiled) = linear {
                 return Some(Self::Linear(Box::new(compiled), states_of(pattern)));
             }
             let mut builder = fancy_regex::RegexBuilder::new(&written);
-            builder.backtrack_limit(BACKTRACKS).delegate_size_limit(PATTERN_BYTES).delegate_dfa_size_limit(CACHE_BYTES);
-            builder.build().ok().map(|compiled| Self::Backtracking(Box::new(compiled)))
+            builder
+                .backtrack_limit(BACKTRACKS)
+                .delegate_size_limit(PATTERN_BYTES)
+                .delegate_dfa_size_limit(CACHE_BYTES);
+            builder
+                .build()
+                .ok()
+                .map(|compiled| Self::Backtracking(Box::new(compiled)))
         }
 
         /// Returns true if the pattern matches a part of the text. If the engine panics, it has no verdict, and the text is
@@ -69,14 +79,27 @@ mod engine {
 
         /// Returns the number of its states that count against those of a schema.
         pub(crate) fn states(&self) -> usize {
-            if let Self::Linear(_, states) = self { *states } else { 1 }
+            if let Self::Linear(_, states) = self {
+                *states
+            } else {
+                1
+            }
         }
     }
 
     /// Estimates the states of a pattern: its characters, with repetitions written out.
     fn states_of(pattern: &str) -> usize {
-        let parse = |unicode| ParserBuilder::new().unicode(unicode).utf8(false).build().parse(pattern).ok();
-        parse(false).or_else(|| parse(true)).map_or(1_000, |parsed| states(&parsed))
+        let parse = |unicode| {
+            ParserBuilder::new()
+                .unicode(unicode)
+                .utf8(false)
+                .build()
+                .parse(pattern)
+                .ok()
+        };
+        parse(false)
+            .or_else(|| parse(true))
+            .map_or(1_000, |parsed| states(&parsed))
     }
 
     fn states(pattern: &Hir) -> usize {
@@ -108,18 +131,31 @@ mod engine {
             HirKind::Empty | HirKind::Look(_) => String::new(),
             HirKind::Literal(literal) => String::from_utf8(literal.0.to_vec()).ok()?,
             HirKind::Class(Class::Unicode(class)) => {
-                let has = |letter: &char| class.iter().any(|range| (range.start()..=range.end()).contains(letter));
+                let has = |letter: &char| {
+                    class
+                        .iter()
+                        .any(|range| (range.start()..=range.end()).contains(letter))
+                };
                 let plain = ['a', '1', 'A', ' '].into_iter().find(has);
-                plain.or_else(|| class.iter().next().map(ClassUnicodeRange::start))?.to_string()
+                plain
+                    .or_else(|| class.iter().next().map(ClassUnicodeRange::start))?
+                    .to_string()
             }
             HirKind::Class(Class::Bytes(_)) => return None,
             HirKind::Repetition(repetition) => {
-                let count = if repetition.max == Some(0) { 0 } else { repetition.min.max(1) as usize };
+                let count = if repetition.max == Some(0) {
+                    0
+                } else {
+                    repetition.min.max(1) as usize
+                };
                 let once = sample_of(&repetition.sub, most)?;
                 (once.len().saturating_mul(count) <= most).then(|| once.repeat(count))?
             }
             HirKind::Capture(capture) => sample_of(&capture.sub, most)?,
-            HirKind::Concat(parts) => parts.iter().map(|part| sample_of(part, most)).collect::<Option<_>>()?,
+            HirKind::Concat(parts) => parts
+                .iter()
+                .map(|part| sample_of(part, most))
+                .collect::<Option<_>>()?,
             HirKind::Alternation(branches) => sample_of(branches.first()?, most)?,
         })
     }
@@ -136,7 +172,9 @@ mod without_engine {
     impl Pattern {
         pub(crate) fn new(pattern: &str) -> Result<Self, String> {
             let shown = Value::from(pattern);
-            Err(format!("the pattern {shown} cannot be checked; enable the feature `patterns` of `tool-core`"))
+            Err(format!(
+                "the pattern {shown} cannot be checked; enable the feature `patterns` of `tool-core`"
+            ))
         }
 
         pub(crate) fn is_match(&self, _: &str) -> bool {

@@ -18,7 +18,10 @@ const UNKNOWN: &str = "no such name";
 
 /// Writes the probe of a tool whose schemas, as schemars wrote them, hold only keywords that types can enforce. Returns
 /// `None` if it would be too large.
-pub(crate) fn write_probe(parameters: &[ResolvedParameter], definitions: &Map<String, Value>) -> Option<Probe> {
+pub(crate) fn write_probe(
+    parameters: &[ResolvedParameter],
+    definitions: &Map<String, Value>,
+) -> Option<Probe> {
     let write = |fault: Option<usize>| {
         let mut writer = ProbeWriter {
             definitions,
@@ -33,8 +36,15 @@ pub(crate) fn write_probe(parameters: &[ResolvedParameter], definitions: &Map<St
         writer.parameters(parameters).map(|()| writer)
     };
     let writer = write(None)?;
-    let faulty = (0..writer.faults).map(|fault| Some(write(Some(fault))?.text)).collect::<Option<Vec<_>>>()?;
-    Some(Probe::new(writer.text, writer.places, writer.flattened, faulty))
+    let faulty = (0..writer.faults)
+        .map(|fault| Some(write(Some(fault))?.text))
+        .collect::<Option<Vec<_>>>()?;
+    Some(Probe::new(
+        writer.text,
+        writer.places,
+        writer.flattened,
+        faulty,
+    ))
 }
 
 struct ProbeWriter<'a> {
@@ -72,7 +82,10 @@ impl<'a> ProbeWriter<'a> {
             }
             let resolved = self.resolve(&parameter.schema)?;
             let published = published(&resolved);
-            self.flattened.push(ProbedPlace { published, nullable: resolved.nullable });
+            self.flattened.push(ProbedPlace {
+                published,
+                nullable: resolved.nullable,
+            });
             self.members(resolved.map)?;
             self.close(&resolved);
         }
@@ -97,7 +110,13 @@ impl<'a> ProbeWriter<'a> {
             Published::Variants(names) => names.first().cloned(),
             _ => None,
         };
-        self.places.push((self.text.len(), ProbedPlace { published, nullable: resolved.nullable }));
+        self.places.push((
+            self.text.len(),
+            ProbedPlace {
+                published,
+                nullable: resolved.nullable,
+            },
+        ));
         match (variant, kind(resolved.map)) {
             (Some(name), _) => push_string(&mut self.text, &name),
             (_, "object") => {
@@ -107,7 +126,9 @@ impl<'a> ProbeWriter<'a> {
             }
             (_, "array") => self.elements(resolved.map)?,
             (_, "integer" | "number") => self.text.push('1'),
-            _ => self.text.push_str(&minimal_example(&resolved.map.clone().into(), &Value::Null).to_string()),
+            _ => self
+                .text
+                .push_str(&minimal_example(&resolved.map.clone().into(), &Value::Null).to_string()),
         }
         self.close(&resolved);
         Some(())
@@ -115,11 +136,18 @@ impl<'a> ProbeWriter<'a> {
 
     /// Follows references and choices with `null`.
     fn resolve(&mut self, schema: &'a Value) -> Option<Resolved<'a>> {
-        let mut resolved = Resolved { map: schema.as_object()?, nullable: false, opened: 0, named: false };
+        let mut resolved = Resolved {
+            map: schema.as_object()?,
+            nullable: false,
+            opened: 0,
+            named: false,
+        };
         loop {
             let map = resolved.map;
             let next = if let Some(reference) = map.get("$ref").and_then(Value::as_str) {
-                let (name, definition) = self.definitions.get_key_value(&definition_name(reference)?)?;
+                let (name, definition) = self
+                    .definitions
+                    .get_key_value(&definition_name(reference)?)?;
                 if self.open.iter().filter(|open| *open == name).count() >= MAX_OPEN {
                     return None;
                 }
@@ -127,7 +155,11 @@ impl<'a> ProbeWriter<'a> {
                 resolved.opened += 1;
                 resolved.named = true;
                 definition
-            } else if let Some([some, none]) = map.get("anyOf").and_then(Value::as_array).map(Vec::as_slice) {
+            } else if let Some([some, none]) = map
+                .get("anyOf")
+                .and_then(Value::as_array)
+                .map(Vec::as_slice)
+            {
                 resolved.nullable |= is_null_only(none);
                 resolved.named = false;
                 some
@@ -160,8 +192,17 @@ impl<'a> ProbeWriter<'a> {
 
     /// Writes the entries of an object.
     fn members(&mut self, map: &'a Map<String, Value>) -> Option<()> {
-        let required = map.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        for (name, schema) in map.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        let required = map
+            .get("required")
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        for (name, schema) in map
+            .get("properties")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+        {
             let is_required = required.iter().any(|required| required == name);
             if is_required && self.is_faulty() {
                 continue;
@@ -209,7 +250,12 @@ impl<'a> ProbeWriter<'a> {
 
     /// Writes what may be left out, and takes it back if it contains itself too often.
     fn attempt(&mut self, write: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
-        let (length, places, open, faults) = (self.text.len(), self.places.len(), self.open.len(), self.faults);
+        let (length, places, open, faults) = (
+            self.text.len(),
+            self.places.len(),
+            self.open.len(),
+            self.faults,
+        );
         let written = write(self);
         if written.is_none() {
             self.text.truncate(length);
@@ -223,19 +269,29 @@ impl<'a> ProbeWriter<'a> {
 
 /// Returns the type that a schema names beside `null`.
 fn kind(map: &Map<String, Value>) -> &str {
-    type_names(map).find(|name| *name != "null").unwrap_or(if map.contains_key("type") { "null" } else { "" })
+    type_names(map)
+        .find(|name| *name != "null")
+        .unwrap_or(if map.contains_key("type") { "null" } else { "" })
 }
 
 /// Returns what the schema publishes.
 fn published(resolved: &Resolved<'_>) -> Published {
     let map = resolved.map;
-    let texts = |all: &Vec<Value>| all.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    let texts = |all: &Vec<Value>| {
+        all.iter()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect()
+    };
     let format = || map.get("format").and_then(Value::as_str).map(str::to_owned);
-    if map.get(PROVEN).and_then(Value::as_bool) == Some(true) || map.keys().all(|keyword| is_annotation(keyword)) {
+    if map.get(PROVEN).and_then(Value::as_bool) == Some(true)
+        || map.keys().all(|keyword| is_annotation(keyword))
+    {
         return Published::Anything;
     }
     if resolved.named
-        && let Some(variants) = choice_of_strings(map).or_else(|| map.get("enum")?.as_array().map(texts))
+        && let Some(variants) =
+            choice_of_strings(map).or_else(|| map.get("enum")?.as_array().map(texts))
     {
         return Published::Variants(variants);
     }
@@ -248,7 +304,10 @@ fn published(resolved: &Resolved<'_>) -> Published {
         "integer" => Published::Integer(format()),
         "null" => Published::Null,
         "number" => Published::Number(format().filter(|format| format != "double")),
-        "object" => match (map.get("properties").and_then(Value::as_object), map.get("additionalProperties")) {
+        "object" => match (
+            map.get("properties").and_then(Value::as_object),
+            map.get("additionalProperties"),
+        ) {
             (Some(properties), _) => Published::Struct(properties.keys().cloned().collect()),
             (None, None) => Published::Object,
             (None, Some(Value::Bool(false))) => Published::Struct(Vec::new()),

@@ -19,12 +19,23 @@ pub(crate) struct References<'a> {
 impl<'a> References<'a> {
     pub(crate) fn of(root: &'a Value) -> Self {
         let (resources, bases, anchors, dynamic) = Default::default();
-        let mut references = Self { resources, bases, anchors, dynamic };
+        let mut references = Self {
+            resources,
+            bases,
+            anchors,
+            dynamic,
+        };
         references.add(root, root);
         let mut left = vec![(root, root)];
         while let Some((schema, resource)) = left.pop() {
-            let Some(map) = schema.as_object() else { continue };
-            let resource = if map.get("$id").is_some_and(Value::is_string) { schema } else { resource };
+            let Some(map) = schema.as_object() else {
+                continue;
+            };
+            let resource = if map.get("$id").is_some_and(Value::is_string) {
+                schema
+            } else {
+                resource
+            };
             for_each_child(map, &mut |child| {
                 references.add(child, resource);
                 left.push((child, resource));
@@ -38,7 +49,10 @@ impl<'a> References<'a> {
         let text = |keyword: &str| schema.get(keyword).and_then(Value::as_str);
         let mut resource = address(resource);
         if let Some(id) = text("$id") {
-            let id = join(self.bases.get(&resource).map_or("", String::as_str), id.trim_end_matches('#'));
+            let id = join(
+                self.bases.get(&resource).map_or("", String::as_str),
+                id.trim_end_matches('#'),
+            );
             resource = address(schema);
             self.bases.insert(resource, id.clone());
             self.resources.insert(id, schema);
@@ -58,13 +72,23 @@ impl<'a> References<'a> {
     }
 
     /// Returns the target of a reference that is used inside a resource, and the target's own resource.
-    pub(crate) fn resolve(&self, reference: &str, resource: &'a Value) -> Option<(&'a Value, &'a Value)> {
+    pub(crate) fn resolve(
+        &self,
+        reference: &str,
+        resource: &'a Value,
+    ) -> Option<(&'a Value, &'a Value)> {
         let (uri, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let resource = if uri.is_empty() {
             resource
         } else {
-            let base = self.bases.get(&address(resource)).map_or("", String::as_str);
-            self.resources.get(&join(base, uri)).or_else(|| self.resources.get(uri)).copied()?
+            let base = self
+                .bases
+                .get(&address(resource))
+                .map_or("", String::as_str);
+            self.resources
+                .get(&join(base, uri))
+                .or_else(|| self.resources.get(uri))
+                .copied()?
         };
         let fragment = percent_decode(fragment)?;
         let target = match fragment.as_str() {
@@ -78,13 +102,22 @@ impl<'a> References<'a> {
 
 /// Resolves a URI against a base: one with a scheme stays as it is, and a path replaces the last part of the base's.
 fn join(base: &str, uri: &str) -> String {
-    let has_scheme = uri.split(['/', '?']).next().is_some_and(|head| head.contains(':'));
+    let has_scheme = uri
+        .split(['/', '?'])
+        .next()
+        .is_some_and(|head| head.contains(':'));
     let authority = base.find("://").map_or(0, |at| at + 3);
-    let path = base.get(authority..).and_then(|rest| rest.find('/')).map_or(base.len(), |at| authority + at);
+    let path = base
+        .get(authority..)
+        .and_then(|rest| rest.find('/'))
+        .map_or(base.len(), |at| authority + at);
     let kept = match uri {
         _ if has_scheme => 0,
         path_only if path_only.starts_with('/') => path,
-        _ => base.rfind('/').filter(|at| *at >= path).map_or(0, |at| at + 1),
+        _ => base
+            .rfind('/')
+            .filter(|at| *at >= path)
+            .map_or(0, |at| at + 1),
     };
     format!("{}{uri}", base.get(..kept).unwrap_or_default())
 }

@@ -53,8 +53,12 @@ impl FromStr for Timestamp {
 fn parse(text: &str) -> Option<Timestamp> {
     let bytes = text.as_bytes();
     let punctuated = [(4, b'-'), (7, b'-'), (13, b':'), (16, b':')];
-    let sound = punctuated.iter().all(|(at, byte)| bytes.get(*at) == Some(byte))
-        && bytes.get(10).is_some_and(|byte| byte.eq_ignore_ascii_case(&b'T'));
+    let sound = punctuated
+        .iter()
+        .all(|(at, byte)| bytes.get(*at) == Some(byte))
+        && bytes
+            .get(10)
+            .is_some_and(|byte| byte.eq_ignore_ascii_case(&b'T'));
     let (digits, offset) = ending(bytes.get(19..)?).filter(|_| sound)?;
     // A leap second is the last second of a day in UTC. `jiff` accepts one anywhere.
     let minutes = two_digits(bytes.get(11..13)?)? * 60 + two_digits(bytes.get(14..16)?)?;
@@ -80,7 +84,10 @@ const NANOSECONDS: usize = 9;
 pub(crate) fn ending(rest: &[u8]) -> Option<(usize, i32)> {
     let (digits, rest) = match rest.strip_prefix(b".") {
         Some(fraction) => {
-            let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            let digits = fraction
+                .iter()
+                .take_while(|byte| byte.is_ascii_digit())
+                .count();
             (digits, fraction.get(digits..).filter(|_| digits > 0)?)
         }
         None => (0, rest),
@@ -97,7 +104,10 @@ pub(crate) fn ending(rest: &[u8]) -> Option<(usize, i32)> {
 }
 
 pub(crate) fn two_digits(bytes: &[u8]) -> Option<i32> {
-    bytes.iter().try_fold(0, |number, byte| byte.is_ascii_digit().then(|| number * 10 + i32::from(byte - b'0')))
+    bytes.iter().try_fold(0, |number, byte| {
+        byte.is_ascii_digit()
+            .then(|| number * 10 + i32::from(byte - b'0'))
+    })
 }
 
 impl From<jiff::Timestamp> for Timestamp {
@@ -143,7 +153,9 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Option<String> {
-        text.parse::<Timestamp>().ok().map(|instant| instant.to_string())
+        text.parse::<Timestamp>()
+            .ok()
+            .map(|instant| instant.to_string())
     }
 
     #[test]
@@ -158,7 +170,9 @@ mod tests {
     #[test]
     fn offsets_are_less_than_a_day() {
         assert!(read("2026-11-20T09:30:00+23:59").is_some());
-        for text in ["+24:00", "+25:00", "-24:00", "+01:60", "+1:00", "+0100", "Z[UTC]", ""] {
+        for text in [
+            "+24:00", "+25:00", "-24:00", "+01:60", "+1:00", "+0100", "Z[UTC]", "",
+        ] {
             assert_eq!(read(&format!("2026-11-20T09:30:00{text}")), None, "{text}");
         }
     }

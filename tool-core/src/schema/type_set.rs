@@ -18,8 +18,15 @@ impl TypeSet {
     const NULL: Self = Self(64);
     pub(crate) const ALL: Self = Self(127);
     /// The types, each in a set of its own.
-    pub(crate) const EACH: [Self; 7] =
-        [Self::NULL, Self::BOOLEAN, Self::INTEGER, Self::FRACTION, Self::STRING, Self::ARRAY, Self::OBJECT];
+    pub(crate) const EACH: [Self; 7] = [
+        Self::NULL,
+        Self::BOOLEAN,
+        Self::INTEGER,
+        Self::FRACTION,
+        Self::STRING,
+        Self::ARRAY,
+        Self::OBJECT,
+    ];
 
     pub(crate) fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
@@ -27,7 +34,11 @@ impl TypeSet {
 
     /// Returns the types that the `type` of a schema allows.
     pub(crate) fn of_schema(schema: &Map<String, Value>) -> Self {
-        if schema.contains_key("type") { Self::any(walk::type_names(schema).map(Self::named)) } else { Self::ALL }
+        if schema.contains_key("type") {
+            Self::any(walk::type_names(schema).map(Self::named))
+        } else {
+            Self::ALL
+        }
     }
 
     /// Returns the types of some values. Each number counts as an integer and as a fraction, because a text may spell
@@ -46,7 +57,9 @@ impl TypeSet {
             Value::Bool(_) => Self::BOOLEAN,
             Value::Number(number) if number.is_i64() || number.is_u64() => Self::INTEGER,
             // 5.0 is an integer, also beyond 128 bits.
-            Value::Number(number) if number.as_f64().is_some_and(|float| float.fract() == 0.0) => Self::INTEGER,
+            Value::Number(number) if number.as_f64().is_some_and(|float| float.fract() == 0.0) => {
+                Self::INTEGER
+            }
             Value::Number(_) => Self::FRACTION,
             Value::String(_) => Self::STRING,
             Value::Array(_) => Self::ARRAY,

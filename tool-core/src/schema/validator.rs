@@ -60,20 +60,30 @@ impl Validator {
     pub(crate) fn for_tool(schema: impl Into<Arc<Value>>) -> Self {
         let schema = schema.into();
         let closed = *schema == json!({"type": "object", "properties": {}});
-        Self { closed, takes_nothing: closed, ..Self::new(schema) }
+        Self {
+            closed,
+            takes_nothing: closed,
+            ..Self::new(schema)
+        }
     }
 
     /// Enforces the schema of a tool that is given at run time, which may write in several ways that it has no parameters.
     pub(crate) fn for_raw_tool(schema: impl Into<Arc<Value>>) -> Self {
         let schema = schema.into();
         let takes_nothing = schema.as_object().is_some_and(names_no_property);
-        Self { takes_nothing, ..Self::for_tool(schema) }
+        Self {
+            takes_nothing,
+            ..Self::for_tool(schema)
+        }
     }
 
     /// Accepts every object, for a tool that checks its arguments itself. One that has no parameters still takes none.
     pub(crate) fn unchecked(schema: &Value) -> Self {
         let takes_nothing = schema.as_object().is_some_and(names_no_property);
-        Self { takes_nothing, ..Self::new(json!({"type": "object"})) }
+        Self {
+            takes_nothing,
+            ..Self::new(json!({"type": "object"}))
+        }
     }
 
     /// Sets what `format` means.
@@ -83,7 +93,10 @@ impl Validator {
 
     /// Sets whether the runtime's `confirm_duplicate` is one of the properties.
     pub(crate) fn confirming_duplicates(self, confirms_duplicates: bool) -> Self {
-        Self { confirms_duplicates, ..self }
+        Self {
+            confirms_duplicates,
+            ..self
+        }
     }
 
     /// Returns true if `confirm_duplicate` is for the runtime and not for the tool.
@@ -103,7 +116,8 @@ impl Validator {
 
     /// Returns true if the value is accepted. A schema that does not compile accepts nothing.
     pub(crate) fn is_valid(&self, value: &Value) -> bool {
-        self.compiled().is_ok_and(|compiled| is_valid(compiled, value))
+        self.compiled()
+            .is_ok_and(|compiled| is_valid(compiled, value))
     }
 
     /// Returns the compiled form, or the reason why the schema does not compile.
@@ -115,7 +129,10 @@ impl Validator {
             let closed = json!({"type": "object", "properties": {}, "additionalProperties": false});
             CompiledSchema::of_shared(&Arc::new(closed), self.formats)
         };
-        self.compiled.get_or_init(compile).as_ref().map_err(String::as_str)
+        self.compiled
+            .get_or_init(compile)
+            .as_ref()
+            .map_err(String::as_str)
     }
 }
 
@@ -129,7 +146,11 @@ fn names_no_property(schema: &Map<String, Value>) -> bool {
         "additionalProperties" | "unevaluatedProperties" => *value == Value::Bool(false),
         keyword => walk::is_annotation(keyword),
     };
-    let speaks = ["properties", "additionalProperties", "unevaluatedProperties"];
+    let speaks = [
+        "properties",
+        "additionalProperties",
+        "unevaluatedProperties",
+    ];
     speaks.iter().any(|keyword| schema.contains_key(*keyword)) && schema.iter().all(is_silent)
 }
 
@@ -142,13 +163,20 @@ pub(crate) fn needs_validator<'a>(
     schemas: impl IntoIterator<Item = &'a Value>,
     definitions: &'a Map<String, Value>,
 ) -> bool {
-    let mut prover = Prover { definitions, visited: HashSet::new() };
-    !schemas.into_iter().all(|schema| prover.proves(schema, false))
+    let mut prover = Prover {
+        definitions,
+        visited: HashSet::new(),
+    };
+    !schemas
+        .into_iter()
+        .all(|schema| prover.proves(schema, false))
 }
 
 /// Returns true if the type rounds numbers before their limits are checked: `f32`, and lists of it.
 pub(crate) fn rounds(schema: &Value) -> bool {
-    let Some(map) = schema.as_object() else { return false };
+    let Some(map) = schema.as_object() else {
+        return false;
+    };
     let mut found = map.get("format").is_some_and(|format| format == "float");
     walk::for_each_child(map, &mut |child| found |= rounds(child));
     found
@@ -173,42 +201,64 @@ impl<'a> Prover<'a> {
             return true;
         }
         if named && choice_of_strings(map).is_some() {
-            return map.keys().all(|keyword| keyword == "oneOf" || walk::is_annotation(keyword));
+            return map
+                .keys()
+                .all(|keyword| keyword == "oneOf" || walk::is_annotation(keyword));
         }
-        map.iter().all(|(keyword, value)| self.proves_keyword(map, keyword, value, named))
+        map.iter()
+            .all(|(keyword, value)| self.proves_keyword(map, keyword, value, named))
     }
 
-    fn proves_keyword(&mut self, map: &'a Map<String, Value>, keyword: &str, value: &'a Value, named: bool) -> bool {
+    fn proves_keyword(
+        &mut self,
+        map: &'a Map<String, Value>,
+        keyword: &str,
+        value: &'a Value,
+        named: bool,
+    ) -> bool {
         match keyword {
             "type" => is_plain_type(value),
-            "properties" => {
-                value.as_object().is_some_and(|named| named.values().all(|schema| self.proves(schema, false)))
-            }
+            "properties" => value
+                .as_object()
+                .is_some_and(|named| named.values().all(|schema| self.proves(schema, false))),
             "additionalProperties" => *value == Value::Bool(false) || self.proves(value, false),
             "required" => true,
             "items" => self.proves(value, false),
             "prefixItems" => self.proves_tuple(map, value),
             "minItems" | "maxItems" => map.contains_key("prefixItems"),
-            "$ref" => value.as_str().is_some_and(|reference| self.proves_reference(reference)),
+            "$ref" => value
+                .as_str()
+                .is_some_and(|reference| self.proves_reference(reference)),
             "anyOf" => self.proves_option(value),
-            "format" => value.as_str().is_some_and(|format| proves_format(map, format)),
+            "format" => value
+                .as_str()
+                .is_some_and(|format| proves_format(map, format)),
             // Checked together with the format that they belong to.
-            "minimum" | "maximum" => map.get("format").and_then(Value::as_str).is_some_and(is_number_format),
+            "minimum" | "maximum" => map
+                .get("format")
+                .and_then(Value::as_str)
+                .is_some_and(is_number_format),
             "enum" => named && map.get("type").is_some_and(|kind| kind == "string"),
             _ => walk::is_annotation(keyword),
         }
     }
 
     fn proves_tuple(&mut self, map: &'a Map<String, Value>, value: &'a Value) -> bool {
-        let Some(items) = value.as_array() else { return false };
+        let Some(items) = value.as_array() else {
+            return false;
+        };
         let length = u64::try_from(items.len()).ok();
         let same = |keyword: &str| map.get(keyword).and_then(Value::as_u64) == length;
         same("minItems") && same("maxItems") && items.iter().all(|item| self.proves(item, false))
     }
 
     fn proves_reference(&mut self, reference: &str) -> bool {
-        let Some(name) = definition_name(reference) else { return false };
-        let Some(definition) = self.definitions.get(&name) else { return false };
+        let Some(name) = definition_name(reference) else {
+            return false;
+        };
+        let Some(definition) = self.definitions.get(&name) else {
+            return false;
+        };
         !self.visited.insert(name) || self.proves(definition, true)
     }
 

@@ -31,8 +31,12 @@ impl Account {
     /// Returns true if the store has taken all amounts. Those older than the window of a principal no longer count.
     fn is_settled(&self) -> bool {
         let mut unsettled = self.unsettled.lock();
-        let is_old = |(since, amount): &mut (Instant, Arc<Amount>)| since.elapsed() >= amount.caps.principal_window();
-        unsettled.extract_if(.., is_old).for_each(|(_, amount)| amount.is_charged());
+        let is_old = |(since, amount): &mut (Instant, Arc<Amount>)| {
+            since.elapsed() >= amount.caps.principal_window()
+        };
+        unsettled
+            .extract_if(.., is_old)
+            .for_each(|(_, amount)| amount.is_charged());
         unsettled.is_empty()
     }
 
@@ -42,10 +46,15 @@ impl Account {
         self.is_settled();
         loop {
             let next = self.unsettled.lock().first().cloned();
-            let Some((_, amount)) = next else { return Ok(()) };
+            let Some((_, amount)) = next else {
+                return Ok(());
+            };
             let outcome = amount.record.settle(&amount.settlement()).await;
             let mut unsettled = self.unsettled.lock();
-            if let Some(at) = unsettled.iter().position(|(_, other)| other.id == amount.id) {
+            if let Some(at) = unsettled
+                .iter()
+                .position(|(_, other)| other.id == amount.id)
+            {
                 let tried = unsettled.remove(at);
                 match outcome {
                     Ok(()) => amount.is_charged(),
@@ -71,7 +80,8 @@ impl Accounts {
     /// Returns the account of a principal.
     pub(crate) fn of(&mut self, principal: &Arc<str>) -> Arc<Account> {
         if self.by_principal.len() >= self.sweep_at {
-            self.by_principal.retain(|_, account| Arc::strong_count(account) > 1 || !account.is_settled());
+            self.by_principal
+                .retain(|_, account| Arc::strong_count(account) > 1 || !account.is_settled());
             self.sweep_at = 1_024.max(2 * self.by_principal.len());
         }
         Arc::clone(self.by_principal.entry(Arc::clone(principal)).or_default())
@@ -88,7 +98,10 @@ pub(crate) struct Payers {
 
 impl Payers {
     pub(crate) fn new(account: Arc<Account>) -> Self {
-        Self { costs: [Arc::default(), Arc::clone(&account.costs)], account }
+        Self {
+            costs: [Arc::default(), Arc::clone(&account.costs)],
+            account,
+        }
     }
 }
 
@@ -111,12 +124,22 @@ impl Amount {
         let (tool, category) = (self.tool.name(), self.tool.definition().category());
         let (turn, spent, paid_inside) = (self.turn, self.spent, self.paid_inside);
         let (caps, amount_id) = (Some(&self.caps), Some(self.id));
-        Settlement { tool, category, turn, spent, paid_inside, amount_id, caps, ..Settlement::default() }
+        Settlement {
+            tool,
+            category,
+            turn,
+            spent,
+            paid_inside,
+            amount_id,
+            caps,
+            ..Settlement::default()
+        }
     }
 
     /// Takes note that the store has taken the amount.
     fn is_charged(&self) {
-        let [cost, paid] = [self.spent.cost, self.paid_inside].map(|cost| i128::from(cost.picodollars()));
+        let [cost, paid] =
+            [self.spent.cost, self.paid_inside].map(|cost| i128::from(cost.picodollars()));
         let [session, principal] = &self.costs;
         session.lock().charged += cost;
         principal.lock().charged += cost - paid;
@@ -132,7 +155,11 @@ pub(crate) struct Payment {
 
 impl Payment {
     pub(crate) fn new(account: &Arc<Account>, amount: Amount) -> Self {
-        Self { account: Arc::clone(account), amount: Arc::new(amount), is_settled: false }
+        Self {
+            account: Arc::clone(account),
+            amount: Arc::new(amount),
+            is_settled: false,
+        }
     }
 
     /// Takes note that the store has taken the amount.
@@ -145,7 +172,10 @@ impl Payment {
 impl Drop for Payment {
     fn drop(&mut self) {
         if !self.is_settled {
-            self.account.unsettled.lock().push((Instant::now(), Arc::clone(&self.amount)));
+            self.account
+                .unsettled
+                .lock()
+                .push((Instant::now(), Arc::clone(&self.amount)));
         }
     }
 }

@@ -3,7 +3,9 @@
 use crate::call::{Confirmation, ErrorKind, OutputKind, ToolCall, ToolError, ToolResponse};
 use crate::session::approvals::without_notes;
 use crate::session::inner::SessionInner;
-use crate::session::model::{History, Message, Model, ModelRequest, ModelStep, RawTurn, ReplyFinish, ToolChoice};
+use crate::session::model::{
+    History, Message, Model, ModelRequest, ModelStep, RawTurn, ReplyFinish, ToolChoice,
+};
 use crate::session::pipeline::call::{StepCall, distinct_calls, run_step};
 use crate::session::pipeline::cx::canonical_sent_arguments;
 use crate::session::pipeline::record;
@@ -76,7 +78,9 @@ pub struct Reply {
 impl Reply {
     /// Returns the confirmations that await a person's decision, in the order of the calls.
     pub fn confirmations(&self) -> impl Iterator<Item = &Confirmation> {
-        self.responses.iter().flat_map(|response| response.meta().confirmations())
+        self.responses
+            .iter()
+            .flat_map(|response| response.meta().confirmations())
     }
 }
 
@@ -98,7 +102,11 @@ pub(crate) async fn reply<M: Model>(
     opening: ReplyOpening,
     form: Option<&mut AnswerForm>,
 ) -> Reply {
-    let ReplyOpening { text, is_entering, first_choice } = opening;
+    let ReplyOpening {
+        text,
+        is_entering,
+        first_choice,
+    } = opening;
     let mut open = OpenReply {
         session,
         history,
@@ -167,7 +175,12 @@ impl OpenReply<'_> {
     /// Tells the model of the calls that go on in the background, by notes in the history. Those that have ended are answered with
     /// the reply.
     fn note_background_answers(&mut self) {
-        for answer in self.session.background().into_iter().flat_map(|answers| answers.take()) {
+        for answer in self
+            .session
+            .background()
+            .into_iter()
+            .flat_map(|answers| answers.take())
+        {
             self.history.extend(answer.note().map(Message::User));
             if answer.is_end {
                 self.reply.responses.push(answer.response);
@@ -197,7 +210,11 @@ impl OpenReply<'_> {
     }
 
     /// Asks the model, and counts what its answers have used.
-    async fn ask<M: Model>(&mut self, model: &mut M, tool_choice: ToolChoice) -> Result<ModelStep, ToolError> {
+    async fn ask<M: Model>(
+        &mut self,
+        model: &mut M,
+        tool_choice: ToolChoice,
+    ) -> Result<ModelStep, ToolError> {
         let request = ModelRequest {
             instructions: &self.declared.instructions,
             history: self.history.messages(),
@@ -232,7 +249,10 @@ impl OpenReply<'_> {
         let may_call = self.may_call();
         if let Some(form) = self.form.as_deref_mut().filter(|_| is_read) {
             let finish = step.finish;
-            match form.read(self.session, &mut step, self.history, may_call).await {
+            match form
+                .read(self.session, &mut step, self.history, may_call)
+                .await
+            {
                 AnswerVerdict::CallsTools => {}
                 AnswerVerdict::AskAgain => return None,
                 AnswerVerdict::Taken => return Some(self.finish_of_answer(ReplyFinish::Complete)),
@@ -252,7 +272,11 @@ impl OpenReply<'_> {
     /// Takes a part of an answer that the provider paused. It goes back as it is, and the model goes on.
     fn take_pause(&mut self, step: ModelStep) -> Option<ReplyFinish> {
         if step.text.is_some() || step.native.is_some() {
-            self.history.push(Message::Assistant { text: step.text, calls: Vec::new(), native: step.native });
+            self.history.push(Message::Assistant {
+                text: step.text,
+                calls: Vec::new(),
+                native: step.native,
+            });
         }
         self.pauses += 1;
         (self.pauses > MAX_PAUSES).then_some(ReplyFinish::Paused)
@@ -267,7 +291,11 @@ impl OpenReply<'_> {
         // The provider's raw turn would bring ignored calls into the history.
         let native = step.native.filter(|_| !has_ignored_calls);
         if step.text.is_some() || native.is_some() {
-            self.history.push(Message::Assistant { text: step.text, calls: Vec::new(), native });
+            self.history.push(Message::Assistant {
+                text: step.text,
+                calls: Vec::new(),
+                native,
+            });
         }
         if has_ignored_calls && step.finish == ReplyFinish::Complete && !self.may_call() {
             return ReplyFinish::StepLimit;
@@ -278,7 +306,9 @@ impl OpenReply<'_> {
     /// Returns the end of a reply whose last answer has no calls and ended for this reason.
     fn finish_of_answer(&self, finish: ReplyFinish) -> ReplyFinish {
         match finish {
-            ReplyFinish::Complete if self.reply.steps > 0 && !self.may_call() => ReplyFinish::StepLimit,
+            ReplyFinish::Complete if self.reply.steps > 0 && !self.may_call() => {
+                ReplyFinish::StepLimit
+            }
             ReplyFinish::Complete if self.lacks_budget => ReplyFinish::Budget,
             finish => finish,
         }
@@ -291,10 +321,14 @@ impl OpenReply<'_> {
         if let Some(form) = form {
             form.wants_answer = false;
         }
-        let wants_no_reply = |response: &ToolResponse| response.is_ok() && response.kind() == OutputKind::Stop;
+        let wants_no_reply =
+            |response: &ToolResponse| response.is_ok() && response.kind() == OutputKind::Stop;
         let is_over = !responses.is_empty() && responses.iter().all(wants_no_reply);
-        let is_over_budget =
-            |response: &ToolResponse| response.error().is_some_and(|error| error.kind == ErrorKind::BudgetExceeded);
+        let is_over_budget = |response: &ToolResponse| {
+            response
+                .error()
+                .is_some_and(|error| error.kind == ErrorKind::BudgetExceeded)
+        };
         self.lacks_budget = responses.iter().any(is_over_budget);
         self.reply.steps += 1;
         self.reply.responses.extend(responses);
@@ -306,7 +340,8 @@ impl OpenReply<'_> {
         }
         if self.session.tools.search.is_some() {
             // The calls may have found tools.
-            self.declared = DeclaredTools::new(self.session, self.is_entering, self.form.as_deref());
+            self.declared =
+                DeclaredTools::new(self.session, self.is_entering, self.form.as_deref());
         }
         None
     }
@@ -327,7 +362,12 @@ impl OpenReply<'_> {
 
     fn end(self, finish: ReplyFinish) -> Reply {
         let interrupted = finish == ReplyFinish::Interrupted;
-        Reply { text: self.said.last, finish, interrupted, ..self.reply }
+        Reply {
+            text: self.said.last,
+            finish,
+            interrupted,
+            ..self.reply
+        }
     }
 }
 
@@ -375,9 +415,12 @@ fn reason_of_nothing(step: &ModelStep) -> Option<ToolError> {
             name_of_limit(step.max_tokens)
         ),
         ReplyFinish::Withheld => {
-            "the provider withheld the answer: ask in other words, or change the provider's filter".to_owned()
+            "the provider withheld the answer: ask in other words, or change the provider's filter"
+                .to_owned()
         }
-        ReplyFinish::Refused => "the model refused to answer and gave no reason: ask in other words".to_owned(),
+        ReplyFinish::Refused => {
+            "the model refused to answer and gave no reason: ask in other words".to_owned()
+        }
         _ => return None,
     };
     Some(ToolError::permanent(message))
@@ -399,7 +442,8 @@ pub(crate) fn refusal_of_calls(finish: ReplyFinish, max_tokens: Option<u32>) -> 
              the work into several calls.",
             name_of_limit(max_tokens)
         ),
-        _ => "The call was not made: the answer that it is part of did not end as a complete one.".to_owned(),
+        _ => "The call was not made: the answer that it is part of did not end as a complete one."
+            .to_owned(),
     }
 }
 
@@ -418,10 +462,16 @@ impl DeclaredTools {
         searchable.retain(is_shown);
         let instructions = session.instructions();
         match form {
-            None => Self { instructions, tools, searchable },
-            Some(form) => {
-                Self { instructions: form.instructions(&instructions), tools: form.with_tools(&tools), searchable }
-            }
+            None => Self {
+                instructions,
+                tools,
+                searchable,
+            },
+            Some(form) => Self {
+                instructions: form.instructions(&instructions),
+                tools: form.with_tools(&tools),
+                searchable,
+            },
         }
     }
 }
@@ -455,14 +505,29 @@ struct OpenStep<'a> {
 
 impl<'a> OpenStep<'a> {
     /// Opens a step whose calls have no answers yet. Returns its calls, too.
-    fn open(session: &'a SessionInner, history: &'a mut History, mut step: ModelStep) -> (Self, Vec<StepCall>) {
+    fn open(
+        session: &'a SessionInner,
+        history: &'a mut History,
+        mut step: ModelStep,
+    ) -> (Self, Vec<StepCall>) {
         let made = step.calls.len();
         let step_calls = distinct_calls(session, with_fresh_ids(history, step.calls));
-        step.calls = step_calls.iter().map(|step_call| step_call.call.clone()).collect();
+        step.calls = step_calls
+            .iter()
+            .map(|step_call| step_call.call.clone())
+            .collect();
         // The items of a raw turn correspond to the calls, one for one.
         step.native = step.native.filter(|_| step.calls.len() == made);
         let answers = vec![None; step.calls.len()];
-        (OpenStep { session, history, step, answers }, step_calls)
+        (
+            OpenStep {
+                session,
+                history,
+                step,
+                answers,
+            },
+            step_calls,
+        )
     }
 
     /// Runs the calls of a step, writes it to the history, and returns the responses in the order of the calls. A typed answer
@@ -484,14 +549,19 @@ impl<'a> OpenStep<'a> {
                 to_run.push(step_call);
             }
         }
-        let running = run_step(session, to_run).zip(&places).map(async |(response, place)| (*place, response.await));
+        let running = run_step(session, to_run)
+            .zip(&places)
+            .map(async |(response, place)| (*place, response.await));
         let mut running = running.collect::<FuturesUnordered<_>>();
         while let Some((place, response)) = running.next().await {
             open.answers[place] = Some(response);
         }
         drop(running);
         open.write();
-        places.into_iter().filter_map(|place| open.answers[place].take()).collect()
+        places
+            .into_iter()
+            .filter_map(|place| open.answers[place].take())
+            .collect()
     }
 
     /// Answers the calls of a step with an error, without running them, and writes it to the history.
@@ -504,10 +574,14 @@ impl<'a> OpenStep<'a> {
         let (mut open, step_calls) = OpenStep::open(session, history, step);
         for (place, step_call) in step_calls.iter().enumerate() {
             let response = refused_unread(&step_call.call, message);
-            open.answers[place] = Some(record::count_without_tool(session, &step_call.call, response).await);
+            open.answers[place] =
+                Some(record::count_without_tool(session, &step_call.call, response).await);
         }
         open.write();
-        std::mem::take(&mut open.answers).into_iter().flatten().collect()
+        std::mem::take(&mut open.answers)
+            .into_iter()
+            .flatten()
+            .collect()
     }
 }
 
@@ -518,8 +592,14 @@ pub(crate) fn refused_unread(call: &ToolCall, message: &str) -> ToolResponse {
 
 /// Returns the response to a call after the last step of calls of a reply.
 pub(crate) fn refused_step(max_steps: u32, call: &ToolCall) -> ToolResponse {
-    let message = format!("the {max_steps} steps of calls of this reply are used up; answer without calling a tool");
-    ToolResponse::refused(call, ToolError::new(ErrorKind::BudgetExceeded, message, false), CallInstant::now())
+    let message = format!(
+        "the {max_steps} steps of calls of this reply are used up; answer without calling a tool"
+    );
+    ToolResponse::refused(
+        call,
+        ToolError::new(ErrorKind::BudgetExceeded, message, false),
+        CallInstant::now(),
+    )
 }
 
 impl OpenStep<'_> {
@@ -528,8 +608,14 @@ impl OpenStep<'_> {
     fn canonical_call(&self, call: &ToolCall, answer: Option<&ToolResponse>) -> ToolCall {
         let error = answer.and_then(ToolResponse::error).map(|error| error.kind);
         match self.session.tools.find(call.name()) {
-            Some((_, tool)) if !matches!(error, Some(ErrorKind::Validation | ErrorKind::NotFound)) => {
-                call.clone().with_arguments(canonical_sent_arguments(self.session, tool, call.arguments()))
+            Some((_, tool))
+                if !matches!(error, Some(ErrorKind::Validation | ErrorKind::NotFound)) =>
+            {
+                call.clone().with_arguments(canonical_sent_arguments(
+                    self.session,
+                    tool,
+                    call.arguments(),
+                ))
             }
             _ => call.clone(),
         }
@@ -537,17 +623,31 @@ impl OpenStep<'_> {
 
     /// Writes the step to the history, once.
     fn write(&mut self) {
-        let ModelStep { text, calls, native, .. } = std::mem::take(&mut self.step);
+        let ModelStep {
+            text,
+            calls,
+            native,
+            ..
+        } = std::mem::take(&mut self.step);
         if calls.is_empty() {
             return;
         }
         let answered = calls.iter().zip(&self.answers);
-        let canonical = answered.clone().map(|(call, answer)| self.canonical_call(call, answer.as_ref())).collect();
-        self.history.push(Message::Assistant { text, calls: canonical, native });
+        let canonical = answered
+            .clone()
+            .map(|(call, answer)| self.canonical_call(call, answer.as_ref()))
+            .collect();
+        self.history.push(Message::Assistant {
+            text,
+            calls: canonical,
+            native,
+        });
         for (call, answer) in answered {
             match answer {
                 Some(response) => self.history.push_result(call, response),
-                None => self.history.push_result(call, &cancelled(self.session, call)),
+                None => self
+                    .history
+                    .push_result(call, &cancelled(self.session, call)),
             }
         }
     }
@@ -562,7 +662,10 @@ impl Drop for OpenStep<'_> {
 /// Gives a new id to calls without one, and to calls whose id an earlier step has used, as some providers repeat ids.
 pub(crate) fn with_fresh_ids(history: &History, mut calls: Vec<ToolCall>) -> Vec<ToolCall> {
     let known = history.calls().map(ToolCall::id).collect::<HashSet<_>>();
-    let mut taken = calls.iter().map(|call| Arc::clone(call.shared_id())).collect::<HashSet<_>>();
+    let mut taken = calls
+        .iter()
+        .map(|call| Arc::clone(call.shared_id()))
+        .collect::<HashSet<_>>();
     let mut free = (history.calls().count() + calls.len()..).map(|number| format!("call_{number}"));
     for call in &mut calls {
         if call.id().is_empty() || known.contains(call.id()) {
@@ -583,6 +686,7 @@ fn cancelled(session: &SessionInner, call: &ToolCall) -> ToolResponse {
     } else {
         "The call was cancelled: the turn was interrupted before it ended, and it may have taken effect."
     };
-    let error = ToolError::new(ErrorKind::Cancelled, message, false).partial_side_effects(!harmless);
+    let error =
+        ToolError::new(ErrorKind::Cancelled, message, false).partial_side_effects(!harmless);
     ToolResponse::refused(call, error, CallInstant::now())
 }

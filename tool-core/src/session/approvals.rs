@@ -82,7 +82,8 @@ impl PendingCall {
         let arguments = match serde_json::from_str::<BTreeMap<String, &RawValue>>(&self.arguments) {
             Ok(members) => {
                 let shown = members.iter().take(MAX_ARGUMENTS);
-                let shown = shown.map(|(name, value)| format!("{}: {}", quoted(name), shorten(value.get())));
+                let shown = shown
+                    .map(|(name, value)| format!("{}: {}", quoted(name), shorten(value.get())));
                 let mut shown = shown.collect::<Vec<_>>();
                 let rest = members.len() - shown.len();
                 shown.extend((rest > 0).then(|| format!("and {rest} more")));
@@ -102,7 +103,13 @@ impl PendingCall {
     /// Returns `sha256:` and the hexadecimal SHA-256 of the tool's name, a NUL and the arguments in canonical form. Equal
     /// digests mean equal calls, so that a person who has read a payload recognises it.
     pub fn digest(&self) -> String {
-        format!("sha256:{}", hex(&Sha256::digest(format!("{}\0{}", self.tool, self.arguments))))
+        format!(
+            "sha256:{}",
+            hex(&Sha256::digest(format!(
+                "{}\0{}",
+                self.tool, self.arguments
+            )))
+        )
     }
 
     /// Returns true if the call expired long ago by this process's clock.
@@ -113,8 +120,21 @@ impl PendingCall {
 
     /// Returns the bytes that the call takes in a store.
     pub fn size(&self) -> usize {
-        let Self { id, principal, agent, session, version, settings, call_id, tool, arguments, .. } = self;
-        let texts = [id, principal, agent, session, version, settings, call_id, tool, arguments];
+        let Self {
+            id,
+            principal,
+            agent,
+            session,
+            version,
+            settings,
+            call_id,
+            tool,
+            arguments,
+            ..
+        } = self;
+        let texts = [
+            id, principal, agent, session, version, settings, call_id, tool, arguments,
+        ];
         texts.iter().map(|text| text.len()).sum()
     }
 }
@@ -122,7 +142,11 @@ impl PendingCall {
 /// Quotes the name of an argument that could be read as another argument.
 fn quoted(name: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-    if !name.is_empty() && name.chars().all(is_plain) { shorten(name) } else { shorten(&format!("{name:?}")) }
+    if !name.is_empty() && name.chars().all(is_plain) {
+        shorten(name)
+    } else {
+        shorten(&format!("{name:?}"))
+    }
 }
 
 fn shorten(text: &str) -> String {
@@ -149,7 +173,11 @@ pub struct ApprovalLimits {
 impl Default for ApprovalLimits {
     /// Allows 64 calls of a session, 16 of them of one turn, and 2 MiB.
     fn default() -> Self {
-        Self { session: 64, turn: 16, bytes: 2 << 20 }
+        Self {
+            session: 64,
+            turn: 16,
+            bytes: 2 << 20,
+        }
     }
 }
 
@@ -168,7 +196,11 @@ pub struct ApprovalRequest<'a> {
 impl<'a> ApprovalRequest<'a> {
     /// Creates a request under the default limits.
     pub fn new(call: &'a PendingCall, lifetime: Duration) -> Self {
-        Self { call, lifetime, limits: ApprovalLimits::default() }
+        Self {
+            call,
+            lifetime,
+            limits: ApprovalLimits::default(),
+        }
     }
 
     /// Sets the limits.
@@ -178,14 +210,21 @@ impl<'a> ApprovalRequest<'a> {
     }
 
     /// Returns the limit that the call would exceed beside the calls that wait already. For stores.
-    pub fn exceeds<'b>(&self, waiting: impl IntoIterator<Item = &'b PendingCall>) -> Option<ApprovalLimit> {
+    pub fn exceeds<'b>(
+        &self,
+        waiting: impl IntoIterator<Item = &'b PendingCall>,
+    ) -> Option<ApprovalLimit> {
         let (mut session, mut turn, mut bytes) = (0, 0, self.call.size());
         for other in waiting {
             session += 1;
             turn += u32::from(other.turn == self.call.turn);
             bytes = bytes.saturating_add(other.size());
         }
-        let ApprovalLimits { session: of_session, turn: of_turn, bytes: of_bytes } = self.limits;
+        let ApprovalLimits {
+            session: of_session,
+            turn: of_turn,
+            bytes: of_bytes,
+        } = self.limits;
         if turn >= of_turn {
             Some(ApprovalLimit::Turn)
         } else if session >= of_session {
@@ -270,7 +309,9 @@ impl Signer {
     /// one.
     #[must_use]
     pub(crate) fn verify(&self, token: &str, pending: &PendingCall) -> bool {
-        let Some((id, proof)) = parse(token) else { return false };
+        let Some((id, proof)) = parse(token) else {
+            return false;
+        };
         // The id is no secret: it is part of the token, and the call was found by it.
         id == pending.id && self.proof(pending).verify_slice(&proof).is_ok()
     }
@@ -278,14 +319,23 @@ impl Signer {
     /// Returns the mark of the note about the decision on the call with this id, such as `[decision 0123456789abcdef]`. Without
     /// the key it cannot be guessed.
     pub(crate) fn mark(&self, id: &str) -> String {
-        let proof = self.0.clone().chain_update(NOTE).chain_update(id).finalize().into_bytes();
+        let proof = self
+            .0
+            .clone()
+            .chain_update(NOTE)
+            .chain_update(id)
+            .finalize()
+            .into_bytes();
         format!("[decision {}]", hex(proof.get(..8).unwrap_or_default()))
     }
 
     /// Returns the alias of a token, which has the token's form and approves nothing.
     pub(crate) fn alias(&self, token: &str) -> Option<String> {
         let (id, _) = parse(token)?;
-        Some(format!("{id}.{}", hex(&self.alias_proof(token).finalize().into_bytes())))
+        Some(format!(
+            "{id}.{}",
+            hex(&self.alias_proof(token).finalize().into_bytes())
+        ))
     }
 
     /// Returns the token of a call if this is its alias.
@@ -316,8 +366,19 @@ impl Signer {
             expires_at,
         } = pending;
         let mut proof = self.0.clone();
-        for text in [PURPOSE, id, principal, agent, session, mode.as_str(), version, settings, call_id, tool, arguments]
-        {
+        for text in [
+            PURPOSE,
+            id,
+            principal,
+            agent,
+            session,
+            mode.as_str(),
+            version,
+            settings,
+            call_id,
+            tool,
+            arguments,
+        ] {
             // The length goes first, so that no character can move from one field to the next.
             proof.update(&(text.len() as u64).to_be_bytes());
             proof.update(text.as_bytes());
@@ -371,7 +432,9 @@ fn is_opening_bracket(c: char) -> bool {
 
 /// Returns true if a text begins with the letters of a word, whatever blanks and invisible characters are among them.
 fn reads_as(text: &str, word: &str) -> bool {
-    let shown = text.chars().filter(|c| !c.is_whitespace() && !is_invisible(*c));
+    let shown = text
+        .chars()
+        .filter(|c| !c.is_whitespace() && !is_invisible(*c));
     // The wide forms of ASCII lie in one block.
     let narrow = shown.map(|c| match u32::from(c) {
         code @ 0xff01..=0xff5e => char::from_u32(code - 0xfee0).unwrap_or(c),

@@ -118,7 +118,10 @@ impl AuditEntry {
 impl AuditedIntent {
     /// Describes an intent that was carried out.
     pub fn new(intent: Intent, effect: impl Into<String>) -> Self {
-        Self { intent, effect: effect.into() }
+        Self {
+            intent,
+            effect: effect.into(),
+        }
     }
 }
 
@@ -197,11 +200,23 @@ const MAX_CALLS: usize = 1_000;
 impl AuditLog {
     /// Adds a call that was answered after a time, in place of the oldest one if the log is full.
     #[inline]
-    pub(crate) fn add(&mut self, call: &AuditFacts<'_>, turn: u64, micros: u32, outcome: CallOutcome) {
+    pub(crate) fn add(
+        &mut self,
+        call: &AuditFacts<'_>,
+        turn: u64,
+        micros: u32,
+        outcome: CallOutcome,
+    ) {
         let at = self.clock.micros_at(call.began) + i64::from(micros);
         let details = call.approved_by.map(|by| {
-            let decision = Some(CallDecision { approved: true, by: by.to_string() });
-            Box::new(AuditDetails { decision, ..AuditDetails::default() })
+            let decision = Some(CallDecision {
+                approved: true,
+                by: by.to_string(),
+            });
+            Box::new(AuditDetails {
+                decision,
+                ..AuditDetails::default()
+            })
         });
         self.push(AuditedCall {
             tool: call.tool.clone(),
@@ -263,7 +278,11 @@ impl AuditLog {
 /// Returns the id of a call as it is kept: a longer one is cut, so that it takes no more room.
 #[inline]
 fn shared_id(id: &Arc<str>) -> Arc<str> {
-    if id.len() <= MAX_ID { Arc::clone(id) } else { kept_id(id).into() }
+    if id.len() <= MAX_ID {
+        Arc::clone(id)
+    } else {
+        kept_id(id).into()
+    }
 }
 
 /// Tells the time of day of calls, whose own clock is cheaper and drifts. The system's clock is read once a minute.
@@ -284,7 +303,9 @@ impl WallClock {
     /// Returns the microseconds since 1970 at an instant.
     #[inline]
     fn micros_at(&mut self, instant: CallInstant) -> i64 {
-        let Some(reading) = self.0 else { return self.read_at(instant) };
+        let Some(reading) = self.0 else {
+            return self.read_at(instant);
+        };
         let since = instant.since(reading.instant);
         if since >= STALE {
             return self.read_at(instant);
@@ -296,7 +317,9 @@ impl WallClock {
 
     #[cold]
     fn read_at(&mut self, instant: CallInstant) -> i64 {
-        let micros = jiff::Timestamp::now().as_microsecond().saturating_sub(micros(instant.elapsed()));
+        let micros = jiff::Timestamp::now()
+            .as_microsecond()
+            .saturating_sub(micros(instant.elapsed()));
         self.0 = Some(Reading { instant, micros });
         micros
     }

@@ -59,7 +59,11 @@ impl SessionBuilder {
     pub(crate) fn new(runtime: Arc<RuntimeInner>, id: SessionId, mode: Mode) -> Self {
         Self {
             runtime,
-            context: SessionContext { id: Some(id.shared()), mode, ..SessionContext::default() },
+            context: SessionContext {
+                id: Some(id.shared()),
+                mode,
+                ..SessionContext::default()
+            },
             id,
             principal: Arc::default(),
             update_listener: None,
@@ -163,7 +167,10 @@ impl SessionBuilder {
     /// # }
     /// ```
     pub fn renewed(self) -> Self {
-        Self { renewed: true, ..self }
+        Self {
+            renewed: true,
+            ..self
+        }
     }
 
     handler_setters! {
@@ -251,7 +258,11 @@ impl SessionBuilder {
             keep_calls_for: policy.keep_calls_for,
             redaction: policy.redaction.clone(),
         };
-        let record = self.runtime.store.open(&request, policy.store_deadline).await?;
+        let record = self
+            .runtime
+            .store
+            .open(&request, policy.store_deadline)
+            .await?;
         let known = self.runtime.session(self.id.as_str());
         let known = known.filter(|session| session.is_open_as(record.incarnation()));
         let known = match known {
@@ -259,10 +270,17 @@ impl SessionBuilder {
             known => known,
         };
         let (tools, open) = self.set_up(tools).await?;
-        let recovered = if known.is_some() { Vec::new() } else { self.recover(&request).await? };
+        let recovered = if known.is_some() {
+            Vec::new()
+        } else {
+            self.recover(&request).await?
+        };
         let session = self.create(tools, open, record, (recovered, known.as_ref()));
         if known.is_some() {
-            self.runtime.sessions.lock().insert(session.id.shared(), Arc::downgrade(&session));
+            self.runtime
+                .sessions
+                .lock()
+                .insert(session.id.shared(), Arc::downgrade(&session));
             return Ok(Session(session));
         }
         // Several callers may open the session at once; the first one's becomes the session.
@@ -271,10 +289,14 @@ impl SessionBuilder {
         }
         let full_guides = session.policy().full_guides[session.mode() as usize];
         let context = session.tools.initial_context(session.mode(), full_guides);
-        let context = self.prompt_tokens.map_or(context, |tokens| context.with_prompt(tokens));
+        let context = self
+            .prompt_tokens
+            .map_or(context, |tokens| context.with_prompt(tokens));
         session.runtime.metrics.session_opened(context);
         if tracing::enabled!(target: "tool_core::context", tracing::Level::INFO) {
-            session.initial_context().log(session.id.as_str(), session.definitions().len());
+            session
+                .initial_context()
+                .log(session.id.as_str(), session.definitions().len());
         }
         Ok(Session(session))
     }
@@ -302,14 +324,24 @@ impl SessionBuilder {
 
     /// Sets up the toolsets that are not open. Returns a snapshot without the tools of those that failed, and the toolsets
     /// that the session keeps open.
-    async fn set_up(&self, tools: Arc<SessionTools>) -> Result<(Arc<SessionTools>, OpenToolsets), OpenError> {
+    async fn set_up(
+        &self,
+        tools: Arc<SessionTools>,
+    ) -> Result<(Arc<SessionTools>, OpenToolsets), OpenError> {
         if tools.context.instances().is_empty() {
             return Ok((tools, Vec::new()));
         }
         let (open, rest) = tools.context.open().await;
         let known = tools.context.setup_failures().count();
-        for failure in rest.iter().flat_map(ToolContext::setup_failures).skip(known) {
-            let (session, toolset) = (self.id.as_str().escape_debug(), failure.toolset.escape_debug());
+        for failure in rest
+            .iter()
+            .flat_map(ToolContext::setup_failures)
+            .skip(known)
+        {
+            let (session, toolset) = (
+                self.id.as_str().escape_debug(),
+                failure.toolset.escape_debug(),
+            );
             let error = Redaction::new().text(failure.error.message());
             tracing::error!(%session, %toolset, %error, "failed to set up a toolset; its tools are not offered");
         }
@@ -318,9 +350,12 @@ impl SessionBuilder {
             let before = std::mem::replace(&mut *tools.open.lock(), open.clone());
             drop(before);
         }
-        let Some(rest) = rest else { return Ok((tools, open)) };
+        let Some(rest) = rest else {
+            return Ok((tools, open));
+        };
         let stats_of = |tool: &str| self.runtime.metrics.stats_of(tool, self.tools.is_some());
-        let mut rest = SessionTools::new(rest, stats_of, &tools.policies).map_err(OpenError::Tools)?;
+        let mut rest =
+            SessionTools::new(rest, stats_of, &tools.policies).map_err(OpenError::Tools)?;
         // The store and approvals know the tools by the version that the session asked for.
         rest.version = Arc::clone(&tools.version);
         if self.tools.is_some() {
@@ -331,7 +366,9 @@ impl SessionBuilder {
 
     /// Reads the session's calls of earlier processes from the journal.
     async fn recover(&self, request: &OpenRequest) -> Result<Vec<RecoveredCall>, JournalError> {
-        let Some(journal) = &self.runtime.journal else { return Ok(Vec::new()) };
+        let Some(journal) = &self.runtime.journal else {
+            return Ok(Vec::new());
+        };
         let deadline = self.runtime.tools().policies[self.context.mode as usize].store_deadline;
         let key = journal_key(request.id.as_str(), &request.principal, &request.agent);
         within(deadline, journal.recover(&key), JournalError::timeout).await
@@ -346,19 +383,34 @@ impl SessionBuilder {
     ) -> Arc<SessionInner> {
         let permits = tools.policies[self.context.mode as usize].permits();
         // A session that is renewed goes on with its listener, and with the calls in its background.
-        let updates = earlier.map(|earlier| earlier.updates.clone()).unwrap_or_default();
+        let updates = earlier
+            .map(|earlier| earlier.updates.clone())
+            .unwrap_or_default();
         if self.has_update_options() {
             self.set_update_options(updates.get_or_init(Arc::default));
         }
         let brought = self.tools.as_ref().and_then(ToolContext::shared_resource);
         let needs_resources = brought.is_some() || !open.is_empty() || earlier.is_some();
         let renewed = earlier.map(Arc::downgrade).unwrap_or_default();
-        let resources = needs_resources.then(|| Box::new(SessionResources { toolsets: open, brought, renewed }));
-        let rare = (!recovered.is_empty())
-            .then(|| Box::new(RareState { recovered: Mutex::new(recovered), ..RareState::default() }));
+        let resources = needs_resources.then(|| {
+            Box::new(SessionResources {
+                toolsets: open,
+                brought,
+                renewed,
+            })
+        });
+        let rare = (!recovered.is_empty()).then(|| {
+            Box::new(RareState {
+                recovered: Mutex::new(recovered),
+                ..RareState::default()
+            })
+        });
         Arc::new_cyclic(|session: &Weak<SessionInner>| {
             let handle: Weak<dyn SessionHandle> = Weak::clone(session) as _;
-            let mut context = SessionContext { handle: Some(handle), ..self.context.clone() };
+            let mut context = SessionContext {
+                handle: Some(handle),
+                ..self.context.clone()
+            };
             context.handlers = context.handlers.or(&self.runtime.handlers);
             SessionInner {
                 calls: CallsInProgress::new(permits),
@@ -386,7 +438,9 @@ impl SessionBuilder {
 fn list_or_find(session: &Arc<SessionInner>) -> Option<Arc<SessionInner>> {
     let mut sessions = session.runtime.sessions.lock();
     let known = sessions.get(session.id.as_str()).and_then(Weak::upgrade);
-    let open = known.as_deref().is_some_and(|known| known.is_open_as(session.record.incarnation()));
+    let open = known
+        .as_deref()
+        .is_some_and(|known| known.is_open_as(session.record.incarnation()));
     if !open {
         sessions.insert(session.id.shared(), Arc::downgrade(session));
     }

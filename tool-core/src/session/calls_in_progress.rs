@@ -60,8 +60,15 @@ impl CallsInProgress {
     #[inline]
     pub(crate) fn enter(&self) -> Option<CallInProgress<'_>> {
         let entered = self.word.fetch_add(CALL, Ordering::SeqCst);
-        let call = CallInProgress { calls: self, taken: CALL };
-        if entered & CLOSED == 0 { Some(call) } else { None }
+        let call = CallInProgress {
+            calls: self,
+            taken: CALL,
+        };
+        if entered & CLOSED == 0 {
+            Some(call)
+        } else {
+            None
+        }
     }
 
     /// Lets no more calls in.
@@ -94,7 +101,12 @@ impl CallsInProgress {
     fn try_take(&self, permits: u32) -> bool {
         let mut word = self.word.load(Ordering::SeqCst);
         while (word & PERMITS) + u64::from(permits) <= u64::from(self.permits()) {
-            match self.word.compare_exchange_weak(word, word + u64::from(permits), Ordering::SeqCst, Ordering::SeqCst) {
+            match self.word.compare_exchange_weak(
+                word,
+                word + u64::from(permits),
+                Ordering::SeqCst,
+                Ordering::SeqCst,
+            ) {
                 Ok(_) => return true,
                 Err(current) => word = current,
             }
@@ -189,7 +201,10 @@ mod tests {
         let (mut alone, mut later) = (calls.enter().expect("open"), calls.enter().expect("open"));
         let mut alone = Box::pin(alone.run_in_turn(true));
         assert!((&mut alone).now_or_never().is_none());
-        assert!(!later.try_run(false), "a permit is free, but a call that runs alone waits");
+        assert!(
+            !later.try_run(false),
+            "a permit is free, but a call that runs alone waits"
+        );
         drop(running);
         assert!((&mut alone).now_or_never().is_some());
     }
@@ -212,7 +227,10 @@ mod tests {
     // C1
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
     async fn no_call_waits_for_ever_or_beside_too_many() {
-        let (calls, running) = (Arc::new(CallsInProgress::new(3)), Arc::new(AtomicUsize::new(0)));
+        let (calls, running) = (
+            Arc::new(CallsInProgress::new(3)),
+            Arc::new(AtomicUsize::new(0)),
+        );
         let work = (0..8).map(|task| {
             let (calls, running) = (Arc::clone(&calls), Arc::clone(&running));
             task::spawn(async move {
@@ -229,7 +247,9 @@ mod tests {
                 }
             })
         });
-        futures_util::future::try_join_all(work.collect::<Vec<_>>()).await.expect("no panic");
+        futures_util::future::try_join_all(work.collect::<Vec<_>>())
+            .await
+            .expect("no panic");
         calls.finish().await;
         assert!(calls.enter().is_none());
     }

@@ -106,7 +106,11 @@ pub struct SpendingCaps {
 
 impl Default for SpendingCaps {
     fn default() -> Self {
-        Self { cost: [None; 4], time: [None; 4], window: Duration::from_secs(24 * 3_600) }
+        Self {
+            cost: [None; 4],
+            time: [None; 4],
+            window: Duration::from_secs(24 * 3_600),
+        }
     }
 }
 
@@ -142,17 +146,31 @@ impl SpendingCaps {
 
     /// Returns what is left of the caps, given what each of [`CapScope::STORED`] has used, or the first cap that is used up.
     /// `resets_in` is the time that is left of the principal's window.
-    pub fn left(&self, used: [Spending; 3], resets_in: Option<Duration>) -> Result<Allowance, UsedCap> {
+    pub fn left(
+        &self,
+        used: [Spending; 3],
+        resets_in: Option<Duration>,
+    ) -> Result<Allowance, UsedCap> {
         let mut left = Allowance::default();
         for (scope, used) in CapScope::STORED.into_iter().zip(used) {
             let resets_in = resets_in.filter(|_| scope == CapScope::Principal);
-            let used_cap = |used, of| Err(UsedCap { scope, used, of, resets_in });
+            let used_cap = |used, of| {
+                Err(UsedCap {
+                    scope,
+                    used,
+                    of,
+                    resets_in,
+                })
+            };
             if let Some(of) = self.cost(scope) {
                 let rest = of.picodollars().saturating_sub(used.cost.picodollars());
                 if rest == 0 {
                     return used_cap(CapAmount::Cost(used.cost), CapAmount::Cost(of));
                 }
-                left.cost = Some(left.cost.map_or(Cost::pico(rest), |least| least.min(Cost::pico(rest))));
+                left.cost = Some(
+                    left.cost
+                        .map_or(Cost::pico(rest), |least| least.min(Cost::pico(rest))),
+                );
                 left.principal_cost = (scope == CapScope::Principal).then_some(Cost::pico(rest));
             }
             if let Some(of) = self.time(scope) {

@@ -95,7 +95,11 @@ impl Session {
     /// A call with an empty id gets an id. A second call with an id that was already used is not run, and the response of
     /// the first carries a warning. A `sequential` tool waits for the calls before it and delays those after it.
     pub async fn call_all(&self, calls: impl IntoIterator<Item = ToolCall>) -> Vec<ToolResponse> {
-        join_all(call::run_step(&self.0, call::distinct_calls(&self.0, calls))).await
+        join_all(call::run_step(
+            &self.0,
+            call::distinct_calls(&self.0, calls),
+        ))
+        .await
     }
 
     /// Ends the turn and begins the next: budgets and loop counts are reset, and an `END_VOICE_SESSION` of the turn takes
@@ -139,21 +143,42 @@ impl Session {
         self.run_approved(token, self.principal(), handlers).await
     }
 
-    async fn run_approved(&self, token: &str, person: &str, handlers: HostHandlers) -> ToolResponse {
+    async fn run_approved(
+        &self,
+        token: &str,
+        person: &str,
+        handlers: HostHandlers,
+    ) -> ToolResponse {
         let approved = async {
             let pending = confirm::pending_call(&self.0, token).await?;
             confirm::check_settings(&self.0, &pending)?;
-            let PendingCall { id, call_id, tool, arguments, .. } = pending;
-            let approval = Approval { requests: &self.0.runtime.approvals, id: id.into() };
-            let given = CallApproval { id: Arc::clone(&approval.id), by: person.into() };
-            let call = ToolCall::new(call_id, tool, arguments).approved(given).with_handlers(handlers);
+            let PendingCall {
+                id,
+                call_id,
+                tool,
+                arguments,
+                ..
+            } = pending;
+            let approval = Approval {
+                requests: &self.0.runtime.approvals,
+                id: id.into(),
+            };
+            let given = CallApproval {
+                id: Arc::clone(&approval.id),
+                by: person.into(),
+            };
+            let call = ToolCall::new(call_id, tool, arguments)
+                .approved(given)
+                .with_handlers(handlers);
             let response = call::call(&self.0, call).await;
             if let Some(waiter) = approval.take_waiter() {
                 waiter.answer(&response);
             }
             Ok(response)
         };
-        approved.await.unwrap_or_else(confirm::response_without_call)
+        approved
+            .await
+            .unwrap_or_else(confirm::response_without_call)
     }
 
     /// Waits for the response of a call that another task of this process decides on, by [`approve`](Self::approve) or
@@ -227,13 +252,17 @@ impl Session {
     /// Answers a call that a person has not approved, as [`deny`](Self::deny) does. The audit log names this person, and
     /// otherwise the session's principal.
     pub async fn deny_by(&self, token: &str, person: &str) -> ToolResponse {
-        confirm::deny(&self.0, token, Some(person)).await.unwrap_or_else(confirm::response_without_call)
+        confirm::deny(&self.0, token, Some(person))
+            .await
+            .unwrap_or_else(confirm::response_without_call)
     }
 
     /// Answers a call on which no person has decided, as [`deny`](Self::deny) does: no one could be asked, or answered in time.
     /// The audit log names no person.
     pub async fn deny_undecided(&self, token: &str) -> ToolResponse {
-        confirm::deny(&self.0, token, None).await.unwrap_or_else(confirm::response_without_call)
+        confirm::deny(&self.0, token, None)
+            .await
+            .unwrap_or_else(confirm::response_without_call)
     }
 
     /// Cancels a running call, even if its tool is not `cancellable`. The call is answered CANCELLED. Returns false if no
@@ -371,7 +400,9 @@ impl Session {
                 && is_deeper(value, MAX_STORED_DEPTH)
             {
                 let name = name.escape_debug();
-                return Err(StoreError::new(format!("`{name}` nests deeper than {MAX_STORED_DEPTH}; make it flatter")));
+                return Err(StoreError::new(format!(
+                    "`{name}` nests deeper than {MAX_STORED_DEPTH}; make it flatter"
+                )));
             }
         }
         self.0.record.change(changes).await
@@ -388,7 +419,11 @@ impl Session {
 
     /// Returns the intents that were carried out, oldest first.
     pub fn intents(&self) -> Vec<Intent> {
-        self.audit().into_iter().flat_map(|entry| entry.intents).map(|audited| audited.intent).collect()
+        self.audit()
+            .into_iter()
+            .flat_map(|entry| entry.intents)
+            .map(|audited| audited.intent)
+            .collect()
     }
 
     /// Reads the changes of other processes from the store.
@@ -399,13 +434,20 @@ impl Session {
     /// Removes and returns the updates of calls that no listener has heard, oldest first: at most the latest 100, and 256 KiB of
     /// them.
     pub fn updates(&self) -> Vec<CallUpdate> {
-        self.0.rare.get().map(|rare| rare.updates.take()).unwrap_or_default()
+        self.0
+            .rare
+            .get()
+            .map(|rare| rare.updates.take())
+            .unwrap_or_default()
     }
 
     /// Removes and returns the further answers of calls that were answered in the background, oldest first. Loops call this
     /// themselves. See [`SessionBuilder::background_answers`](crate::session::SessionBuilder::background_answers).
     pub fn take_background_answers(&self) -> Vec<BackgroundAnswer> {
-        self.0.background().map(|answers| answers.take()).unwrap_or_default()
+        self.0
+            .background()
+            .map(|answers| answers.take())
+            .unwrap_or_default()
     }
 
     /// Waits until there is an answer for [`take_background_answers`](Self::take_background_answers), and takes none. A host can
@@ -425,7 +467,12 @@ impl Session {
 
     /// Returns a tool's full guide, or its description if it has none.
     pub fn guide(&self, tool: &str) -> Option<&str> {
-        Some(self.tools().function_tool(tool)?.definition().documentation())
+        Some(
+            self.tools()
+                .function_tool(tool)?
+                .definition()
+                .documentation(),
+        )
     }
 
     /// Returns the measurements of the session in this process: its calls, its turns, its context.
@@ -473,12 +520,20 @@ impl Session {
         // Stable, so that the calls of a turn stay in order.
         calls.sort_by_key(|call| call.turn);
         let turns = calls.chunk_by(|one, other| one.turn == other.turn);
-        Ok(turns.map(|calls| TurnHistory { turn: calls[0].turn, calls: calls.to_vec() }).collect())
+        Ok(turns
+            .map(|calls| TurnHistory {
+                turn: calls[0].turn,
+                calls: calls.to_vec(),
+            })
+            .collect())
     }
 
     /// Returns the tokens in the model's context window.
     pub fn context(&self) -> ContextMetrics {
-        ContextMetrics { peak_tokens: self.0.context_usage.peak(), ..self.0.initial_context() }
+        ContextMetrics {
+            peak_tokens: self.0.context_usage.peak(),
+            ..self.0.initial_context()
+        }
     }
 
     /// Takes in the tokens of the model's context as its provider has counted them. The log warns at 0.9 of the policy's
@@ -564,7 +619,11 @@ impl Session {
         first: ToolChoice,
     ) -> impl Future<Output = Reply> + Send {
         let text = text.into();
-        let opening = ReplyOpening { text, is_entering: false, first_choice: first };
+        let opening = ReplyOpening {
+            text,
+            is_entering: false,
+            first_choice: first,
+        };
         async move { reply(&self.0, model, history, opening, None).await }
     }
 
@@ -586,7 +645,11 @@ impl Session {
         let text = text.into();
         async move {
             let (mut form, slot) = answer.open(&self.0)?;
-            let opening = ReplyOpening { text, is_entering: false, first_choice: ToolChoice::Auto };
+            let opening = ReplyOpening {
+                text,
+                is_entering: false,
+                first_choice: ToolChoice::Auto,
+            };
             let reply = reply(&self.0, model, history, opening, Some(&mut form)).await;
             form.finish(&slot, reply)
         }
@@ -595,14 +658,21 @@ impl Session {
     /// Lets `model` speak first, as the agent enters the conversation. The model does not see tools that are
     /// `ignore_on_enter`.
     pub async fn reply_on_enter<M: Model>(&self, model: &mut M, history: &mut History) -> Reply {
-        let opening = ReplyOpening { text: String::new(), is_entering: true, first_choice: ToolChoice::Auto };
+        let opening = ReplyOpening {
+            text: String::new(),
+            is_entering: true,
+            first_choice: ToolChoice::Auto,
+        };
         reply(&self.0, model, history, opening, None).await
     }
 }
 
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session").field("id", &self.0.id).field("mode", &self.0.mode()).finish_non_exhaustive()
+        f.debug_struct("Session")
+            .field("id", &self.0.id)
+            .field("mode", &self.0.mode())
+            .finish_non_exhaustive()
     }
 }
 

@@ -39,14 +39,22 @@ pub trait Hook: Send + Sync + 'static {
 
     /// Runs after a call of a known tool was answered, also where it was refused, and again where a person denies a call that
     /// waited for approval. It may change the answer. The runtime stops waiting for it after one second.
-    fn after<'a>(&'a self, _call: &'a HookedCall<'a>, _response: &'a mut ToolResponse) -> HookFuture<'a, ()> {
+    fn after<'a>(
+        &'a self,
+        _call: &'a HookedCall<'a>,
+        _response: &'a mut ToolResponse,
+    ) -> HookFuture<'a, ()> {
         Box::pin(std::future::ready(()))
     }
 
     /// Runs around a call that has passed every check, and returns the answer. If it does not call
     /// [`next.run()`](Next::run), the call does not run and its budget is refunded. It is dropped one second after the
     /// call's deadline.
-    fn around<'a>(&'a self, _call: &'a HookedCall<'a>, next: Next<'a>) -> HookFuture<'a, ToolResponse> {
+    fn around<'a>(
+        &'a self,
+        _call: &'a HookedCall<'a>,
+        next: Next<'a>,
+    ) -> HookFuture<'a, ToolResponse> {
         next.run()
     }
 
@@ -249,20 +257,34 @@ pub(crate) struct AfterHook<S, F>(pub(crate) S, pub(crate) F);
 /// A function that runs around calls, with its state.
 pub(crate) struct AroundHook<S, F>(pub(crate) S, pub(crate) F);
 
-impl<S: Send + Sync + 'static, F: for<'a> BeforeWith<'a, S, Future: Send> + 'static> Hook for BeforeHook<S, F> {
+impl<S: Send + Sync + 'static, F: for<'a> BeforeWith<'a, S, Future: Send> + 'static> Hook
+    for BeforeHook<S, F>
+{
     fn before<'a>(&'a self, call: &'a HookedCall<'a>) -> HookFuture<'a, Result<(), ToolError>> {
         Box::pin(self.1.run(&self.0, *call))
     }
 }
 
-impl<S: Send + Sync + 'static, F: for<'a> AfterWith<'a, S, Future: Send> + 'static> Hook for AfterHook<S, F> {
-    fn after<'a>(&'a self, call: &'a HookedCall<'a>, response: &'a mut ToolResponse) -> HookFuture<'a, ()> {
+impl<S: Send + Sync + 'static, F: for<'a> AfterWith<'a, S, Future: Send> + 'static> Hook
+    for AfterHook<S, F>
+{
+    fn after<'a>(
+        &'a self,
+        call: &'a HookedCall<'a>,
+        response: &'a mut ToolResponse,
+    ) -> HookFuture<'a, ()> {
         Box::pin(self.1.run(&self.0, *call, response))
     }
 }
 
-impl<S: Send + Sync + 'static, F: for<'a> AroundWith<'a, S, Future: Send> + 'static> Hook for AroundHook<S, F> {
-    fn around<'a>(&'a self, call: &'a HookedCall<'a>, next: Next<'a>) -> HookFuture<'a, ToolResponse> {
+impl<S: Send + Sync + 'static, F: for<'a> AroundWith<'a, S, Future: Send> + 'static> Hook
+    for AroundHook<S, F>
+{
+    fn around<'a>(
+        &'a self,
+        call: &'a HookedCall<'a>,
+        next: Next<'a>,
+    ) -> HookFuture<'a, ToolResponse> {
         Box::pin(self.1.run(&self.0, *call, next))
     }
 }
@@ -309,7 +331,13 @@ impl<'a> Next<'a> {
     /// Runs the rest of the chain.
     pub fn run(self) -> HookFuture<'a, ToolResponse> {
         match self.hooks.split_first() {
-            Some((first, rest)) => first.around(self.call, Next { hooks: rest, ..self }),
+            Some((first, rest)) => first.around(
+                self.call,
+                Next {
+                    hooks: rest,
+                    ..self
+                },
+            ),
             None => (self.tool)(),
         }
     }

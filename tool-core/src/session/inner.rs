@@ -64,7 +64,10 @@ pub(crate) struct RuntimeInner {
 
 impl RuntimeInner {
     /// Returns true if the host has put layers of tower around calls.
-    #[cfg_attr(not(feature = "tower"), allow(clippy::unused_self, reason = "no layer exists without tower"))]
+    #[cfg_attr(
+        not(feature = "tower"),
+        allow(clippy::unused_self, reason = "no layer exists without tower")
+    )]
     pub(crate) fn has_layers(&self) -> bool {
         #[cfg(feature = "tower")]
         return self.layers.is_some();
@@ -78,7 +81,10 @@ impl RuntimeInner {
     }
 
     /// Returns the snapshot of tools that a session brings itself.
-    pub(crate) fn tools_of(self: &Arc<Self>, tools: &ToolContext) -> Result<Arc<SessionTools>, RegistryErrors> {
+    pub(crate) fn tools_of(
+        self: &Arc<Self>,
+        tools: &ToolContext,
+    ) -> Result<Arc<SessionTools>, RegistryErrors> {
         let memo = tools.memo::<SnapshotsByRuntime>();
         let policies = Arc::clone(&self.tools.read().policies);
         let mut snapshots = memo.lock();
@@ -86,7 +92,10 @@ impl RuntimeInner {
         snapshots.retain(|(of, known)| {
             !std::ptr::eq(of.as_ptr(), Arc::as_ptr(self)) || Arc::ptr_eq(&known.policies, &policies)
         });
-        if let Some((_, known)) = snapshots.iter().find(|(of, _)| std::ptr::eq(of.as_ptr(), Arc::as_ptr(self))) {
+        if let Some((_, known)) = snapshots
+            .iter()
+            .find(|(of, _)| std::ptr::eq(of.as_ptr(), Arc::as_ptr(self)))
+        {
             return Ok(Arc::clone(known));
         }
         let stats = |tool: &str| self.metrics.stats_of(tool, true);
@@ -131,15 +140,31 @@ impl ApprovalRequests {
         if waiters.len() == waiters.capacity() {
             waiters.retain(|_, waiter| !waiter.answer.is_closed());
         }
-        waiters.insert(id.to_owned(), Waiter { answer, approval: None });
+        waiters.insert(
+            id.to_owned(),
+            Waiter {
+                answer,
+                approval: None,
+            },
+        );
         drop(waiters);
         let mut calls = self.calls.lock();
         if calls.len() == MAX_REQUESTS {
-            let mut own = calls.iter().enumerate().filter(|(_, (_, principal, _))| *principal == session.principal);
-            let oldest = own.next().filter(|_| own.count() >= MAX_REQUESTS / 4).map_or(0, |(at, _)| at);
+            let mut own = calls
+                .iter()
+                .enumerate()
+                .filter(|(_, (_, principal, _))| *principal == session.principal);
+            let oldest = own
+                .next()
+                .filter(|_| own.count() >= MAX_REQUESTS / 4)
+                .map_or(0, |(at, _)| at);
             calls.remove(oldest);
         }
-        calls.push_back((Arc::downgrade(session), Arc::clone(&session.principal), id.to_owned()));
+        calls.push_back((
+            Arc::downgrade(session),
+            Arc::clone(&session.principal),
+            id.to_owned(),
+        ));
         drop(calls);
         self.count.send_modify(|count| *count += 1);
         outcome.shared()
@@ -148,13 +173,20 @@ impl ApprovalRequests {
     /// Takes out the waiter of a call that no approval runs.
     pub(crate) fn take_waiter(&self, id: &str) -> Option<Waiter> {
         let mut waiters = self.waiters.lock();
-        waiters.get(id).is_some_and(|waiter| waiter.approval.is_none()).then(|| waiters.remove(id)).flatten()
+        waiters
+            .get(id)
+            .is_some_and(|waiter| waiter.approval.is_none())
+            .then(|| waiters.remove(id))
+            .flatten()
     }
 
     /// Puts a waiter back, for a call that an approval runs now, or that waits on.
     pub(crate) fn put_back(&self, id: &str, waiter: Option<Waiter>, approval: Option<&Arc<str>>) {
         if let Some(waiter) = waiter {
-            let waiter = Waiter { approval: approval.cloned(), ..waiter };
+            let waiter = Waiter {
+                approval: approval.cloned(),
+                ..waiter
+            };
             self.waiters.lock().entry(id.to_owned()).or_insert(waiter);
         }
     }
@@ -188,7 +220,9 @@ impl Approval<'_> {
     pub(crate) fn take_waiter(&self) -> Option<Waiter> {
         let mut waiters = self.requests.waiters.lock();
         let approval = waiters.get(&*self.id)?.approval.as_ref()?;
-        Arc::ptr_eq(approval, &self.id).then(|| waiters.remove(&*self.id)).flatten()
+        Arc::ptr_eq(approval, &self.id)
+            .then(|| waiters.remove(&*self.id))
+            .flatten()
     }
 }
 
@@ -209,7 +243,11 @@ pub(crate) struct ThreadPool {
 impl ThreadPool {
     pub(crate) fn new(size: usize) -> Self {
         let size = size.clamp(1, Semaphore::MAX_PERMITS);
-        Self { size, permits: Arc::new(Semaphore::new(size)), detached: TaskTracker::new() }
+        Self {
+            size,
+            permits: Arc::new(Semaphore::new(size)),
+            detached: TaskTracker::new(),
+        }
     }
 
     /// Describes the pool for a call that has waited in vain.
@@ -314,9 +352,15 @@ impl SessionInner {
     pub(crate) fn log(&self) -> &CallLog {
         let new = || {
             let policy = self.policy();
-            Box::new(CallLog::new(policy.call_history, policy.redaction.clone(), &self.runtime.spare))
+            Box::new(CallLog::new(
+                policy.call_history,
+                policy.redaction.clone(),
+                &self.runtime.spare,
+            ))
         };
-        self.record.log().unwrap_or_else(|| self.own_log.get_or_init(new))
+        self.record
+            .log()
+            .unwrap_or_else(|| self.own_log.get_or_init(new))
     }
 
     /// Returns the agent to which the tools belong; empty if they belong to none.
@@ -342,46 +386,70 @@ impl SessionInner {
 
     /// Returns true if a session that its store does not know any more was not ended here.
     pub(crate) fn is_lost(&self) -> bool {
-        let was_lost = || self.rare.get().is_some_and(|rare| rare.is_lost.load(Ordering::SeqCst));
+        let was_lost = || {
+            self.rare
+                .get()
+                .is_some_and(|rare| rare.is_lost.load(Ordering::SeqCst))
+        };
         !self.calls.is_closed() || was_lost()
     }
 
     /// Returns the session's share of the blocking pool.
     pub(crate) fn threads(&self) -> &ThreadPool {
-        self.rare().threads.get_or_init(|| ThreadPool::new(self.policy().session_threads))
+        self.rare()
+            .threads
+            .get_or_init(|| ThreadPool::new(self.policy().session_threads))
     }
 
     /// Returns the parties that pay for the calls.
     pub(crate) fn payers(&self) -> &Payers {
-        self.rare().payers.get_or_init(|| Payers::new(self.runtime.accounts.lock().of(&self.principal)))
+        self.rare()
+            .payers
+            .get_or_init(|| Payers::new(self.runtime.accounts.lock().of(&self.principal)))
     }
 
     /// Finds a tool that the model may call now, and its index.
     #[inline]
     pub(crate) fn find_tool(&self, name: &str) -> Option<(usize, &FunctionTool)> {
-        self.tools.find(name).filter(|(_, tool)| !tool.is_dynamic() || tool.visible_in(&self.current_context()))
+        self.tools
+            .find(name)
+            .filter(|(_, tool)| !tool.is_dynamic() || tool.visible_in(&self.current_context()))
     }
 
     /// Returns a context for the predicates of tools, with the session's current turn.
     pub(crate) fn current_context(&self) -> RunContext {
-        let scope = CallContext { turn: self.record.turn(), ..CallContext::default() };
+        let scope = CallContext {
+            turn: self.record.turn(),
+            ..CallContext::default()
+        };
         self.base.with_new_call(Arc::new(scope))
     }
 
     /// Returns the instructions about the tools.
     pub(crate) fn instructions(&self) -> String {
-        instructions(self.definitions().iter(), self.policy().full_guides[self.mode() as usize])
+        instructions(
+            self.definitions().iter(),
+            self.policy().full_guides[self.mode() as usize],
+        )
     }
 
     /// Estimates the context with which the session starts.
     pub(crate) fn initial_context(&self) -> ContextMetrics {
         let full_guides = self.policy().full_guides[self.mode() as usize];
-        let context = if self.tools.context.function_tools().iter().any(FunctionTool::is_dynamic) {
+        let context = if self
+            .tools
+            .context
+            .function_tools()
+            .iter()
+            .any(FunctionTool::is_dynamic)
+        {
             initial_context(self.definitions().iter(), full_guides)
         } else {
             self.tools.initial_context(self.mode(), full_guides)
         };
-        self.context_usage.prompt().map_or(context, |tokens| context.with_prompt(tokens))
+        self.context_usage
+            .prompt()
+            .map_or(context, |tokens| context.with_prompt(tokens))
     }
 
     /// Takes in the system prompt of the model.
@@ -408,7 +476,9 @@ impl SessionInner {
 
     /// Returns true if this is the session of that incarnation, and has not ended here or in another process.
     pub(crate) fn is_open_as(&self, incarnation: u128) -> bool {
-        self.record.incarnation() == incarnation && !self.calls.is_closed() && !self.record.state().ended
+        self.record.incarnation() == incarnation
+            && !self.calls.is_closed()
+            && !self.record.state().ended
     }
 
     /// Ends the session, even if the caller stops waiting for it: the caller may be a call that is cancelled by the end.
@@ -421,7 +491,11 @@ impl SessionInner {
     }
 
     async fn finish(&self) {
-        let renewed = self.resources.lock().as_ref().and_then(|resources| resources.renewed.upgrade());
+        let renewed = self
+            .resources
+            .lock()
+            .as_ref()
+            .and_then(|resources| resources.renewed.upgrade());
         if let Some(renewed) = renewed {
             renewed.close_all().await;
         }
@@ -439,12 +513,24 @@ impl SessionInner {
 
     /// Removes the session's entries from the journal, unless a later session has taken its place and its entries.
     pub(crate) async fn forget(&self) {
-        let Some(journal) = &self.runtime.journal else { return };
+        let Some(journal) = &self.runtime.journal else {
+            return;
+        };
         let key = self.journal_key();
-        if self.runtime.session(self.id.as_str()).is_some_and(|later| later.journal_key() == key) {
+        if self
+            .runtime
+            .session(self.id.as_str())
+            .is_some_and(|later| later.journal_key() == key)
+        {
             return;
         }
-        if let Err(error) = within(self.policy().store_deadline, journal.forget(&key), JournalError::timeout).await {
+        if let Err(error) = within(
+            self.policy().store_deadline,
+            journal.forget(&key),
+            JournalError::timeout,
+        )
+        .await
+        {
             let session = self.id.as_str().escape_debug();
             tracing::error!(%session, %error, "failed to remove a session from the journal");
         }
@@ -452,10 +538,18 @@ impl SessionInner {
 
     /// Closes a session that was renewed, and those that it had renewed.
     async fn close_all(&self) {
-        let mut next = self.resources.lock().as_ref().and_then(|resources| resources.renewed.upgrade());
+        let mut next = self
+            .resources
+            .lock()
+            .as_ref()
+            .and_then(|resources| resources.renewed.upgrade());
         self.close().await;
         while let Some(renewed) = next {
-            next = renewed.resources.lock().as_ref().and_then(|resources| resources.renewed.upgrade());
+            next = renewed
+                .resources
+                .lock()
+                .as_ref()
+                .and_then(|resources| resources.renewed.upgrade());
             renewed.close().await;
         }
     }
@@ -517,7 +611,9 @@ pub(crate) struct Playout(OnceLock<watch::Sender<bool>>);
 impl Playout {
     /// Sets whether something is playing.
     pub(crate) fn set(&self, playing: bool) {
-        self.0.get_or_init(|| watch::Sender::new(false)).send_replace(playing);
+        self.0
+            .get_or_init(|| watch::Sender::new(false))
+            .send_replace(playing);
     }
 
     /// Waits until nothing is playing.

@@ -87,7 +87,8 @@ pub trait Journal: Send + Sync + 'static {
     ///
     /// A call id that is used again in one process replaces the earlier call and its end. On an error, a call that is not
     /// harmless does not run.
-    fn started(&self, call: &JournalEntry) -> impl Future<Output = Result<(), JournalError>> + Send;
+    fn started(&self, call: &JournalEntry)
+    -> impl Future<Output = Result<(), JournalError>> + Send;
 
     /// Records the end of a call: the JSON of its envelope, with a member `content` if its result has
     /// [parts](crate::ToolOutput::with_content) beside the data. Ignores a call that has no entry, such as one of a forgotten
@@ -105,7 +106,10 @@ pub trait Journal: Send + Sync + 'static {
     /// process are left out. Where two processes used the same call id, the later one comes later.
     ///
     /// On an error, the session does not open.
-    fn recover(&self, session: &str) -> impl Future<Output = Result<Vec<RecoveredCall>, JournalError>> + Send;
+    fn recover(
+        &self,
+        session: &str,
+    ) -> impl Future<Output = Result<Vec<RecoveredCall>, JournalError>> + Send;
 
     /// Removes the entries of a session that has ended, including those of earlier processes.
     fn forget(&self, session: &str) -> impl Future<Output = Result<(), JournalError>> + Send;
@@ -154,12 +158,21 @@ pub struct JournalError {
 impl JournalError {
     /// Creates an error. The message must not contain secrets.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), source: None }
+        Self {
+            message: message.into(),
+            source: None,
+        }
     }
 
     /// Creates an error with its cause.
-    pub fn with_source(message: impl Into<String>, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self { message: message.into(), source: Some(source.into().into()) }
+    pub fn with_source(
+        message: impl Into<String>,
+        source: impl Into<Box<dyn Error + Send + Sync>>,
+    ) -> Self {
+        Self {
+            message: message.into(),
+            source: Some(source.into().into()),
+        }
     }
 
     /// Creates the error of an operation that exceeded the policy's `store_deadline`.

@@ -45,13 +45,13 @@ pub use crate::session::builder::SessionBuilder;
 pub use crate::session::caps::{Allowance, CapAmount, CapScope, Spending, SpendingCaps, UsedCap};
 pub use crate::session::handle::{Session, TurnHistory};
 pub use crate::session::hooks::{
-    AfterFn, AfterWith, AroundFn, AroundWith, BeforeFn, BeforeWith, Hook, HookFuture, HookedCall, HookedRequest, Next,
-    RequestKind,
+    AfterFn, AfterWith, AroundFn, AroundWith, BeforeFn, BeforeWith, Hook, HookFuture, HookedCall,
+    HookedRequest, Next, RequestKind,
 };
 pub use crate::session::journal::{Journal, JournalEntry, JournalError, RecoveredCall};
 pub use crate::session::metrics::{
-    ContextMetrics, LoopMetrics, Metrics, Percentiles, PrometheusText, SessionCall, SessionMetrics, SpeechEvent,
-    SpeechMetrics, TokenMetrics, ToolMetrics,
+    ContextMetrics, LoopMetrics, Metrics, Percentiles, PrometheusText, SessionCall, SessionMetrics,
+    SpeechEvent, SpeechMetrics, TokenMetrics, ToolMetrics,
 };
 pub use crate::session::model::{
     History, Message, Model, ModelInfo, ModelRequest, ModelStep, RawTurn, ReplyFinish, ToolChoice,
@@ -63,8 +63,9 @@ pub use crate::session::runtime::{Runtime, RuntimeBuilder, WaitingCall};
 pub use crate::session::search::{CONTROL_TOOL_NAMES, SEARCH_TOOL, ToolSearch};
 pub use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 pub use crate::session::store::{
-    Admission, AnsweredCallRecord, BudgetLimit, Charge, MemoryRecord, MemoryStore, OpenError, OpenRequest, Refusal,
-    SessionRecord, SessionStore, Settlement, StoreError, ToolTurnReport, TurnReport, Verdict,
+    Admission, AnsweredCallRecord, BudgetLimit, Charge, MemoryRecord, MemoryStore, OpenError,
+    OpenRequest, Refusal, SessionRecord, SessionStore, Settlement, StoreError, ToolTurnReport,
+    TurnReport, Verdict,
 };
 pub use crate::session::typed_answer::{TypedAnswer, TypedReply, TypedReplyError};
 pub use crate::session::updates::{BackgroundAnswer, CallUpdate};

@@ -24,7 +24,11 @@ impl RawTurn {
     pub(crate) fn unless_too_deep(self) -> Option<Self> {
         let count = self.items.len();
         // Each item is taken, as dropping the rest would recurse.
-        let items = self.items.into_iter().filter_map(unless_too_deep).collect::<Vec<_>>();
+        let items = self
+            .items
+            .into_iter()
+            .filter_map(unless_too_deep)
+            .collect::<Vec<_>>();
         (items.len() == count).then_some(Self { items, ..self })
     }
 }
@@ -126,7 +130,11 @@ impl History {
     /// Adds the result of a call.
     pub(crate) fn push_result(&mut self, call: &ToolCall, response: &ToolResponse) {
         let result = response.for_model(self.form);
-        self.push(Message::Result { call_id: call.id().to_owned(), tool: call.name().to_owned(), result });
+        self.push(Message::Result {
+            call_id: call.id().to_owned(),
+            tool: call.name().to_owned(),
+            result,
+        });
     }
 }
 
@@ -176,7 +184,9 @@ pub struct ModelRequest<'a> {
 /// The end of a reply, by its reason.
 ///
 /// A step of a model has one too: it is the end of the reply if no other step follows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ReplyFinish {
@@ -251,13 +261,22 @@ pub struct ModelInfo {
 impl ModelStep {
     /// Creates a step of text only.
     pub fn says(text: impl Into<String>) -> Self {
-        Self { text: Some(text.into()), ..Self::default() }
+        Self {
+            text: Some(text.into()),
+            ..Self::default()
+        }
     }
 
     /// Returns the usage to record in the span of the request.
     pub(crate) fn model_usage(&self, info: &ModelInfo) -> ModelUsage {
-        let model = self.model.clone().map_or_else(|| info.model.clone(), Cow::Owned);
-        let calls = self.calls.iter().map(|call| (call.id().to_owned(), call.name().to_owned()));
+        let model = self
+            .model
+            .clone()
+            .map_or_else(|| info.model.clone(), Cow::Owned);
+        let calls = self
+            .calls
+            .iter()
+            .map(|call| (call.id().to_owned(), call.name().to_owned()));
         ModelUsage {
             model,
             provider: info.provider.clone(),
@@ -270,7 +289,10 @@ impl ModelStep {
 
     /// Creates a step of calls only.
     pub fn calls(calls: impl IntoIterator<Item = ToolCall>) -> Self {
-        Self { calls: calls.into_iter().collect(), ..Self::default() }
+        Self {
+            calls: calls.into_iter().collect(),
+            ..Self::default()
+        }
     }
 }
 
@@ -293,7 +315,10 @@ pub trait Model: Send {
     /// Answers the conversation so far.
     ///
     /// An error ends the reply. The future may be dropped at any point, when the turn is interrupted.
-    fn step(&mut self, request: ModelRequest<'_>) -> impl Future<Output = Result<ModelStep, ToolError>> + Send;
+    fn step(
+        &mut self,
+        request: ModelRequest<'_>,
+    ) -> impl Future<Output = Result<ModelStep, ToolError>> + Send;
 
     /// Returns the tokens of answers that were paid for and could not be used, since the last call of this method: those of
     /// attempts that were repeated, and of a step that failed. They count in [`Reply::usage`](super::Reply::usage). Defaults to
@@ -304,6 +329,9 @@ pub trait Model: Send {
 
     /// Returns the identity of the model. Defaults to a model named `model` without a provider.
     fn about(&self) -> ModelInfo {
-        ModelInfo { model: "model".into(), provider: None }
+        ModelInfo {
+            model: "model".into(),
+            provider: None,
+        }
     }
 }

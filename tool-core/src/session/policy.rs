@@ -314,7 +314,9 @@ impl Policy {
 
     /// Returns the permits that the calls of a session share, one for each concurrent call.
     pub(crate) fn permits(&self) -> u32 {
-        u32::try_from(self.concurrent_calls).unwrap_or(u32::MAX).max(1)
+        u32::try_from(self.concurrent_calls)
+            .unwrap_or(u32::MAX)
+            .max(1)
     }
 
     /// Returns the limits of a turn.

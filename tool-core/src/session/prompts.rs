@@ -12,7 +12,9 @@ use crate::session::pipeline::cx::session_over;
 use crate::session::pipeline::execute::Deadline;
 use crate::session::pipeline::record::around_request;
 use crate::time::{self, CallInstant};
-use crate::tool::{Completion, CompletionRequest, CompletionTarget, PromptMessage, ResourceContents, TextArguments};
+use crate::tool::{
+    Completion, CompletionRequest, CompletionTarget, PromptMessage, ResourceContents, TextArguments,
+};
 use futures_util::FutureExt;
 use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
@@ -50,8 +52,13 @@ impl Session {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn get_prompt(&self, name: &str, arguments: TextArguments) -> Result<Vec<PromptMessage>, ToolError> {
-        self.get_prompt_with(name, arguments, HostHandlers::new()).await
+    pub async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: TextArguments,
+    ) -> Result<Vec<PromptMessage>, ToolError> {
+        self.get_prompt_with(name, arguments, HostHandlers::new())
+            .await
     }
 
     /// Makes the messages of a prompt, which asks these handlers before those of the session.
@@ -68,7 +75,13 @@ impl Session {
         let sent = serde_json::to_string(&arguments);
         let get = |ctx| async move { self.tools().get_prompt(name, arguments, &ctx).await };
         let work = Box::pin(governed(&self.0, "the prompt", handlers, get));
-        around_request(&self.0, (RequestKind::Prompt, name), || sent.unwrap_or_default(), work).await
+        around_request(
+            &self.0,
+            (RequestKind::Prompt, name),
+            || sent.unwrap_or_default(),
+            work,
+        )
+        .await
     }
 
     /// Reads a resource.
@@ -93,7 +106,13 @@ impl Session {
     ) -> Result<Vec<ResourceContents>, ToolError> {
         let read = |ctx| async move { self.tools().read_resource(uri, &ctx).await };
         let work = Box::pin(governed(&self.0, "the resource", handlers, read));
-        around_request(&self.0, (RequestKind::Resource, uri), || "{}".to_owned(), work).await
+        around_request(
+            &self.0,
+            (RequestKind::Resource, uri),
+            || "{}".to_owned(),
+            work,
+        )
+        .await
     }
 
     /// Completes an argument of a prompt, or a variable of a resource's template.
@@ -112,8 +131,19 @@ impl Session {
         };
         let sent = serde_json::to_string(&request.values());
         let complete = |ctx| async move { self.tools().complete(target, request, &ctx).await };
-        let work = Box::pin(governed(&self.0, "the completion", HostHandlers::new(), complete));
-        around_request(&self.0, (RequestKind::Completion, name), || sent.unwrap_or_default(), work).await
+        let work = Box::pin(governed(
+            &self.0,
+            "the completion",
+            HostHandlers::new(),
+            complete,
+        ));
+        around_request(
+            &self.0,
+            (RequestKind::Completion, name),
+            || sent.unwrap_or_default(),
+            work,
+        )
+        .await
     }
 
     /// Returns a context of the session outside any call, as the predicates of `dynamic` toolsets see it.
@@ -138,7 +168,13 @@ where
         return Err(session_over());
     }
     let limit = session.policy().deadline;
-    let (ended, questions) = (session.reads_end(), CallQuestions::new(Asker { own: handlers.0, caller: None }));
+    let (ended, questions) = (
+        session.reads_end(),
+        CallQuestions::new(Asker {
+            own: handlers.0,
+            caller: None,
+        }),
+    );
     // A task that outlives the work asks nothing.
     let over = ended.child_token().drop_guard();
     let scope = Arc::new(CallContext {
@@ -153,29 +189,56 @@ where
         if !place.try_run(false) {
             place.run_in_turn(false).await;
         }
-        AssertUnwindSafe(work(ctx)).catch_unwind().await.unwrap_or_else(|_| {
-            tracing::error!("{what} panicked outside its handler");
-            Err(ToolError::new(ErrorKind::Internal, MASKED, false))
-        })
+        AssertUnwindSafe(work(ctx))
+            .catch_unwind()
+            .await
+            .unwrap_or_else(|_| {
+                tracing::error!("{what} panicked outside its handler");
+                Err(ToolError::new(ErrorKind::Internal, MASKED, false))
+            })
     };
-    let deadline = Deadline::of(Some(&scope.questions), time::after(began.to_instant(), limit))?;
+    let deadline = Deadline::of(
+        Some(&scope.questions),
+        time::after(began.to_instant(), limit),
+    )?;
     let (mut work, mut deadline) = (pin!(work), pin!(deadline));
     let work = poll_fn(|cx| match work.as_mut().poll(cx) {
-        Poll::Pending => deadline.as_mut().poll(cx).map(|()| Err(timed_out(what, limit))),
+        Poll::Pending => deadline
+            .as_mut()
+            .poll(cx)
+            .map(|()| Err(timed_out(what, limit))),
         done @ Poll::Ready(_) => done,
     });
-    let cancelled = || Err(ToolError::cancelled(format!("{what} was cancelled, as the session has ended")));
-    ended.run_until_cancelled(work).await.unwrap_or_else(cancelled)
+    let cancelled = || {
+        Err(ToolError::cancelled(format!(
+            "{what} was cancelled, as the session has ended"
+        )))
+    };
+    ended
+        .run_until_cancelled(work)
+        .await
+        .unwrap_or_else(cancelled)
 }
 
 fn timed_out(what: &str, limit: Duration) -> ToolError {
-    ToolError::new(ErrorKind::Timeout, format!("{what} timed out; the limit is {} ms", time::milliseconds(limit)), true)
+    ToolError::new(
+        ErrorKind::Timeout,
+        format!(
+            "{what} timed out; the limit is {} ms",
+            time::milliseconds(limit)
+        ),
+        true,
+    )
 }
 
 impl SessionInner {
     /// Returns the token that ends the reads of the session.
     fn reads_end(&self) -> CancellationToken {
-        let token = self.rare().reads.get_or_init(CancellationToken::new).clone();
+        let token = self
+            .rare()
+            .reads
+            .get_or_init(CancellationToken::new)
+            .clone();
         // Either the end of the session sees the token, or this sees the end.
         fence(Ordering::SeqCst);
         if self.calls.is_closed() {

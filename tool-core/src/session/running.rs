@@ -65,12 +65,18 @@ impl RunningCalls {
     }
 
     /// Lists a call of a tool that minds duplicates, or returns the conflict with a running call.
-    pub(crate) fn claim(&self, call: RunningCall, confirmed: bool, epoch: u64) -> Result<RunningGuard<'_>, ToolError> {
+    pub(crate) fn claim(
+        &self,
+        call: RunningCall,
+        confirmed: bool,
+        epoch: u64,
+    ) -> Result<RunningGuard<'_>, ToolError> {
         let mut calls = self.calls.lock();
         let (tool, definition) = (&call.tool, call.tool.definition());
         let by_arguments = definition.duplicate_scope() == DuplicateScope::NameAndArgs;
         let is_duplicate = |other: &&RunningCall| {
-            other.tool.name() == tool.name() && (!by_arguments || other.fingerprint == call.fingerprint)
+            other.tool.name() == tool.name()
+                && (!by_arguments || other.fingerprint == call.fingerprint)
         };
         let mut replaces = Vec::new();
         let duplicates = calls.iter().filter(is_duplicate).collect::<Vec<_>>();
@@ -80,7 +86,9 @@ impl RunningCalls {
                 OnDuplicate::Confirm if confirmed => {}
                 OnDuplicate::Replace => {
                     for replaced in &duplicates {
-                        replaced.check_cancellable().map_err(|reason| conflict(tool, other, reason))?;
+                        replaced
+                            .check_cancellable()
+                            .map_err(|reason| conflict(tool, other, reason))?;
                         replaces.push(replaced.token.clone());
                     }
                 }
@@ -101,11 +109,18 @@ impl RunningCalls {
         replaces: Vec<CancellationToken>,
         epoch: u64,
     ) -> RunningGuard<'_> {
-        if self.epoch() != epoch && (call.is_interruptible() || self.closed.load(Ordering::Acquire)) {
+        if self.epoch() != epoch && (call.is_interruptible() || self.closed.load(Ordering::Acquire))
+        {
             call.token.cancel();
         }
         call.key = self.next_key.fetch_add(1, Ordering::Relaxed);
-        let guard = RunningGuard { running: self, key: call.key, token: call.token.clone(), replaces, finished: false };
+        let guard = RunningGuard {
+            running: self,
+            key: call.key,
+            token: call.token.clone(),
+            replaces,
+            finished: false,
+        };
         calls.push(call);
         guard
     }
@@ -128,8 +143,9 @@ impl RunningCalls {
             );
             return Err(ToolError::new(ErrorKind::NotFound, message, false));
         };
-        call.check_cancellable()
-            .map_err(|reason| ToolError::permanent(format!("`{}` cannot be cancelled: {reason}", call.id)))?;
+        call.check_cancellable().map_err(|reason| {
+            ToolError::permanent(format!("`{}` cannot be cancelled: {reason}", call.id))
+        })?;
         call.token.cancel();
         Ok(())
     }
@@ -191,12 +207,18 @@ impl RunningCall {
     }
 
     fn is_interruptible(&self) -> bool {
-        !self.scope.as_ref().is_some_and(|scope| scope.uninterruptible.load(Ordering::Relaxed))
+        !self
+            .scope
+            .as_ref()
+            .is_some_and(|scope| scope.uninterruptible.load(Ordering::Relaxed))
     }
 
     /// Checks that the model may cancel the call.
     fn check_cancellable(&self) -> Result<(), &'static str> {
-        match (self.tool.definition().flags().cancellable, self.is_interruptible()) {
+        match (
+            self.tool.definition().flags().cancellable,
+            self.is_interruptible(),
+        ) {
             (false, _) => Err("its tool does not allow cancellation"),
             (true, false) => Err("it has reached a point where it cannot be interrupted"),
             (true, true) => Ok(()),
@@ -223,10 +245,17 @@ impl Drop for RunningGuard<'_> {
         if !self.finished {
             self.token.cancel();
         }
-        self.running.calls.lock().retain(|call| call.key != self.key);
+        self.running
+            .calls
+            .lock()
+            .retain(|call| call.key != self.key);
     }
 }
 
 fn conflict(tool: &FunctionTool, other: &RunningCall, fix: &str) -> ToolError {
-    ToolError::conflict(format!("`{}` is already running as call `{}`: {fix}", tool.name(), other.id))
+    ToolError::conflict(format!(
+        "`{}` is already running as call `{}`: {fix}",
+        tool.name(),
+        other.id
+    ))
 }

@@ -9,7 +9,8 @@ use crate::session::approvals::{PendingCall, Signer};
 use crate::session::builder::SessionBuilder;
 use crate::session::handle::Session;
 use crate::session::hooks::{
-    AfterFn, AfterHook, AfterWith, AroundFn, AroundHook, AroundWith, BeforeFn, BeforeHook, BeforeWith, Hook, Stateless,
+    AfterFn, AfterHook, AfterWith, AroundFn, AroundHook, AroundWith, BeforeFn, BeforeHook,
+    BeforeWith, Hook, Stateless,
 };
 use crate::session::inner::{ApprovalRequests, RuntimeInner, SessionInner, ThreadPool};
 use crate::session::journal::{DynJournal, Journal};
@@ -67,7 +68,8 @@ impl RuntimeBuilder {
     /// Sets the policy of all sessions, in place of earlier policies. Defaults to [`Policy::voice`] for voice sessions and
     /// [`Policy::text`] for text sessions.
     pub fn policy(self, policy: Policy) -> Self {
-        self.policy_for(Mode::Voice, policy.clone()).policy_for(Mode::Text, policy)
+        self.policy_for(Mode::Voice, policy.clone())
+            .policy_for(Mode::Text, policy)
     }
 
     /// Sets the policy of the sessions of one mode.
@@ -218,9 +220,17 @@ impl RuntimeBuilder {
     #[cfg(feature = "tower")]
     pub fn layer<L, S>(mut self, layer: L) -> Self
     where
-        L: tower::Layer<tower::util::BoxService<ToolCall, ToolResponse, tower::BoxError>, Service = S> + Send + 'static,
-        S: tower::Service<ToolCall, Response = ToolResponse, Error: Into<tower::BoxError>, Future: Send>
-            + Send
+        L: tower::Layer<
+                tower::util::BoxService<ToolCall, ToolResponse, tower::BoxError>,
+                Service = S,
+            > + Send
+            + 'static,
+        S: tower::Service<
+                ToolCall,
+                Response = ToolResponse,
+                Error: Into<tower::BoxError>,
+                Future: Send,
+            > + Send
             + 'static,
     {
         self.layers.push(wrap_in(layer));
@@ -246,9 +256,20 @@ impl RuntimeBuilder {
     /// ([`Policy::search_tools`]), or if a policy has a [`principal_window`](Policy::principal_window) under a second.
     pub fn build(self) -> Result<Runtime, RegistryErrors> {
         check_policies(&self.policies)?;
-        let (metrics, policies) = (RuntimeMetrics::new(self.size_limit), Arc::new(self.policies));
-        let tools = Arc::new(SessionTools::new(self.tools, |tool| metrics.stats_of(tool, false), &policies)?);
-        let threads = policies.iter().map(|policy| policy.blocking_threads).max().unwrap_or(1);
+        let (metrics, policies) = (
+            RuntimeMetrics::new(self.size_limit),
+            Arc::new(self.policies),
+        );
+        let tools = Arc::new(SessionTools::new(
+            self.tools,
+            |tool| metrics.stats_of(tool, false),
+            &policies,
+        )?);
+        let threads = policies
+            .iter()
+            .map(|policy| policy.blocking_threads)
+            .max()
+            .unwrap_or(1);
         let inner = Arc::new_cyclic(|runtime: &Weak<RuntimeInner>| {
             #[cfg(not(feature = "tower"))]
             let _ = runtime;
@@ -274,7 +295,11 @@ impl RuntimeBuilder {
 }
 
 fn check_policies(policies: &Policies) -> Result<(), RegistryErrors> {
-    if policies.iter().filter_map(Policy::caps).any(|caps| caps.window < Duration::from_secs(1)) {
+    if policies
+        .iter()
+        .filter_map(Policy::caps)
+        .any(|caps| caps.window < Duration::from_secs(1))
+    {
         let message = "expected a `Policy::principal_window` of at least a second; set a longer one, such as a day";
         return Err(RegistryError::new(message, []).into());
     }
@@ -452,17 +477,32 @@ impl Runtime {
     pub async fn waiting_calls(&self) -> Result<Vec<WaitingCall>, StoreError> {
         let (known, mut waiting) = (self.0.approvals.calls.lock().clone(), Vec::new());
         for (session, _, id) in known {
-            let session = session.upgrade().filter(|session| !session.record.state().ended);
+            let session = session
+                .upgrade()
+                .filter(|session| !session.record.state().ended);
             let pending = match &session {
-                Some(session) => session.record.pending(&id).await?.filter(|call| !call.is_stale()),
+                Some(session) => session
+                    .record
+                    .pending(&id)
+                    .await?
+                    .filter(|call| !call.is_stale()),
                 None => None,
             };
             match session.zip(pending) {
                 Some((session, call)) => {
                     let token = self.0.signer.sign(&call);
-                    waiting.push(WaitingCall { session: Session(session), call, token });
+                    waiting.push(WaitingCall {
+                        session: Session(session),
+                        call,
+                        token,
+                    });
                 }
-                None => self.0.approvals.calls.lock().retain(|(_, _, other)| *other != id),
+                None => self
+                    .0
+                    .approvals
+                    .calls
+                    .lock()
+                    .retain(|(_, _, other)| *other != id),
             }
         }
         Ok(waiting)
@@ -477,7 +517,13 @@ impl Runtime {
     /// also those that sessions bring themselves.
     pub fn metrics(&self) -> Metrics {
         // Upgraded first: a session that is dropped takes the lock.
-        let sessions = self.0.sessions.lock().values().filter_map(Weak::upgrade).collect::<Vec<_>>();
+        let sessions = self
+            .0
+            .sessions
+            .lock()
+            .values()
+            .filter_map(Weak::upgrade)
+            .collect::<Vec<_>>();
         let mut loops = LoopMetrics::default();
         for session in sessions.iter().filter(|session| !session.calls.is_closed()) {
             loops.active_sessions += 1;
@@ -497,7 +543,13 @@ impl Runtime {
     /// The sessions end in their store, too. With a store that processes share, no other process can go on with them: to
     /// hand conversations over to another process, let running calls end and drop the runtime instead.
     pub async fn shutdown(&self) {
-        let sessions = self.0.sessions.lock().values().filter_map(Weak::upgrade).collect::<Vec<_>>();
+        let sessions = self
+            .0
+            .sessions
+            .lock()
+            .values()
+            .filter_map(Weak::upgrade)
+            .collect::<Vec<_>>();
         join_all(sessions.iter().map(SessionInner::end)).await;
         let open = std::mem::take(&mut *self.0.tools().open.lock());
         release(open).await;
@@ -506,6 +558,8 @@ impl Runtime {
 
 impl fmt::Debug for Runtime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Runtime").field("tools", &self.tools()).finish_non_exhaustive()
+        f.debug_struct("Runtime")
+            .field("tools", &self.tools())
+            .finish_non_exhaustive()
     }
 }

@@ -16,7 +16,12 @@ use std::sync::OnceLock;
 pub const SEARCH_TOOL: &str = "search_tools";
 
 /// The names of the tools that a runtime may add to those of the host. Tools of servers and users should have others.
-pub const CONTROL_TOOL_NAMES: [&str; 4] = ["cancel_call", "list_running_calls", "get_tool_guide", SEARCH_TOOL];
+pub const CONTROL_TOOL_NAMES: [&str; 4] = [
+    "cancel_call",
+    "list_running_calls",
+    "get_tool_guide",
+    SEARCH_TOOL,
+];
 
 /// The settings of tool search, for [`Policy::search_tools`].
 ///
@@ -86,7 +91,12 @@ impl ToolSearch {
     }
 
     fn over(threshold: Threshold) -> Self {
-        Self { threshold, always: Vec::new(), results: 5, keep: 32 }
+        Self {
+            threshold,
+            always: Vec::new(),
+            results: 5,
+            keep: 32,
+        }
     }
 
     /// Adds tools that are always declared, by their names. A `*` stands for any text, also for none: `kb_*`.
@@ -112,12 +122,16 @@ impl ToolSearch {
     fn is_over(&self, tools: &[&ToolDefinition]) -> bool {
         match self.threshold {
             Threshold::Tools(limit) => tools.len() > limit,
-            Threshold::Tokens(limit) => ContextMetrics::new("", tools.iter().copied()).tool_decl_tokens > limit,
+            Threshold::Tokens(limit) => {
+                ContextMetrics::new("", tools.iter().copied()).tool_decl_tokens > limit
+            }
         }
     }
 
     fn is_always_declared(&self, name: &str) -> bool {
-        self.always.iter().any(|pattern| matches_wildcards(pattern, name))
+        self.always
+            .iter()
+            .any(|pattern| matches_wildcards(pattern, name))
     }
 }
 
@@ -136,22 +150,42 @@ impl SearchableTools {
         if policies.iter().all(|policy| policy.search.is_none()) {
             return None;
         }
-        let hidden = [Mode::Voice, Mode::Text].map(|mode| hidden_tools(tools.function_tools(), mode, policies));
+        let hidden = [Mode::Voice, Mode::Text]
+            .map(|mode| hidden_tools(tools.function_tools(), mode, policies));
         let [voice, text] = hidden.each_ref().map(|hidden| hidden.contains(&true));
-        let modes = if voice { Modes::NONE.with(Mode::Voice) } else { Modes::NONE };
+        let modes = if voice {
+            Modes::NONE.with(Mode::Voice)
+        } else {
+            Modes::NONE
+        };
         let modes = if text { modes.with(Mode::Text) } else { modes };
-        (voice || text).then(|| Box::new(Self { modes, hidden, index: OnceLock::new() }))
+        (voice || text).then(|| {
+            Box::new(Self {
+                modes,
+                hidden,
+                index: OnceLock::new(),
+            })
+        })
     }
 
     /// Returns true if a tool is declared only once it is found.
     pub(crate) fn hides(&self, index: usize, mode: Mode) -> bool {
-        self.hidden[mode as usize].get(index).copied().unwrap_or_default()
+        self.hidden[mode as usize]
+            .get(index)
+            .copied()
+            .unwrap_or_default()
     }
 
     /// Returns the index over the tools, which the first search builds.
     fn index(&self, tools: &ToolContext) -> &ToolIndex {
-        let host = self.hidden.iter().map(|hidden| hidden.len()).max().unwrap_or_default();
-        self.index.get_or_init(|| ToolIndex::new(tools.definitions().take(host)))
+        let host = self
+            .hidden
+            .iter()
+            .map(|hidden| hidden.len())
+            .max()
+            .unwrap_or_default();
+        self.index
+            .get_or_init(|| ToolIndex::new(tools.definitions().take(host)))
     }
 }
 
@@ -161,9 +195,9 @@ fn hidden_tools(tools: &[FunctionTool], mode: Mode, policies: &[Policy; 2]) -> B
     let all = tools.iter().map(FunctionTool::definition);
     let of_mode = all.clone().filter(|tool| serves(tool)).collect::<Vec<_>>();
     match policies[mode as usize].search.as_deref() {
-        Some(search) if search.is_over(&of_mode) => {
-            all.map(|tool| serves(tool) && !search.is_always_declared(tool.name())).collect()
-        }
+        Some(search) if search.is_over(&of_mode) => all
+            .map(|tool| serves(tool) && !search.is_always_declared(tool.name()))
+            .collect(),
         _ => Box::default(),
     }
 }
@@ -192,17 +226,37 @@ impl FoundTools {
         for index in indices {
             let known = self.tools.iter().position(|tool| tool.index == *index);
             let at = known.unwrap_or_else(|| {
-                self.tools.push(FoundTool { index: *index, used: 0, called: None });
+                self.tools.push(FoundTool {
+                    index: *index,
+                    used: 0,
+                    called: None,
+                });
                 self.tools.len() - 1
             });
             self.tools[at].used = self.clock;
-            self.tools[at].called = if is_call { Some(turn) } else { self.tools[at].called };
+            self.tools[at].called = if is_call {
+                Some(turn)
+            } else {
+                self.tools[at].called
+            };
         }
         while self.tools.len() > keep {
             let may_leave = |tool: &&FoundTool| tool.used < self.clock && tool.called != Some(turn);
-            let Some(oldest) = self.tools.iter().filter(may_leave).map(|tool| tool.used).min() else { return };
+            let Some(oldest) = self
+                .tools
+                .iter()
+                .filter(may_leave)
+                .map(|tool| tool.used)
+                .min()
+            else {
+                return;
+            };
             // The tools of one search have one number, of which the one that was found first leaves.
-            let Some(at) = self.tools.iter().position(|tool| tool.used == oldest && tool.called != Some(turn)) else {
+            let Some(at) = self
+                .tools
+                .iter()
+                .position(|tool| tool.used == oldest && tool.called != Some(turn))
+            else {
                 return;
             };
             self.tools.remove(at);
@@ -225,36 +279,65 @@ impl SessionInner {
     pub(crate) fn definitions(&self) -> Vec<ToolDefinition> {
         let (ctx, mode) = (self.current_context(), self.mode());
         let tools = self.tools.context.function_tools();
-        let is_callable = |tool: &&FunctionTool| tool.definition().modes().contains(mode) && tool.visible_in(&ctx);
-        let Some(search) = self.tools.search.as_deref() else {
-            return tools.iter().filter(is_callable).map(|tool| tool.definition().clone()).collect();
+        let is_callable = |tool: &&FunctionTool| {
+            tool.definition().modes().contains(mode) && tool.visible_in(&ctx)
         };
-        let found = self.rare.get().map(|rare| rare.found.lock().indices()).unwrap_or_default();
-        let shown = tools.iter().enumerate().filter(|(index, _)| !search.hides(*index, mode)).map(|(_, tool)| tool);
-        let found = found.iter().filter(|index| search.hides(**index, mode)).filter_map(|index| tools.get(*index));
-        shown.chain(found).filter(is_callable).map(|tool| tool.definition().clone()).collect()
+        let Some(search) = self.tools.search.as_deref() else {
+            return tools
+                .iter()
+                .filter(is_callable)
+                .map(|tool| tool.definition().clone())
+                .collect();
+        };
+        let found = self
+            .rare
+            .get()
+            .map(|rare| rare.found.lock().indices())
+            .unwrap_or_default();
+        let shown = tools
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| !search.hides(*index, mode))
+            .map(|(_, tool)| tool);
+        let found = found
+            .iter()
+            .filter(|index| search.hides(**index, mode))
+            .filter_map(|index| tools.get(*index));
+        shown
+            .chain(found)
+            .filter(is_callable)
+            .map(|tool| tool.definition().clone())
+            .collect()
     }
 
     /// Returns the definitions of the tools that the model has to find, found or not.
     pub(crate) fn searchable_definitions(&self) -> Vec<ToolDefinition> {
-        let Some(search) = self.tools.search.as_deref() else { return Vec::new() };
+        let Some(search) = self.tools.search.as_deref() else {
+            return Vec::new();
+        };
         let (ctx, mode) = (self.current_context(), self.mode());
         let hidden = self.tools.context.function_tools().iter().enumerate();
-        let hidden = hidden.filter(|(index, tool)| search.hides(*index, mode) && tool.visible_in(&ctx));
+        let hidden =
+            hidden.filter(|(index, tool)| search.hides(*index, mode) && tool.visible_in(&ctx));
         hidden.map(|(_, tool)| tool.definition().clone()).collect()
     }
 
     /// Searches tools for the model, declares those that it finds from now on, and describes them.
     pub(crate) fn search_tools(&self, query: &str, limit: Option<usize>) -> String {
         let (mode, policy) = (self.mode(), self.policy());
-        let (Some(search), Some(settings)) = (self.tools.search.as_deref(), policy.search.as_deref()) else {
+        let (Some(search), Some(settings)) =
+            (self.tools.search.as_deref(), policy.search.as_deref())
+        else {
             return "there are no further tools".to_owned();
         };
         let (ctx, tools) = (self.current_context(), &self.tools);
         let limit = limit.unwrap_or(settings.results).clamp(1, settings.keep);
-        let ranked = search.index(&tools.context).search(prefix(query, QUERY), usize::MAX);
+        let ranked = search
+            .index(&tools.context)
+            .search(prefix(query, QUERY), usize::MAX);
         let ranked = ranked.into_iter().filter_map(|name| tools.find(name));
-        let ranked = ranked.filter(|(index, tool)| search.hides(*index, mode) && tool.visible_in(&ctx));
+        let ranked =
+            ranked.filter(|(index, tool)| search.hides(*index, mode) && tool.visible_in(&ctx));
         let (indices, found): (Vec<_>, Vec<_>) = ranked.take(limit).unzip();
         if found.is_empty() {
             return "no tool has these words; search for the same thing by other words".to_owned();
@@ -272,13 +355,21 @@ impl SessionInner {
     /// Declares a tool that the model calls, if it has to find it.
     #[cold]
     pub(crate) fn keep_called(&self, search: &SearchableTools, index: usize) {
-        if let Some(settings) = self.policy().search.as_deref().filter(|_| search.hides(index, self.mode())) {
+        if let Some(settings) = self
+            .policy()
+            .search
+            .as_deref()
+            .filter(|_| search.hides(index, self.mode()))
+        {
             self.add_found(&[index], true, settings.keep);
         }
     }
 
     fn add_found(&self, indices: &[usize], is_call: bool, keep: usize) {
-        self.rare().found.lock().add(indices, self.record.turn(), is_call, keep);
+        self.rare()
+            .found
+            .lock()
+            .add(indices, self.record.turn(), is_call, keep);
     }
 }
 
@@ -296,14 +387,27 @@ mod tests {
 
     #[test]
     fn the_oldest_unused_tools_leave_first() {
-        assert_eq!(found(&[(&[1, 2], 0, false), (&[3], 0, false), (&[4], 0, false)], 3), [2, 3, 4]);
+        assert_eq!(
+            found(
+                &[(&[1, 2], 0, false), (&[3], 0, false), (&[4], 0, false)],
+                3
+            ),
+            [2, 3, 4]
+        );
         // A tool that is found or called again is not old, and keeps its place.
-        assert_eq!(found(&[(&[1, 2], 0, false), (&[1], 0, true), (&[3, 4], 1, false)], 3), [1, 3, 4]);
+        assert_eq!(
+            found(
+                &[(&[1, 2], 0, false), (&[1], 0, true), (&[3, 4], 1, false)],
+                3
+            ),
+            [1, 3, 4]
+        );
     }
 
     #[test]
     fn tools_that_the_turn_calls_stay() {
-        let called: [(&[usize], u64, bool); 3] = [(&[1], 0, true), (&[2], 0, true), (&[3, 4], 0, false)];
+        let called: [(&[usize], u64, bool); 3] =
+            [(&[1], 0, true), (&[2], 0, true), (&[3, 4], 0, false)];
         assert_eq!(found(&called, 2), [1, 2, 3, 4]);
         let later = [called[0], called[1], called[2], (&[5], 1, false)];
         assert_eq!(found(&later, 2), [4, 5]);

@@ -158,7 +158,14 @@ impl SessionState {
 
     /// Returns true if nothing was set. Costs less than a comparison with a default state, which is created first.
     pub(crate) fn is_default(&self) -> bool {
-        let Self { audio_suppressed, transcript_suppressed, pending_message, ending, ended, values } = self;
+        let Self {
+            audio_suppressed,
+            transcript_suppressed,
+            pending_message,
+            ending,
+            ended,
+            values,
+        } = self;
         let is_set = *audio_suppressed || *transcript_suppressed || *ending || *ended;
         !is_set && pending_message.is_none() && values.is_empty()
     }
@@ -168,8 +175,14 @@ impl SessionState {
     pub fn after_turn(&self, mode: Mode) -> Self {
         let ended = self.ended || self.ending;
         match mode {
-            Mode::Voice => Self { ended, ..self.clone() },
-            Mode::Text => Self { ended, ..Self::default() },
+            Mode::Voice => Self {
+                ended,
+                ..self.clone()
+            },
+            Mode::Text => Self {
+                ended,
+                ..Self::default()
+            },
         }
     }
 }

@@ -62,13 +62,18 @@ pub struct TypedAnswer<T> {
 
 impl<T> Default for TypedAnswer<T> {
     fn default() -> Self {
-        Self { validators: Arc::default(), retries: 2 }
+        Self {
+            validators: Arc::default(),
+            retries: 2,
+        }
     }
 }
 
 impl<T> fmt::Debug for TypedAnswer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TypedAnswer").field("retries", &self.retries).finish_non_exhaustive()
+        f.debug_struct("TypedAnswer")
+            .field("retries", &self.retries)
+            .finish_non_exhaustive()
     }
 }
 
@@ -84,7 +89,10 @@ impl<T> TypedAnswer<T> {
     }
 
     /// Adds a check. It runs on answers that decode, and its error goes to the model, beside those of the other checks.
-    pub fn validate(mut self, check: impl Fn(&T) -> Result<(), String> + Send + Sync + 'static) -> Self {
+    pub fn validate(
+        mut self,
+        check: impl Fn(&T) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
         // A form is not cloned, so nothing else holds the checks.
         if let Some(validators) = Arc::get_mut(&mut self.validators) {
             validators.push(Box::new(check));
@@ -168,7 +176,11 @@ pub struct TypedReplyError {
 impl From<Reply> for TypedReplyError {
     /// Creates the error of a reply that ended without an answer.
     fn from(reply: Reply) -> Self {
-        Self { text: None, problems: Vec::new(), reply: Box::new(reply) }
+        Self {
+            text: None,
+            problems: Vec::new(),
+            reply: Box::new(reply),
+        }
     }
 }
 
@@ -181,7 +193,11 @@ impl fmt::Display for TypedReplyError {
             (None, ReplyFinish::Withheld) => "the provider withheld it",
             (None, ReplyFinish::Paused) => "the provider paused it too often",
             (None, _) if !self.problems.is_empty() => {
-                return write!(f, "the model's answer is wrong: {}", self.problems.join("; "));
+                return write!(
+                    f,
+                    "the model's answer is wrong: {}",
+                    self.problems.join("; ")
+                );
             }
             (None, _) => "a tool ended the reply",
         };
@@ -193,13 +209,23 @@ impl std::error::Error for TypedReplyError {}
 
 impl<T: AnswerType + Send + 'static> TypedAnswer<T> {
     /// Creates the control tool of a reply, and the slot that it fills.
-    pub(crate) fn open(&self, session: &Arc<SessionInner>) -> Result<(AnswerForm, Arc<ValueSlot<T>>), TypedReplyError> {
+    pub(crate) fn open(
+        &self,
+        session: &Arc<SessionInner>,
+    ) -> Result<(AnswerForm, Arc<ValueSlot<T>>), TypedReplyError> {
         let slot = ValueSlot::new(Arc::clone(&self.validators));
         match AnswerForm::new(&slot, session, self.retries) {
             Ok(form) => Ok((form, slot)),
             Err(problems) => {
-                let reply = Reply { finish: ReplyFinish::Failed, ..Reply::default() };
-                Err(TypedReplyError { text: None, problems, reply: Box::new(reply) })
+                let reply = Reply {
+                    finish: ReplyFinish::Failed,
+                    ..Reply::default()
+                };
+                Err(TypedReplyError {
+                    text: None,
+                    problems,
+                    reply: Box::new(reply),
+                })
             }
         }
     }
@@ -235,16 +261,30 @@ impl AnswerForm {
         session: &Arc<SessionInner>,
         retries: u32,
     ) -> Result<Self, Vec<String>> {
-        let description = "Give the final answer. Call it once, alone, when you have all that the answer needs.";
+        let description =
+            "Give the final answer. Call it once, alone, when you have all that the answer needs.";
         let mut tool = slot.tool("final_answer", description);
         while session.tools.find(tool.name()).is_some() {
             tool = tool.renamed(format!("{}_", tool.name()));
         }
         // Reports a type whose schema cannot be published.
         let checked = ToolContext::builder().with(&tool).build();
-        checked.map_err(|errors| errors.to_string().lines().map(str::to_owned).collect::<Vec<_>>())?;
+        checked.map_err(|errors| {
+            errors
+                .to_string()
+                .lines()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        })?;
         let definition = tool.definition().taking_answer();
-        Ok(Self { tool, definition, retries, text: None, problems: Vec::new(), wants_answer: false })
+        Ok(Self {
+            tool,
+            definition,
+            retries,
+            text: None,
+            problems: Vec::new(),
+            wants_answer: false,
+        })
     }
 
     /// Returns the answer of a reply.
@@ -255,7 +295,11 @@ impl AnswerForm {
     ) -> Result<TypedReply<T>, TypedReplyError> {
         match slot.take() {
             Some(output) => Ok(TypedReply { output, reply }),
-            None => Err(TypedReplyError { text: self.text, problems: self.problems, reply: Box::new(reply) }),
+            None => Err(TypedReplyError {
+                text: self.text,
+                problems: self.problems,
+                reply: Box::new(reply),
+            }),
         }
     }
 
@@ -321,9 +365,17 @@ impl AnswerForm {
         history: &mut History,
     ) -> AnswerVerdict {
         let made = step.calls.len();
-        let calls = distinct_calls(session, with_fresh_ids(history, std::mem::take(&mut step.calls)));
-        let calls = calls.into_iter().map(|step_call| step_call.call).collect::<Vec<_>>();
-        let Some(given) = calls.iter().find(|call| self.takes(call)) else { return AnswerVerdict::GivenUp };
+        let calls = distinct_calls(
+            session,
+            with_fresh_ids(history, std::mem::take(&mut step.calls)),
+        );
+        let calls = calls
+            .into_iter()
+            .map(|step_call| step_call.call)
+            .collect::<Vec<_>>();
+        let Some(given) = calls.iter().find(|call| self.takes(call)) else {
+            return AnswerVerdict::GivenUp;
+        };
         let (response, problems) = if step.finish == ReplyFinish::Length {
             let message = refusal_of_calls(step.finish, step.max_tokens);
             (refused_unread(given, &message), vec![message])
@@ -332,7 +384,11 @@ impl AnswerForm {
         };
         let answer = Some(value_in(given.arguments()).to_owned());
         if response.is_ok() {
-            history.push(Message::Assistant { text: answer, calls: Vec::new(), native: None });
+            history.push(Message::Assistant {
+                text: answer,
+                calls: Vec::new(),
+                native: None,
+            });
             return AnswerVerdict::Taken;
         }
         let results = calls.iter().map(|call| {
@@ -349,7 +405,11 @@ impl AnswerForm {
         let results = results.collect::<Vec<_>>();
         // The items of a raw turn correspond to the calls.
         let native = step.native.take().filter(|_| calls.len() == made);
-        history.push(Message::Assistant { text: step.text.take(), calls: calls.clone(), native });
+        history.push(Message::Assistant {
+            text: step.text.take(),
+            calls: calls.clone(),
+            native,
+        });
         for (call, result) in calls.iter().zip(&results) {
             history.push_result(call, result);
         }
@@ -373,7 +433,11 @@ impl AnswerForm {
             None => vec!["expected the answer, got nothing".to_owned()],
         };
         if text.is_some() || native.is_some() {
-            history.push(Message::Assistant { text: text.clone(), calls: Vec::new(), native });
+            history.push(Message::Assistant {
+                text: text.clone(),
+                calls: Vec::new(),
+                native,
+            });
         }
         if problems.is_empty() {
             return AnswerVerdict::Taken;
@@ -406,7 +470,11 @@ impl AnswerForm {
         }
         // The value may be an object whose only member has the name of the argument.
         let of_whole = read(&self.tool, &arguments_of(json)).await.1;
-        if of_whole.is_empty() { of_whole } else { problems }
+        if of_whole.is_empty() {
+            of_whole
+        } else {
+            problems
+        }
     }
 
     fn again(&mut self) -> AnswerVerdict {
@@ -430,7 +498,9 @@ fn json_in(text: &str) -> Option<&str> {
     if let Some((_, block)) = whole.split_once("```")
         && let Some((content, _)) = block.rsplit_once("```")
     {
-        let content = content.trim_start_matches(|letter: char| letter.is_ascii_alphanumeric()).trim();
+        let content = content
+            .trim_start_matches(|letter: char| letter.is_ascii_alphanumeric())
+            .trim();
         if is_json(&content) {
             return Some(content);
         }

@@ -38,8 +38,13 @@ pub(crate) struct UpdateLog(Mutex<NewestItems<CallUpdate>>);
 
 impl Default for UpdateLog {
     fn default() -> Self {
-        let limits = QueueLimits { items: 100, bytes: 256 << 10 };
-        Self(Mutex::new(NewestItems::new(limits, |kept| kept.call_id.len() + kept.update.message.len())))
+        let limits = QueueLimits {
+            items: 100,
+            bytes: 256 << 10,
+        };
+        Self(Mutex::new(NewestItems::new(limits, |kept| {
+            kept.call_id.len() + kept.update.message.len()
+        })))
     }
 }
 
@@ -48,7 +53,11 @@ impl UpdateLog {
     pub(crate) fn push(&self, call_id: &str, tool: &str, updates: Vec<ProgressUpdate>) {
         let mut kept = self.0.lock();
         for update in updates {
-            kept.push(CallUpdate { call_id: call_id.to_owned(), tool: tool.to_owned(), update });
+            kept.push(CallUpdate {
+                call_id: call_id.to_owned(),
+                tool: tool.to_owned(),
+                update,
+            });
         }
     }
 
@@ -96,7 +105,12 @@ impl UpdateOptions {
 }
 
 /// Returns an update as a response of its call, under the call's id and a suffix.
-fn response_of(call: &ToolCall, update: &ProgressUpdate, began: CallInstant, suffix: &str) -> ToolResponse {
+fn response_of(
+    call: &ToolCall,
+    update: &ProgressUpdate,
+    began: CallInstant,
+    suffix: &str,
+) -> ToolResponse {
     let response = ToolResponse::of_call(call, ToolOutput::new(&update.message), began);
     with_suffix(response, call, suffix)
 }
@@ -214,7 +228,11 @@ impl BackgroundAnswers {
     pub(crate) fn take(&self) -> Vec<BackgroundAnswer> {
         let mut waiting = self.waiting.lock();
         waiting.updates = 0;
-        let ends = waiting.answers.iter().filter(|answer| answer.is_end).count();
+        let ends = waiting
+            .answers
+            .iter()
+            .filter(|answer| answer.is_end)
+            .count();
         waiting.open -= ends;
         std::mem::take(&mut waiting.answers).into()
     }
@@ -250,7 +268,10 @@ pub(crate) async fn call_in_background<S: SessionHandle + AsRef<CallsInProgress>
     let relay = Arc::new(UpdateRelay {
         call: call.clone(),
         began: CallInstant::now(),
-        sent: Mutex::new(SentUpdates { answer: Some(answer), count: 0 }),
+        sent: Mutex::new(SentUpdates {
+            answer: Some(answer),
+            count: 0,
+        }),
         answers,
     });
     let listener = Arc::clone(&relay);
@@ -286,13 +307,19 @@ impl UpdateRelay {
         let mut sent = self.sent.lock();
         if sent.answer.is_none() {
             sent.count += 1;
-            let response = response_of(&self.call, update, self.began, &format!("update_{}", sent.count));
+            let response = response_of(
+                &self.call,
+                update,
+                self.began,
+                &format!("update_{}", sent.count),
+            );
             return self.push(response, false);
         }
         if self.answers.begin()
             && let Some(answer) = sent.answer.take()
         {
-            let response = ToolResponse::of_call(&self.call, ToolOutput::new(&update.message), self.began);
+            let response =
+                ToolResponse::of_call(&self.call, ToolOutput::new(&update.message), self.began);
             if answer.send(response).is_err() {
                 // The caller is gone, and the call is dropped with it.
                 self.answers.withdraw();
@@ -308,6 +335,10 @@ impl UpdateRelay {
     }
 
     fn push(&self, response: ToolResponse, is_end: bool) {
-        self.answers.push(BackgroundAnswer { call_id: self.call.id().to_owned(), is_end, response });
+        self.answers.push(BackgroundAnswer {
+            call_id: self.call.id().to_owned(),
+            is_end,
+            response,
+        });
     }
 }

@@ -26,9 +26,15 @@ use crate::tool::definition::ToolDefinition;
 /// Panics with all missing and unexpected tools.
 #[track_caller]
 pub fn assert_tools(tools: &ToolContext, names: &[&str]) {
-    let there = tools.definitions().map(|tool| ToolDefinition::name(tool).to_owned()).collect::<Vec<_>>();
+    let there = tools
+        .definitions()
+        .map(|tool| ToolDefinition::name(tool).to_owned())
+        .collect::<Vec<_>>();
     let missing = missing(&there, names);
-    let unexpected = there.iter().filter(|name| !names.contains(&name.as_str())).map(|name| format!("`{name}`"));
+    let unexpected = there
+        .iter()
+        .filter(|name| !names.contains(&name.as_str()))
+        .map(|name| format!("`{name}`"));
     let unexpected = unexpected.collect::<Vec<_>>().join(", ");
     let mut lines = Vec::new();
     if !missing.is_empty() {
@@ -70,20 +76,30 @@ pub fn assert_linked(names: &[&str]) {
         Err(errors) => panic!("the linked tools are invalid:\n{errors}"),
     };
     let toolsets = registry.actions();
-    let there = toolsets.into_iter().flat_map(|toolset| toolset.actions).map(|action| action.name).collect::<Vec<_>>();
+    let there = toolsets
+        .into_iter()
+        .flat_map(|toolset| toolset.actions)
+        .map(|action| action.name)
+        .collect::<Vec<_>>();
     let missing = missing(&there, names);
-    assert!(missing.is_empty(), "tools that are not linked: {missing}\n{NOT_LINKED}");
+    assert!(
+        missing.is_empty(),
+        "tools that are not linked: {missing}\n{NOT_LINKED}"
+    );
 }
 
-const NOT_LINKED: &str =
-    "help: a crate that no code names is not linked, and its tools are absent; name it: `use my_tools as _;`";
+const NOT_LINKED: &str = "help: a crate that no code names is not linked, and its tools are absent; name it: `use my_tools as _;`";
 
 /// Lists the missing names, each with the most similar name.
 fn missing(there: &[String], names: &[&str]) -> String {
-    let absent = names.iter().filter(|name| !there.iter().any(|known| known == *name));
-    let lines = absent.map(|name| match nearest(name, there.iter().map(String::as_str)) {
-        Some(near) => format!("`{name}` (did you mean `{near}`?)"),
-        None => format!("`{name}`"),
-    });
+    let absent = names
+        .iter()
+        .filter(|name| !there.iter().any(|known| known == *name));
+    let lines = absent.map(
+        |name| match nearest(name, there.iter().map(String::as_str)) {
+            Some(near) => format!("`{name}` (did you mean `{near}`?)"),
+            None => format!("`{name}`"),
+        },
+    );
     lines.collect::<Vec<_>>().join(", ")
 }

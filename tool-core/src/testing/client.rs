@@ -7,7 +7,9 @@ use crate::call::response::ToolResponse;
 use crate::call::tool_call::Arguments;
 use crate::json::canonical::canonical;
 use crate::registry::ToolContext;
-use crate::tool::{Completion, CompletionRequest, CompletionTarget, PromptMessage, ResourceContents};
+use crate::tool::{
+    Completion, CompletionRequest, CompletionTarget, PromptMessage, ResourceContents,
+};
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -134,7 +136,11 @@ impl RecordedCall {
 impl Client {
     /// Creates a client of tools. Calls run in [`RunContext::detached`].
     pub fn new(tools: ToolContext) -> Self {
-        Self { tools, ctx: RunContext::detached(), calls: Arc::default() }
+        Self {
+            tools,
+            ctx: RunContext::detached(),
+            calls: Arc::default(),
+        }
     }
 
     /// Sets the context of the calls, for tools that need user data, state or a mode.
@@ -189,7 +195,10 @@ impl Client {
                 Ok(data) => data,
                 Err(error) => {
                     let (error, expected) = (ErrorList::from(error), std::any::type_name::<T>());
-                    panic!("{caller}: expected `{name}` to return {expected}: {error}\n{}", shown(&response))
+                    panic!(
+                        "{caller}: expected `{name}` to return {expected}: {error}\n{}",
+                        shown(&response)
+                    )
                 }
             }
         }
@@ -211,7 +220,10 @@ impl Client {
             let response = self.record(name, arguments).await;
             match response.error() {
                 Some(error) => error.clone(),
-                None => panic!("{caller}: expected `{name}` to fail, and it succeeded\n{}", shown(&response)),
+                None => panic!(
+                    "{caller}: expected `{name}` to fail, and it succeeded\n{}",
+                    shown(&response)
+                ),
             }
         }
     }
@@ -248,7 +260,10 @@ impl Client {
         name: &str,
         arguments: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Vec<PromptMessage>, ToolError> {
-        let arguments = arguments.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let arguments = arguments
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
         self.tools.get_prompt(name, arguments, &self.ctx).await
     }
 
@@ -331,7 +346,11 @@ impl Client {
     #[track_caller]
     pub fn assert_called(&self, name: &str) {
         let calls = self.calls();
-        assert!(calls.iter().any(|call| call.name == name), "`{name}` was not called\n{}", listed(&calls));
+        assert!(
+            calls.iter().any(|call| call.name == name),
+            "`{name}` was not called\n{}",
+            listed(&calls)
+        );
     }
 
     /// Asserts that a tool was not called.
@@ -342,7 +361,11 @@ impl Client {
     #[track_caller]
     pub fn assert_not_called(&self, name: &str) {
         let calls = self.calls();
-        assert!(calls.iter().all(|call| call.name != name), "`{name}` was called\n{}", listed(&calls));
+        assert!(
+            calls.iter().all(|call| call.name != name),
+            "`{name}` was called\n{}",
+            listed(&calls)
+        );
     }
 
     /// Asserts that a tool was called with arguments, which are compared as JSON: the order of keys does not matter, and `1` is
@@ -354,8 +377,14 @@ impl Client {
     #[track_caller]
     pub fn assert_called_with(&self, name: &str, arguments: &Value) {
         let (calls, wanted) = (self.calls(), canonical(arguments));
-        let found = calls.iter().any(|call| call.name == name && canonical(&call.arguments()) == wanted);
-        assert!(found, "`{name}` was not called with {arguments}\n{}", listed(&calls));
+        let found = calls
+            .iter()
+            .any(|call| call.name == name && canonical(&call.arguments()) == wanted);
+        assert!(
+            found,
+            "`{name}` was not called with {arguments}\n{}",
+            listed(&calls)
+        );
     }
 
     async fn record(&self, name: &str, arguments: Arguments<'_>) -> ToolResponse {
@@ -364,7 +393,11 @@ impl Client {
             Err(_) => format!("{arguments:?}"),
         };
         let response = self.tools.call(name, arguments, &self.ctx).await;
-        let call = RecordedCall { name: name.to_owned(), arguments: sent, response: response.clone() };
+        let call = RecordedCall {
+            name: name.to_owned(),
+            arguments: sent,
+            response: response.clone(),
+        };
         self.calls.lock().push(call);
         response
     }
@@ -379,6 +412,8 @@ fn listed(calls: &[RecordedCall]) -> String {
     if calls.is_empty() {
         return "no calls were made".to_owned();
     }
-    let lines = calls.iter().map(|call| format!("  {}({})", call.name, call.arguments));
+    let lines = calls
+        .iter()
+        .map(|call| format!("  {}({})", call.name, call.arguments));
     format!("calls:\n{}", lines.collect::<Vec<_>>().join("\n"))
 }

@@ -117,8 +117,15 @@ impl ScriptedModel {
     #[track_caller]
     pub fn assert_done(&self) {
         let (asked, left) = (self.requests.len(), &self.script);
-        let lines = left.iter().map(|step| format!("  {}", describe(step))).collect::<Vec<_>>().join("\n");
-        assert!(left.is_empty(), "the model got {asked} requests, and its script has more steps:\n{lines}");
+        let lines = left
+            .iter()
+            .map(|step| format!("  {}", describe(step)))
+            .collect::<Vec<_>>()
+            .join("\n");
+        assert!(
+            left.is_empty(),
+            "the model got {asked} requests, and its script has more steps:\n{lines}"
+        );
     }
 }
 
@@ -132,7 +139,11 @@ impl Model for ScriptedModel {
         self.requests.push(RecordedRequest {
             instructions: request.instructions.to_owned(),
             history: request.history.to_vec(),
-            tools: request.tools.iter().map(|tool| tool.name().to_owned()).collect(),
+            tools: request
+                .tools
+                .iter()
+                .map(|tool| tool.name().to_owned())
+                .collect(),
             tool_choice: request.tool_choice,
         });
         match self.script.pop_front() {
@@ -143,7 +154,10 @@ impl Model for ScriptedModel {
 }
 
 fn over(requests: &[RecordedRequest]) -> String {
-    let choice = requests.last().map(|request| request.tool_choice).unwrap_or_default();
+    let choice = requests
+        .last()
+        .map(|request| request.tool_choice)
+        .unwrap_or_default();
     let last = requests.last().and_then(|request| request.history.last());
     let last = last.map_or_else(|| "nothing".to_owned(), |message| format!("{message:?}"));
     let scripted = requests.len().saturating_sub(1);
@@ -159,7 +173,10 @@ fn describe(step: &Result<ModelStep, ToolError>) -> String {
         Err(error) => return format!("fails: {error}"),
     };
     let says = step.text.iter().map(|text| format!("says {text:?}"));
-    let calls = step.calls.iter().map(|call| format!("calls {}({})", call.name(), call.arguments()));
+    let calls = step
+        .calls
+        .iter()
+        .map(|call| format!("calls {}({})", call.name(), call.arguments()));
     says.chain(calls).collect::<Vec<_>>().join(", ")
 }
 
@@ -181,7 +198,9 @@ mod tests {
     }
 
     fn ask(model: &mut ScriptedModel, tool_choice: ToolChoice) -> Result<ModelStep, ToolError> {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .expect("a runtime");
         runtime.block_on(model.step(request(tool_choice)))
     }
 
@@ -193,13 +212,31 @@ mod tests {
     #[test]
     fn script_is_played_in_order_and_requests_are_recorded() {
         let call = ToolCall::new("c", "add", "{}");
-        let mut model =
-            ScriptedModel::new().calls([call.clone()]).fails(ToolError::transient("overloaded")).says("done");
-        assert_eq!(ask(&mut model, ToolChoice::Required), Ok(ModelStep::calls([call])));
-        assert_eq!(ask(&mut model, ToolChoice::Auto), Err(ToolError::transient("overloaded")));
-        assert_eq!(ask(&mut model, ToolChoice::None), Ok(ModelStep::says("done")));
-        let choices = model.requests().iter().map(|request| request.tool_choice).collect::<Vec<_>>();
-        assert_eq!(choices, [ToolChoice::Required, ToolChoice::Auto, ToolChoice::None]);
+        let mut model = ScriptedModel::new()
+            .calls([call.clone()])
+            .fails(ToolError::transient("overloaded"))
+            .says("done");
+        assert_eq!(
+            ask(&mut model, ToolChoice::Required),
+            Ok(ModelStep::calls([call]))
+        );
+        assert_eq!(
+            ask(&mut model, ToolChoice::Auto),
+            Err(ToolError::transient("overloaded"))
+        );
+        assert_eq!(
+            ask(&mut model, ToolChoice::None),
+            Ok(ModelStep::says("done"))
+        );
+        let choices = model
+            .requests()
+            .iter()
+            .map(|request| request.tool_choice)
+            .collect::<Vec<_>>();
+        assert_eq!(
+            choices,
+            [ToolChoice::Required, ToolChoice::Auto, ToolChoice::None]
+        );
         assert_eq!(model.requests()[0].instructions, "Be kind.");
         model.assert_done();
     }
@@ -209,13 +246,21 @@ mod tests {
         let mut model = ScriptedModel::new().says("done");
         _ = ask(&mut model, ToolChoice::Auto);
         let text = message(|| _ = ask(&mut model, ToolChoice::None));
-        assert!(text.contains("got request 2 with tool choice None, and its script has 1 steps"), "{text}");
+        assert!(
+            text.contains("got request 2 with tool choice None, and its script has 1 steps"),
+            "{text}"
+        );
     }
 
     #[test]
     fn steps_that_are_left_are_listed() {
-        let model = ScriptedModel::new().calls([ToolCall::new("c", "add", r#"{"a":1}"#)]).says("done");
+        let model = ScriptedModel::new()
+            .calls([ToolCall::new("c", "add", r#"{"a":1}"#)])
+            .says("done");
         let text = message(|| model.assert_done());
-        assert!(text.contains("got 0 requests") && text.contains("add({\"a\":1})\n  says \"done\""), "{text}");
+        assert!(
+            text.contains("got 0 requests") && text.contains("add({\"a\":1})\n  says \"done\""),
+            "{text}"
+        );
     }
 }

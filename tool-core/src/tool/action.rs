@@ -111,11 +111,22 @@ impl Action {
         let root = tool.parameters();
         let mut found = Vec::new();
         visit_in_place(root, root, MAX_DEPTH, &mut |schema| {
-            found.extend(schema.get("properties").and_then(Value::as_object).into_iter().flatten());
+            found.extend(
+                schema
+                    .get("properties")
+                    .and_then(Value::as_object)
+                    .into_iter()
+                    .flatten(),
+            );
         });
         // The properties of a schema have no order, but the signature has one.
         let order = tool.parameter_order();
-        let position = |name: &str| order.iter().position(|known| *known == name).unwrap_or(order.len());
+        let position = |name: &str| {
+            order
+                .iter()
+                .position(|known| *known == name)
+                .unwrap_or(order.len())
+        };
         found.sort_by_key(|(name, _)| position(name));
         let mut parameters: Vec<ActionParameter> = Vec::with_capacity(found.len());
         for (name, schema) in found {
@@ -138,13 +149,24 @@ impl Action {
 /// Returns the actions of a toolset's type. Defaults that an instance decides are not known yet; their parameters are
 /// optional.
 pub(crate) fn actions_of_type(linked: &LinkedToolset) -> Vec<Action> {
-    (linked.tools)().into_iter().map(|tool| action_of_descriptor(tool, linked.toolset.prefix)).collect()
+    (linked.tools)()
+        .into_iter()
+        .map(|tool| action_of_descriptor(tool, linked.toolset.prefix))
+        .collect()
 }
 
 fn action_of_descriptor(tool: &ToolDescriptor, prefix: Option<&str>) -> Action {
     let mut action = Action::of(&ToolDefinition::of_descriptor(tool, &[], prefix));
-    for row in tool.parameters.iter().filter(|row| matches!(row.default, DefaultValue::Instance)) {
-        if let Some(parameter) = action.parameters.iter_mut().find(|parameter| parameter.name == row.name) {
+    for row in tool
+        .parameters
+        .iter()
+        .filter(|row| matches!(row.default, DefaultValue::Instance))
+    {
+        if let Some(parameter) = action
+            .parameters
+            .iter_mut()
+            .find(|parameter| parameter.name == row.name)
+        {
             parameter.required = false;
         }
     }
@@ -153,17 +175,26 @@ fn action_of_descriptor(tool: &ToolDescriptor, prefix: Option<&str>) -> Action {
 
 impl ActionParameter {
     fn of(name: &str, schema: &Value, root: &Value) -> Self {
-        let default = schema.get("default").filter(|default| !default.is_null()).cloned();
+        let default = schema
+            .get("default")
+            .filter(|default| !default.is_null())
+            .cloned();
         let schema = ResolvedSchema::new(schema, root);
         let kind = schema.kind();
-        let items = schema.find("items").filter(|_| kind == ParameterType::Array);
+        let items = schema
+            .find("items")
+            .filter(|_| kind == ParameterType::Array);
         let items = items.map(|items| ResolvedSchema::new(items, root));
         let inner = items.as_ref().unwrap_or(&schema);
         let [min, max] = schema.bounds(kind);
         Self {
             name: name.to_owned(),
             kind,
-            description: schema.find("description").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            description: schema
+                .find("description")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned(),
             required: is_required(root, name),
             default,
             one_of: inner.one_of(),
@@ -171,7 +202,10 @@ impl ActionParameter {
             min: min.map(|min| min.value),
             exclusive_max: max.as_ref().is_some_and(|max| max.exclusive),
             max: max.map(|max| max.value),
-            format: inner.find("format").and_then(Value::as_str).map(str::to_owned),
+            format: inner
+                .find("format")
+                .and_then(Value::as_str)
+                .map(str::to_owned),
         }
     }
 
@@ -192,23 +226,42 @@ impl ActionParameter {
 
     /// Returns true for an alias of another parameter. The schema publishes it as a property with such a description.
     fn is_alias(&self, order: &[&str]) -> bool {
-        let target = self.description.strip_prefix("alias of `").and_then(|rest| rest.strip_suffix('`'));
+        let target = self
+            .description
+            .strip_prefix("alias of `")
+            .and_then(|rest| rest.strip_suffix('`'));
         !order.contains(&self.name.as_str()) && target.is_some_and(|target| order.contains(&target))
     }
 }
 
 fn is_required(root: &Value, name: &str) -> bool {
     let lists = |schema: &Value| {
-        schema.get("required").and_then(Value::as_array).is_some_and(|all| all.iter().any(|required| required == name))
+        schema
+            .get("required")
+            .and_then(Value::as_array)
+            .is_some_and(|all| all.iter().any(|required| required == name))
     };
     // A parameter with aliases is required by a rule over all of its names, its own name first.
-    let by_rule = |rule: &Value| rule.pointer("/anyOf/0").is_some_and(|first| is_rule_of_names(rule) && lists(first));
-    lists(root) || root.get("allOf").and_then(Value::as_array).is_some_and(|rules| rules.iter().any(by_rule))
+    let by_rule = |rule: &Value| {
+        rule.pointer("/anyOf/0")
+            .is_some_and(|first| is_rule_of_names(rule) && lists(first))
+    };
+    lists(root)
+        || root
+            .get("allOf")
+            .and_then(Value::as_array)
+            .is_some_and(|rules| rules.iter().any(by_rule))
 }
 
 fn is_rule_of_names(rule: &Value) -> bool {
-    let only_names = |branch: &Value| branch.as_object().is_some_and(|map| map.keys().eq(["required"]));
-    rule.get("anyOf").and_then(Value::as_array).is_some_and(|branches| branches.iter().all(only_names))
+    let only_names = |branch: &Value| {
+        branch
+            .as_object()
+            .is_some_and(|map| map.keys().eq(["required"]))
+    };
+    rule.get("anyOf")
+        .and_then(Value::as_array)
+        .is_some_and(|branches| branches.iter().all(only_names))
 }
 
 /// A limit of a value.
@@ -226,7 +279,10 @@ struct ResolvedSchema<'a> {
 
 impl<'a> ResolvedSchema<'a> {
     fn new(schema: &'a Value, root: &'a Value) -> Self {
-        Self { view: SchemaView::with_only_branches(schema, root), root }
+        Self {
+            view: SchemaView::with_only_branches(schema, root),
+            root,
+        }
     }
 
     /// Returns the nearest value of a keyword.
@@ -241,22 +297,38 @@ impl<'a> ResolvedSchema<'a> {
     fn kind_within(&self, depth: usize) -> Option<ParameterType> {
         let depth = depth.checked_sub(1)?;
         if let Some(names) = self.find("type") {
-            let names = names.as_array().map_or(std::slice::from_ref(names), Vec::as_slice);
-            let names = names.iter().filter_map(Value::as_str).filter(|name| *name != "null");
+            let names = names
+                .as_array()
+                .map_or(std::slice::from_ref(names), Vec::as_slice);
+            let names = names
+                .iter()
+                .filter_map(Value::as_str)
+                .filter(|name| *name != "null");
             return common_kind(names.map(|name| Some(self.kind_named(name))));
         }
         if let Some(values) = self.one_of() {
             let values = values.iter().filter(|value| !value.is_null());
             return common_kind(values.map(|value| Some(self.kind_named(type_name(value)))));
         }
-        let branches = self.find("anyOf").or_else(|| self.find("oneOf"))?.as_array()?;
+        let branches = self
+            .find("anyOf")
+            .or_else(|| self.find("oneOf"))?
+            .as_array()?;
         let branches = branches.iter().filter(|branch| !is_null_only(branch));
-        common_kind(branches.map(|branch| ResolvedSchema::new(branch, self.root).kind_within(depth)))
+        common_kind(
+            branches.map(|branch| ResolvedSchema::new(branch, self.root).kind_within(depth)),
+        )
     }
 
     fn kind_named(&self, name: &str) -> ParameterType {
         match name {
-            "string" if self.find("format").is_some_and(|format| format == "date-time") => ParameterType::DateTime,
+            "string"
+                if self
+                    .find("format")
+                    .is_some_and(|format| format == "date-time") =>
+            {
+                ParameterType::DateTime
+            }
             "string" => ParameterType::String,
             "integer" => ParameterType::Integer,
             "number" => ParameterType::Number,
@@ -272,15 +344,22 @@ impl<'a> ResolvedSchema<'a> {
             return Some(vec![value.clone()]);
         }
         let values = self.find("enum")?.as_array()?;
-        Some(values.iter().filter(|value| !value.is_null()).cloned().collect())
+        Some(
+            values
+                .iter()
+                .filter(|value| !value.is_null())
+                .cloned()
+                .collect(),
+        )
     }
 
     /// Returns the lower and the upper limit of a number, or of the length of a text or an array.
     fn bounds(&self, kind: ParameterType) -> [Option<Limit>; 2] {
         let [lower, upper]: [&[&str]; 2] = match kind {
-            ParameterType::Integer | ParameterType::Number => {
-                [&["minimum", "exclusiveMinimum"], &["maximum", "exclusiveMaximum"]]
-            }
+            ParameterType::Integer | ParameterType::Number => [
+                &["minimum", "exclusiveMinimum"],
+                &["maximum", "exclusiveMaximum"],
+            ],
             ParameterType::String | ParameterType::DateTime => [&["minLength"], &["maxLength"]],
             ParameterType::Array => [&["minItems"], &["maxItems"]],
             ParameterType::Boolean | ParameterType::Object => return [None, None],
@@ -291,8 +370,15 @@ impl<'a> ResolvedSchema<'a> {
     /// Returns the tightest limit that the keywords set.
     fn tightest(&self, keywords: &[&str], lower: bool) -> Option<Limit> {
         let limits = keywords.iter().flat_map(|keyword| {
-            let values = self.view.parts.iter().filter_map(|part| part.get(*keyword)?.as_number());
-            values.map(|value| Limit { value: value.clone(), exclusive: keyword.starts_with("exclusive") })
+            let values = self
+                .view
+                .parts
+                .iter()
+                .filter_map(|part| part.get(*keyword)?.as_number());
+            values.map(|value| Limit {
+                value: value.clone(),
+                exclusive: keyword.starts_with("exclusive"),
+            })
         });
         limits.reduce(|a, b| tighter(a, b, lower))
     }
@@ -325,5 +411,9 @@ fn tighter(a: Limit, b: Limit, lower: bool) -> Limit {
     let order = compare(&a.value, &b.value);
     let order = if lower { order } else { order.reverse() };
     // Of two limits with the same value, the exclusive one is tighter.
-    if order.then(a.exclusive.cmp(&b.exclusive)).is_ge() { a } else { b }
+    if order.then(a.exclusive.cmp(&b.exclusive)).is_ge() {
+        a
+    } else {
+        b
+    }
 }

@@ -23,7 +23,11 @@ pub struct CompletionRequest {
 impl CompletionRequest {
     /// Creates a request without other arguments.
     pub fn new(argument: impl Into<String>, value: impl Into<String>) -> Self {
-        Self { argument: argument.into(), value: value.into(), context: TextArguments::new() }
+        Self {
+            argument: argument.into(),
+            value: value.into(),
+            context: TextArguments::new(),
+        }
     }
 
     /// Sets the arguments or variables that have values already.
@@ -76,7 +80,11 @@ impl Completion {
     /// Creates a completion of all these values.
     pub fn new<T: Into<String>>(values: impl IntoIterator<Item = T>) -> Self {
         let values = values.into_iter().map(Into::into).collect::<Vec<_>>();
-        Self { total: Some(values.len() as u64), values, has_more: false }
+        Self {
+            total: Some(values.len() as u64),
+            values,
+            has_more: false,
+        }
     }
 
     /// Creates a completion of the values that begin with `prefix` in any letter case.

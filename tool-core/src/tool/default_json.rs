@@ -57,6 +57,8 @@ macro_rules! __default_json {
     ($type:ty, $make:expr) => {{
         #[allow(unused_imports)]
         use $crate::__private::{SerializedKind as _, UnpublishedKind as _, UnsuitableKind as _};
-        (&&&$crate::__private::Probe::<$type>::new()).__tool_default().json(&($make)())
+        (&&&$crate::__private::Probe::<$type>::new())
+            .__tool_default()
+            .json(&($make)())
     }};
 }

@@ -5,14 +5,18 @@ use crate::arguments::prepare::CONFIRM_DUPLICATE;
 use crate::arguments::shared_schema::SharedSchema;
 use crate::arguments::validate::check_values;
 use crate::call::mode::Modes;
-use crate::schema::build::{CanonicalSchema, argument_generator, build_schema, normalize_result, result_generator};
+use crate::schema::build::{
+    CanonicalSchema, argument_generator, build_schema, normalize_result, result_generator,
+};
 use crate::schema::compiled::Formats;
 use crate::schema::parameter::{Parameter, ResolvedParameter};
 use crate::schema::probe::write_probe;
 use crate::schema::validator::Validator;
 use crate::text::{Name, first_sentence};
 use crate::tool::guide::Guide;
-use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations, ToolOptions};
+use crate::tool::options::{
+    Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations, ToolOptions,
+};
 use crate::trace::body;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
@@ -70,12 +74,19 @@ impl fmt::Display for SourceLocation {
 
 impl ToolDefinition {
     /// Compiles the descriptor of a macro's tool. `defaults` are those that the instance decides, by parameter index.
-    pub(crate) fn of_descriptor(tool: &ToolDescriptor, defaults: &[(usize, Value)], prefix: Option<&str>) -> Self {
+    pub(crate) fn of_descriptor(
+        tool: &ToolDescriptor,
+        defaults: &[(usize, Value)],
+        prefix: Option<&str>,
+    ) -> Self {
         let name = match prefix {
             None => Name::Static(tool.name),
             Some(prefix) => format!("{prefix}_{}", tool.name).into(),
         };
-        Self { name, compiled: Arc::new(CompiledDefinition::of_descriptor(tool, defaults)) }
+        Self {
+            name,
+            compiled: Arc::new(CompiledDefinition::of_descriptor(tool, defaults)),
+        }
     }
 
     /// Returns true where both are the same definition under the same name, so that a declaration made of one is valid
@@ -142,7 +153,10 @@ impl ToolDefinition {
 
     /// Returns the JSON Schema of the result, where its type has one.
     pub fn output(&self) -> Option<&Value> {
-        self.compiled.output.as_ref().map(|schema| &**schema.value())
+        self.compiled
+            .output
+            .as_ref()
+            .map(|schema| &**schema.value())
     }
 
     /// Returns the tool's purpose.
@@ -158,7 +172,10 @@ impl ToolDefinition {
     /// Returns the yes-or-no options. A retrieval is always idempotent.
     pub fn flags(&self) -> ToolAnnotations {
         let options = &self.compiled.options;
-        ToolAnnotations { idempotent: options.is_idempotent(), ..options.annotations }
+        ToolAnnotations {
+            idempotent: options.is_idempotent(),
+            ..options.annotations
+        }
     }
 
     /// Returns the condition under which a person has to approve a call.
@@ -232,8 +249,14 @@ impl ToolDefinition {
 
     /// Returns the definition of the control tool that takes a typed answer.
     pub(crate) fn taking_answer(&self) -> Self {
-        let compiled = CompiledDefinition { takes_answer: true, ..(*self.compiled).clone() };
-        Self { name: self.name.clone(), compiled: Arc::new(compiled) }
+        let compiled = CompiledDefinition {
+            takes_answer: true,
+            ..(*self.compiled).clone()
+        };
+        Self {
+            name: self.name.clone(),
+            compiled: Arc::new(compiled),
+        }
     }
 
     /// Returns the parameter names in the order of the signature, without flattened properties; empty for a raw tool.
@@ -243,7 +266,10 @@ impl ToolDefinition {
 
     /// Estimates the tokens that the declaration costs a model: a quarter of its characters.
     pub fn token_estimate(&self) -> usize {
-        (self.name.len() + self.description().chars().count() + self.parameters_json().chars().count()).div_ceil(4)
+        (self.name.len()
+            + self.description().chars().count()
+            + self.parameters_json().chars().count())
+        .div_ceil(4)
     }
 }
 
@@ -279,7 +305,10 @@ pub(crate) struct ToolDescriptor {
 
 /// The part of a definition that does not depend on the tool's name, with its compiled schemas.
 #[derive(Clone)]
-#[allow(clippy::struct_excessive_bools, reason = "independent facts about the tool")]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about the tool"
+)]
 pub(crate) struct CompiledDefinition {
     pub(crate) description: Cow<'static, str>,
     pub(crate) title: Option<Cow<'static, str>>,
@@ -331,7 +360,11 @@ impl Clone for CompiledSchemas {
 }
 
 impl CompiledDefinition {
-    fn new(description: Cow<'static, str>, schema: CanonicalSchema, source: SourceLocation) -> Self {
+    fn new(
+        description: Cow<'static, str>,
+        schema: CanonicalSchema,
+        source: SourceLocation,
+    ) -> Self {
         Self {
             description,
             title: None,
@@ -374,10 +407,21 @@ impl CompiledDefinition {
             options: tool.options,
             path: tool.path,
             site: body::function_id(tool.path),
-            parameter_order: tool.parameters.iter().filter(|row| !row.flatten).map(|row| row.name).collect(),
+            parameter_order: tool
+                .parameters
+                .iter()
+                .filter(|row| !row.flatten)
+                .map(|row| row.name)
+                .collect(),
             rows: tool.parameters,
-            instance_defaults: defaults.iter().map(|(at, value)| (*at, value.to_string())).collect(),
-            output: tool.output.and_then(output_schema).map(SharedSchema::unshared),
+            instance_defaults: defaults
+                .iter()
+                .map(|(at, value)| (*at, value.to_string()))
+                .collect(),
+            output: tool
+                .output
+                .and_then(output_schema)
+                .map(SharedSchema::unshared),
             uses_context: tool.uses_context,
             problems,
             ..Self::new(tool.description.into(), schema, tool.source)
@@ -386,8 +430,16 @@ impl CompiledDefinition {
 
     /// Creates the definition of a tool whose schema is given at run time.
     pub(crate) fn of_raw(description: String, parameters: Value, source: SourceLocation) -> Self {
-        let new = Self::new(description.into(), unchecked_schema(Value::Null, String::new()), source);
-        Self { validated: false, raw: Some(SharedSchema::of(parameters, None)), ..new }
+        let new = Self::new(
+            description.into(),
+            unchecked_schema(Value::Null, String::new()),
+            source,
+        );
+        Self {
+            validated: false,
+            raw: Some(SharedSchema::of(parameters, None)),
+            ..new
+        }
     }
 
     /// Returns the schema of the arguments.
@@ -418,13 +470,19 @@ impl CompiledDefinition {
         if let Some(shared) = &self.raw {
             return shared.equality();
         }
-        self.lazy.equality.get_or_init(|| EqualityRules::of_signature(self.rows, &self.schema))
+        self.lazy
+            .equality
+            .get_or_init(|| EqualityRules::of_signature(self.rows, &self.schema))
     }
 
     /// Returns the canonical JSON of arguments to which a person agrees. Each number is the one that the tool receives: a
     /// raw tool receives a `Value`.
     pub(crate) fn received_text(&self, text: &str) -> String {
-        let schema = if self.raw.is_some() { &Value::Bool(true) } else { &self.schema.value };
+        let schema = if self.raw.is_some() {
+            &Value::Bool(true)
+        } else {
+            &self.schema.value
+        };
         self.equality().received_text(text, schema)
     }
 
@@ -435,7 +493,10 @@ impl CompiledDefinition {
 
     /// Returns the default that the instance decided for a parameter, as JSON.
     pub(crate) fn instance_default(&self, index: usize) -> &str {
-        self.instance_defaults.iter().find(|(at, _)| *at == index).map_or("null", |(_, text)| text)
+        self.instance_defaults
+            .iter()
+            .find(|(at, _)| *at == index)
+            .map_or("null", |(_, text)| text)
     }
 
     /// Returns true where an unexpected end leaves no effects that a repeated call would not have.
@@ -446,15 +507,30 @@ impl CompiledDefinition {
 
 /// Wraps a schema without any knowledge of its parameters, so that every call goes through the validator.
 fn unchecked_schema(value: Value, text: String) -> CanonicalSchema {
-    CanonicalSchema { value, text, needs_validator: true, fields: Vec::new(), probe: None }
+    CanonicalSchema {
+        value,
+        text,
+        needs_validator: true,
+        fields: Vec::new(),
+        probe: None,
+    }
 }
 
-fn canonical_schema(tool: &ToolDescriptor, defaults: &[(usize, Value)]) -> Result<CanonicalSchema, Vec<String>> {
+fn canonical_schema(
+    tool: &ToolDescriptor,
+    defaults: &[(usize, Value)],
+) -> Result<CanonicalSchema, Vec<String>> {
     let mut generator = argument_generator();
-    let instance_default = |index: usize| defaults.iter().find(|(at, _)| *at == index).map(|(_, value)| value.clone());
+    let instance_default = |index: usize| {
+        defaults
+            .iter()
+            .find(|(at, _)| *at == index)
+            .map(|(_, value)| value.clone())
+    };
     let rows = tool.parameters.iter().enumerate();
-    let mut inputs: Vec<_> =
-        rows.map(|(index, row)| ResolvedParameter::new(*row, instance_default(index), &mut generator)).collect();
+    let mut inputs: Vec<_> = rows
+        .map(|(index, row)| ResolvedParameter::new(*row, instance_default(index), &mut generator))
+        .collect();
     let probe = write_probe(&inputs, generator.definitions());
     let confirms = tool.options.on_duplicate == OnDuplicate::Confirm;
     if confirms {
@@ -473,10 +549,15 @@ fn canonical_schema(tool: &ToolDescriptor, defaults: &[(usize, Value)]) -> Resul
 
 /// Returns the parameter by which the model confirms a call that duplicates a running one.
 fn confirm_duplicate(generator: &mut SchemaGenerator) -> ResolvedParameter {
-    const DESCRIPTION: &str = "`true` to run this although another call of the tool is still running";
-    let row = Parameter::new::<Option<bool>>(CONFIRM_DUPLICATE, DESCRIPTION).default_literal("null");
+    const DESCRIPTION: &str =
+        "`true` to run this although another call of the tool is still running";
+    let row =
+        Parameter::new::<Option<bool>>(CONFIRM_DUPLICATE, DESCRIPTION).default_literal("null");
     // A `null` is published, because it is the default.
-    ResolvedParameter { optional: false, ..ResolvedParameter::new(row, None, generator) }
+    ResolvedParameter {
+        optional: false,
+        ..ResolvedParameter::new(row, None, generator)
+    }
 }
 
 fn output_schema(make: OutputSchema) -> Option<Value> {
@@ -494,7 +575,9 @@ fn output_schema(make: OutputSchema) -> Option<Value> {
 /// Checks the name of a macro's tool: `^[A-Za-z_][A-Za-z0-9_-]{0,63}$`. Returns the problem, if there is one.
 pub(crate) fn check_name(name: &str) -> Option<String> {
     let mut bytes = name.bytes();
-    let first = bytes.next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
+    let first = bytes
+        .next()
+        .is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
     let rest = bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
     (!first || !rest || name.len() > 64).then(|| {
         format!(
@@ -506,12 +589,19 @@ pub(crate) fn check_name(name: &str) -> Option<String> {
 
 /// Checks the name of a raw tool: `^[A-Za-z0-9_.:/-]{1,128}$`. Returns the problem, if there is one.
 pub(crate) fn check_raw_name(name: &str) -> Option<String> {
-    let valid = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.:/-".contains(&byte));
-    (!valid || name.is_empty() || name.len() > 128)
-        .then(|| format!("invalid raw tool name `{}`: names are 1-128 of `A-Z a-z 0-9 _ . : / -`", name.escape_debug()))
+    let valid = name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"_.:/-".contains(&byte));
+    (!valid || name.is_empty() || name.len() > 128).then(|| {
+        format!(
+            "invalid raw tool name `{}`: names are 1-128 of `A-Z a-z 0-9 _ . : / -`",
+            name.escape_debug()
+        )
+    })
 }
 
 /// Normalises a name. Names with the same normal form are the same to a provider or to a reader.
 pub(crate) fn normalise_name(name: &str) -> String {
-    name.to_ascii_lowercase().replace(['-', '.', ':', '/', ' '], "_")
+    name.to_ascii_lowercase()
+        .replace(['-', '.', ':', '/', ' '], "_")
 }

@@ -42,7 +42,11 @@ impl MappedToolset {
     }
 
     /// Creates a toolset that is described like `toolset`, with other tools. It opens and closes `originals`.
-    pub(crate) fn like(toolset: &dyn Toolset, tools: Vec<Tool>, originals: &[Arc<dyn Toolset>]) -> Self {
+    pub(crate) fn like(
+        toolset: &dyn Toolset,
+        tools: Vec<Tool>,
+        originals: &[Arc<dyn Toolset>],
+    ) -> Self {
         Self {
             description: toolset.description().to_owned(),
             title: toolset.title().map(str::to_owned),
@@ -53,7 +57,11 @@ impl MappedToolset {
 
     /// Sets the prompts and resources.
     pub(crate) fn publishing(self, prompts: Vec<Prompt>, resources: Vec<Resource>) -> Self {
-        Self { prompts, resources, ..self }
+        Self {
+            prompts,
+            resources,
+            ..self
+        }
     }
 }
 
@@ -83,7 +91,9 @@ impl Toolset for MappedToolset {
     }
 
     fn needs_setup(&self) -> bool {
-        self.originals.iter().any(|instance| instance.toolset.needs_setup())
+        self.originals
+            .iter()
+            .any(|instance| instance.toolset.needs_setup())
     }
 
     fn has_lifecycle(&self) -> bool {
@@ -96,7 +106,9 @@ impl Toolset for MappedToolset {
             // The caller bounds the time.
             let acquire = |instance: Arc<ToolsetInstance>| instance.acquire(Duration::MAX);
             let results = for_each_toolset(&self.originals, acquire).await;
-            let error = results.iter().find_map(|result| result.as_ref().err().cloned());
+            let error = results
+                .iter()
+                .find_map(|result| result.as_ref().err().cloned());
             let open = results.into_iter().flatten().collect();
             let Some(error) = error else {
                 *self.open.lock() = open;
@@ -111,7 +123,10 @@ impl Toolset for MappedToolset {
     fn close(&self) -> LifecycleFuture<'_> {
         Box::pin(async {
             let open = std::mem::take(&mut *self.open.lock());
-            for_each_toolset(&give_up(open), ToolsetInstance::close_unused).await.into_iter().collect()
+            for_each_toolset(&give_up(open), ToolsetInstance::close_unused)
+                .await
+                .into_iter()
+                .collect()
         })
     }
 }
@@ -158,7 +173,14 @@ pub trait ToolsetExt: Toolset + Sized {
     /// Keeps the function tools for which `keep` returns true, and all prompts and resources.
     fn filtered(self, keep: impl Fn(&ToolDefinition) -> bool) -> MappedToolset {
         let tool = |tool: FunctionTool| keep(tool.definition()).then_some(tool);
-        derive(self, Changes { tool, prompt: same, resource: same })
+        derive(
+            self,
+            Changes {
+                tool,
+                prompt: same,
+                resource: same,
+            },
+        )
     }
 
     /// Renames function tools. `rename` returns the new name, or `None` to keep the old one.
@@ -167,12 +189,22 @@ pub trait ToolsetExt: Toolset + Sized {
             Some(name) => Some(tool.renamed(name)),
             None => Some(tool),
         };
-        derive(self, Changes { tool, prompt: same, resource: same })
+        derive(
+            self,
+            Changes {
+                tool,
+                prompt: same,
+                resource: same,
+            },
+        )
     }
 
     /// Hides the function tools, prompts and resources from runs for which `visible` returns false. It is called for each
     /// listing and each call.
-    fn dynamic(self, visible: impl Fn(&RunContext) -> bool + Send + Sync + 'static) -> MappedToolset {
+    fn dynamic(
+        self,
+        visible: impl Fn(&RunContext) -> bool + Send + Sync + 'static,
+    ) -> MappedToolset {
         let visible: Arc<Visible> = Arc::new(visible);
         derive(
             self,
@@ -221,7 +253,10 @@ impl<T: Toolset> ToolsetExt for T {}
 /// assert!(tools.has_tool("office_send") && tools.has_tool("office_appointments"));
 /// # Ok::<(), tool_core::RegistryErrors>(())
 /// ```
-pub fn merge_toolsets(id: impl Into<String>, toolsets: impl IntoIterator<Item = Arc<dyn Toolset>>) -> MappedToolset {
+pub fn merge_toolsets(
+    id: impl Into<String>,
+    toolsets: impl IntoIterator<Item = Arc<dyn Toolset>>,
+) -> MappedToolset {
     MappedToolset::new(id.into(), toolsets.into_iter().map(Tool::Toolset).collect())
 }
 
@@ -247,8 +282,14 @@ fn derive<T: Toolset>(
         other => Some(other),
     });
     let tools = tools.collect();
-    let prompts = originals.iter().flat_map(|original| Arc::clone(original).prompts()).map(changes.prompt).collect();
-    let resources = originals.iter().flat_map(|original| Arc::clone(original).resources());
+    let prompts = originals
+        .iter()
+        .flat_map(|original| Arc::clone(original).prompts())
+        .map(changes.prompt)
+        .collect();
+    let resources = originals
+        .iter()
+        .flat_map(|original| Arc::clone(original).resources());
     let resources = resources.map(changes.resource).collect();
     MappedToolset::like(&*toolset, tools, &originals).publishing(prompts, resources)
 }

@@ -18,7 +18,9 @@ use crate::schema::example::minimal_example;
 use crate::time::CallInstant;
 use crate::tool::function::FunctionTool;
 use crate::tool::instance::describe_failure;
-use crate::tool::invocation::{AdmissionGate, Execution, Invocation, InvocationFrame, Rejection, ToolResult};
+use crate::tool::invocation::{
+    AdmissionGate, Execution, Invocation, InvocationFrame, Rejection, ToolResult,
+};
 use crate::tool::spans::CALLS_TARGET;
 use crate::tool::thread_time::{ThreadTime, WaitingTool};
 use crate::tool::{guarded_tool, spans};
@@ -41,7 +43,11 @@ pub(crate) struct DispatchSettings {
 
 impl Default for DispatchSettings {
     fn default() -> Self {
-        Self { coercions: Coercions::ALL, argument_bytes: 1 << 20, output_bytes: 1 << 20 }
+        Self {
+            coercions: Coercions::ALL,
+            argument_bytes: 1 << 20,
+            output_bytes: 1 << 20,
+        }
     }
 }
 
@@ -50,7 +56,11 @@ impl FunctionTool {
     ///
     /// A method of a toolset with a `#[setup]` needs that setup first. Only a context knows this of the tools of a
     /// [`Toolset`](crate::Toolset) written by hand.
-    pub async fn call(&self, arguments: impl Into<Arguments<'_>>, ctx: &RunContext) -> ToolResponse {
+    pub async fn call(
+        &self,
+        arguments: impl Into<Arguments<'_>>,
+        ctx: &RunContext,
+    ) -> ToolResponse {
         let arguments = arguments.into();
         if let Some(error) = self.setup().and_then(|setup| setup.missing()) {
             return not_set_up(self, error, ctx);
@@ -85,8 +95,13 @@ pub(crate) async fn run<'t>(
     } else {
         ctx
     };
-    let builder =
-        ResponseBuilder { tool, ctx, call_id: ctx.call_id_shared(), began, output_bytes: settings.output_bytes };
+    let builder = ResponseBuilder {
+        tool,
+        ctx,
+        call_id: ctx.call_id_shared(),
+        began,
+        output_bytes: settings.output_bytes,
+    };
     let text = match arguments.text() {
         Ok(text) => match check_length(text, settings.argument_bytes) {
             Ok(()) => text,
@@ -119,14 +134,18 @@ pub(crate) async fn run<'t>(
             }
             let mut response = builder.finish(result);
             if !has_waited {
-                builder.thread_time().check(Duration::ZERO, response.meta().duration());
+                builder
+                    .thread_time()
+                    .check(Duration::ZERO, response.meta().duration());
             }
             report_nulls(&mut response, tool, &frame);
             response
         }
         Err(Rejection::Context(error)) => builder.fail(error),
         // Boxed, so that a path which few calls take does not make every call's future larger.
-        Err(rejection) => Box::pin(run_repaired(builder, text, settings, rejection.refused())).await,
+        Err(rejection) => {
+            Box::pin(run_repaired(builder, text, settings, rejection.refused())).await
+        }
     }
 }
 
@@ -169,10 +188,11 @@ async fn run_repaired(
     settings: &DispatchSettings,
     refused: Option<Box<RefusedArguments>>,
 ) -> ToolResponse {
-    let PreparedArguments { text, coerced, .. } = match repair(builder.tool, text, refused, settings) {
-        Ok(prepared) => prepared,
-        Err(problems) => return builder.refuse(&problems),
-    };
+    let PreparedArguments { text, coerced, .. } =
+        match repair(builder.tool, text, refused, settings) {
+            Ok(prepared) => prepared,
+            Err(problems) => return builder.refuse(&problems),
+        };
     let frame = builder.frame(&text, settings, true, None, builder.ctx);
     let mut response = match guarded_tool::start(builder.tool, Invocation(&frame)) {
         Ok(execution) => builder.finish(run_watched(builder, execution).await),
@@ -213,12 +233,22 @@ pub(crate) fn repair(
 ) -> Result<PreparedArguments, Vec<Problem>> {
     let compiled = &tool.definition().compiled;
     let coercions = compiled.options.allowed(settings.coercions);
-    prepare(text, refused, compiled.validator(), settings.argument_bytes, coercions)
+    prepare(
+        text,
+        refused,
+        compiled.validator(),
+        settings.argument_bytes,
+        coercions,
+    )
 }
 
 /// Reports the parameters whose `null` was coerced.
 #[inline]
-pub(crate) fn report_nulls(response: &mut ToolResponse, tool: &FunctionTool, frame: &InvocationFrame<'_>) {
+pub(crate) fn report_nulls(
+    response: &mut ToolResponse,
+    tool: &FunctionTool,
+    frame: &InvocationFrame<'_>,
+) {
     let nulls = frame.nulls.load(Ordering::Relaxed);
     if nulls != 0 {
         add_null_notes(response, tool, nulls);
@@ -227,12 +257,17 @@ pub(crate) fn report_nulls(response: &mut ToolResponse, tool: &FunctionTool, fra
 
 #[cold]
 fn add_null_notes(response: &mut ToolResponse, tool: &FunctionTool, nulls: u64) {
-    response.optional_meta().coerced = CoercionNotes::of_nulls(nulls, tool.definition().compiled.rows);
+    response.optional_meta().coerced =
+        CoercionNotes::of_nulls(nulls, tool.definition().compiled.rows);
 }
 
 #[cold]
 fn not_utf8(at: usize) -> Problem {
-    Problem::new("", "JSON in UTF-8", format!("a byte that is not UTF-8 at offset {at}"))
+    Problem::new(
+        "",
+        "JSON in UTF-8",
+        format!("a byte that is not UTF-8 at offset {at}"),
+    )
 }
 
 /// A gate that admits no call, for arguments that are decoded and not used.
@@ -268,7 +303,9 @@ impl<'a> ResponseBuilder<'a> {
     ) -> InvocationFrame<'a> {
         let definition = self.tool.definition();
         // A character has at most four bytes, so this cuts nothing that `max_output` allows.
-        let max_output = definition.max_output().map_or(usize::MAX, |characters| characters.saturating_mul(4));
+        let max_output = definition
+            .max_output()
+            .map_or(usize::MAX, |characters| characters.saturating_mul(4));
         InvocationFrame {
             text,
             ctx: self.ctx,
@@ -285,7 +322,12 @@ impl<'a> ResponseBuilder<'a> {
     /// Returns the time by which the polls of a bare call are checked, which has no other limit than the tool's own.
     fn thread_time(self) -> ThreadTime<'a> {
         let limit = self.tool.definition().timeout();
-        ThreadTime { tool: self.tool, call_id: self.call_id, began: self.began, limit }
+        ThreadTime {
+            tool: self.tool,
+            call_id: self.call_id,
+            began: self.began,
+            limit,
+        }
     }
 
     /// Builds the response for the tool's result.
@@ -310,9 +352,17 @@ impl<'a> ResponseBuilder<'a> {
     #[inline]
     fn success(self, data: Cow<'static, str>, kind: OutputKind) -> ToolResponse {
         if self.may_have_intents() {
-            return self.success_with_meta(ToolOutput { data: Ok(data), kind, meta: None });
+            return self.success_with_meta(ToolOutput {
+                data: Ok(data),
+                kind,
+                meta: None,
+            });
         }
-        ToolResponse { result: Ok(data), kind, meta: self.meta() }
+        ToolResponse {
+            result: Ok(data),
+            kind,
+            meta: self.meta(),
+        }
     }
 
     /// Builds the response of a result that has metadata, or that may be too long.
@@ -333,7 +383,11 @@ impl<'a> ResponseBuilder<'a> {
         let shorter = match &meta.truncated {
             None => self.truncate(&data),
             // The serialiser cut it at a number of bytes that may still be too many characters.
-            Some(_) => self.tool.definition().max_output().and_then(|limit| truncate_again(&data, limit)),
+            Some(_) => self
+                .tool
+                .definition()
+                .max_output()
+                .and_then(|limit| truncate_again(&data, limit)),
         };
         let data = match shorter {
             Some((shorter, truncated)) => {
@@ -344,13 +398,27 @@ impl<'a> ResponseBuilder<'a> {
         };
         if !meta.content.is_empty() && (meta.truncated.is_some() || self.exceeds(&meta.content)) {
             meta.content.clear();
-            meta.warnings.push("the content parts exceed the limit of the result, so it has the data only".to_owned());
+            meta.warnings.push(
+                "the content parts exceed the limit of the result, so it has the data only"
+                    .to_owned(),
+            );
         }
         meta.original = self.shortened(meta.original.take());
         // A truncated result is an object with a marker, and no longer a list of parts.
-        let kind = if meta.truncated.is_some() { OutputKind::Data } else { kind };
+        let kind = if meta.truncated.is_some() {
+            OutputKind::Data
+        } else {
+            kind
+        };
         let optional = (*meta != OptionalMeta::default()).then_some(meta);
-        let mut response = ToolResponse { result: Ok(data), kind, meta: BaseMeta { optional, ..self.meta() } };
+        let mut response = ToolResponse {
+            result: Ok(data),
+            kind,
+            meta: BaseMeta {
+                optional,
+                ..self.meta()
+            },
+        };
         self.add_emitted_intents(&mut response);
         response
     }
@@ -394,7 +462,11 @@ impl<'a> ResponseBuilder<'a> {
     pub(crate) fn fail(self, error: ToolError) -> ToolResponse {
         let harmless = self.tool.definition().compiled.is_harmless();
         let error = self.tool.scrub(error).into_body(self.tool.name(), harmless);
-        let mut response = ToolResponse { result: Err(Box::new(error)), kind: OutputKind::Data, meta: self.meta() };
+        let mut response = ToolResponse {
+            result: Err(Box::new(error)),
+            kind: OutputKind::Data,
+            meta: self.meta(),
+        };
         self.add_emitted_intents(&mut response);
         response
     }
@@ -403,10 +475,13 @@ impl<'a> ResponseBuilder<'a> {
     #[cold]
     fn fail_after(self, items: Option<String>, error: ToolError) -> ToolResponse {
         let mut response = self.fail(error);
-        let (Some(items), Err(body)) = (items, &mut response.result) else { return response };
+        let (Some(items), Err(body)) = (items, &mut response.result) else {
+            return response;
+        };
         let cut = self.truncate(&items);
         body.message.push_str(ITEMS_BEFORE_ERROR);
-        body.message.push_str(cut.as_ref().map_or(&items, |(shorter, _)| shorter));
+        body.message
+            .push_str(cut.as_ref().map_or(&items, |(shorter, _)| shorter));
         if let Some((_, truncated)) = cut {
             response.optional_meta().truncated = Some(truncated);
         }
@@ -417,7 +492,8 @@ impl<'a> ResponseBuilder<'a> {
     #[cold]
     pub(crate) fn refuse(self, problems: &[Problem]) -> ToolResponse {
         let mut response = self.fail(self.validation_error(problems));
-        response.optional_meta().problems = problems.iter().take(problem::LISTED).cloned().collect();
+        response.optional_meta().problems =
+            problems.iter().take(problem::LISTED).cloned().collect();
         response
     }
 
@@ -428,17 +504,25 @@ impl<'a> ResponseBuilder<'a> {
         let name = self.tool.name().escape_debug().to_string();
         // The example is built from keywords alone, so a pattern or a rule between parameters may refuse it, and a type that
         // has refused a value may refuse it too.
-        let example = Some(minimal_example(schema, schema)).filter(|it| definition.compiled.validator().is_valid(it));
+        let example = Some(minimal_example(schema, schema))
+            .filter(|it| definition.compiled.validator().is_valid(it));
         let is_refused = problems.iter().any(Problem::is_refused);
         let example = example.filter(|it| !is_refused || self.decodes(&it.to_string()));
-        ToolError::new(ErrorKind::Validation, problem::report(&name, problems, example.as_ref()), false)
+        ToolError::new(
+            ErrorKind::Validation,
+            problem::report(&name, problems, example.as_ref()),
+            false,
+        )
     }
 
     /// Returns true if arguments that the schema accepts decode into the tool's types.
     fn decodes(self, text: &str) -> bool {
         let settings = DispatchSettings::default();
         let frame = self.frame(text, &settings, true, Some(&Closed), self.ctx);
-        matches!(guarded_tool::start(self.tool, Invocation(&frame)), Err(Rejection::NotAdmitted))
+        matches!(
+            guarded_tool::start(self.tool, Invocation(&frame)),
+            Err(Rejection::NotAdmitted)
+        )
     }
 
     /// Builds the response for a tool that did not start although the slow path has accepted its arguments.
@@ -446,9 +530,15 @@ impl<'a> ResponseBuilder<'a> {
         match rejection {
             Rejection::Context(error) => self.fail(error),
             // The schema accepts the arguments, but a `Deserialize` implementation has stricter rules.
-            Rejection::Arguments(error) => self.refuse(&[Problem::refused(error.path(), error.message())]),
-            Rejection::Refused(_) => self.fail(ToolError::internal("corrected arguments were refused")),
-            Rejection::NotAdmitted => self.fail(ToolError::internal("a call without a gate was not admitted")),
+            Rejection::Arguments(error) => {
+                self.refuse(&[Problem::refused(error.path(), error.message())])
+            }
+            Rejection::Refused(_) => {
+                self.fail(ToolError::internal("corrected arguments were refused"))
+            }
+            Rejection::NotAdmitted => self.fail(ToolError::internal(
+                "a call without a gate was not admitted",
+            )),
         }
     }
 
@@ -469,7 +559,12 @@ const MAX_LISTED: usize = 50;
 /// Creates the response to a bare call of a tool whose toolset was not set up.
 #[cold]
 pub(crate) fn not_set_up(tool: &FunctionTool, error: ToolError, ctx: &RunContext) -> ToolResponse {
-    ToolResponse::unhandled(tool.name(), ctx.call_id_shared().cloned(), tool.scrub(error), CallInstant::now())
+    ToolResponse::unhandled(
+        tool.name(),
+        ctx.call_id_shared().cloned(),
+        tool.scrub(error),
+        CallInstant::now(),
+    )
 }
 
 /// Creates the response to a call of a tool that is missing because its toolset failed to be set up.
@@ -480,12 +575,21 @@ pub(crate) fn left_out(
     call_id: Option<&Arc<str>>,
     began: CallInstant,
 ) -> ToolResponse {
-    let (name, toolset, failure) = (tool.name().escape_debug(), toolset.escape_debug(), describe_failure(error));
+    let (name, toolset, failure) = (
+        tool.name().escape_debug(),
+        toolset.escape_debug(),
+        describe_failure(error),
+    );
     let message = format!(
         "`{name}` is not available, as the setup of toolset `{toolset}` failed: {failure}; do without it, or try it in a \
          later session"
     );
-    ToolResponse::unhandled(tool.name(), call_id.cloned(), tool.scrub(ToolError::permanent(message)), began)
+    ToolResponse::unhandled(
+        tool.name(),
+        call_id.cloned(),
+        tool.scrub(ToolError::permanent(message)),
+        began,
+    )
 }
 
 /// Creates the response to a call of an unknown tool: `NOT_FOUND`, with the nearest name, the available ones, and a hint after
@@ -499,14 +603,32 @@ pub(crate) fn unknown_tool<'a>(
     began: CallInstant,
 ) -> ToolResponse {
     let names = names.collect::<Vec<_>>();
-    let near = nearest(name, names.iter().copied()).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
-    let listed = names.iter().take(MAX_LISTED).copied().collect::<Vec<_>>().join(", ");
+    let near = nearest(name, names.iter().copied())
+        .map(|near| format!(", did you mean `{near}`?"))
+        .unwrap_or_default();
+    let listed = names
+        .iter()
+        .take(MAX_LISTED)
+        .copied()
+        .collect::<Vec<_>>()
+        .join(", ");
     let more = match names.len().saturating_sub(MAX_LISTED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let available =
-        if names.is_empty() { "no tools are available".into() } else { format!("available tools: {listed}{more}") };
-    let message = format!("unknown tool `{}`{near}; {available}{hint}", shorten_name(name));
-    ToolResponse::unhandled(name, call_id.cloned(), ToolError::new(ErrorKind::NotFound, message, false), began)
+    let available = if names.is_empty() {
+        "no tools are available".into()
+    } else {
+        format!("available tools: {listed}{more}")
+    };
+    let message = format!(
+        "unknown tool `{}`{near}; {available}{hint}",
+        shorten_name(name)
+    );
+    ToolResponse::unhandled(
+        name,
+        call_id.cloned(),
+        ToolError::new(ErrorKind::NotFound, message, false),
+        began,
+    )
 }

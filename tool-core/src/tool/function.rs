@@ -6,7 +6,8 @@ use crate::call::error::ToolError;
 use crate::text;
 use crate::tool::definition::{CompiledDefinition, SourceLocation, ToolDefinition, ToolDescriptor};
 use crate::tool::invocation::{
-    AdmissionGate, HandlerResult, Invocation, InvocationFrame, Rejection, RequiredSetup, Scrub, Visible,
+    AdmissionGate, HandlerResult, Invocation, InvocationFrame, Rejection, RequiredSetup, Scrub,
+    Visible,
 };
 use crate::tool::options::{Confirm, ToolOptions};
 use crate::tool::spec::{ToolSpec, Wrapper};
@@ -80,7 +81,11 @@ impl<T: Send + Sync + 'static> Handler for BoundMethod<T> {
 
 impl FunctionTool {
     /// Binds a macro's spec to an instance, with `prefix` before the name.
-    pub(crate) fn bind<T: Send + Sync>(spec: &ToolSpec<T>, instance: &Arc<T>, prefix: Option<&str>) -> Self {
+    pub(crate) fn bind<T: Send + Sync>(
+        spec: &ToolSpec<T>,
+        instance: &Arc<T>,
+        prefix: Option<&str>,
+    ) -> Self {
         let mut defaults = Vec::new();
         for (index, make) in spec.defaults {
             // After a panic the default is null. The schema refuses it and names the parameter.
@@ -91,9 +96,16 @@ impl FunctionTool {
         if let Some(confirm) = spec.confirm {
             // If the function panics, a person decides.
             let asks = catch_unwind(AssertUnwindSafe(|| confirm(instance))).unwrap_or(true);
-            options.confirm = if asks { Confirm::Always } else { Confirm::Never };
+            options.confirm = if asks {
+                Confirm::Always
+            } else {
+                Confirm::Never
+            };
         }
-        let handler = Arc::new(BoundMethod { instance: Arc::clone(instance), wrapper: spec.call });
+        let handler = Arc::new(BoundMethod {
+            instance: Arc::clone(instance),
+            wrapper: spec.call,
+        });
         Self::of_descriptor(
             &spec.tool,
             (options, &defaults, spec.visible),
@@ -118,10 +130,17 @@ impl FunctionTool {
             compiled.schema.probe = None;
         }
         let visible = visible.map(|visible| Arc::new(visible) as Arc<Visible>);
-        Self(Arc::new(FunctionInner { visible, ..FunctionInner::new(definition, handler, Some(toolset)) }))
+        Self(Arc::new(FunctionInner {
+            visible,
+            ..FunctionInner::new(definition, handler, Some(toolset))
+        }))
     }
 
-    pub(crate) fn new(definition: ToolDefinition, handler: Arc<dyn Handler>, toolset: Option<usize>) -> Self {
+    pub(crate) fn new(
+        definition: ToolDefinition,
+        handler: Arc<dyn Handler>,
+        toolset: Option<usize>,
+    ) -> Self {
         Self(Arc::new(FunctionInner::new(definition, handler, toolset)))
     }
 
@@ -142,9 +161,14 @@ impl FunctionTool {
 
     /// Returns true where a run sees the tool. A predicate that panics hides it.
     pub fn visible_in(&self, ctx: &RunContext) -> bool {
-        let Some(visible) = &self.0.visible else { return true };
+        let Some(visible) = &self.0.visible else {
+            return true;
+        };
         catch_unwind(AssertUnwindSafe(|| visible(ctx))).unwrap_or_else(|_| {
-            tracing::error!(tool = self.name(), "the predicate of a dynamic tool panicked; the tool is hidden");
+            tracing::error!(
+                tool = self.name(),
+                "the predicate of a dynamic tool panicked; the tool is hidden"
+            );
             false
         })
     }
@@ -170,12 +194,18 @@ impl FunctionTool {
 
     /// Returns true where both are the same instance.
     pub fn same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || (self.0.toolset.is_some() && self.origin() == other.origin())
+        Arc::ptr_eq(&self.0, &other.0)
+            || (self.0.toolset.is_some() && self.origin() == other.origin())
     }
 
     /// Returns the toolset and the method of a tool that is as its macro made it.
     fn origin(&self) -> Option<(usize, &str, SourceLocation, &str)> {
-        Some((self.0.toolset?, self.name(), self.definition().source(), self.definition().path()))
+        Some((
+            self.0.toolset?,
+            self.name(),
+            self.definition().source(),
+            self.definition().path(),
+        ))
     }
 
     /// Returns a new instance of the tool with another name.
@@ -195,7 +225,8 @@ impl FunctionTool {
     /// }
     /// ```
     pub fn confirm_where(&self, asks: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
-        self.confirm(Confirm::When(|_| false)).derived(|tool| tool.asks = Some(Arc::new(asks)))
+        self.confirm(Confirm::When(|_| false))
+            .derived(|tool| tool.asks = Some(Arc::new(asks)))
     }
 
     /// Returns true if the condition that the tool captured asks for approval.
@@ -242,7 +273,10 @@ impl FunctionTool {
     }
 
     fn derived(&self, change: impl FnOnce(&mut FunctionInner)) -> Self {
-        let mut inner = FunctionInner { toolset: None, ..(*self.0).clone() };
+        let mut inner = FunctionInner {
+            toolset: None,
+            ..(*self.0).clone()
+        };
         change(&mut inner);
         Self(Arc::new(inner))
     }
@@ -250,7 +284,10 @@ impl FunctionTool {
     /// Returns the tool with a function that scrubs its errors. It remains the same instance.
     #[cfg(feature = "agents")]
     pub(crate) fn scrubbed_by(&self, scrub: Arc<Scrub>) -> Self {
-        Self(Arc::new(FunctionInner { scrub: Some(scrub), ..(*self.0).clone() }))
+        Self(Arc::new(FunctionInner {
+            scrub: Some(scrub),
+            ..(*self.0).clone()
+        }))
     }
 
     /// Removes secrets from an error of the tool.
@@ -265,7 +302,15 @@ impl FunctionTool {
 
 impl FunctionInner {
     fn new(definition: ToolDefinition, handler: Arc<dyn Handler>, toolset: Option<usize>) -> Self {
-        Self { definition, handler, visible: None, asks: None, setup: None, scrub: None, toolset }
+        Self {
+            definition,
+            handler,
+            visible: None,
+            asks: None,
+            setup: None,
+            scrub: None,
+            toolset,
+        }
     }
 }
 
@@ -279,7 +324,9 @@ fn are_types_proven(compiled: &CompiledDefinition, handler: &dyn Handler) -> boo
         }
     }
 
-    let Some(probe) = &compiled.schema.probe else { return false };
+    let Some(probe) = &compiled.schema.probe else {
+        return false;
+    };
     let ctx = RunContext::detached();
     let decodes = |text: &str| {
         let frame = InvocationFrame {
@@ -295,7 +342,10 @@ fn are_types_proven(compiled: &CompiledDefinition, handler: &dyn Handler) -> boo
             gate: Some(&Closed),
         };
         let started = catch_unwind(AssertUnwindSafe(|| handler.start(Invocation(&frame))));
-        matches!(started.map_err(text::of_panic), Ok(Err(Rejection::NotAdmitted)))
+        matches!(
+            started.map_err(text::of_panic),
+            Ok(Err(Rejection::NotAdmitted))
+        )
     };
     probe.proves(decodes)
 }
@@ -311,6 +361,8 @@ impl Eq for FunctionTool {}
 
 impl fmt::Debug for FunctionTool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("FunctionTool").field(&self.0.definition).finish()
+        f.debug_tuple("FunctionTool")
+            .field(&self.0.definition)
+            .finish()
     }
 }

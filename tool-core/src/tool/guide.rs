@@ -62,13 +62,21 @@ impl GuideExample {
             Ok(parsed) => parsed,
             Err(error) => {
                 let line = line + error.line.saturating_sub(1);
-                return vec![format!("guide line {line}: the example is not JSON: {}", error.message)];
+                return vec![format!(
+                    "guide line {line}: the example is not JSON: {}",
+                    error.message
+                )];
             }
         };
-        let duplicates = parsed.duplicates.iter().map(|key| format!("duplicate key `{key}`"));
+        let duplicates = parsed
+            .duplicates
+            .iter()
+            .map(|key| format!("duplicate key `{key}`"));
         let problems = validate(validator, &parsed.value);
         let problems = duplicates.chain(problems.iter().map(ToString::to_string));
-        problems.map(|problem| format!("guide line {line}: example: {problem}")).collect()
+        problems
+            .map(|problem| format!("guide line {line}: example: {problem}"))
+            .collect()
     }
 }
 
@@ -114,7 +122,10 @@ impl Guide {
     /// the guide.
     pub fn problems_against(&self, schema: &Value) -> Vec<String> {
         let validator = Validator::for_tool(schema.clone());
-        self.examples().iter().flat_map(|example| example.problems(&validator)).collect()
+        self.examples()
+            .iter()
+            .flat_map(|example| example.problems(&validator))
+            .collect()
     }
 
     /// Returns every problem of the guide of a tool with these parameters.
@@ -124,7 +135,10 @@ impl Guide {
         }
         let mut problems = self.problems_against(schema);
         if self.summary().is_empty() {
-            problems.insert(0, "the guide has no summary; describe the tool's purpose in a sentence".to_owned());
+            problems.insert(
+                0,
+                "the guide has no summary; describe the tool's purpose in a sentence".to_owned(),
+            );
         }
         problems
     }
@@ -173,8 +187,14 @@ impl GuideParser {
         }
         // An unclosed block ends with the text.
         parser.close_block();
-        let mut parts = GuideParts { text, ..parser.parts };
-        for section in [&mut parts.parameters, &mut parts.watch_out].into_iter().flatten() {
+        let mut parts = GuideParts {
+            text,
+            ..parser.parts
+        };
+        for section in [&mut parts.parameters, &mut parts.watch_out]
+            .into_iter()
+            .flatten()
+        {
             *section = section.trim().to_owned();
         }
         parts
@@ -184,10 +204,23 @@ impl GuideParser {
         if self.block.is_some() {
             self.line_in_block(line);
         } else if let Some((mark, length, info)) = fence(line) {
-            let is_json = info.split_whitespace().next().is_some_and(|language| language.eq_ignore_ascii_case("json"));
-            let is_example = is_json && self.section.is_some_and(|(section, _)| section == Section::Examples);
-            let example = is_example.then(|| GuideExample { json: String::new(), line: number + 1 });
-            self.block = Some(CodeBlock { mark, length, example });
+            let is_json = info
+                .split_whitespace()
+                .next()
+                .is_some_and(|language| language.eq_ignore_ascii_case("json"));
+            let is_example = is_json
+                && self
+                    .section
+                    .is_some_and(|(section, _)| section == Section::Examples);
+            let example = is_example.then(|| GuideExample {
+                json: String::new(),
+                line: number + 1,
+            });
+            self.block = Some(CodeBlock {
+                mark,
+                length,
+                example,
+            });
         } else if let Some((level, title)) = heading(line) {
             self.heading(line, level, title);
             return;
@@ -222,9 +255,9 @@ impl GuideParser {
 
     fn line_in_block(&mut self, line: &str) {
         let Some(block) = &mut self.block else { return };
-        if fence(line)
-            .is_some_and(|(mark, length, info)| mark == block.mark && length >= block.length && info.is_empty())
-        {
+        if fence(line).is_some_and(|(mark, length, info)| {
+            mark == block.mark && length >= block.length && info.is_empty()
+        }) {
             self.close_block();
         } else if let Some(example) = &mut block.example {
             push_line(&mut example.json, line);
@@ -232,7 +265,9 @@ impl GuideParser {
     }
 
     fn close_block(&mut self) {
-        self.parts.examples.extend(self.block.take().and_then(|block| block.example));
+        self.parts
+            .examples
+            .extend(self.block.take().and_then(|block| block.example));
     }
 }
 
@@ -246,7 +281,8 @@ fn heading(line: &str) -> Option<(usize, &str)> {
     let text = line.trim_start();
     let title = text.trim_start_matches('#');
     let level = text.len() - title.len();
-    let is_heading = (1..=6).contains(&level) && (title.is_empty() || title.starts_with([' ', '\t']));
+    let is_heading =
+        (1..=6).contains(&level) && (title.is_empty() || title.starts_with([' ', '\t']));
     is_heading.then(|| (level, title.trim().trim_end_matches('#').trim_end()))
 }
 
@@ -262,7 +298,10 @@ fn section(title: &str) -> Option<Section> {
 /// Returns the mark of a code block's first or last line, the number of marks, and the text that follows them.
 fn fence(line: &str) -> Option<(char, usize, &str)> {
     let text = line.trim();
-    let mark = text.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
+    let mark = text
+        .chars()
+        .next()
+        .filter(|mark| matches!(mark, '`' | '~'))?;
     let info = text.trim_start_matches(mark);
     let length = text.len() - info.len();
     // Inline code may begin with as many marks, but then it ends with them on the same line.

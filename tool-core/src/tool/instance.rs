@@ -48,7 +48,8 @@ pub(crate) type OpenToolsets = Vec<Arc<OpenToolset>>;
 pub(crate) const LIFECYCLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The instances that are in use, by address. An instance keeps its toolset alive, so no other toolset has its address.
-static INSTANCES: LazyLock<Mutex<HashMap<usize, Weak<ToolsetInstance>>>> = LazyLock::new(Mutex::default);
+static INSTANCES: LazyLock<Mutex<HashMap<usize, Weak<ToolsetInstance>>>> =
+    LazyLock::new(Mutex::default);
 
 fn address(toolset: &Arc<dyn Toolset>) -> usize {
     Arc::as_ptr(toolset).cast::<()>().addr()
@@ -115,11 +116,17 @@ impl ToolsetInstance {
 
     /// Sets the toolset up within a time unless it is open, and keeps it open. A caller who waited for a setup that failed
     /// gets its error instead of another setup.
-    pub(crate) async fn acquire(self: Arc<Self>, within: Duration) -> Result<Arc<OpenToolset>, ToolError> {
+    pub(crate) async fn acquire(
+        self: Arc<Self>,
+        within: Duration,
+    ) -> Result<Arc<OpenToolset>, ToolError> {
         let attempts = self.attempts.load(Ordering::Acquire);
         let mut phase = self.phase.lock().await;
         if !self.is_open() {
-            if let Some(failure) = phase.failure.as_ref().filter(|_| self.attempts.load(Ordering::Acquire) != attempts)
+            if let Some(failure) = phase
+                .failure
+                .as_ref()
+                .filter(|_| self.attempts.load(Ordering::Acquire) != attempts)
             {
                 return Err(failure.clone());
             }
@@ -127,7 +134,10 @@ impl ToolsetInstance {
         } else if let Some(open) = phase.users.upgrade() {
             return Ok(open);
         }
-        let open = Arc::new(OpenToolset { instance: Some(Arc::clone(&self)), runtime: Handle::current() });
+        let open = Arc::new(OpenToolset {
+            instance: Some(Arc::clone(&self)),
+            runtime: Handle::current(),
+        });
         phase.users = Arc::downgrade(&open);
         Ok(open)
     }
@@ -148,7 +158,10 @@ impl ToolsetInstance {
     /// Closes the toolset if it was opened automatically and is not in use.
     pub(crate) async fn close_unused(self: Arc<Self>) -> Result<(), ToolError> {
         let phase = self.phase.lock().await;
-        if phase.explicit > 0 || phase.users.strong_count() > 0 || !self.open.swap(false, Ordering::AcqRel) {
+        if phase.explicit > 0
+            || phase.users.strong_count() > 0
+            || !self.open.swap(false, Ordering::AcqRel)
+        {
             return Ok(());
         }
         let closed = timeout(LIFECYCLE_TIMEOUT, self.toolset.close()).await;
@@ -165,7 +178,11 @@ impl ToolsetInstance {
 }
 
 fn late(work: &str, within: Duration) -> ToolError {
-    ToolError::new(ErrorKind::Timeout, format!("its {work} took longer than {within:?}"), true)
+    ToolError::new(
+        ErrorKind::Timeout,
+        format!("its {work} took longer than {within:?}"),
+        true,
+    )
 }
 
 impl RequiredSetup for ToolsetInstance {
@@ -174,8 +191,14 @@ impl RequiredSetup for ToolsetInstance {
             return None;
         }
         // Where the lock is taken, the setup is running.
-        let failure = self.phase.try_lock().ok().and_then(|phase| phase.failure.as_ref().map(describe_failure));
-        let failure = failure.map(|failure| format!(", as its setup failed: {failure}")).unwrap_or_default();
+        let failure = self
+            .phase
+            .try_lock()
+            .ok()
+            .and_then(|phase| phase.failure.as_ref().map(describe_failure));
+        let failure = failure
+            .map(|failure| format!(", as its setup failed: {failure}"))
+            .unwrap_or_default();
         Some(ToolError::permanent(format_args!(
             "toolset `{}` is not set up{failure}; call `ToolContext::setup` before the first bare call, or call the tool in \
              a session, which sets it up",
@@ -186,7 +209,11 @@ impl RequiredSetup for ToolsetInstance {
 
 /// Returns the text of a failed setup that models may read.
 pub(crate) fn describe_failure(error: &ToolError) -> Cow<'static, str> {
-    if error.kind() == ErrorKind::Internal { MASKED.into() } else { Redaction::new().text(error.message()).into() }
+    if error.kind() == ErrorKind::Internal {
+        MASKED.into()
+    } else {
+        Redaction::new().text(error.message()).into()
+    }
 }
 
 impl Drop for ToolsetInstance {
@@ -194,7 +221,10 @@ impl Drop for ToolsetInstance {
         let mut instances = INSTANCES.lock();
         let address = address(&self.toolset);
         // The toolset may have got another instance in between.
-        if instances.get(&address).is_some_and(|known| known.strong_count() == 0) {
+        if instances
+            .get(&address)
+            .is_some_and(|known| known.strong_count() == 0)
+        {
             instances.remove(&address);
         }
     }
@@ -210,11 +240,20 @@ impl Drop for OpenToolset {
 
 /// Gives up toolsets, and returns those that nothing else keeps open. The caller closes them.
 pub(crate) fn give_up(toolsets: OpenToolsets) -> Vec<Arc<ToolsetInstance>> {
-    toolsets.into_iter().filter_map(Arc::into_inner).filter_map(|mut open| open.instance.take()).collect()
+    toolsets
+        .into_iter()
+        .filter_map(Arc::into_inner)
+        .filter_map(|mut open| open.instance.take())
+        .collect()
 }
 
 /// Gives up toolsets, and waits until those that are not in use any more are closed.
 pub(crate) async fn release(toolsets: OpenToolsets) {
     // Spawned, so that a caller who stops waiting does not abort a close.
-    join_all(give_up(toolsets).into_iter().map(|instance| tokio::spawn(instance.close_and_log()))).await;
+    join_all(
+        give_up(toolsets)
+            .into_iter()
+            .map(|instance| tokio::spawn(instance.close_and_log())),
+    )
+    .await;
 }

@@ -137,18 +137,31 @@ impl<'a> Invocation<'a> {
     /// Decodes the arguments into `slots`. The wrapper checks the constraints before it calls [`accept`](Self::accept).
     pub fn read(self, slots: &mut [&mut dyn Slot<'a>]) -> Result<DecodedArguments<'a>, Rejection> {
         let fields = self.fields(slots)?;
-        Ok(DecodedArguments { decoder: fields.decoder, nulls: fields.coerced_nulls })
+        Ok(DecodedArguments {
+            decoder: fields.decoder,
+            nulls: fields.coerced_nulls,
+        })
     }
 
     #[inline]
     fn fields(self, slots: &mut [&mut dyn Slot<'a>]) -> Result<ObjectFields<'a, 'a>, Rejection> {
-        let InvocationFrame { text, tool, coercions, .. } = self.0;
+        let InvocationFrame {
+            text,
+            tool,
+            coercions,
+            ..
+        } = self.0;
         let schema = &tool.schema;
         if schema.needs_validator && !self.0.validated {
             // The types alone cannot prove what the schema demands.
             self.check_valid()?;
         }
-        let mut fields = ObjectFields::new(text, &schema.fields, coercions.null_as_absent, schema.probe.as_deref());
+        let mut fields = ObjectFields::new(
+            text,
+            &schema.fields,
+            coercions.null_as_absent,
+            schema.probe.as_deref(),
+        );
         fields.decoder.begin_object()?;
         match fields.read(tool.rows, slots) {
             Ok(()) => Ok(fields),
@@ -159,7 +172,11 @@ impl<'a> Invocation<'a> {
     /// Fails if a value breaks its constraint.
     pub fn check(self, index: usize, holds: bool) -> Result<(), Rejection> {
         // A probe is about the types. Its text satisfies no constraints.
-        if holds || self.0.tool.schema.probe.is_some() { Ok(()) } else { Err(refused::<error::Error>(index).into()) }
+        if holds || self.0.tool.schema.probe.is_some() {
+            Ok(())
+        } else {
+            Err(refused::<error::Error>(index).into())
+        }
     }
 
     /// Returns a parameter of the tool.
@@ -206,7 +223,9 @@ impl<'a> Invocation<'a> {
         }
         let text = self.0.tool.instance_default(index);
         read(text).map_err(|error| {
-            let message = format!("the default of parameter {index} does not decode from its own JSON: {error}");
+            let message = format!(
+                "the default of parameter {index} does not decode from its own JSON: {error}"
+            );
             Rejection::Context(ToolError::internal(message))
         })
     }
@@ -224,18 +243,29 @@ impl<'a> Invocation<'a> {
         let parsed = value::parse(self.0.text).map_err(|_| error::Error::custom("not JSON"))?;
         let validator = self.0.tool.validator();
         // Members that a schema leaves open are removed on the slow path.
-        let is_ignored = validator.takes_nothing() && self.0.coercions.unknown_as_absent && !self.0.validated;
-        let is_empty = parsed.value.as_object().is_none_or(serde_json::Map::is_empty);
+        let is_ignored =
+            validator.takes_nothing() && self.0.coercions.unknown_as_absent && !self.0.validated;
+        let is_empty = parsed
+            .value
+            .as_object()
+            .is_none_or(serde_json::Map::is_empty);
         let check = || match validator.compiled() {
             Ok(_) if self.0.validated => Some(Ok(true)),
             Ok(_) if is_ignored && !is_empty => None,
             Ok(compiled) => Some(check_exact(compiled, &parsed.value, &parsed.rounded)),
             Err(_) => None,
         };
-        let verdict = if parsed.duplicates.is_empty() { check() } else { None };
+        let verdict = if parsed.duplicates.is_empty() {
+            check()
+        } else {
+            None
+        };
         match verdict {
             Some(Ok(true)) => Ok(parsed.value),
-            verdict => Err(Rejection::Refused(Box::new(RefusedArguments { parsed, verdict }))),
+            verdict => Err(Rejection::Refused(Box::new(RefusedArguments {
+                parsed,
+                verdict,
+            }))),
         }
     }
 }
@@ -253,7 +283,11 @@ where
     F: Future + Send + 'a,
     R: Fn(F::Output, Invocation<'a>) -> Execution<'a> + Send + 'a,
 {
-    Execution::Pending(Box::pin(Responding { method, respond, call }))
+    Execution::Pending(Box::pin(Responding {
+        method,
+        respond,
+        call,
+    }))
 }
 
 pin_project! {
@@ -266,7 +300,9 @@ pin_project! {
     }
 }
 
-impl<'a, F: Future, R: Fn(F::Output, Invocation<'a>) -> Execution<'a>> Future for Responding<'a, F, R> {
+impl<'a, F: Future, R: Fn(F::Output, Invocation<'a>) -> Execution<'a>> Future
+    for Responding<'a, F, R>
+{
     type Output = Execution<'a>;
 
     #[inline]

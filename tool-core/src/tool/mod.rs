@@ -45,8 +45,8 @@ pub use crate::tool::completion::{Completion, CompletionRequest, CompletionTarge
 #[cfg(feature = "session")]
 pub use crate::tool::configure::BoundSettings;
 pub use crate::tool::configure::{
-    AccessToken, Auth, BasicAuth, Configure, ConfigureError, Configured, OAuth2, Secret, SecretDocument, TokenSource,
-    ToolsetFactory, ToolsetMetadata,
+    AccessToken, Auth, BasicAuth, Configure, ConfigureError, Configured, OAuth2, Secret,
+    SecretDocument, TokenSource, ToolsetFactory, ToolsetMetadata,
 };
 pub use crate::tool::definition::{SourceLocation, ToolDefinition};
 pub use crate::tool::derived_toolset::{MappedToolset, ToolsetExt, merge_toolsets};
@@ -54,11 +54,14 @@ pub use crate::tool::function::FunctionTool;
 pub use crate::tool::guide::{Guide, GuideExample};
 pub use crate::tool::invocation::LifecycleFuture;
 pub use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations};
-pub use crate::tool::prompt::{Prompt, PromptArgument, PromptDefinition, PromptHandler, PromptMessage};
+pub use crate::tool::prompt::{
+    Prompt, PromptArgument, PromptDefinition, PromptHandler, PromptMessage,
+};
 pub use crate::tool::provider::{ProviderId, ProviderTool};
 pub use crate::tool::raw::{RawHandler, RawStateHandler, RawTool};
 pub use crate::tool::resource::{
-    Resource, ResourceAnnotations, ResourceContents, ResourceData, ResourceDefinition, ResourceHandler, ResourceRequest,
+    Resource, ResourceAnnotations, ResourceContents, ResourceData, ResourceDefinition,
+    ResourceHandler, ResourceRequest,
 };
 pub use crate::tool::toolset::{IntoPrompt, IntoResource, IntoTool, Tool, ToolKind, Toolset};
 pub use crate::tool::uri_template::{UriTemplate, UriTemplateError};
@@ -67,11 +70,13 @@ pub use crate::tool::wrap::{Callable, Wrapped};
 // What the compiler names in messages about generated code. It prints the shortest path that leads through no hidden module.
 #[doc(hidden)]
 pub use crate::arguments::limits::{
-    Chosen, Counted, Formatted, Long, Patterned, Ranged, has_format, has_items, has_length, in_range, is_one_of,
-    matches_pattern,
+    Chosen, Counted, Formatted, Long, Patterned, Ranged, has_format, has_items, has_length,
+    in_range, is_one_of, matches_pattern,
 };
 #[doc(hidden)]
-pub use crate::arguments::tool_parameter::{ForeignParameter, ForeignSchema, ToolParameter, schemars_features::*};
+pub use crate::arguments::tool_parameter::{
+    ForeignParameter, ForeignSchema, ToolParameter, schemars_features::*,
+};
 #[doc(hidden)]
 pub use crate::schema::parameter::AnswerType;
 #[doc(hidden)]
@@ -85,4 +90,6 @@ pub use crate::tool::returns::{IsData, IsStream, IsUnknown, Returned};
 #[doc(hidden)]
 pub use crate::tool::spec::MainToolsetBlock;
 #[doc(hidden)]
-pub use crate::tool::text_method::{IntoPromptMessages, IntoResourceContents, prompt_result, resource_result};
+pub use crate::tool::text_method::{
+    IntoPromptMessages, IntoResourceContents, prompt_result, resource_result,
+};

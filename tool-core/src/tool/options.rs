@@ -211,7 +211,8 @@ impl ToolOptions {
     /// Returns the coercions of a context that the tool allows: a text that is not JSON is repaired only if its effects are
     /// those that the context names.
     pub(crate) fn allowed(&self, mut coercions: Coercions) -> Coercions {
-        let is_guarded = self.annotations.destructive == Some(true) || !matches!(self.confirm, Confirm::Never);
+        let is_guarded =
+            self.annotations.destructive == Some(true) || !matches!(self.confirm, Confirm::Never);
         let is_allowed = match coercions.repair {
             JsonRepair::Off => false,
             JsonRepair::ReadOnly => self.category == Category::Retrieval && !is_guarded,

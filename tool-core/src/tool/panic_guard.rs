@@ -29,7 +29,10 @@ pub(crate) struct Guarded<F: Future, G: Guard<F>> {
 impl<F: Future, G: Guard<F>> Guarded<F, G> {
     #[inline]
     pub(crate) fn new(guard: G, future: F) -> Self {
-        Self { guard, future: Some(future) }
+        Self {
+            guard,
+            future: Some(future),
+        }
     }
 }
 
@@ -39,7 +42,9 @@ impl<F: Future + Unpin, G: Guard<F>> Future for Guarded<F, G> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<G::Result> {
         let polled = catch_unwind(AssertUnwindSafe(|| {
             while let Some(future) = &mut self.future {
-                let Poll::Ready(output) = Pin::new(future).poll(cx) else { return Poll::Pending };
+                let Poll::Ready(output) = Pin::new(future).poll(cx) else {
+                    return Poll::Pending;
+                };
                 // Dropped inside of the guard, because dropping may panic as well.
                 self.future = None;
                 match self.guard.next(output) {
@@ -47,7 +52,10 @@ impl<F: Future + Unpin, G: Guard<F>> Future for Guarded<F, G> {
                     ControlFlow::Continue(next) => self.future = Some(next),
                 }
             }
-            Poll::Ready(self.guard.panicked(Box::new("the future was polled after it had completed")))
+            Poll::Ready(
+                self.guard
+                    .panicked(Box::new("the future was polled after it had completed")),
+            )
         }));
         polled.unwrap_or_else(|panic| {
             let rest = self.future.take();

@@ -36,27 +36,45 @@ impl PartialEq for PromptMessage {
 
 impl Eq for PromptMessage {}
 
-#[expect(clippy::missing_fields_in_debug, reason = "what another server has sent says the same")]
+#[expect(
+    clippy::missing_fields_in_debug,
+    reason = "what another server has sent says the same"
+)]
 impl fmt::Debug for PromptMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PromptMessage").field("role", &self.role).field("content", &self.content).finish()
+        f.debug_struct("PromptMessage")
+            .field("role", &self.role)
+            .field("content", &self.content)
+            .finish()
     }
 }
 
 impl PromptMessage {
     /// Creates a message of the user.
     pub fn user(content: impl Into<Content>) -> Self {
-        Self { role: Role::User, content: content.into(), original: None }
+        Self {
+            role: Role::User,
+            content: content.into(),
+            original: None,
+        }
     }
 
     /// Creates a message of the model.
     pub fn assistant(content: impl Into<Content>) -> Self {
-        Self { role: Role::Assistant, content: content.into(), original: None }
+        Self {
+            role: Role::Assistant,
+            content: content.into(),
+            original: None,
+        }
     }
 
     /// Returns the number of bytes of the message.
     pub(crate) fn bytes(&self) -> usize {
-        self.content.bytes() + self.original.as_ref().map_or(0, |original| original.further_bytes)
+        self.content.bytes()
+            + self
+                .original
+                .as_ref()
+                .map_or(0, |original| original.further_bytes)
     }
 }
 
@@ -79,7 +97,11 @@ pub struct PromptArgument {
 impl PromptArgument {
     /// Creates an argument that may be left out.
     pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
-        Self { name: name.into(), description: description.into(), ..Self::default() }
+        Self {
+            name: name.into(),
+            description: description.into(),
+            ..Self::default()
+        }
     }
 
     /// Sets the title for people.
@@ -124,7 +146,11 @@ pub struct PromptDefinition {
 impl PromptDefinition {
     /// Creates the definition of a prompt without arguments.
     pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
-        Self { name: name.into(), description: description.into(), ..Self::default() }
+        Self {
+            name: name.into(),
+            description: description.into(),
+            ..Self::default()
+        }
     }
 
     /// Sets the title for people.
@@ -146,12 +172,21 @@ impl PromptDefinition {
         let mut problems = Vec::new();
         if self.name.is_empty() || self.name.len() > 256 || self.name.contains(char::is_control) {
             let name = self.name.escape_debug();
-            problems.push(format!("invalid prompt name `{name}`: names are 1-256 bytes without control characters"));
+            problems.push(format!(
+                "invalid prompt name `{name}`: names are 1-256 bytes without control characters"
+            ));
         }
         for (at, argument) in self.arguments.iter().enumerate() {
-            if self.arguments.iter().take(at).any(|other| other.name == argument.name) {
+            if self
+                .arguments
+                .iter()
+                .take(at)
+                .any(|other| other.name == argument.name)
+            {
                 let (name, argument) = (self.name.escape_debug(), argument.name.escape_debug());
-                problems.push(format!("prompt `{name}`: duplicate argument `{argument}`; rename one"));
+                problems.push(format!(
+                    "prompt `{name}`: duplicate argument `{argument}`; rename one"
+                ));
             }
         }
         problems
@@ -160,23 +195,51 @@ impl PromptDefinition {
     /// Checks the names of arguments.
     pub(crate) fn check(&self, arguments: &TextArguments) -> Result<(), ToolError> {
         let quoted = |name: &str| format!("`{}`", escape_invisible(name));
-        let is_missing =
-            |argument: &&PromptArgument| argument.required && !arguments.contains_key(argument.name.as_str());
-        let missing = self.arguments.iter().filter(is_missing).map(|argument| quoted(&argument.name));
-        let is_unknown = |name: &&String| self.arguments.iter().all(|argument| argument.name != **name);
+        let is_missing = |argument: &&PromptArgument| {
+            argument.required && !arguments.contains_key(argument.name.as_str())
+        };
+        let missing = self
+            .arguments
+            .iter()
+            .filter(is_missing)
+            .map(|argument| quoted(&argument.name));
+        let is_unknown = |name: &&String| {
+            self.arguments
+                .iter()
+                .all(|argument| argument.name != **name)
+        };
         // The names are the client's, so few of them are repeated.
-        let unknown = arguments.keys().filter(is_unknown).take(3).map(|name| quoted(&crate::text::truncate(name, 64)));
+        let unknown = arguments
+            .keys()
+            .filter(is_unknown)
+            .take(3)
+            .map(|name| quoted(&crate::text::truncate(name, 64)));
         let (missing, unknown) = (missing.collect::<Vec<_>>(), unknown.collect::<Vec<_>>());
         let mut problems = Vec::new();
         if !missing.is_empty() {
-            problems.push(format!("expected the arguments {}, got none of these", missing.join(", ")));
+            problems.push(format!(
+                "expected the arguments {}, got none of these",
+                missing.join(", ")
+            ));
         }
         if !unknown.is_empty() {
-            let known = self.arguments.iter().map(|argument| quoted(&argument.name)).collect::<Vec<_>>();
-            let known = if known.is_empty() { "no arguments".to_owned() } else { known.join(", ") };
+            let known = self
+                .arguments
+                .iter()
+                .map(|argument| quoted(&argument.name))
+                .collect::<Vec<_>>();
+            let known = if known.is_empty() {
+                "no arguments".to_owned()
+            } else {
+                known.join(", ")
+            };
             problems.push(format!("expected {known}, got {}", unknown.join(", ")));
         }
-        if problems.is_empty() { Ok(()) } else { Err(ToolError::validation(problems.join("; "))) }
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(ToolError::validation(problems.join("; ")))
+        }
     }
 }
 
@@ -270,7 +333,10 @@ impl Prompt {
     /// Returns the same prompt under another name.
     pub fn renamed(&self, name: impl Into<String>) -> Self {
         let mut prompt = self.clone();
-        prompt.0.definition = Arc::new(PromptDefinition { name: name.into(), ..self.definition().clone() });
+        prompt.0.definition = Arc::new(PromptDefinition {
+            name: name.into(),
+            ..self.definition().clone()
+        });
         prompt
     }
 
@@ -299,19 +365,39 @@ impl Prompt {
         ctx: &RunContext,
     ) -> Result<Vec<PromptMessage>, ToolError> {
         self.definition().check(&arguments)?;
-        self.0.run(self.name(), |handler| handler.get(arguments, ctx)).await
+        self.0
+            .run(self.name(), |handler| handler.get(arguments, ctx))
+            .await
     }
 
     /// Completes an argument.
-    pub(crate) async fn complete(&self, request: CompletionRequest, ctx: &RunContext) -> Result<Completion, ToolError> {
-        let Some(argument) = self.definition().arguments.iter().find(|known| known.name == request.argument) else {
-            let (argument, prompt) = (escape_invisible(&request.argument), self.name().escape_debug());
-            return Err(ToolError::validation(format!("prompt `{prompt}` has no argument `{argument}`")));
+    pub(crate) async fn complete(
+        &self,
+        request: CompletionRequest,
+        ctx: &RunContext,
+    ) -> Result<Completion, ToolError> {
+        let Some(argument) = self
+            .definition()
+            .arguments
+            .iter()
+            .find(|known| known.name == request.argument)
+        else {
+            let (argument, prompt) = (
+                escape_invisible(&request.argument),
+                self.name().escape_debug(),
+            );
+            return Err(ToolError::validation(format!(
+                "prompt `{prompt}` has no argument `{argument}`"
+            )));
         };
         if !argument.completes {
             return Ok(Completion::default());
         }
-        Ok(self.0.run(self.name(), |handler| handler.complete(request, ctx)).await?.bounded())
+        Ok(self
+            .0
+            .run(self.name(), |handler| handler.complete(request, ctx))
+            .await?
+            .bounded())
     }
 }
 

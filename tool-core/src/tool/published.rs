@@ -62,7 +62,10 @@ impl<D, H: ?Sized> Published<D, H> {
 
     /// Marks the method of an instance.
     pub(crate) fn of_instance(self, instance: usize, source: SourceLocation) -> Self {
-        Self { origin: Some((instance, source)), ..self }
+        Self {
+            origin: Some((instance, source)),
+            ..self
+        }
     }
 
     /// Adds problems.
@@ -73,7 +76,8 @@ impl<D, H: ?Sized> Published<D, H> {
 
     /// Returns true if both have one handler, or are one method of one instance.
     pub(crate) fn same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.handler, &other.handler) || (self.origin.is_some() && self.origin == other.origin)
+        Arc::ptr_eq(&self.handler, &other.handler)
+            || (self.origin.is_some() && self.origin == other.origin)
     }
 
     pub(crate) fn source(&self) -> Option<SourceLocation> {
@@ -89,7 +93,10 @@ impl<D, H: ?Sized> Published<D, H> {
     /// Removes what `scrub` removes from the errors of the handler.
     #[cfg(feature = "agents")]
     pub(crate) fn scrubbed_by(self, scrub: Arc<Scrub>) -> Self {
-        Self { scrub: Some(scrub), ..self }
+        Self {
+            scrub: Some(scrub),
+            ..self
+        }
     }
 
     pub(crate) fn visible_where(mut self, visible: Arc<Visible>) -> Self {
@@ -102,7 +109,9 @@ impl<D, H: ?Sized> Published<D, H> {
 
     /// Returns true if a run sees it. A predicate that panics hides it.
     pub(crate) fn visible_in(&self, name: &str, ctx: &RunContext) -> bool {
-        let Some(visible) = &self.visible else { return true };
+        let Some(visible) = &self.visible else {
+            return true;
+        };
         catch_unwind(AssertUnwindSafe(|| visible(ctx))).unwrap_or_else(|_| {
             let name = name.escape_debug();
             tracing::error!(%name, "the predicate of a dynamic toolset panicked; its prompt or resource is hidden");

@@ -15,7 +15,9 @@ use crate::tool::definition::{CompiledDefinition, SourceLocation, ToolDefinition
 use crate::tool::function::{FunctionTool, Handler};
 use crate::tool::guide::Guide;
 use crate::tool::invocation::{Execution, HandlerResult, Invocation, Rejection, ToolResult};
-use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations, for_each_option};
+use crate::tool::options::{
+    Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations, for_each_option,
+};
 use futures_util::FutureExt;
 use serde::de::Error as _;
 use serde_json::{Map, Value, json};
@@ -147,10 +149,18 @@ impl RawResult for Value {
 
 impl RawResult for ToolOutput {
     fn into_result(self, call: Invocation<'_>) -> ToolResult {
-        let Some(validator) = output_validator(call.0.tool) else { return Ok(self) };
+        let Some(validator) = output_validator(call.0.tool) else {
+            return Ok(self);
+        };
         // The output schema applies to data only, neither to content parts nor to data that was cut.
-        let is_cut = self.meta.as_ref().is_some_and(|meta| meta.truncated.is_some());
-        let data = self.data_json().ok().filter(|_| self.kind == OutputKind::Data && !is_cut);
+        let is_cut = self
+            .meta
+            .as_ref()
+            .is_some_and(|meta| meta.truncated.is_some());
+        let data = self
+            .data_json()
+            .ok()
+            .filter(|_| self.kind == OutputKind::Data && !is_cut);
         if let Some(data) = data.and_then(|text| serde_json::from_str(text).ok()) {
             check_output(validator, &data)?;
         }
@@ -172,22 +182,28 @@ impl<S: Send + Sync, T: RawResult, F: for<'a> RawStateHandler<'a, S, T, Future: 
         let arguments = parse_arguments(call)?;
         let result = self.handler.handle(&self.state, arguments, call.0.ctx);
         // An async block would hold the future twice.
-        Ok(Execution::pending(
-            result.map(move |result| Execution::Done(result.and_then(|result| result.into_result(call)))),
-        ))
+        Ok(Execution::pending(result.map(move |result| {
+            Execution::Done(result.and_then(|result| result.into_result(call)))
+        })))
     }
 }
 
 /// Returns the validator of a raw tool's results, which no type enforces.
 fn output_validator(tool: &CompiledDefinition) -> Option<&Validator> {
-    if tool.checks_output { None } else { tool.output_validator() }
+    if tool.checks_output {
+        None
+    } else {
+        tool.output_validator()
+    }
 }
 
 fn check_output(validator: &Validator, value: &Value) -> Result<(), ToolError> {
     if validator.is_valid(value) {
         return Ok(());
     }
-    Err(ToolError::internal("the result does not satisfy the tool's output schema"))
+    Err(ToolError::internal(
+        "the result does not satisfy the tool's output schema",
+    ))
 }
 
 /// Parses the arguments as an object. The slow path reports the problems of arguments that fail here.
@@ -326,16 +342,32 @@ where
     T: RawResult + 'static,
 {
     let caller = Location::caller();
-    let source = SourceLocation { file: caller.file(), line: caller.line() };
+    let source = SourceLocation {
+        file: caller.file(),
+        line: caller.line(),
+    };
     let parameters = unless_too_deep(declared.parameters);
     let is_too_deep = parameters.is_none();
     let parameters = to_draft_2020_12(&parameters.unwrap_or_else(|| json!({"type": "object"})));
     let mut compiled = CompiledDefinition::of_raw(declared.description, parameters, source);
     compiled.problems.extend(check_raw_name(&declared.name));
     let too_deep = "its parameters schema nests deeper than 128; make it flatter";
-    compiled.problems.extend(is_too_deep.then(|| too_deep.to_owned()));
-    let definition = ToolDefinition { name: declared.name.into(), compiled: Arc::new(compiled) };
-    FunctionTool::new(definition, Arc::new(BoundHandler { state, handler, result: PhantomData }), None)
+    compiled
+        .problems
+        .extend(is_too_deep.then(|| too_deep.to_owned()));
+    let definition = ToolDefinition {
+        name: declared.name.into(),
+        compiled: Arc::new(compiled),
+    };
+    FunctionTool::new(
+        definition,
+        Arc::new(BoundHandler {
+            state,
+            handler,
+            result: PhantomData,
+        }),
+        None,
+    )
 }
 
 macro_rules! option_setters {
@@ -385,8 +417,12 @@ impl FunctionTool {
     pub fn output_schema(&self, schema: Value) -> Self {
         let schema = unless_too_deep(schema);
         self.changed(|definition| match schema {
-            Some(schema) => definition.output = Some(SharedSchema::of(to_draft_2020_12(&schema), None)),
-            None => definition.problems.push("its output schema nests deeper than 128; make it flatter".to_owned()),
+            Some(schema) => {
+                definition.output = Some(SharedSchema::of(to_draft_2020_12(&schema), None))
+            }
+            None => definition
+                .problems
+                .push("its output schema nests deeper than 128; make it flatter".to_owned()),
         })
     }
 }

@@ -8,7 +8,9 @@ use crate::tool::invocation::{LifecycleFuture, RequiredSetup};
 use crate::tool::prompt::Prompt;
 use crate::tool::resource::Resource;
 use crate::tool::returns::Probe;
-use crate::tool::spec::{LinkedToolset, MainToolsetBlock, PartSpec, PromptSpec, ResourceSpec, ToolSpec};
+use crate::tool::spec::{
+    LinkedToolset, MainToolsetBlock, PartSpec, PromptSpec, ResourceSpec, ToolSpec,
+};
 use crate::tool::toolset::{IntoPrompt, IntoResource, IntoTool, Tool, Toolset, no_lifecycle};
 use crate::trace::body;
 use parking_lot::Mutex;
@@ -21,10 +23,22 @@ use std::sync::{Arc, LazyLock};
 pub struct Registration(RegisteredItem);
 
 enum RegisteredItem {
-    Function { id: fn() -> TypeId, spec: &'static ToolSpec<()> },
-    Prompt { id: fn() -> TypeId, spec: &'static PromptSpec<()> },
-    Resource { id: fn() -> TypeId, spec: &'static ResourceSpec<()> },
-    Toolset { toolset: LinkedToolset, discovery: fn() -> Discovery },
+    Function {
+        id: fn() -> TypeId,
+        spec: &'static ToolSpec<()>,
+    },
+    Prompt {
+        id: fn() -> TypeId,
+        spec: &'static PromptSpec<()>,
+    },
+    Resource {
+        id: fn() -> TypeId,
+        spec: &'static ResourceSpec<()>,
+    },
+    Toolset {
+        toolset: LinkedToolset,
+        discovery: fn() -> Discovery,
+    },
     Part(LinkedPart),
 }
 
@@ -64,14 +78,23 @@ impl Registration {
 
     /// Registers a toolset.
     pub const fn toolset<T: MainToolsetBlock>(discovery: fn() -> Discovery) -> Self {
-        let toolset = LinkedToolset { id: TypeId::of::<T>, toolset: T::TOOLSET.toolset, tools: tool_descriptors::<T> };
+        let toolset = LinkedToolset {
+            id: TypeId::of::<T>,
+            toolset: T::TOOLSET.toolset,
+            tools: tool_descriptors::<T>,
+        };
         Self(RegisteredItem::Toolset { toolset, discovery })
     }
 
     /// Registers a further block of a toolset.
     pub const fn part<T: Send + Sync + 'static>(spec: &'static PartSpec<T>) -> Self {
         let PartSpec { source, path, .. } = *spec;
-        Self(RegisteredItem::Part(LinkedPart { owner: TypeId::of::<T>, spec, source, path }))
+        Self(RegisteredItem::Part(LinkedPart {
+            owner: TypeId::of::<T>,
+            spec,
+            source,
+            path,
+        }))
     }
 }
 
@@ -120,7 +143,9 @@ pub(crate) fn linked_parts() -> impl Iterator<Item = LinkedPart> {
 
 /// Returns the spec of the function whose item has this type.
 fn function_spec(wanted: TypeId) -> Option<&'static ToolSpec<()>> {
-    linked_functions().find(|(id, _)| id() == wanted).map(|(_, spec)| spec)
+    linked_functions()
+        .find(|(id, _)| id() == wanted)
+        .map(|(_, spec)| spec)
 }
 
 /// Returns the tool name of the function whose item has this type, and the id of its trace site.
@@ -143,25 +168,39 @@ pub(crate) fn function_tool(spec: &'static ToolSpec<()>) -> FunctionTool {
 
 /// Returns the tools of `T`: those of its main block, of the parts it names, and of the linked parts by their location.
 fn tool_specs<T: MainToolsetBlock>() -> Vec<&'static ToolSpec<T>> {
-    blocks::<T>().into_iter().flat_map(|block| block.tools).collect()
+    blocks::<T>()
+        .into_iter()
+        .flat_map(|block| block.tools)
+        .collect()
 }
 
 /// Returns the main block of `T`, the parts it names, and the linked parts by their location.
 fn blocks<T: MainToolsetBlock>() -> Vec<&'static PartSpec<T>> {
     let named = T::TOOLSET.parts.iter().map(|part| part());
-    let linked = parts_of(TypeId::of::<T>()).into_iter().filter_map(|part| part.downcast_ref());
-    [&const { T::TOOLSET.methods }].into_iter().chain(named).chain(linked).collect()
+    let linked = parts_of(TypeId::of::<T>())
+        .into_iter()
+        .filter_map(|part| part.downcast_ref());
+    [&const { T::TOOLSET.methods }]
+        .into_iter()
+        .chain(named)
+        .chain(linked)
+        .collect()
 }
 
 // Not generic, so that it is compiled once.
 fn parts_of(owner: TypeId) -> Vec<&'static (dyn Any + Send + Sync)> {
-    let mut parts = linked_parts().filter(|part| (part.owner)() == owner).collect::<Vec<_>>();
+    let mut parts = linked_parts()
+        .filter(|part| (part.owner)() == owner)
+        .collect::<Vec<_>>();
     parts.sort_by_key(|part| (part.source.file, part.source.line));
     parts.into_iter().map(|part| part.spec).collect()
 }
 
 fn tool_descriptors<T: MainToolsetBlock>() -> Vec<&'static ToolDescriptor> {
-    tool_specs::<T>().into_iter().map(|spec| &spec.tool).collect()
+    tool_specs::<T>()
+        .into_iter()
+        .map(|spec| &spec.tool)
+        .collect()
 }
 
 impl<T: MainToolsetBlock> Toolset for T {
@@ -179,8 +218,9 @@ impl<T: MainToolsetBlock> Toolset for T {
 
     fn tools(self: Arc<Self>) -> Vec<Tool> {
         let this = Arc::clone(&self) as Arc<dyn Toolset>;
-        let setup =
-            ToolsetInstance::of(&this).filter(|_| self.needs_setup()).map(|setup| setup as Arc<dyn RequiredSetup>);
+        let setup = ToolsetInstance::of(&this)
+            .filter(|_| self.needs_setup())
+            .map(|setup| setup as Arc<dyn RequiredSetup>);
         let mut tools = Vec::new();
         for spec in tool_specs::<T>() {
             let tool = FunctionTool::bind(spec, &self, T::TOOLSET.toolset.prefix);
@@ -194,7 +234,9 @@ impl<T: MainToolsetBlock> Toolset for T {
 
     fn prompts(self: Arc<Self>) -> Vec<Prompt> {
         let specs = blocks::<T>().into_iter().flat_map(|block| block.prompts);
-        specs.map(|spec| (spec.bind)(spec, &self, T::TOOLSET.toolset.prefix)).collect()
+        specs
+            .map(|spec| (spec.bind)(spec, &self, T::TOOLSET.toolset.prefix))
+            .collect()
     }
 
     fn resources(self: Arc<Self>) -> Vec<Resource> {
@@ -211,26 +253,38 @@ impl<T: MainToolsetBlock> Toolset for T {
     }
 
     fn setup(&self) -> LifecycleFuture<'_> {
-        T::TOOLSET.setup.map_or_else(no_lifecycle, |setup| setup(self))
+        T::TOOLSET
+            .setup
+            .map_or_else(no_lifecycle, |setup| setup(self))
     }
 
     fn close(&self) -> LifecycleFuture<'_> {
-        T::TOOLSET.close.map_or_else(no_lifecycle, |close| close(self))
+        T::TOOLSET
+            .close
+            .map_or_else(no_lifecycle, |close| close(self))
     }
 }
 
 /// Returns the prompt of the function whose item has this type.
 fn function_prompt<F: 'static>() -> Result<Prompt, String> {
     let found = linked_prompts().find(|(id, _)| *id == TypeId::of::<F>());
-    found
-        .map(|(_, prompt)| prompt)
-        .ok_or_else(|| format!("`{}` is not a prompt; add `#[prompt]` to it", type_name::<F>()))
+    found.map(|(_, prompt)| prompt).ok_or_else(|| {
+        format!(
+            "`{}` is not a prompt; add `#[prompt]` to it",
+            type_name::<F>()
+        )
+    })
 }
 
 /// Returns the resource of the function whose item has this type.
 fn function_resource<F: 'static>() -> Result<Resource, String> {
     let found = linked_resources().find(|(id, _)| *id == TypeId::of::<F>());
-    let missing = || format!("`{}` is not a resource; add `#[resource]` to it", type_name::<F>());
+    let missing = || {
+        format!(
+            "`{}` is not a resource; add `#[resource]` to it",
+            type_name::<F>()
+        )
+    };
     found.map(|(_, resource)| resource).ok_or_else(missing)
 }
 
@@ -288,20 +342,29 @@ pub trait ToolsetDiscovery {
 
 impl<T: Configure + Toolset> ToolsetDiscovery for &&Probe<T> {
     fn __tool_discovery(&self) -> Discovery {
-        Discovery { default: None, configured: Some(LinkedFactory::configured::<T>) }
+        Discovery {
+            default: None,
+            configured: Some(LinkedFactory::configured::<T>),
+        }
     }
 }
 
 impl<T: Toolset + Default> ToolsetDiscovery for &Probe<T> {
     fn __tool_discovery(&self) -> Discovery {
-        Discovery { default: Some(|| Arc::new(T::default())), configured: None }
+        Discovery {
+            default: Some(|| Arc::new(T::default())),
+            configured: None,
+        }
     }
 }
 
 /// For toolsets whose value only the program can create.
 impl<T> ToolsetDiscovery for Probe<T> {
     fn __tool_discovery(&self) -> Discovery {
-        Discovery { default: None, configured: None }
+        Discovery {
+            default: None,
+            configured: None,
+        }
     }
 }
 

@@ -157,11 +157,18 @@ impl PartialEq for ResourceContents {
 
 impl Eq for ResourceContents {}
 
-#[expect(clippy::missing_fields_in_debug, reason = "what another server has sent says the same")]
+#[expect(
+    clippy::missing_fields_in_debug,
+    reason = "what another server has sent says the same"
+)]
 impl fmt::Debug for ResourceContents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("ResourceContents");
-        shown.field("uri", &self.uri).field("mime_type", &self.mime_type).field("data", &self.data).finish()
+        shown
+            .field("uri", &self.uri)
+            .field("mime_type", &self.mime_type)
+            .field("data", &self.data)
+            .finish()
     }
 }
 
@@ -184,7 +191,9 @@ mod in_base64 {
         serializer.serialize_str(&STANDARD.encode(bytes))
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<u8>, D::Error> {
         let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
         STANDARD.decode(&*text).map_err(D::Error::custom)
     }
@@ -193,12 +202,22 @@ mod in_base64 {
 impl ResourceContents {
     /// Creates contents of a text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { uri: String::new(), mime_type: None, data: ResourceData::Text(text.into()), original: None }
+        Self {
+            uri: String::new(),
+            mime_type: None,
+            data: ResourceData::Text(text.into()),
+            original: None,
+        }
     }
 
     /// Creates contents of bytes.
     pub fn blob(bytes: impl Into<Vec<u8>>) -> Self {
-        Self { uri: String::new(), mime_type: None, data: ResourceData::Blob(bytes.into()), original: None }
+        Self {
+            uri: String::new(),
+            mime_type: None,
+            data: ResourceData::Blob(bytes.into()),
+            original: None,
+        }
     }
 
     /// Sets the URI.
@@ -229,7 +248,10 @@ impl ResourceContents {
             ResourceData::Text(text) => text.len(),
             ResourceData::Blob(bytes) => bytes.len(),
         };
-        data + self.original.as_ref().map_or(0, |original| original.further_bytes)
+        data + self
+            .original
+            .as_ref()
+            .map_or(0, |original| original.further_bytes)
     }
 }
 
@@ -240,17 +262,35 @@ impl TryFrom<Content> for ResourceContents {
     fn try_from(content: Content) -> Result<Self, ToolError> {
         let decode = |data: &str| {
             let bytes = STANDARD.decode(data);
-            bytes.map_err(|error| ToolError::internal(format!("the content is not base64: {error}")))
+            bytes
+                .map_err(|error| ToolError::internal(format!("the content is not base64: {error}")))
         };
         match content {
             Content::Text { text } => Ok(Self::text(text)),
             Content::Image { data, mime_type } | Content::Audio { data, mime_type } => {
                 Ok(Self::blob(decode(&data)?).mime_type(mime_type))
             }
-            Content::Resource { uri, mime_type, text: Some(text) } => Ok(Self { uri, mime_type, ..Self::text(text) }),
-            Content::Resource { uri, mime_type, text: None } => match uri.split_once(";base64,") {
-                Some((kind, data)) if kind.starts_with("data:") => Ok(Self { mime_type, ..Self::blob(decode(data)?) }),
-                _ => Err(ToolError::internal("the content is a link; return its text or bytes")),
+            Content::Resource {
+                uri,
+                mime_type,
+                text: Some(text),
+            } => Ok(Self {
+                uri,
+                mime_type,
+                ..Self::text(text)
+            }),
+            Content::Resource {
+                uri,
+                mime_type,
+                text: None,
+            } => match uri.split_once(";base64,") {
+                Some((kind, data)) if kind.starts_with("data:") => Ok(Self {
+                    mime_type,
+                    ..Self::blob(decode(data)?)
+                }),
+                _ => Err(ToolError::internal(
+                    "the content is a link; return its text or bytes",
+                )),
             },
         }
     }
@@ -384,7 +424,10 @@ impl Resource {
     /// Creates the resources of all URIs that no other resource has. They are in no list.
     #[doc(hidden)]
     pub fn unlisted(handler: impl ResourceHandler) -> Self {
-        Self::new(ResourceDefinition::of(UriTemplate::any(), "unlisted"), handler)
+        Self::new(
+            ResourceDefinition::of(UriTemplate::any(), "unlisted"),
+            handler,
+        )
     }
 
     /// Returns true if a list has the resource.
@@ -395,7 +438,9 @@ impl Resource {
 
     /// Returns true if the template serves a URI that matches it.
     pub(crate) fn serves(&self, uri: &str) -> bool {
-        let is_served = |serves: &Arc<Serves>| serves(uri) && serves(&percent_decode_str(uri).decode_utf8_lossy());
+        let is_served = |serves: &Arc<Serves>| {
+            serves(uri) && serves(&percent_decode_str(uri).decode_utf8_lossy())
+        };
         self.0.serves.as_ref().is_none_or(is_served)
     }
 
@@ -419,29 +464,55 @@ impl Resource {
         variables: TextArguments,
         ctx: &RunContext,
     ) -> Result<Vec<ResourceContents>, ToolError> {
-        let request = ResourceRequest { uri: uri.to_owned(), variables };
-        let mut contents = self.0.run(self.uri(), |handler| handler.read(request, ctx)).await?;
+        let request = ResourceRequest {
+            uri: uri.to_owned(),
+            variables,
+        };
+        let mut contents = self
+            .0
+            .run(self.uri(), |handler| handler.read(request, ctx))
+            .await?;
         for part in &mut contents {
             if part.uri.is_empty() {
                 uri.clone_into(&mut part.uri);
             }
-            part.mime_type = part.mime_type.take().or_else(|| self.definition().mime_type.clone());
+            part.mime_type = part
+                .mime_type
+                .take()
+                .or_else(|| self.definition().mime_type.clone());
         }
         Ok(contents)
     }
 
     /// Completes a variable.
-    pub(crate) async fn complete(&self, request: CompletionRequest, ctx: &RunContext) -> Result<Completion, ToolError> {
-        if !self.definition().uri.variables().any(|known| known == request.argument) {
-            let (variable, uri) = (escape_invisible(&request.argument), self.uri().escape_debug());
-            return Err(ToolError::validation(format!("resource `{uri}` has no variable `{variable}`")));
+    pub(crate) async fn complete(
+        &self,
+        request: CompletionRequest,
+        ctx: &RunContext,
+    ) -> Result<Completion, ToolError> {
+        if !self
+            .definition()
+            .uri
+            .variables()
+            .any(|known| known == request.argument)
+        {
+            let (variable, uri) = (
+                escape_invisible(&request.argument),
+                self.uri().escape_debug(),
+            );
+            return Err(ToolError::validation(format!(
+                "resource `{uri}` has no variable `{variable}`"
+            )));
         }
         if !self.definition().completes.contains(&request.argument) {
             return Ok(Completion::default());
         }
         let argument = request.argument.clone();
         let mut values = request.values();
-        let mut completion = self.0.run(self.uri(), |handler| handler.complete(request, ctx)).await?;
+        let mut completion = self
+            .0
+            .run(self.uri(), |handler| handler.complete(request, ctx))
+            .await?;
         if self.0.serves.is_some() {
             completion.retain(|value| {
                 values.insert(argument.clone(), value.to_owned());

@@ -107,7 +107,11 @@ impl IsResult {
     }
 
     /// Converts the error.
-    pub fn with_errors<T, E>(self, value: Result<T, E>, convert: impl FnOnce(E) -> ToolError) -> Result<T, ToolError> {
+    pub fn with_errors<T, E>(
+        self,
+        value: Result<T, E>,
+        convert: impl FnOnce(E) -> ToolError,
+    ) -> Result<T, ToolError> {
         value.map_err(convert)
     }
 }
@@ -204,7 +208,10 @@ async fn collect<T: Stream, V: Serialize>(
     let mut list = BoundedArray::new(bytes);
     let mut resumed = Instant::now();
     let encode = |item| value(item).and_then(|value| encode_owned(value, bytes)?.data);
-    while let Some(item) = std::future::poll_fn(|cx| stream.as_mut().poll_next(cx)).await.map(encode) {
+    while let Some(item) = std::future::poll_fn(|cx| stream.as_mut().poll_next(cx))
+        .await
+        .map(encode)
+    {
         let item = match item {
             Ok(item) => item,
             Err(error) => return Ok(list.fail(error)),
@@ -277,20 +284,30 @@ macro_rules! __respond {
         #[allow(unused_imports)]
         use $crate::__private::TreeKind as _;
         #[allow(unused_imports)]
-        use $crate::__private::{DataKind as _, OutputKind as _, PlainKind as _, ResultKind as _, StreamKind as _};
+        use $crate::__private::{
+            DataKind as _, OutputKind as _, PlainKind as _, ResultKind as _, StreamKind as _,
+        };
         #[allow(unused_imports)]
         use $crate::__private::{
-            DisplayStreamKind as _, ForeignStreamKind as _, ToolErrorStreamKind as _, UnknownStreamKind as _,
+            DisplayStreamKind as _, ForeignStreamKind as _, ToolErrorStreamKind as _,
+            UnknownStreamKind as _,
         };
         match $value {
             __tool_value => {
-                match (&&$crate::__private::Probe::of(&__tool_value)).__tool_split().into_result(__tool_value) {
+                match (&&$crate::__private::Probe::of(&__tool_value))
+                    .__tool_split()
+                    .into_result(__tool_value)
+                {
                     ::core::result::Result::Ok(__tool_value) => {
-                        (&&&&&&&&$crate::__private::Probe::of(&__tool_value)).__tool_value().answer(__tool_value, $call)
+                        (&&&&&&&&$crate::__private::Probe::of(&__tool_value))
+                            .__tool_value()
+                            .answer(__tool_value, $call)
                     }
-                    ::core::result::Result::Err(__tool_error) => $crate::__private::Execution::Done(
-                        ::core::result::Result::Err($crate::__failure!(__tool_error)),
-                    ),
+                    ::core::result::Result::Err(__tool_error) => {
+                        $crate::__private::Execution::Done(::core::result::Result::Err(
+                            $crate::__failure!(__tool_error),
+                        ))
+                    }
                 }
             }
         }
@@ -303,8 +320,12 @@ macro_rules! __respond {
 macro_rules! __failure {
     ($error:ident) => {{
         #[allow(unused_imports)]
-        use $crate::__private::{DisplayKind as _, ForeignKind as _, ToolErrorKind as _, UnknownKind as _};
-        (&&&&$crate::__private::Probe::of(&$error)).__tool_error().failure($error)
+        use $crate::__private::{
+            DisplayKind as _, ForeignKind as _, ToolErrorKind as _, UnknownKind as _,
+        };
+        (&&&&$crate::__private::Probe::of(&$error))
+            .__tool_error()
+            .failure($error)
     }};
 }
 
@@ -318,7 +339,9 @@ macro_rules! __shown {
         match $value {
             __tool_value => (&&$crate::__private::Probe::of(&__tool_value))
                 .__tool_split()
-                .with_errors(__tool_value, |__tool_error| $crate::__failure!(__tool_error).shown()),
+                .with_errors(__tool_value, |__tool_error| {
+                    $crate::__failure!(__tool_error).shown()
+                }),
         }
     }};
 }
@@ -332,7 +355,10 @@ macro_rules! __outcome {
         use $crate::__private::{PlainKind as _, ResultKind as _};
         match $value {
             __tool_value => {
-                match (&&$crate::__private::Probe::of(&__tool_value)).__tool_split().into_result(__tool_value) {
+                match (&&$crate::__private::Probe::of(&__tool_value))
+                    .__tool_split()
+                    .into_result(__tool_value)
+                {
                     ::core::result::Result::Ok(_) => ::core::result::Result::Ok(()),
                     ::core::result::Result::Err(__tool_error) => {
                         ::core::result::Result::Err($crate::__failure!(__tool_error))
@@ -424,7 +450,14 @@ pub fn ends_well<T>(_: &T) -> SpanEnd {
 /// Opens the span of a tool's body.
 #[inline]
 pub fn tool_span<T>(name: &'static str, id: u32, ending: fn(&T) -> SpanEnd) -> BodySpan<T> {
-    BodySpan::new(if is_wanted() { open_tool(name, id) } else { None }, ending)
+    BodySpan::new(
+        if is_wanted() {
+            open_tool(name, id)
+        } else {
+            None
+        },
+        ending,
+    )
 }
 
 /// Opens the span of an async agent's body.
@@ -546,7 +579,12 @@ impl IsBoxed {
     }
 
     /// Hands the span to the future.
-    pub fn finish<F: Boxed>(self, future: F, span: ReturnedSpan, ending: fn(&F::Output) -> SpanEnd) -> F {
+    pub fn finish<F: Boxed>(
+        self,
+        future: F,
+        span: ReturnedSpan,
+        ending: fn(&F::Output) -> SpanEnd,
+    ) -> F {
         future.in_span(span, ending)
     }
 }

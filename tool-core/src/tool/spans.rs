@@ -30,7 +30,11 @@ pub(crate) async fn in_call_span(
     work: impl Future<Output = ToolResponse>,
 ) -> ToolResponse {
     let definition = tool.definition();
-    let span = open(NewSpan::of_tool(definition.name.clone(), definition.compiled.site, call_id.cloned()));
+    let span = open(NewSpan::of_tool(
+        definition.name.clone(),
+        definition.compiled.site,
+        call_id.cloned(),
+    ));
     Instrumented::with_span(span, work, end_of_call).await
 }
 
@@ -40,35 +44,59 @@ pub(crate) fn in_model_span<T, F: Future<Output = Result<T, ToolError>>>(
     work: F,
 ) -> Instrumented<F> {
     Instrumented::new(NewSpan::new(SpanKind::Llm, model.into()), work, |answer| {
-        answer.as_ref().err().map_or_else(SpanEnd::default, SpanEnd::from)
+        answer
+            .as_ref()
+            .err()
+            .map_or_else(SpanEnd::default, SpanEnd::from)
     })
 }
 
 /// Returns the redaction of the current collector.
 fn redaction() -> Redaction {
-    current().map_or_else(Redaction::new, |scope| scope.trace.collector.redaction().clone())
+    current().map_or_else(Redaction::new, |scope| {
+        scope.trace.collector.redaction().clone()
+    })
 }
 
 impl From<&ToolError> for SpanEnd {
     /// Ends a span as failed or cancelled. The text of an internal error belongs in the log, so it is left out.
     fn from(error: &ToolError) -> Self {
         let kind = error.kind();
-        let status = if kind == ErrorKind::Cancelled { SpanStatus::Cancelled } else { SpanStatus::Error };
-        let message = (kind != ErrorKind::Internal).then(|| redaction().text(error.message()).into());
-        Self { status, error: Some(Box::new(SpanError { kind: kind.as_str(), message })) }
+        let status = if kind == ErrorKind::Cancelled {
+            SpanStatus::Cancelled
+        } else {
+            SpanStatus::Error
+        };
+        let message =
+            (kind != ErrorKind::Internal).then(|| redaction().text(error.message()).into());
+        Self {
+            status,
+            error: Some(Box::new(SpanError {
+                kind: kind.as_str(),
+                message,
+            })),
+        }
     }
 }
 
 /// Ends the span of a call by its response. A pending approval and a denial are regular outcomes, not errors.
 fn end_of_call(response: &ToolResponse) -> SpanEnd {
-    let Some(error) = response.error() else { return SpanEnd::default() };
+    let Some(error) = response.error() else {
+        return SpanEnd::default();
+    };
     let status = match error.kind {
         ErrorKind::ConfirmationRequired | ErrorKind::Denied => return SpanEnd::default(),
         ErrorKind::Cancelled => SpanStatus::Cancelled,
         _ => SpanStatus::Error,
     };
-    let error = SpanError { kind: error.kind.as_str(), message: Some(message(response, error).into()) };
-    SpanEnd { status, error: Some(Box::new(error)) }
+    let error = SpanError {
+        kind: error.kind.as_str(),
+        message: Some(message(response, error).into()),
+    };
+    SpanEnd {
+        status,
+        error: Some(Box::new(error)),
+    }
 }
 
 /// Returns the span's text for an error. The message of a validation error repeats the arguments, so the span names only
@@ -77,9 +105,22 @@ fn message(response: &ToolResponse, error: &ErrorBody) -> String {
     if error.kind != ErrorKind::Validation {
         return redaction().text(error.text());
     }
-    let shown = |pointer: &str| format!("`{}`", truncate(&redaction().text(pointer), MAX_POINTER_CHARS));
-    let pointers = response.meta().problems().iter().take(MAX_PROBLEMS).map(|problem| shown(&problem.pointer));
-    format!("the arguments do not fit the schema at {}", pointers.collect::<Vec<_>>().join(", "))
+    let shown = |pointer: &str| {
+        format!(
+            "`{}`",
+            truncate(&redaction().text(pointer), MAX_POINTER_CHARS)
+        )
+    };
+    let pointers = response
+        .meta()
+        .problems()
+        .iter()
+        .take(MAX_PROBLEMS)
+        .map(|problem| shown(&problem.pointer));
+    format!(
+        "the arguments do not fit the schema at {}",
+        pointers.collect::<Vec<_>>().join(", ")
+    )
 }
 
 /// Adds the call's arguments to the current span, where the collector keeps content. `also` redacts further texts.
@@ -95,7 +136,9 @@ pub(crate) fn record_result(response: &ToolResponse, also: Option<&Redaction>) {
 }
 
 fn record_content(name: &'static str, text: &str, also: Option<&Redaction>) {
-    let Some(scope) = current().filter(|scope| scope.trace.collector.keeps_content()) else { return };
+    let Some(scope) = current().filter(|scope| scope.trace.collector.keeps_content()) else {
+        return;
+    };
     let redaction = scope.trace.collector.redaction();
     let redaction = also.map_or_else(|| redaction.clone(), |also| redaction.and(also));
     // Redacted before it is cut, so that a cut secret is still recognised.

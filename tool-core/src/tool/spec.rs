@@ -8,7 +8,9 @@ use crate::tool::completion::{Completion, CompletionRequest};
 use crate::tool::configure::credentials::Auth;
 use crate::tool::definition::{OutputSchema, SourceLocation, ToolDescriptor};
 use crate::tool::invocation::{HandlerResult, Invocation, LifecycleFuture};
-use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolOptions, for_each_option};
+use crate::tool::options::{
+    Category, Confirm, DuplicateScope, OnDuplicate, ToolOptions, for_each_option,
+};
 use crate::tool::prompt::Prompt;
 use crate::tool::resource::Resource;
 use serde_json::Value;
@@ -27,7 +29,8 @@ pub type InstanceDefault<T> = (usize, fn(&T) -> Value);
 pub type Lifecycle<T> = for<'a> fn(&'a T) -> LifecycleFuture<'a>;
 
 /// The future of a completion.
-pub type CompletionFuture<'a> = Pin<Box<dyn Future<Output = Result<Completion, ToolError>> + Send + 'a>>;
+pub type CompletionFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<Completion, ToolError>> + Send + 'a>>;
 
 /// The function that completes an argument.
 pub type Completer<T> = for<'a> fn(&'a T, CompletionRequest) -> CompletionFuture<'a>;
@@ -74,7 +77,10 @@ impl<T: 'static> ToolSpec<T> {
         call: Wrapper<T>,
         parameters: &'static [Parameter],
     ) -> Self {
-        assert!(parameters.len() <= 128, "a tool takes at most 128 parameters");
+        assert!(
+            parameters.len() <= 128,
+            "a tool takes at most 128 parameters"
+        );
         let tool = ToolDescriptor {
             name,
             description,
@@ -88,7 +94,13 @@ impl<T: 'static> ToolSpec<T> {
             output: None,
             uses_context: false,
         };
-        Self { tool, call, defaults: &[], confirm: None, visible: None }
+        Self {
+            tool,
+            call,
+            defaults: &[],
+            confirm: None,
+            visible: None,
+        }
     }
 
     /// Sets the location in the source and the Rust path.
@@ -182,11 +194,28 @@ pub struct ToolsetSpec<T: 'static> {
 
 impl<T: 'static> ToolsetSpec<T> {
     /// Creates a toolset with every option at its default.
-    pub const fn new(name: &'static str, description: &'static str, tools: &'static [ToolSpec<T>]) -> Self {
+    pub const fn new(
+        name: &'static str,
+        description: &'static str,
+        tools: &'static [ToolSpec<T>],
+    ) -> Self {
         let source = UNKNOWN_SOURCE;
-        let toolset =
-            ToolsetDescriptor { name, description, source, title: None, prefix: None, auth: None, discover: true };
-        Self { toolset, methods: PartSpec::new(tools), parts: &[], setup: None, close: None }
+        let toolset = ToolsetDescriptor {
+            name,
+            description,
+            source,
+            title: None,
+            prefix: None,
+            auth: None,
+            discover: true,
+        };
+        Self {
+            toolset,
+            methods: PartSpec::new(tools),
+            parts: &[],
+            setup: None,
+            close: None,
+        }
     }
 
     setters! {
@@ -226,12 +255,22 @@ pub struct PartSpec<T: 'static> {
 impl<T: 'static> PartSpec<T> {
     /// Creates a part with these tools.
     pub const fn new(tools: &'static [ToolSpec<T>]) -> Self {
-        Self { tools, prompts: &[], resources: &[], source: UNKNOWN_SOURCE, path: "" }
+        Self {
+            tools,
+            prompts: &[],
+            resources: &[],
+            source: UNKNOWN_SOURCE,
+            path: "",
+        }
     }
 
     /// Sets the location in the source and the Rust path.
     pub const fn at(self, file: &'static str, line: u32, path: &'static str) -> Self {
-        Self { source: SourceLocation { file, line }, path, ..self }
+        Self {
+            source: SourceLocation { file, line },
+            path,
+            ..self
+        }
     }
 
     setters! {

@@ -17,7 +17,9 @@ use crate::tool::invocation::ToolResult;
 use crate::tool::invocation::Visible;
 use crate::tool::prompt::{Prompt, PromptArgument, PromptDefinition, PromptHandler, PromptMessage};
 use crate::tool::published::Published;
-use crate::tool::resource::{Resource, ResourceContents, ResourceDefinition, ResourceHandler, ResourceRequest};
+use crate::tool::resource::{
+    Resource, ResourceContents, ResourceDefinition, ResourceHandler, ResourceRequest,
+};
 use crate::tool::spec::{Completer, CompletionFuture, PromptSpec, ResourceSpec, ToolSpec};
 use crate::tool::uri_template::UriTemplate;
 use futures_util::future::BoxFuture;
@@ -28,8 +30,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The limits of the decoding. A context checks the sizes itself.
-const SETTINGS: DispatchSettings =
-    DispatchSettings { coercions: Coercions::ALL, argument_bytes: usize::MAX, output_bytes: MAX_BYTES };
+const SETTINGS: DispatchSettings = DispatchSettings {
+    coercions: Coercions::ALL,
+    argument_bytes: usize::MAX,
+    output_bytes: MAX_BYTES,
+};
 
 /// The maximum size of what a method returns, as JSON.
 const MAX_BYTES: usize = 64 << 20;
@@ -51,14 +56,25 @@ impl<T: Send + Sync> TextMethod<T> {
         prefix: Option<&str>,
     ) -> Self {
         let tool = FunctionTool::bind(spec, instance, prefix);
-        Self { values: few_values(&tool), tool, instance: Arc::clone(instance), completers }
+        Self {
+            values: few_values(&tool),
+            tool,
+            instance: Arc::clone(instance),
+            completers,
+        }
     }
 
     fn completes(&self, argument: &str) -> bool {
-        self.values.contains_key(argument) || self.completers.iter().any(|(name, _)| *name == argument)
+        self.values.contains_key(argument)
+            || self.completers.iter().any(|(name, _)| *name == argument)
     }
 
-    fn published<D, H: ?Sized>(&self, spec: &ToolSpec<T>, definition: D, handler: Arc<H>) -> Published<D, H> {
+    fn published<D, H: ?Sized>(
+        &self,
+        spec: &ToolSpec<T>,
+        definition: D,
+        handler: Arc<H>,
+    ) -> Published<D, H> {
         let published = Published::new(definition, handler)
             .of_instance(Arc::as_ptr(&self.instance).addr(), spec.tool.source)
             .with_problems(problems(&self.tool));
@@ -68,14 +84,25 @@ impl<T: Send + Sync> TextMethod<T> {
         }
     }
 
-    async fn run<R: DeserializeOwned>(&self, arguments: TextArguments, ctx: &RunContext) -> Result<R, ToolError> {
-        let arguments = arguments.into_iter().map(|(name, text)| (name, Value::String(text))).collect::<Map<_, _>>();
+    async fn run<R: DeserializeOwned>(
+        &self,
+        arguments: TextArguments,
+        ctx: &RunContext,
+    ) -> Result<R, ToolError> {
+        let arguments = arguments
+            .into_iter()
+            .map(|(name, text)| (name, Value::String(text)))
+            .collect::<Map<_, _>>();
         let arguments = Arguments::from(Value::Object(arguments));
         decode(&dispatch::run(|| Ok((&self.tool, &SETTINGS)), arguments, ctx, false).await)
     }
 
     fn complete(&self, request: CompletionRequest) -> CompletionFuture<'_> {
-        if let Some((_, complete)) = self.completers.iter().find(|(name, _)| *name == request.argument) {
+        if let Some((_, complete)) = self
+            .completers
+            .iter()
+            .find(|(name, _)| *name == request.argument)
+        {
             return complete(&self.instance, request);
         }
         match self.values.get(&request.argument) {
@@ -127,14 +154,24 @@ impl<T: Send + Sync> ResourceHandler for TextMethod<T> {
 impl<T: Send + Sync> PromptSpec<T> {
     /// Creates a prompt without completion.
     pub const fn new(method: ToolSpec<T>) -> Self {
-        Self { method, completers: &[], bind: Prompt::bind }
+        Self {
+            method,
+            completers: &[],
+            bind: Prompt::bind,
+        }
     }
 }
 
 impl<T: Send + Sync> ResourceSpec<T> {
     /// Creates a resource of a URI, or of all URIs that match a template.
     pub const fn new(uri: &'static str, method: ToolSpec<T>) -> Self {
-        Self { method, uri, mime_type: None, completers: &[], bind: Resource::bind }
+        Self {
+            method,
+            uri,
+            mime_type: None,
+            completers: &[],
+            bind: Resource::bind,
+        }
     }
 }
 
@@ -145,9 +182,18 @@ impl Prompt {
         let tool = method.tool.definition();
         let mut definition = PromptDefinition::new(tool.name(), tool.description());
         definition.title = tool.title().map(str::to_owned);
-        definition.arguments = tool.compiled.rows.iter().map(|row| argument(row, &method)).collect();
+        definition.arguments = tool
+            .compiled
+            .rows
+            .iter()
+            .map(|row| argument(row, &method))
+            .collect();
         let handler = Arc::new(method);
-        Self(handler.published(&spec.method, definition, Arc::clone(&handler) as Arc<dyn PromptHandler>))
+        Self(handler.published(
+            &spec.method,
+            definition,
+            Arc::clone(&handler) as Arc<dyn PromptHandler>,
+        ))
     }
 }
 
@@ -160,31 +206,49 @@ impl Resource {
             Ok(uri) => (uri, None),
             Err(error) => (UriTemplate::invalid(spec.uri), Some(error.to_string())),
         };
-        let completes = uri.variables().filter(|name| method.completes(name)).map(str::to_owned).collect();
-        let mut definition = ResourceDefinition { completes, ..ResourceDefinition::of(uri, tool.name()) };
+        let completes = uri
+            .variables()
+            .filter(|name| method.completes(name))
+            .map(str::to_owned)
+            .collect();
+        let mut definition = ResourceDefinition {
+            completes,
+            ..ResourceDefinition::of(uri, tool.name())
+        };
         definition.title = tool.title().map(str::to_owned);
         tool.description().clone_into(&mut definition.description);
         definition.mime_type = spec.mime_type.map(str::to_owned);
         let handler = Arc::new(method);
-        let published = handler.published(&spec.method, definition, Arc::clone(&handler) as Arc<dyn ResourceHandler>);
+        let published = handler.published(
+            &spec.method,
+            definition,
+            Arc::clone(&handler) as Arc<dyn ResourceHandler>,
+        );
         Self(published.with_problems(problem.into_iter().collect()))
     }
 }
 
 fn argument<T: Send + Sync>(row: &Parameter, method: &TextMethod<T>) -> PromptArgument {
     let schema = method.tool.definition().parameters();
-    let required = schema["required"].as_array().is_some_and(|names| names.iter().any(|name| name == row.name));
-    PromptArgument::new(row.name, row.description).required(required).completes(method.completes(row.name))
+    let required = schema["required"]
+        .as_array()
+        .is_some_and(|names| names.iter().any(|name| name == row.name));
+    PromptArgument::new(row.name, row.description)
+        .required(required)
+        .completes(method.completes(row.name))
 }
 
 /// Returns the messages, or the contents, of a response.
 fn decode<R: DeserializeOwned>(response: &ToolResponse) -> Result<R, ToolError> {
     if let Some(error) = response.error() {
         // An internal error was logged and masked already.
-        return Err(ToolError::new(error.kind, error.message.clone(), error.retryable).unexpected());
+        return Err(
+            ToolError::new(error.kind, error.message.clone(), error.retryable).unexpected(),
+        );
     }
     if response.meta().truncated().is_some() {
-        let message = format!("expected a result of at most {MAX_BYTES} bytes; ask for a smaller part");
+        let message =
+            format!("expected a result of at most {MAX_BYTES} bytes; ask for a smaller part");
         return Err(ToolError::permanent(message));
     }
     serde_json::from_str(response.data_json().unwrap_or_default())
@@ -195,8 +259,13 @@ fn decode<R: DeserializeOwned>(response: &ToolResponse) -> Result<R, ToolError> 
 fn problems(tool: &FunctionTool) -> Vec<String> {
     let (name, compiled) = (tool.name().escape_debug(), &tool.definition().compiled);
     let mut problems = compiled.problems.clone();
-    problems
-        .extend(compiled.validator().compiled().err().map(|error| format!("its arguments do not compile: {error}")));
+    problems.extend(
+        compiled
+            .validator()
+            .compiled()
+            .err()
+            .map(|error| format!("its arguments do not compile: {error}")),
+    );
     let schema = tool.definition().parameters();
     for row in compiled.rows {
         let mut values = Vec::new();
@@ -206,7 +275,10 @@ fn problems(tool: &FunctionTool) -> Vec<String> {
                 .push(format!("the type of `{row}` is a list or an object, and a text is expected; take a `String`"));
         }
     }
-    problems.into_iter().map(|problem| format!("`{name}`: {problem}")).collect()
+    problems
+        .into_iter()
+        .map(|problem| format!("`{name}`: {problem}"))
+        .collect()
 }
 
 /// The depth to which schemas are followed.
@@ -231,19 +303,33 @@ fn few_values(tool: &FunctionTool) -> BTreeMap<String, Vec<String>> {
 
 /// Returns true if a text can become a value of the schema. Adds the values that an enum has.
 fn takes_text(schema: &Value, root: &Value, depth: usize, values: &mut Vec<String>) -> bool {
-    let Some(depth) = depth.checked_sub(1) else { return true };
-    if let Some(found) = schema["$ref"].as_str().and_then(|at| root.pointer(at.strip_prefix('#')?)) {
+    let Some(depth) = depth.checked_sub(1) else {
+        return true;
+    };
+    if let Some(found) = schema["$ref"]
+        .as_str()
+        .and_then(|at| root.pointer(at.strip_prefix('#')?))
+    {
         return takes_text(found, root, depth, values);
     }
-    let listed = schema["enum"].as_array().into_iter().flatten().chain(schema.get("const"));
+    let listed = schema["enum"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .chain(schema.get("const"));
     let texts = listed.filter_map(|value| match value {
         Value::String(text) => Some(text.clone()),
         Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
         _ => None,
     });
     values.extend(texts);
-    let choices = ["anyOf", "oneOf"].into_iter().filter_map(|keyword| schema[keyword].as_array()).flatten();
-    let choices = choices.map(|choice| takes_text(choice, root, depth, values)).collect::<Vec<_>>();
+    let choices = ["anyOf", "oneOf"]
+        .into_iter()
+        .filter_map(|keyword| schema[keyword].as_array())
+        .flatten();
+    let choices = choices
+        .map(|choice| takes_text(choice, root, depth, values))
+        .collect::<Vec<_>>();
     let types = match &schema["type"] {
         Value::String(name) => vec![name.as_str()],
         Value::Array(names) => names.iter().filter_map(Value::as_str).collect(),
@@ -252,7 +338,10 @@ fn takes_text(schema: &Value, root: &Value, depth: usize, values: &mut Vec<Strin
     if types.contains(&"boolean") && values.is_empty() {
         values.extend(["true", "false"].map(str::to_owned));
     }
-    let is_text = types.is_empty() || types.iter().any(|name| !matches!(*name, "array" | "object" | "null"));
+    let is_text = types.is_empty()
+        || types
+            .iter()
+            .any(|name| !matches!(*name, "array" | "object" | "null"));
     is_text && (choices.is_empty() || choices.contains(&true))
 }
 
@@ -337,8 +426,12 @@ one_part! {
 
 impl<T: IntoResourceContents> IntoResourceContents for Vec<T> {
     fn into_resource_contents(self) -> Result<Vec<ResourceContents>, ToolError> {
-        let parts = self.into_iter().map(IntoResourceContents::into_resource_contents);
-        parts.collect::<Result<Vec<_>, _>>().map(|parts| parts.into_iter().flatten().collect())
+        let parts = self
+            .into_iter()
+            .map(IntoResourceContents::into_resource_contents);
+        parts
+            .collect::<Result<Vec<_>, _>>()
+            .map(|parts| parts.into_iter().flatten().collect())
     }
 }
 
@@ -370,13 +463,18 @@ macro_rules! __respond_text {
         let _ = $call;
         match $value {
             __tool_value => {
-                match (&&$crate::__private::Probe::of(&__tool_value)).__tool_split().into_result(__tool_value) {
-                    ::core::result::Result::Ok(__tool_value) => {
-                        $crate::__private::Execution::Done($crate::__private::$convert(__tool_value))
-                    }
-                    ::core::result::Result::Err(__tool_error) => $crate::__private::Execution::Done(
-                        ::core::result::Result::Err($crate::__failure!(__tool_error)),
+                match (&&$crate::__private::Probe::of(&__tool_value))
+                    .__tool_split()
+                    .into_result(__tool_value)
+                {
+                    ::core::result::Result::Ok(__tool_value) => $crate::__private::Execution::Done(
+                        $crate::__private::$convert(__tool_value),
                     ),
+                    ::core::result::Result::Err(__tool_error) => {
+                        $crate::__private::Execution::Done(::core::result::Result::Err(
+                            $crate::__failure!(__tool_error),
+                        ))
+                    }
                 }
             }
         }
@@ -393,11 +491,16 @@ macro_rules! __completed {
         let __tool_value = $value;
         let __tool_kind = (&&$crate::__private::Probe::of(&__tool_value)).__tool_goes_on();
         let __tool_value = __tool_kind.into_future(__tool_value).await;
-        match (&&$crate::__private::Probe::of(&__tool_value)).__tool_split().into_result(__tool_value) {
-            ::core::result::Result::Ok(__tool_value) => {
-                ::core::result::Result::Ok(::core::convert::Into::<$crate::tool::Completion>::into(__tool_value))
+        match (&&$crate::__private::Probe::of(&__tool_value))
+            .__tool_split()
+            .into_result(__tool_value)
+        {
+            ::core::result::Result::Ok(__tool_value) => ::core::result::Result::Ok(
+                ::core::convert::Into::<$crate::tool::Completion>::into(__tool_value),
+            ),
+            ::core::result::Result::Err(__tool_error) => {
+                ::core::result::Result::Err($crate::__failure!(__tool_error))
             }
-            ::core::result::Result::Err(__tool_error) => ::core::result::Result::Err($crate::__failure!(__tool_error)),
         }
     }};
 }

@@ -75,7 +75,11 @@ impl<'a, 't> WaitingTool<'a, 't> {
     /// Creates the future of a tool whose first poll began at `started`.
     pub(crate) fn new(future: GuardedTool<'a>, time: ThreadTime<'t>, started: CallInstant) -> Self {
         time.check_since(started);
-        Self { future, time, was_polled: true }
+        Self {
+            future,
+            time,
+            was_polled: true,
+        }
     }
 }
 

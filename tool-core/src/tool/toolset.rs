@@ -332,8 +332,9 @@ where
     // Dropping the returned future aborts the tasks.
     let spawn = |toolset: &Arc<T>| AbortOnDropHandle::new(tokio::spawn(work(Arc::clone(toolset))));
     let results = join_all(toolsets.iter().map(spawn).collect::<Vec<_>>()).await;
-    let flatten =
-        |ended: Result<_, JoinError>| ended.unwrap_or_else(|error| Err(ToolError::internal(join_error_message(error))));
+    let flatten = |ended: Result<_, JoinError>| {
+        ended.unwrap_or_else(|error| Err(ToolError::internal(join_error_message(error))))
+    };
     results.into_iter().map(flatten).collect()
 }
 

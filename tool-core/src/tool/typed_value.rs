@@ -28,12 +28,23 @@ impl<T: AnswerType + Send + 'static> ValueSlot<T> {
     const PARAMETERS: &'static [Parameter] = &[Parameter::new::<T>(ANSWER, "")];
 
     pub(crate) fn new(validators: Arc<Vec<Validator<T>>>) -> Arc<Self> {
-        Arc::new(Self { validators, value: Mutex::new(None) })
+        Arc::new(Self {
+            validators,
+            value: Mutex::new(None),
+        })
     }
 
     /// Returns a tool that fills the slot.
-    pub(crate) fn tool(self: &Arc<Self>, name: &'static str, description: &'static str) -> FunctionTool {
-        FunctionTool::bind(&ToolSpec::new(name, description, Self::take_in, Self::PARAMETERS), self, None)
+    pub(crate) fn tool(
+        self: &Arc<Self>,
+        name: &'static str,
+        description: &'static str,
+    ) -> FunctionTool {
+        FunctionTool::bind(
+            &ToolSpec::new(name, description, Self::take_in, Self::PARAMETERS),
+            self,
+            None,
+        )
     }
 
     pub(crate) fn take(&self) -> Option<T> {
@@ -44,9 +55,15 @@ impl<T: AnswerType + Send + 'static> ValueSlot<T> {
         let mut value = None::<T>;
         call.decode(&mut [&mut value])?;
         let value = filled(value);
-        let problems = self.validators.iter().filter_map(|check| check(&value).err()).collect::<Vec<_>>();
+        let problems = self
+            .validators
+            .iter()
+            .filter_map(|check| check(&value).err())
+            .collect::<Vec<_>>();
         if !problems.is_empty() {
-            return Ok(Execution::Done(Err(ToolError::permanent(problems.join("\n")))));
+            return Ok(Execution::Done(Err(ToolError::permanent(
+                problems.join("\n"),
+            ))));
         }
         *self.value.lock() = Some(value);
         Ok(Execution::Done(Ok(ToolOutput::unit())))

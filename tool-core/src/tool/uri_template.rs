@@ -52,7 +52,11 @@ pub struct UriTemplateError {
 }
 
 /// Characters that are not encoded: the unreserved ones of RFC 3986.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 
 /// Reserved expansion keeps the reserved characters and percent signs, too.
 const ENCODED_IN_RESERVED: &AsciiSet = &ENCODED
@@ -80,14 +84,20 @@ impl FromStr for UriTemplate {
     type Err = UriTemplateError;
 
     fn from_str(text: &str) -> Result<Self, UriTemplateError> {
-        Self::parse(text).map_err(|problem| UriTemplateError { template: text.to_owned(), problem })
+        Self::parse(text).map_err(|problem| UriTemplateError {
+            template: text.to_owned(),
+            problem,
+        })
     }
 }
 
 impl UriTemplate {
     fn parse(text: &str) -> Result<Self, String> {
         if text.len() > MAX_URI_BYTES {
-            return Err(format!("expected at most {MAX_URI_BYTES} bytes, got {}", text.len()));
+            return Err(format!(
+                "expected at most {MAX_URI_BYTES} bytes, got {}",
+                text.len()
+            ));
         }
         if text.contains(|c: char| c.is_whitespace() || c.is_control()) {
             return Err("it contains a space or a control character; write it as `%20`".to_owned());
@@ -112,18 +122,36 @@ impl UriTemplate {
             let (then, next) = after.split_at(after.find('{').unwrap_or(after.len()));
             check_literal(then)?;
             if then.is_empty() && !next.is_empty() {
-                return Err(format!("no text separates the variable `{name}` from the next one; put a `/` between"));
+                return Err(format!(
+                    "no text separates the variable `{name}` from the next one; put a `/` between"
+                ));
             }
-            variables.push(Variable { name: name.to_owned(), reserved, then: then.to_owned() });
+            variables.push(Variable {
+                name: name.to_owned(),
+                reserved,
+                then: then.to_owned(),
+            });
             rest = next;
         }
-        Ok(Self { text: text.to_owned(), start: start.to_owned(), variables })
+        Ok(Self {
+            text: text.to_owned(),
+            start: start.to_owned(),
+            variables,
+        })
     }
 
     /// Creates the template that matches every URI.
     pub(crate) fn any() -> Self {
-        let variable = Variable { name: "uri".to_owned(), reserved: true, then: String::new() };
-        Self { text: "{+uri}".to_owned(), start: String::new(), variables: vec![variable] }
+        let variable = Variable {
+            name: "uri".to_owned(),
+            reserved: true,
+            then: String::new(),
+        };
+        Self {
+            text: "{+uri}".to_owned(),
+            start: String::new(),
+            variables: vec![variable],
+        }
     }
 
     /// Returns true for the template that matches every URI, which cannot be written.
@@ -133,7 +161,11 @@ impl UriTemplate {
 
     /// Creates a template that matches nothing, in place of an invalid one.
     pub(crate) fn invalid(text: &str) -> Self {
-        Self { text: text.to_owned(), start: "\0".to_owned(), variables: Vec::new() }
+        Self {
+            text: text.to_owned(),
+            start: "\0".to_owned(),
+            variables: Vec::new(),
+        }
     }
 
     /// Returns the text of the template.
@@ -183,7 +215,11 @@ impl UriTemplate {
         let mut uri = self.start.clone();
         for variable in &self.variables {
             let value = values.get(&variable.name).map_or("", String::as_str);
-            let encoded = if variable.reserved { ENCODED_IN_RESERVED } else { ENCODED };
+            let encoded = if variable.reserved {
+                ENCODED_IN_RESERVED
+            } else {
+                ENCODED
+            };
             uri.extend(utf8_percent_encode(value, encoded));
             uri.push_str(&variable.then);
         }
@@ -198,23 +234,37 @@ impl fmt::Display for UriTemplate {
 }
 
 fn check_literal(text: &str) -> Result<(), String> {
-    if text.contains('}') { Err("a `}` has no `{` before it".to_owned()) } else { Ok(()) }
+    if text.contains('}') {
+        Err("a `}` has no `{` before it".to_owned())
+    } else {
+        Ok(())
+    }
 }
 
 /// Checks that a text begins with a scheme: `^[A-Za-z][A-Za-z0-9+.-]*:`.
 fn check_scheme(start: &str) -> Result<(), String> {
     let scheme = start.split_once(':').map_or("", |(scheme, _)| scheme);
     let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-        && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+.-".contains(&byte));
-    if is_scheme { Ok(()) } else { Err("it begins with no scheme; begin it as `notes://`".to_owned()) }
+        && scheme
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"+.-".contains(&byte));
+    if is_scheme {
+        Ok(())
+    } else {
+        Err("it begins with no scheme; begin it as `notes://`".to_owned())
+    }
 }
 
 fn check_name(name: &str) -> Result<(), String> {
-    let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.');
+    let is_name = name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.');
     if is_name && !name.is_empty() {
         return Ok(());
     }
-    Err(format!("`{{{name}}}` is not a variable of level 1; write `{{name}}`, or `{{+name}}` for a text with slashes"))
+    Err(format!(
+        "`{{{name}}}` is not a variable of level 1; write `{{name}}`, or `{{+name}}` for a text with slashes"
+    ))
 }
 
 #[cfg(test)]
@@ -227,13 +277,21 @@ mod tests {
     }
 
     fn matched(text: &str, uri: &str) -> Option<Vec<(String, String)>> {
-        template(text).matches(uri).map(|values| values.into_iter().collect())
+        template(text)
+            .matches(uri)
+            .map(|values| values.into_iter().collect())
     }
 
     #[test]
     fn a_variable_ends_at_the_next_text() {
         let values = matched("a:{x}-{y}", "a:1-2-3").expect("it matches");
-        assert_eq!(values, [("x".to_owned(), "1".to_owned()), ("y".to_owned(), "2-3".to_owned())]);
+        assert_eq!(
+            values,
+            [
+                ("x".to_owned(), "1".to_owned()),
+                ("y".to_owned(), "2-3".to_owned())
+            ]
+        );
         let values = matched("a:{x}.md", "a:b.md.md").expect("it matches");
         assert_eq!(values, [("x".to_owned(), "b.md".to_owned())]);
     }

@@ -64,14 +64,20 @@ impl<F, M, C, A> Wrapped<F, M, C, A> {
         F: Callable<B>,
         M: TracedCall<F::Out>,
     {
-        M::run(&self.inner.span, || self.inner.original.call_with(arguments))
+        M::run(&self.inner.span, || {
+            self.inner.original.call_with(arguments)
+        })
     }
 }
 
 impl<F, M, C: Clone, A> Clone for Wrapped<F, M, C, A> {
     /// Returns the same wrapper.
     fn clone(&self) -> Self {
-        Self { inner: Arc::clone(&self.inner), call: self.call.clone(), types: PhantomData }
+        Self {
+            inner: Arc::clone(&self.inner),
+            call: self.call.clone(),
+            types: PhantomData,
+        }
     }
 }
 
@@ -204,21 +210,39 @@ pub struct SpanLabel {
 impl SpanLabel {
     /// Creates a label with a given name.
     pub fn named(name: impl Into<Cow<'static, str>>) -> Self {
-        Self { name: Some(name.into().into()), site: 0 }
+        Self {
+            name: Some(name.into().into()),
+            site: 0,
+        }
     }
 
     /// Creates the label of a function that goes into a list, where its type becomes a mere signature.
     pub fn of<F: 'static>(_: &F) -> Self {
         let CallSpan { name, site } = Self::default().resolve::<F>();
-        Self { name: Some(name), site }
+        Self {
+            name: Some(name),
+            site,
+        }
     }
 
     /// Chooses the first known name: the given one, or that of the tool, of the function, or of the type.
     fn resolve<F: 'static>(self) -> CallSpan {
         let tool = function_name_and_site(TypeId::of::<F>());
-        let site = if self.site == 0 { tool.map_or(0, |tool| tool.1) } else { self.site };
-        let of_type = || tool.map_or_else(|| name_of(type_name::<F>(), size_of::<F>() == 0), |tool| tool.0.into());
-        CallSpan { name: self.name.unwrap_or_else(|| of_type().into()), site }
+        let site = if self.site == 0 {
+            tool.map_or(0, |tool| tool.1)
+        } else {
+            self.site
+        };
+        let of_type = || {
+            tool.map_or_else(
+                || name_of(type_name::<F>(), size_of::<F>() == 0),
+                |tool| tool.0.into(),
+            )
+        };
+        CallSpan {
+            name: self.name.unwrap_or_else(|| of_type().into()),
+            site,
+        }
     }
 }
 
@@ -236,8 +260,12 @@ fn name_of(full: &'static str, is_item: bool) -> Cow<'static, str> {
 fn last_segment(path: &str) -> (&str, &str) {
     let count = |text: &str, brackets: [char; 3]| text.replace("->", "").matches(brackets).count();
     let is_balanced = |text: &str| count(text, ['<', '(', '[']) == count(text, ['>', ')', ']']);
-    let mut splits = path.rmatch_indices("::").map(|(at, mark)| (&path[..at], &path[at + mark.len()..]));
-    splits.find(|(_, last)| is_balanced(last)).unwrap_or(("", path))
+    let mut splits = path
+        .rmatch_indices("::")
+        .map(|(at, mark)| (&path[..at], &path[at + mark.len()..]));
+    splits
+        .find(|(_, last)| is_balanced(last))
+        .unwrap_or(("", path))
 }
 
 /// Returns the name of a closure: that of the function around it.
@@ -275,9 +303,21 @@ mod tests {
             ("<shop::Desk<u8> as shop::Finds>::find", true, "find"),
             ("shop::Desk<fn(a::B) -> c::D>::find", true, "find"),
             ("shop::tools::search::{{closure}}", true, "search::closure"),
-            ("shop::tools::search<a::B>::{{closure}}::{{closure}}", false, "search::closure"),
-            ("fn(alloc::string::String, &str) -> u32", false, "fn(String, &str) -> u32"),
-            ("alloc::boxed::Box<dyn core::ops::function::Fn(u8) -> shop::Fruit>", false, "Box<dyn Fn(u8) -> Fruit>"),
+            (
+                "shop::tools::search<a::B>::{{closure}}::{{closure}}",
+                false,
+                "search::closure",
+            ),
+            (
+                "fn(alloc::string::String, &str) -> u32",
+                false,
+                "fn(String, &str) -> u32",
+            ),
+            (
+                "alloc::boxed::Box<dyn core::ops::function::Fn(u8) -> shop::Fruit>",
+                false,
+                "Box<dyn Fn(u8) -> Fruit>",
+            ),
             ("search", true, "search"),
         ] {
             assert_eq!(name_of(full, is_item), expected, "{full}");

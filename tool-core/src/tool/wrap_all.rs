@@ -25,7 +25,9 @@ impl<F> Container for Vec<F> {
     type With<W> = Vec<W>;
 
     fn map_items<W>(self, mut wrap: impl FnMut(F, SpanLabel) -> W) -> Vec<W> {
-        self.into_iter().map(|item| wrap(item, SpanLabel::default())).collect()
+        self.into_iter()
+            .map(|item| wrap(item, SpanLabel::default()))
+            .collect()
     }
 }
 
@@ -56,7 +58,9 @@ impl<K: AsRef<str> + Ord, F> Container for BTreeMap<K, F> {
     }
 }
 
-fn named_by_key<K: AsRef<str>, F, W>(mut wrap: impl FnMut(F, SpanLabel) -> W) -> impl FnMut((K, F)) -> (K, W) {
+fn named_by_key<K: AsRef<str>, F, W>(
+    mut wrap: impl FnMut(F, SpanLabel) -> W,
+) -> impl FnMut((K, F)) -> (K, W) {
     move |(key, item)| {
         let label = SpanLabel::named(key.as_ref().to_owned());
         (key, wrap(item, label))
@@ -70,7 +74,11 @@ impl EachItem {
     }
 
     /// Wraps each item.
-    pub fn map<C: Container, W>(self, container: C, wrap: impl FnMut(C::Item, SpanLabel) -> W) -> C::With<W> {
+    pub fn map<C: Container, W>(
+        self,
+        container: C,
+        wrap: impl FnMut(C::Item, SpanLabel) -> W,
+    ) -> C::With<W> {
         container.map_items(wrap)
     }
 }
@@ -326,7 +334,9 @@ macro_rules! __wrap_items {
 macro_rules! __wraps {
     ($probe:ident) => {{
         #[allow(unused_imports)]
-        use $crate::__private::{CallableKind as _, ReturnedKind as _, TracedKind as _, TypeIsKnown as _};
+        use $crate::__private::{
+            CallableKind as _, ReturnedKind as _, TracedKind as _, TypeIsKnown as _,
+        };
         let __tool_signature = (&&$probe).__tool_callable().signature(&$probe);
         if false {
             __tool_signature.returned().__tool_type_is_known();

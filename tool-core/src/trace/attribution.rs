@@ -5,7 +5,9 @@
 
 use crate::trace::cost::{Cost, CostEntry};
 use crate::trace::record::{SpanEnd, SpanKind};
-use crate::trace::span::{METERED, NewSpan, OpenSpan, RECORDED, RECORDED_BY_ID, TraceContext, current, open_in};
+use crate::trace::span::{
+    METERED, NewSpan, OpenSpan, RECORDED, RECORDED_BY_ID, TraceContext, current, open_in,
+};
 use crate::trace::usage::{ModelUsage, RecentResponses, TokenUsage};
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -57,7 +59,9 @@ pub fn observe(used: ModelUsage) {
 /// # }
 /// ```
 pub fn record_cost(service: impl Into<Cow<'static, str>>, cost: Cost) {
-    let Some(site) = UsageSite::current() else { return };
+    let Some(site) = UsageSite::current() else {
+        return;
+    };
     let used = ModelUsage::new(service, TokenUsage::default());
     if let Some(entry) = site.pay(CostEntry::new(used, Some(cost), false), false) {
         site.open_root(entry);
@@ -66,15 +70,20 @@ pub fn record_cost(service: impl Into<Cow<'static, str>>, cost: Cost) {
 }
 
 fn add_response(mut used: ModelUsage, observed: bool) {
-    let Some(site) = UsageSite::current() else { return };
+    let Some(site) = UsageSite::current() else {
+        return;
+    };
     used.truncate();
     let collector = &site.trace.collector;
     let cost = collector.price(&used);
     // The lock puts a record and an observation of the same response, made at the same time, in an order.
     let mut buffer = collector.0.buffer.lock();
     let responses = &mut buffer.responses;
-    let counts =
-        if observed { site.accepts_observed(responses, &used) } else { site.accepts_recorded(responses, &used) };
+    let counts = if observed {
+        site.accepts_observed(responses, &used)
+    } else {
+        site.accepts_recorded(responses, &used)
+    };
     if counts {
         let unpaid = site.pay(CostEntry::new(used, cost, observed), !observed);
         drop(buffer);
@@ -101,7 +110,12 @@ impl UsageSite {
         cfg!(feature = "trace").then(|| {
             let span = current();
             let is_metered = span.as_ref().is_some_and(|span| span.has(METERED));
-            Self { trace: TraceContext::of(span.as_ref()), span, is_metered, cost: Cell::new(0) }
+            Self {
+                trace: TraceContext::of(span.as_ref()),
+                span,
+                is_metered,
+                cost: Cell::new(0),
+            }
         })
     }
 
@@ -110,14 +124,19 @@ impl UsageSite {
     }
 
     /// Changes the costs of a span, and notes by how much if there are meters.
-    fn change_costs<T>(&self, span: &OpenSpan, change: impl FnOnce(&mut Vec<CostEntry>) -> T) -> Option<T> {
+    fn change_costs<T>(
+        &self,
+        span: &OpenSpan,
+        change: impl FnOnce(&mut Vec<CostEntry>) -> T,
+    ) -> Option<T> {
         span.change(|details| {
             if !self.is_metered {
                 return change(&mut details.costs);
             }
             let before = picodollars(&details.costs);
             let changed = change(&mut details.costs);
-            self.cost.set(self.cost.get() + picodollars(&details.costs) - before);
+            self.cost
+                .set(self.cost.get() + picodollars(&details.costs) - before);
             changed
         })
     }
@@ -125,7 +144,11 @@ impl UsageSite {
     /// Passes the cost to the meters of the spans around, the nearest first.
     fn report_cost(&self) {
         if self.is_metered && self.cost.get() != 0 {
-            let meters = self.span.iter().flat_map(|span| span.meters()).collect::<Vec<_>>();
+            let meters = self
+                .span
+                .iter()
+                .flat_map(|span| span.meters())
+                .collect::<Vec<_>>();
             for (at, meter) in meters.iter().enumerate() {
                 meter.add(self.cost.get(), &meters[..at]);
             }
@@ -134,13 +157,20 @@ impl UsageSite {
 
     /// Returns the model request that is being answered. A tool inside of a request is not answering it.
     fn request(&self) -> Option<&OpenSpan> {
-        self.span.as_ref()?.nearest_tracked().filter(|span| span.kind == Some(SpanKind::Llm))
+        self.span
+            .as_ref()?
+            .nearest_tracked()
+            .filter(|span| span.kind == Some(SpanKind::Llm))
     }
 
     /// Returns whether an observed response counts: the caller did not record it, and nothing that may include it.
     fn accepts_observed(&self, responses: &mut RecentResponses, used: &ModelUsage) -> bool {
         let is_recorded = self.request().is_some_and(|request| {
-            let may_be_recorded = || used.response_id.as_ref().is_none_or(|id| responses.is_recorded(id));
+            let may_be_recorded = || {
+                used.response_id
+                    .as_ref()
+                    .is_none_or(|id| responses.is_recorded(id))
+            };
             request.has(RECORDED) || (request.has(RECORDED_BY_ID) && may_be_recorded())
         });
         !is_recorded && responses.insert(used)
@@ -152,13 +182,22 @@ impl UsageSite {
             return true;
         }
         if let Some(request) = self.request() {
-            request.set(if used.response_id.is_some() { RECORDED_BY_ID } else { RECORDED });
+            request.set(if used.response_id.is_some() {
+                RECORDED_BY_ID
+            } else {
+                RECORDED
+            });
         }
-        let Some(id) = &used.response_id else { return true };
+        let Some(id) = &used.response_id else {
+            return true;
+        };
         let is_new = responses.insert(used);
         responses.insert_recorded(id);
-        let remove_observed = |span: &OpenSpan| self.change_costs(span, |costs| remove_observed(costs, id));
-        let replaces = self.chain().any(|span| remove_observed(span).unwrap_or(false));
+        let remove_observed =
+            |span: &OpenSpan| self.change_costs(span, |costs| remove_observed(costs, id));
+        let replaces = self
+            .chain()
+            .any(|span| remove_observed(span).unwrap_or(false));
         is_new || replaces
     }
 
@@ -169,7 +208,10 @@ impl UsageSite {
     fn pay(&self, entry: CostEntry, recorded: bool) -> Option<CostEntry> {
         // The cost of a service answers no request.
         let request = self.request().filter(|_| recorded || entry.observed);
-        let mut payers = self.chain().filter(|span| span.is_active()).collect::<Vec<_>>();
+        let mut payers = self
+            .chain()
+            .filter(|span| span.is_active())
+            .collect::<Vec<_>>();
         // The sort is stable, so the nearest span of the best rank comes first.
         payers.sort_by_key(|span| span.kind.map(SpanKind::rank));
         let mut unpaid = Some(entry);
@@ -178,21 +220,32 @@ impl UsageSite {
             // A span that another thread has just closed does not pay.
             self.change_costs(payer, |costs| {
                 if let Some(entry) = unpaid.take() {
-                    add_entry(costs, CostEntry { of_request, ..entry }, recorded && of_request);
+                    add_entry(
+                        costs,
+                        CostEntry {
+                            of_request,
+                            ..entry
+                        },
+                        recorded && of_request,
+                    );
                 }
             });
             if unpaid.is_none() {
                 break;
             }
         }
-        self.cost.set(self.cost.get() + picodollars(unpaid.as_slice()));
+        self.cost
+            .set(self.cost.get() + picodollars(unpaid.as_slice()));
         unpaid
     }
 
     /// Opens and closes a root span for an entry that no span pays.
     fn open_root(&self, mut entry: CostEntry) {
         entry.observed = false;
-        let span = open_in(Some(self.root_anchor()), NewSpan::new(SpanKind::Http, entry.used.model.clone()));
+        let span = open_in(
+            Some(self.root_anchor()),
+            NewSpan::new(SpanKind::Http, entry.used.model.clone()),
+        );
         if let Some(span) = span.span() {
             span.change(|details| details.costs = vec![entry]);
         }
@@ -204,7 +257,10 @@ impl UsageSite {
         match &self.span {
             Some(anchor) if anchor.chain().all(|span| span.kind.is_none()) => Arc::clone(anchor),
             _ => {
-                let trace = TraceContext { id: None, ..(*self.trace).clone() };
+                let trace = TraceContext {
+                    id: None,
+                    ..(*self.trace).clone()
+                };
                 Arc::new(OpenSpan::anchor(Arc::new(trace), None))
             }
         }
@@ -212,7 +268,11 @@ impl UsageSite {
 }
 
 fn picodollars(costs: &[CostEntry]) -> i128 {
-    costs.iter().filter_map(|entry| entry.cost).map(|cost| i128::from(cost.picodollars())).sum()
+    costs
+        .iter()
+        .filter_map(|entry| entry.cost)
+        .map(|cost| i128::from(cost.picodollars()))
+        .sum()
 }
 
 /// Maximum number of entries of one span. Further uses are added to an entry of the same model.
@@ -225,19 +285,29 @@ const MAX_ENTRIES: usize = 256;
 fn add_entry(costs: &mut Vec<CostEntry>, mut entry: CostEntry, replaces: bool) {
     if replaces && entry.used.usage.is_empty() {
         // The caller recorded no tokens, so the observed ones stay.
-        if let Some(observed) = costs.iter_mut().find(|other| other.observed && other.of_request) {
+        if let Some(observed) = costs
+            .iter_mut()
+            .find(|other| other.observed && other.of_request)
+        {
             return observed.used.tool_calls.append(&mut entry.used.tool_calls);
         }
     } else if replaces {
-        costs.retain(|other| !(other.observed && other.of_request && may_be_same(&other.used, &entry.used)));
+        costs.retain(|other| {
+            !(other.observed && other.of_request && may_be_same(&other.used, &entry.used))
+        });
     } else if entry.observed && entry.of_request {
-        let is_empty = |other: &mut CostEntry| !other.observed && other.of_request && other.used.usage.is_empty();
+        let is_empty = |other: &mut CostEntry| {
+            !other.observed && other.of_request && other.used.usage.is_empty()
+        };
         for mut recorded in costs.extract_if(.., is_empty) {
             entry.used.tool_calls.append(&mut recorded.used.tool_calls);
         }
     }
     if costs.len() >= MAX_ENTRIES
-        && let Some(same) = costs.iter_mut().rev().find(|other| is_same_price(other, &entry))
+        && let Some(same) = costs
+            .iter_mut()
+            .rev()
+            .find(|other| is_same_price(other, &entry))
     {
         same.used.usage += entry.used.usage;
         same.cost = same.cost.zip(entry.cost).map(|(one, other)| one + other);
@@ -259,7 +329,10 @@ fn remove_observed(costs: &mut Vec<CostEntry>, id: &str) -> bool {
 
 /// Returns whether both usages may be of one response. Two different ids are two responses.
 fn may_be_same(one: &ModelUsage, other: &ModelUsage) -> bool {
-    one.response_id.as_ref().zip(other.response_id.as_ref()).is_none_or(|(one, other)| one == other)
+    one.response_id
+        .as_ref()
+        .zip(other.response_id.as_ref())
+        .is_none_or(|(one, other)| one == other)
 }
 
 /// Returns whether two entries can be summed up.

@@ -31,7 +31,11 @@ impl<T> BodySpan<T> {
     /// Names the type of an open span, or of none.
     #[inline]
     pub(crate) fn new(span: Option<SpanGuard>, ending: fn(&T) -> SpanEnd) -> Self {
-        Self { entered: EnteredSpan::default(), span, ending }
+        Self {
+            entered: EnteredSpan::default(),
+            span,
+            ending,
+        }
     }
 
     /// Runs the body inside the span, and closes the span.
@@ -45,13 +49,23 @@ impl<T> BodySpan<T> {
     /// The caller drops the body after the future and before `self`. The body is pinned by its caller, because every
     /// function that moves it is compiled again for each tool.
     #[inline]
-    pub fn run_async<'a, F: Future<Output = T>>(&'a mut self, body: Pin<&'a mut F>) -> BodyFuture<'a, F, T> {
-        BodyFuture { body, span: SpanOfBody(self) }
+    pub fn run_async<'a, F: Future<Output = T>>(
+        &'a mut self,
+        body: Pin<&'a mut F>,
+    ) -> BodyFuture<'a, F, T> {
+        BodyFuture {
+            body,
+            span: SpanOfBody(self),
+        }
     }
 
     /// Polls the body inside the span.
     #[cold]
-    fn poll(&mut self, mut body: Pin<&mut dyn Future<Output = T>>, cx: &mut Context<'_>) -> Poll<T> {
+    fn poll(
+        &mut self,
+        mut body: Pin<&mut dyn Future<Output = T>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<T> {
         let (polled, span) = run(self.span.take(), || body.as_mut().poll(cx));
         match (polled, span) {
             (Poll::Pending, span) => {
@@ -77,7 +91,10 @@ pub struct AgentSpan<T> {
 impl<T> AgentSpan<T> {
     /// Opens the span.
     pub(crate) fn open(name: &'static str, ending: fn(&T) -> SpanEnd) -> Self {
-        Self { span: open_agent(name), ending }
+        Self {
+            span: open_agent(name),
+            ending,
+        }
     }
 
     /// Returns a future that runs the body inside the span, and closes the span.
@@ -91,7 +108,11 @@ impl<T> AgentSpan<T> {
 /// `id` identifies the function: see [`function_id`].
 #[inline(never)]
 pub(crate) fn open_tool(name: &'static str, id: u32) -> Option<SpanGuard> {
-    if is_dispatched(id) { None } else { open(NewSpan::new(SpanKind::Tool, Name::Static(name))) }
+    if is_dispatched(id) {
+        None
+    } else {
+        open(NewSpan::new(SpanKind::Tool, Name::Static(name)))
+    }
 }
 
 /// Opens the span of an agent.
@@ -131,7 +152,11 @@ pub const fn function_id(path: &str) -> u32 {
 
 /// Runs the body of an agent that is not `async`. `finish` closes the span, or hands it to the future that the body made.
 #[inline]
-pub fn in_agent<T, R>(name: &'static str, body: impl FnOnce() -> T, finish: impl FnOnce(T, ReturnedSpan) -> R) -> R {
+pub fn in_agent<T, R>(
+    name: &'static str,
+    body: impl FnOnce() -> T,
+    finish: impl FnOnce(T, ReturnedSpan) -> R,
+) -> R {
     let (value, span) = run(open_agent(name), body);
     finish(value, ReturnedSpan(span))
 }
@@ -160,7 +185,11 @@ impl<F: Future<Output = T>, T> Future for BodyFuture<'_, F, T> {
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
         let Self { body, span } = self.get_mut();
-        if span.0.span.is_none() { body.as_mut().poll(cx) } else { span.0.poll(body.as_mut(), cx) }
+        if span.0.span.is_none() {
+            body.as_mut().poll(cx)
+        } else {
+            span.0.poll(body.as_mut(), cx)
+        }
     }
 }
 

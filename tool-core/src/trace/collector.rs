@@ -130,12 +130,19 @@ impl Totals {
     /// Adds the uses that a span pays for.
     pub(crate) fn add(&mut self, span: &SpanRecord, around: &ParentSpan<'_>) {
         let own_name = |kind| (span.kind == kind).then(|| span.name());
-        let (agent, tool) = (own_name(SpanKind::Agent).or(around.agent), own_name(SpanKind::Tool).or(around.tool));
+        let (agent, tool) = (
+            own_name(SpanKind::Agent).or(around.agent),
+            own_name(SpanKind::Tool).or(around.tool),
+        );
         let is_tracked = around.is_tracked || span.kind.rank() == 1;
         for entry in span.spent() {
             let sum = CostSummary::from(entry);
             self.total += sum;
-            *if is_tracked { &mut self.tracked } else { &mut self.untracked } += sum;
+            *if is_tracked {
+                &mut self.tracked
+            } else {
+                &mut self.untracked
+            } += sum;
             for (names, name) in [
                 (&mut self.agents, agent),
                 (&mut self.tools, tool),
@@ -145,7 +152,9 @@ impl Totals {
             ] {
                 let Some(name) = name else { continue };
                 let is_known = names.len() < MAX_NAMES || names.contains_key(name);
-                *names.entry(if is_known { name } else { "(others)" }.to_owned()).or_default() += sum;
+                *names
+                    .entry(if is_known { name } else { "(others)" }.to_owned())
+                    .or_default() += sum;
             }
         }
     }
@@ -193,12 +202,17 @@ impl SpanBuffer {
             self.dropped += 1;
             return Some(span);
         }
-        let oldest = if self.spans.len() < capacity { None } else { self.spans.pop_front() };
+        let oldest = if self.spans.len() < capacity {
+            None
+        } else {
+            self.spans.pop_front()
+        };
         self.dropped += u64::from(oldest.is_some());
         let spans = self.spans.len();
         if spans == self.spans.capacity() {
             // Doubles, but never reserves more than the buffer may hold.
-            self.spans.reserve_exact(spans.max(64).min(capacity.saturating_sub(spans)));
+            self.spans
+                .reserve_exact(spans.max(64).min(capacity.saturating_sub(spans)));
         }
         self.spans.push_back(span);
         oldest
@@ -263,9 +277,20 @@ impl CollectorBuilder {
 
     /// Builds the collector.
     pub fn build(mut self) -> Collector {
-        let linked = || inventory::iter::<DefaultPricing>.into_iter().next().map(|linked| (linked.0)());
+        let linked = || {
+            inventory::iter::<DefaultPricing>
+                .into_iter()
+                .next()
+                .map(|linked| (linked.0)())
+        };
         self.0.pricing = self.0.pricing.or_else(linked);
-        self.0.watchers = self.0.sinks.iter().filter(|sink| sink.watches_open()).cloned().collect();
+        self.0.watchers = self
+            .0
+            .sinks
+            .iter()
+            .filter(|sink| sink.watches_open())
+            .cloned()
+            .collect();
         Collector(Arc::new(self.0))
     }
 }
@@ -340,9 +365,20 @@ impl Collector {
 
     /// Passes a progress update to the sinks that watch.
     #[cold]
-    pub(crate) fn progressed(&self, trace: TraceId, span: SpanId, message: &str, fraction: Option<f64>) {
+    pub(crate) fn progressed(
+        &self,
+        trace: TraceId,
+        span: SpanId,
+        message: &str,
+        fraction: Option<f64>,
+    ) {
         // Redacted before it is cut, as a part of a secret is not found, and of a long text not all is read.
-        let message = truncate(&self.redaction().text(&truncate(message, 16 * MAX_ATTRIBUTE)), MAX_ATTRIBUTE);
+        let message = truncate(
+            &self
+                .redaction()
+                .text(&truncate(message, 16 * MAX_ATTRIBUTE)),
+            MAX_ATTRIBUTE,
+        );
         self.each_watcher(|sink| sink.progressed(trace, span, &message, fraction));
     }
 
@@ -358,7 +394,9 @@ impl Collector {
     /// Passes an ended span to the sinks and adds it to the buffer. `around` is called only where it matters.
     pub(crate) fn push<'a>(&self, span: SpanRecord, around: impl FnOnce() -> ParentSpan<'a>) {
         let has_costs = !span.spent().is_empty();
-        let around = (has_costs || !self.0.sinks.is_empty()).then(around).unwrap_or_default();
+        let around = (has_costs || !self.0.sinks.is_empty())
+            .then(around)
+            .unwrap_or_default();
         for sink in &self.0.sinks {
             // A sink that panics must not fail the tool.
             if catch_unwind(AssertUnwindSafe(|| sink.ended_in(&span, &around))).is_err() {
@@ -379,7 +417,10 @@ impl Collector {
 impl fmt::Debug for Collector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let buffer = self.0.buffer.lock();
-        f.debug_struct("Collector").field("spans", &buffer.spans.len()).field("dropped", &buffer.dropped).finish()
+        f.debug_struct("Collector")
+            .field("spans", &buffer.spans.len())
+            .field("dropped", &buffer.dropped)
+            .finish()
     }
 }
 
@@ -427,7 +468,9 @@ mod tests {
     #[test]
     fn dropping_the_last_reference_drops_the_collector() {
         let counter = Arc::new(());
-        let collector = Collector::builder().sink(CountedSink(Arc::clone(&counter))).build();
+        let collector = Collector::builder()
+            .sink(CountedSink(Arc::clone(&counter)))
+            .build();
         collector.run_sync(|| in_scope(SpanKind::Section, "part", || ()));
         drop(collector);
         assert_eq!(Arc::strong_count(&counter), 1);

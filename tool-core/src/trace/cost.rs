@@ -20,7 +20,9 @@ use tokio::task::AbortHandle;
 /// assert_eq!(cost.to_string(), "$0.000185");
 /// assert_eq!(Cost::micros(2_500_000).to_string(), "$2.50");
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct Cost(u64);
 
@@ -92,7 +94,11 @@ impl Sum for Cost {
 impl fmt::Display for Cost {
     /// Writes dollars with two decimals, and with six for amounts under 10 cents, rounded half up.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let decimals = if self.0 >= DOLLAR / 10 || self.0 == 0 { 2 } else { 6 };
+        let decimals = if self.0 >= DOLLAR / 10 || self.0 == 0 {
+            2
+        } else {
+            6
+        };
         let unit = DOLLAR / 10_u64.pow(decimals);
         let rounded = self.0 / unit + u64::from(self.0 % unit >= unit / 2);
         let scale = DOLLAR / unit;
@@ -134,11 +140,16 @@ impl CostMeter for MetersAround {
     }
 
     fn payers(&self) -> [usize; 2] {
-        self.0.first().map(|meter| meter.payers()).unwrap_or_default()
+        self.0
+            .first()
+            .map(|meter| meter.payers())
+            .unwrap_or_default()
     }
 
     fn abort_when_over(&self, task: AbortHandle) {
-        self.0.iter().for_each(|meter| meter.abort_when_over(task.clone()));
+        self.0
+            .iter()
+            .for_each(|meter| meter.abort_when_over(task.clone()));
     }
 }
 
@@ -191,7 +202,13 @@ pub struct CostEntry {
 impl CostEntry {
     /// Creates an entry for one use.
     pub(crate) fn new(used: ModelUsage, cost: Option<Cost>, observed: bool) -> Self {
-        Self { used, cost, observed, times: 1, of_request: false }
+        Self {
+            used,
+            cost,
+            observed,
+            times: 1,
+            of_request: false,
+        }
     }
 }
 
@@ -212,7 +229,12 @@ pub struct CostSummary {
 impl From<&CostEntry> for CostSummary {
     fn from(entry: &CostEntry) -> Self {
         let unpriced = if entry.cost.is_none() { entry.times } else { 0 };
-        Self { cost: entry.cost.unwrap_or_default(), usage: entry.used.usage, uses: entry.times, unpriced }
+        Self {
+            cost: entry.cost.unwrap_or_default(),
+            usage: entry.used.usage,
+            uses: entry.times,
+            unpriced,
+        }
     }
 }
 

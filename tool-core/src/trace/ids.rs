@@ -141,15 +141,27 @@ mod tests {
 
     #[test]
     fn zeros_capitals_and_other_lengths_are_rejected() {
-        for wrong in ["0000000000000000", "000000000000AB01", "ab01", "+00000000000ab01", "000000000000ab011"] {
+        for wrong in [
+            "0000000000000000",
+            "000000000000AB01",
+            "ab01",
+            "+00000000000ab01",
+            "000000000000ab011",
+        ] {
             assert!(wrong.parse::<SpanId>().is_err(), "{wrong}");
         }
-        assert!("00000000000000000000000000000000".parse::<TraceId>().is_err());
+        assert!(
+            "00000000000000000000000000000000"
+                .parse::<TraceId>()
+                .is_err()
+        );
     }
 
     #[test]
     fn random_ids_differ() {
-        let ids = (0..10_000).map(|_| SpanId::random()).collect::<std::collections::HashSet<_>>();
+        let ids = (0..10_000)
+            .map(|_| SpanId::random())
+            .collect::<std::collections::HashSet<_>>();
         assert_eq!(ids.len(), 10_000);
     }
 }

@@ -40,13 +40,30 @@ pin_project! {
 impl<F: Future> Instrumented<F> {
     /// Runs a future in a span that is opened at its first poll. `end_of` turns the output into the span's end.
     pub(crate) fn new(span: NewSpan, future: F, end_of: fn(&F::Output) -> SpanEnd) -> Self {
-        let unopened = cfg!(feature = "trace").then(|| UnopenedSpan { made_in: current(), span });
-        Self { future: Some(future), unopened, span: None, end_of }
+        let unopened = cfg!(feature = "trace").then(|| UnopenedSpan {
+            made_in: current(),
+            span,
+        });
+        Self {
+            future: Some(future),
+            unopened,
+            span: None,
+            end_of,
+        }
     }
 
     /// Runs a future in a span that is open already, or in none.
-    pub(crate) fn with_span(span: Option<SpanGuard>, future: F, end_of: fn(&F::Output) -> SpanEnd) -> Self {
-        Self { future: Some(future), unopened: None, span, end_of }
+    pub(crate) fn with_span(
+        span: Option<SpanGuard>,
+        future: F,
+        end_of: fn(&F::Output) -> SpanEnd,
+    ) -> Self {
+        Self {
+            future: Some(future),
+            unopened: None,
+            span,
+            end_of,
+        }
     }
 }
 
@@ -54,11 +71,21 @@ impl<F: Future> Instrumented<F> {
 ///
 /// The one around the poll is meant if it is inside the other, as for a future that is the argument of another span's work.
 /// It is also meant if it is an anchor that was put around the future later: a collector, or an imported context.
-fn choose_parent(made_in: Option<Arc<OpenSpan>>, polled_in: Option<Arc<OpenSpan>>) -> Option<Arc<OpenSpan>> {
-    let (Some(made), Some(polled)) = (&made_in, &polled_in) else { return polled_in.or(made_in) };
-    let is_inside = |inner: &OpenSpan, outer: &OpenSpan| inner.chain().any(|span| std::ptr::eq(span, outer));
+fn choose_parent(
+    made_in: Option<Arc<OpenSpan>>,
+    polled_in: Option<Arc<OpenSpan>>,
+) -> Option<Arc<OpenSpan>> {
+    let (Some(made), Some(polled)) = (&made_in, &polled_in) else {
+        return polled_in.or(made_in);
+    };
+    let is_inside =
+        |inner: &OpenSpan, outer: &OpenSpan| inner.chain().any(|span| std::ptr::eq(span, outer));
     let is_later_anchor = || polled.kind.is_none() && !is_inside(made, polled);
-    if made.id.is_none() || is_later_anchor() || is_inside(polled, made) { polled_in } else { made_in }
+    if made.id.is_none() || is_later_anchor() || is_inside(polled, made) {
+        polled_in
+    } else {
+        made_in
+    }
 }
 
 impl<F: Future> Future for Instrumented<F> {
@@ -72,7 +99,9 @@ impl<F: Future> Future for Instrumented<F> {
         let has_span = this.span.is_some();
         let (polled, span) = run(this.span.take(), || {
             // There is no future if it is polled again after it was ready.
-            let Some(future) = this.future.as_mut().as_pin_mut() else { return Poll::Pending };
+            let Some(future) = this.future.as_mut().as_pin_mut() else {
+                return Poll::Pending;
+            };
             let value = ready!(future.poll(cx));
             this.future.set(None);
             // Called inside the span, because the redaction of an error's message is the collector's.
@@ -116,8 +145,16 @@ impl<F> WithSpan<F> {
     }
 
     /// Runs a future under an imported context in `span`, or in whatever span first polls it if there is none.
-    pub(crate) fn imported(span: Option<Arc<OpenSpan>>, context: Option<DistributedContext>, future: F) -> Self {
-        Self { future: Some(future), span, imported: context.map(Box::new) }
+    pub(crate) fn imported(
+        span: Option<Arc<OpenSpan>>,
+        context: Option<DistributedContext>,
+        future: F,
+    ) -> Self {
+        Self {
+            future: Some(future),
+            span,
+            imported: context.map(Box::new),
+        }
     }
 }
 
@@ -131,7 +168,9 @@ impl<F: Future> Future for WithSpan<F> {
             *this.span = Some(Arc::new(OpenSpan::imported(&context, around)));
         }
         let _inside = this.span.as_ref().map(enter);
-        let Some(future) = this.future.as_mut().as_pin_mut() else { return Poll::Pending };
+        let Some(future) = this.future.as_mut().as_pin_mut() else {
+            return Poll::Pending;
+        };
         let value = ready!(future.poll(cx));
         this.future.set(None);
         Poll::Ready(value)

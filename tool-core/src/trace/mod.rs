@@ -48,8 +48,9 @@ pub use record::{NodeState, SpanEnd, SpanError, SpanKind, SpanRecord, SpanStatus
 pub use redaction::Redaction;
 pub use report::tree::{Report, SpanNode};
 pub use spans::{
-    SpanHandle, agent, attribute, collector, export, http, import, in_current_span, in_current_span_sync, in_scope,
-    llm, report, section, try_agent, try_http, try_llm, try_section,
+    SpanHandle, agent, attribute, collector, export, http, import, in_current_span,
+    in_current_span_sync, in_scope, llm, report, section, try_agent, try_http, try_llm,
+    try_section,
 };
 #[doc(hidden)]
 pub use spans::{attributed, attributes};

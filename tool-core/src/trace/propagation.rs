@@ -94,24 +94,35 @@ impl DistributedContext {
     /// let context = DistributedContext::from_pairs([("Traceparent", parent), ("baggage", "customer_id=acme")]);
     /// assert_eq!(context.to_pairs(), [("traceparent", parent.to_owned())]);
     /// ```
-    pub fn from_pairs<N: AsRef<str>, V: AsRef<str>>(pairs: impl IntoIterator<Item = (N, V)>) -> Self {
+    pub fn from_pairs<N: AsRef<str>, V: AsRef<str>>(
+        pairs: impl IntoIterator<Item = (N, V)>,
+    ) -> Self {
         Self::read(pairs, false)
     }
 
     /// Reads the context as [`from_pairs`](Self::from_pairs) does, and `run_id` and `customer_id` of `baggage` as well.
     /// For a sender that may choose the run and the customer.
-    pub fn from_trusted_pairs<N: AsRef<str>, V: AsRef<str>>(pairs: impl IntoIterator<Item = (N, V)>) -> Self {
+    pub fn from_trusted_pairs<N: AsRef<str>, V: AsRef<str>>(
+        pairs: impl IntoIterator<Item = (N, V)>,
+    ) -> Self {
         Self::read(pairs, true)
     }
 
-    fn read<N: AsRef<str>, V: AsRef<str>>(pairs: impl IntoIterator<Item = (N, V)>, trusted: bool) -> Self {
+    fn read<N: AsRef<str>, V: AsRef<str>>(
+        pairs: impl IntoIterator<Item = (N, V)>,
+        trusted: bool,
+    ) -> Self {
         let (mut parent, mut parents) = (None, 0_usize);
         let (mut state, mut baggage) = (Some(String::new()), Some(String::new()));
         for (name, value) in pairs {
             let (name, value) = (name.as_ref(), trim(value.as_ref()));
             if name.eq_ignore_ascii_case(TRACEPARENT) {
                 // Of several, none can be believed.
-                parent = if parents == 0 { parse_traceparent(value) } else { None };
+                parent = if parents == 0 {
+                    parse_traceparent(value)
+                } else {
+                    None
+                };
                 parents += 1;
             } else if name.eq_ignore_ascii_case(TRACESTATE) {
                 push_part(&mut state, value);
@@ -122,7 +133,10 @@ impl DistributedContext {
         let (state, baggage) = (state.unwrap_or_default(), baggage.unwrap_or_default());
         let mut context = Self::new();
         if is_within_limits(&state, &baggage) {
-            (context.run_id, context.customer_id) = (baggage_value(&baggage, RUN), baggage_value(&baggage, CUSTOMER));
+            (context.run_id, context.customer_id) = (
+                baggage_value(&baggage, RUN),
+                baggage_value(&baggage, CUSTOMER),
+            );
         }
         if let Some((trace, span, sampled)) = parent {
             context = context.parent(trace, span);
@@ -139,7 +153,11 @@ impl DistributedContext {
         let mut pairs = Vec::new();
         let baggage = write_baggage(self.run_id.as_deref(), self.customer_id.as_deref());
         if let (Some(trace), Some(span)) = (self.trace_id, self.span_id) {
-            let flags = if self.sampled == Some(false) { 0 } else { SAMPLED };
+            let flags = if self.sampled == Some(false) {
+                0
+            } else {
+                SAMPLED
+            };
             pairs.push((TRACEPARENT, format!("00-{trace}-{span}-{flags:02x}")));
             // The receiver has the same limits, and our baggage is more useful to it than the state of others.
             let state = self.tracestate.as_deref().and_then(parse_tracestate);
@@ -161,17 +179,33 @@ impl DistributedContext {
     /// ids of trace and span are left out.
     pub(crate) fn merge(&self, imported: &Self) -> Self {
         let id = |imported: &Option<String>, own: &Option<String>| {
-            imported.clone().filter(|id| is_valid_id(id)).or_else(|| own.clone())
+            imported
+                .clone()
+                .filter(|id| is_valid_id(id))
+                .or_else(|| own.clone())
         };
         // State and sampling belong to one trace.
         let is_other_trace = imported.trace_id.is_some() && imported.span_id.is_some();
         let (tracestate, sampled) = if is_other_trace {
-            (imported.tracestate.as_deref().and_then(parse_tracestate), imported.sampled)
+            (
+                imported.tracestate.as_deref().and_then(parse_tracestate),
+                imported.sampled,
+            )
         } else {
             (self.tracestate.clone(), self.sampled)
         };
-        let (run_id, customer_id) = (id(&imported.run_id, &self.run_id), id(&imported.customer_id, &self.customer_id));
-        Self { trace_id: None, span_id: None, run_id, customer_id, tracestate, sampled }
+        let (run_id, customer_id) = (
+            id(&imported.run_id, &self.run_id),
+            id(&imported.customer_id, &self.customer_id),
+        );
+        Self {
+            trace_id: None,
+            span_id: None,
+            run_id,
+            customer_id,
+            tracestate,
+            sampled,
+        }
     }
 }
 
@@ -196,7 +230,9 @@ fn is_valid_id(id: &str) -> bool {
 
 /// Adds a part of a header that came in several. The list becomes `None` once it is over the limit.
 pub(crate) fn push_part(list: &mut Option<String>, part: &str) {
-    let Some(text) = list.as_mut().filter(|_| !part.is_empty()) else { return };
+    let Some(text) = list.as_mut().filter(|_| !part.is_empty()) else {
+        return;
+    };
     let comma = if text.is_empty() { "" } else { "," };
     if text.len() + comma.len() + part.len() > MAX_BYTES {
         *list = None;
@@ -212,12 +248,15 @@ fn trim(text: &str) -> &str {
 
 /// Returns the members of a list, without the empty ones, which are allowed.
 pub(crate) fn members(list: &str) -> impl Iterator<Item = &str> {
-    list.split(',').map(trim).filter(|member| !member.is_empty())
+    list.split(',')
+        .map(trim)
+        .filter(|member| !member.is_empty())
 }
 
 /// Returns whether both lists together are within the limits.
 fn is_within_limits(state: &str, baggage: &str) -> bool {
-    state.len() + baggage.len() <= MAX_BYTES && members(state).chain(members(baggage)).count() <= MAX_MEMBERS
+    state.len() + baggage.len() <= MAX_BYTES
+        && members(state).chain(members(baggage)).count() <= MAX_MEMBERS
 }
 
 /// Returns the value of a key. A malformed member is skipped, and so is a key with two different values.
@@ -234,14 +273,22 @@ fn baggage_value(list: &str, wanted: &str) -> Option<String> {
 }
 
 /// The characters of an id that `baggage` escapes. More than W3C Baggage requires: some readers take a plus for a space.
-const ESCAPED: &AsciiSet =
-    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':').remove(b'/').remove(b'@');
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b':')
+    .remove(b'/')
+    .remove(b'@');
 
 /// Returns the value of the `baggage` header; empty without a valid id.
 fn write_baggage(run: Option<&str>, customer: Option<&str>) -> String {
     let ids = [(RUN, run), (CUSTOMER, customer)].into_iter();
     let ids = ids.filter_map(|(key, value)| Some((key, value.filter(|value| is_valid_id(value))?)));
-    ids.map(|(key, value)| format!("{key}={}", utf8_percent_encode(value, ESCAPED))).collect::<Vec<_>>().join(",")
+    ids.map(|(key, value)| format!("{key}={}", utf8_percent_encode(value, ESCAPED)))
+        .collect::<Vec<_>>()
+        .join(",")
 }
 
 /// The sampling bit of the flags. The other bits are not passed on.
@@ -261,7 +308,8 @@ fn parse_traceparent(text: &str) -> Option<(TraceId, SpanId, bool)> {
 /// Parses two lower-case hexadecimal digits.
 fn hex_byte(digits: &str) -> Option<u8> {
     let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    (digits.len() == 2 && digits.bytes().all(is_digit)).then(|| u8::from_str_radix(digits, 16).ok())?
+    (digits.len() == 2 && digits.bytes().all(is_digit))
+        .then(|| u8::from_str_radix(digits, 16).ok())?
 }
 
 /// Maximum number of members of a `tracestate`, by W3C Trace Context.
@@ -276,7 +324,11 @@ fn parse_tracestate(text: &str) -> Option<String> {
     let mut keys = Vec::new();
     for member in members(text) {
         let (key, value) = member.split_once('=')?;
-        if keys.len() == MAX_STATE_MEMBERS || keys.contains(&key) || !is_state_key(key) || !is_state_value(value) {
+        if keys.len() == MAX_STATE_MEMBERS
+            || keys.contains(&key)
+            || !is_state_key(key)
+            || !is_state_value(value)
+        {
             return None;
         }
         keys.push(key);
@@ -289,8 +341,9 @@ fn is_state_key(key: &str) -> bool {
     let is_valid = |part: &str, digit_first: bool, max: usize| {
         let first = part.bytes().next();
         let rest = |byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' | b'*' | b'/');
-        first.is_some_and(|first| first.is_ascii_lowercase() || (digit_first && first.is_ascii_digit()))
-            && part.len() <= max
+        first.is_some_and(|first| {
+            first.is_ascii_lowercase() || (digit_first && first.is_ascii_digit())
+        }) && part.len() <= max
             && part.bytes().all(rest)
     };
     match key.split_once('@') {

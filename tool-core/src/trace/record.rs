@@ -109,20 +109,34 @@ impl SpanEnd {
             return Self::default();
         }
         let name = std::any::type_name::<E>();
-        let kind = if matches!(name, "alloc::string::String" | "&str" | "str") { "error" } else { name };
-        SpanError { kind, message: None }.into()
+        let kind = if matches!(name, "alloc::string::String" | "&str" | "str") {
+            "error"
+        } else {
+            name
+        };
+        SpanError {
+            kind,
+            message: None,
+        }
+        .into()
     }
 }
 
 impl From<SpanStatus> for SpanEnd {
     fn from(status: SpanStatus) -> Self {
-        Self { status, error: None }
+        Self {
+            status,
+            error: None,
+        }
     }
 }
 
 impl From<SpanError> for SpanEnd {
     fn from(error: SpanError) -> Self {
-        Self { status: SpanStatus::Error, error: Some(Box::new(error)) }
+        Self {
+            status: SpanStatus::Error,
+            error: Some(Box::new(error)),
+        }
     }
 }
 
@@ -144,10 +158,16 @@ impl SpanDetails {
     /// Sets an attribute. A model or a server may have chosen the value, so it is cut.
     pub(crate) fn set_attribute(&mut self, key: &'static str, value: Value) {
         let value = match value {
-            Value::String(text) if text.len() > MAX_ATTRIBUTE => truncate(&text, MAX_ATTRIBUTE).into(),
+            Value::String(text) if text.len() > MAX_ATTRIBUTE => {
+                truncate(&text, MAX_ATTRIBUTE).into()
+            }
             Value::Array(_) | Value::Object(_) => {
                 let text = value.to_string();
-                if text.len() > MAX_ATTRIBUTE { truncate(&text, MAX_ATTRIBUTE).into() } else { value }
+                if text.len() > MAX_ATTRIBUTE {
+                    truncate(&text, MAX_ATTRIBUTE).into()
+                } else {
+                    value
+                }
             }
             value => value,
         };
@@ -313,7 +333,9 @@ impl SpanRecord {
 
     /// Returns the attributes, under their OpenTelemetry names.
     pub fn attributes(&self) -> impl Iterator<Item = (&'static str, &Value)> {
-        self.details.iter().flat_map(|details| details.attributes.iter().map(|(key, value)| (*key, value)))
+        self.details
+            .iter()
+            .flat_map(|details| details.attributes.iter().map(|(key, value)| (*key, value)))
     }
 
     /// Returns the id of the run that the span belongs to.
@@ -361,6 +383,10 @@ mod tests {
     // The buffer may take 256 bytes a span, details included.
     #[test]
     fn a_record_takes_at_most_128_bytes() {
-        assert!(size_of::<SpanRecord>() <= 128, "{}", size_of::<SpanRecord>());
+        assert!(
+            size_of::<SpanRecord>() <= 128,
+            "{}",
+            size_of::<SpanRecord>()
+        );
     }
 }

@@ -100,7 +100,11 @@ impl Redaction {
     pub fn key(self, key: impl AsRef<str>) -> Self {
         let key = normalize(key.as_ref());
         // Every key ends in the empty one.
-        if key.is_empty() { self } else { self.with(|rules| rules.keys.push(key)) }
+        if key.is_empty() {
+            self
+        } else {
+            self.with(|rules| rules.keys.push(key))
+        }
     }
 
     /// Hides the value at a JSON pointer. A `*` segment matches any key and any index.
@@ -178,7 +182,10 @@ const MIN_PARSED: usize = 64 * 1024;
 
 impl RedactionRules {
     fn is_empty(&self) -> bool {
-        self.without_defaults && self.keys.is_empty() && self.pointers.is_empty() && self.custom.is_empty()
+        self.without_defaults
+            && self.keys.is_empty()
+            && self.pointers.is_empty()
+            && self.custom.is_empty()
     }
 
     /// Returns whether a key or a name stands for a secret. `normalized`: see [`normalize`].
@@ -192,14 +199,21 @@ impl RedactionRules {
         if self.without_defaults && self.keys.is_empty() {
             return Cow::Borrowed(text);
         }
-        redact_patterns(text, !self.without_defaults, &|word| self.is_secret(&normalize(word), false))
+        redact_patterns(text, !self.without_defaults, &|word| {
+            self.is_secret(&normalize(word), false)
+        })
     }
 
     /// Redacts a JSON text up to its end or to where it breaks the grammar, and returns whether it is complete.
     fn redact_json(&self, text: &str, nesting: u8) -> (String, bool) {
         let mut decoder = Decoder::new(text);
         let root = JsonNode::read(&mut decoder);
-        let mut writer = RedactingWriter { rules: self, nesting, pointer: String::new(), json: String::new() };
+        let mut writer = RedactingWriter {
+            rules: self,
+            nesting,
+            pointer: String::new(),
+            json: String::new(),
+        };
         let pointers = self.pointers.iter().map(Vec::as_slice).collect::<Vec<_>>();
         writer.value(&root, false, &pointers);
         (writer.json, root.is_complete() && decoder.end().is_ok())
@@ -239,7 +253,9 @@ impl<'t> JsonNode<'t> {
             let next = if is_object {
                 decoder.next_key(first)
             } else {
-                decoder.next_element(first).map(|more| more.then(Key::default))
+                decoder
+                    .next_element(first)
+                    .map(|more| more.then(Key::default))
             };
             let key = match next {
                 Ok(Some(key)) => key,
@@ -252,7 +268,11 @@ impl<'t> JsonNode<'t> {
                 break false;
             }
         };
-        Self::Container { is_object, members, is_complete }
+        Self::Container {
+            is_object,
+            members,
+            is_complete,
+        }
     }
 
     fn is_complete(&self) -> bool {
@@ -268,7 +288,11 @@ impl<'t> JsonNode<'t> {
     }
 
     fn as_text(&self) -> Option<&str> {
-        if let Self::Text(text) = self { Some(text) } else { None }
+        if let Self::Text(text) = self {
+            Some(text)
+        } else {
+            None
+        }
     }
 }
 
@@ -285,11 +309,16 @@ struct RedactingWriter<'r> {
 impl RedactingWriter<'_> {
     /// Writes a node. `pointers`: what is left of the rules' pointers that lead here.
     fn value(&mut self, node: &JsonNode<'_>, is_secret: bool, pointers: &[&[String]]) {
-        if is_secret || pointers.iter().any(|rest| rest.is_empty()) || self.is_hidden_by_rule(node) {
+        if is_secret || pointers.iter().any(|rest| rest.is_empty()) || self.is_hidden_by_rule(node)
+        {
             return push_quoted(&mut self.json, REDACTED);
         }
         match node {
-            JsonNode::Container { is_object, members, is_complete } => {
+            JsonNode::Container {
+                is_object,
+                members,
+                is_complete,
+            } => {
                 self.json.push(if *is_object { '{' } else { '[' });
                 if *is_object {
                     self.object(members, *is_complete, pointers);
@@ -298,7 +327,8 @@ impl RedactingWriter<'_> {
                     for (index, (_, item)) in members.iter().enumerate() {
                         self.comma(index);
                         // The arguments of a command: `["--token", "secret"]`.
-                        let is_secret = option.is_some_and(|option| self.follows_secret_option(option, item));
+                        let is_secret =
+                            option.is_some_and(|option| self.follows_secret_option(option, item));
                         self.child(itoa::Buffer::new().format(index), item, is_secret, pointers);
                         option = item.as_text();
                     }
@@ -316,13 +346,31 @@ impl RedactingWriter<'_> {
         }
     }
 
-    fn object(&mut self, members: &[(Key<'_>, JsonNode<'_>)], is_complete: bool, pointers: &[&[String]]) {
-        let keys = members.iter().map(|(key, _)| normalize(key)).collect::<Vec<_>>();
-        let names = keys.iter().zip(members).filter(|(key, _)| matches!(key.as_str(), "name" | "key" | "header"));
-        let names = names.filter_map(|(_, (_, name))| name.as_text().map(normalize)).collect::<Vec<_>>();
+    fn object(
+        &mut self,
+        members: &[(Key<'_>, JsonNode<'_>)],
+        is_complete: bool,
+        pointers: &[&[String]],
+    ) {
+        let keys = members
+            .iter()
+            .map(|(key, _)| normalize(key))
+            .collect::<Vec<_>>();
+        let names = keys
+            .iter()
+            .zip(members)
+            .filter(|(key, _)| matches!(key.as_str(), "name" | "key" | "header"));
+        let names = names
+            .filter_map(|(_, (_, name))| name.as_text().map(normalize))
+            .collect::<Vec<_>>();
         // In an object that breaks off, the name may follow the value.
         let may_be_named = names.is_empty() && !is_complete;
-        let names_secret = |is_number| may_be_named || names.iter().any(|name| self.rules.is_secret(name, is_number));
+        let names_secret = |is_number| {
+            may_be_named
+                || names
+                    .iter()
+                    .any(|name| self.rules.is_secret(name, is_number))
+        };
         let (hides_value, hides_number) = (names_secret(false), names_secret(true));
         for (index, ((key, value), normalized)) in members.iter().zip(&keys).enumerate() {
             self.comma(index);
@@ -331,7 +379,12 @@ impl RedactingWriter<'_> {
             let number = value.is_number();
             let is_named = matches!(normalized.as_str(), "value" | "values");
             let is_named_secret = is_named && if number { hides_number } else { hides_value };
-            self.child(key, value, is_named_secret || self.rules.is_secret(normalized, number), pointers);
+            self.child(
+                key,
+                value,
+                is_named_secret || self.rules.is_secret(normalized, number),
+                pointers,
+            );
         }
     }
 
@@ -349,27 +402,46 @@ impl RedactingWriter<'_> {
     }
 
     /// Writes the node at a key or an index of the current one.
-    fn child(&mut self, segment: &str, node: &JsonNode<'_>, is_secret: bool, pointers: &[&[String]]) {
+    fn child(
+        &mut self,
+        segment: &str,
+        node: &JsonNode<'_>,
+        is_secret: bool,
+        pointers: &[&[String]],
+    ) {
         let pointers = pointers.iter().filter_map(|pointer| pointer.split_first());
         let pointers = pointers.filter(|(first, _)| *first == "*" || *first == segment);
         let pointers = pointers.map(|(_, rest)| rest).collect::<Vec<_>>();
         let length = self.pointer.len();
         if !self.rules.custom.is_empty() {
             self.pointer.push('/');
-            self.pointer.push_str(&segment.replace('~', "~0").replace('/', "~1"));
+            self.pointer
+                .push_str(&segment.replace('~', "~0").replace('/', "~1"));
         }
         self.value(node, is_secret, &pointers);
         self.pointer.truncate(length);
     }
 
     fn is_hidden_by_rule(&self, node: &JsonNode<'_>) -> bool {
-        let content = if let JsonNode::Literal(text) = node { Some(*text) } else { node.as_text() };
-        content.is_some_and(|content| self.rules.custom.iter().any(|rule| (rule.0)(&self.pointer, content)))
+        let content = if let JsonNode::Literal(text) = node {
+            Some(*text)
+        } else {
+            node.as_text()
+        };
+        content.is_some_and(|content| {
+            self.rules
+                .custom
+                .iter()
+                .any(|rule| (rule.0)(&self.pointer, content))
+        })
     }
 
     /// Redacts a string, which may hold JSON itself.
     fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        if self.nesting > 0 && !self.rules.is_empty() && text.trim_start().starts_with(['{', '[', '"']) {
+        if self.nesting > 0
+            && !self.rules.is_empty()
+            && text.trim_start().starts_with(['{', '[', '"'])
+        {
             let (json, is_complete) = self.rules.redact_json(text, self.nesting - 1);
             if is_complete {
                 return Cow::Owned(json);

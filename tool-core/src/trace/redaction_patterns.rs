@@ -10,7 +10,14 @@ use std::ops::Range;
 pub(crate) const REDACTED: &str = "[redacted]";
 
 /// Words that make a key a secret wherever they are in it.
-const WORDS_INSIDE: [&str; 6] = ["password", "passwd", "apikey", "privatekey", "secretkey", "accesskey"];
+const WORDS_INSIDE: [&str; 6] = [
+    "password",
+    "passwd",
+    "apikey",
+    "privatekey",
+    "secretkey",
+    "accesskey",
+];
 
 /// Words that make a key a secret if it ends in them, in the singular or the plural.
 #[rustfmt::skip] // a word a line would be a page
@@ -26,7 +33,10 @@ const WHOLE_WORDS: [&str; 7] = ["auth", "mfacode", "otp", "pan", "pass", "pin", 
 
 /// Returns the letters and digits of a key in lower case, so that `api_key`, `apiKey` and `API-Key` are equal.
 pub(crate) fn normalize(key: &str) -> String {
-    key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    key.chars()
+        .filter(|c| c.is_alphanumeric())
+        .flat_map(char::to_lowercase)
+        .collect()
 }
 
 /// Returns whether a [normalized](normalize) key stands for a secret.
@@ -55,8 +65,17 @@ const MIN_KEY: usize = 8;
 
 /// Redacts the secrets in a text. `is_secret` recognizes the words before `=` and `:`. With `patterns`, keys and tokens of
 /// known forms are redacted too.
-pub(crate) fn redact_patterns<'t>(text: &'t str, patterns: bool, is_secret: &dyn Fn(&str) -> bool) -> Cow<'t, str> {
-    let mut scanner = Scanner { text, at: 0, patterns, is_secret };
+pub(crate) fn redact_patterns<'t>(
+    text: &'t str,
+    patterns: bool,
+    is_secret: &dyn Fn(&str) -> bool,
+) -> Cow<'t, str> {
+    let mut scanner = Scanner {
+        text,
+        at: 0,
+        patterns,
+        is_secret,
+    };
     let mut shown = String::new();
     let mut done = 0;
     while let Some(secret) = scanner.next_secret() {
@@ -85,7 +104,11 @@ fn is_word(byte: u8) -> bool {
 
 /// Returns whether a byte ends a value without quotes.
 fn ends_value(byte: u8) -> bool {
-    byte.is_ascii_whitespace() || matches!(byte, b'&' | b',' | b';' | b'"' | b'\'' | b'}' | b']' | b')' | b'<' | b'\\')
+    byte.is_ascii_whitespace()
+        || matches!(
+            byte,
+            b'&' | b',' | b';' | b'"' | b'\'' | b'}' | b']' | b')' | b'<' | b'\\'
+        )
 }
 
 fn is_space_or_quote(byte: u8) -> bool {
@@ -110,13 +133,18 @@ fn is_hex(text: &str, length: usize) -> bool {
 
 /// Returns true for a token of an approval: 32 hex digits, a dot, and 64.
 fn is_approval_token(word: &str) -> bool {
-    word.split_once('.').is_some_and(|(id, proof)| is_hex(id, 32) && is_hex(proof, 64))
+    word.split_once('.')
+        .is_some_and(|(id, proof)| is_hex(id, 32) && is_hex(proof, 64))
 }
 
 /// Returns true for a text that begins with a tag's name, with or without a prefix.
 fn names_tag(text: &str, word: &str) -> bool {
-    let name = text.split(|c: char| !c.is_ascii() || !is_word(c as u8) && c != ':').next().unwrap_or_default();
-    name.strip_suffix(word).is_some_and(|prefix| prefix.is_empty() || prefix.ends_with(':'))
+    let name = text
+        .split(|c: char| !c.is_ascii() || !is_word(c as u8) && c != ':')
+        .next()
+        .unwrap_or_default();
+    name.strip_suffix(word)
+        .is_some_and(|prefix| prefix.is_empty() || prefix.ends_with(':'))
 }
 
 impl Scanner<'_> {
@@ -131,7 +159,10 @@ impl Scanner<'_> {
     /// Returns the first position from `at` at which `ends` holds, or the end of the text.
     fn until(&self, at: usize, ends: impl Fn(u8) -> bool) -> usize {
         let rest = self.text.as_bytes().get(at..).unwrap_or_default();
-        at + rest.iter().position(|byte| ends(*byte)).unwrap_or(rest.len())
+        at + rest
+            .iter()
+            .position(|byte| ends(*byte))
+            .unwrap_or(rest.len())
     }
 
     fn next_secret(&mut self) -> Option<Range<usize>> {
@@ -157,7 +188,9 @@ impl Scanner<'_> {
     fn secret_at_word(&self, start: usize, end: usize) -> Option<Range<usize>> {
         let word = self.text.get(start..end)?;
         let value = self.assigned_value(word, end);
-        let value = value.or_else(|| self.option_value(word, end)).or_else(|| self.tag_content(word, start, end));
+        let value = value
+            .or_else(|| self.option_value(word, end))
+            .or_else(|| self.tag_content(word, start, end));
         if value.is_some() {
             return value;
         }
@@ -173,7 +206,8 @@ impl Scanner<'_> {
         if let Some(begin) = word.find("-----BEGIN") {
             return Some(self.pem_block(start + begin));
         }
-        let is_key = |prefix: &str| word.len() >= prefix.len() + MIN_KEY && word.starts_with(prefix);
+        let is_key =
+            |prefix: &str| word.len() >= prefix.len() + MIN_KEY && word.starts_with(prefix);
         let is_jwt = word.starts_with("eyJ") && word.len() > 20 && word.contains('.');
         if is_jwt || KEY_PREFIXES.into_iter().any(is_key) {
             return Some(start..self.until(end, ends_value));
@@ -194,11 +228,19 @@ impl Scanner<'_> {
         }
         // Headers with several parts end with the line.
         let lower = word.to_ascii_lowercase();
-        if ["authorization", "cookie"].iter().any(|many| lower.ends_with(many)) {
-            return Some(start..self.until(start, |byte| matches!(byte, b'\n' | b'\r' | b'"' | b'\'')));
+        if ["authorization", "cookie"]
+            .iter()
+            .any(|many| lower.ends_with(many))
+        {
+            return Some(
+                start..self.until(start, |byte| matches!(byte, b'\n' | b'\r' | b'"' | b'\'')),
+            );
         }
         let value = self.until(start, ends_value);
-        let scheme = self.text.get(start..value).and_then(|word| self.scheme_token(word, value));
+        let scheme = self
+            .text
+            .get(start..value)
+            .and_then(|word| self.scheme_token(word, value));
         Some(start..scheme.map_or(value, |token| token.end))
     }
 
@@ -225,7 +267,8 @@ impl Scanner<'_> {
         let mut start = end;
         loop {
             let next = self.byte(start);
-            let continues = matches!(next, b'\r' | b'\n') && matches!(self.byte(start - 1), b'\\' | b'\r');
+            let continues =
+                matches!(next, b'\r' | b'\n') && matches!(self.byte(start - 1), b'\\' | b'\r');
             if !is_space_or_quote(next) && !continues {
                 return start;
             }
@@ -240,11 +283,18 @@ impl Scanner<'_> {
     /// and for a text of several lines. A line that names a value of its own is none.
     fn value_start(&self, after_sign: usize) -> Option<usize> {
         let start = self.until(after_sign, |byte| !is_space_or_quote(byte));
-        let line_end = self.until(start, |byte| !matches!(byte, b'|' | b'>' | b'+' | b'-' | b' '));
+        let line_end = self.until(start, |byte| {
+            !matches!(byte, b'|' | b'>' | b'+' | b'-' | b' ')
+        });
         if self.byte(after_sign - 1) != b':' || !matches!(self.byte(line_end), b'\r' | b'\n') {
             return Some(start);
         }
-        let line = line_end + if self.rest(line_end).starts_with("\r\n") { 2 } else { 1 };
+        let line = line_end
+            + if self.rest(line_end).starts_with("\r\n") {
+                2
+            } else {
+                1
+            };
         let mut next = self.until(line, |byte| !is_space_or_quote(byte));
         if self.rest(next).starts_with("- ") {
             next = self.until(next + 1, |byte| !is_space_or_quote(byte));
@@ -257,8 +307,17 @@ impl Scanner<'_> {
     fn tag_content(&self, word: &str, start: usize, end: usize) -> Option<Range<usize>> {
         // The name may have a prefix: `<soap:password>`.
         let before = self.text.as_bytes().get(..start)?;
-        let prefix = before.iter().rev().take_while(|byte| is_word(**byte) || **byte == b':').take(64).count();
-        let is_tag = before.len().checked_sub(prefix + 1).and_then(|at| before.get(at)) == Some(&b'<');
+        let prefix = before
+            .iter()
+            .rev()
+            .take_while(|byte| is_word(**byte) || **byte == b':')
+            .take(64)
+            .count();
+        let is_tag = before
+            .len()
+            .checked_sub(prefix + 1)
+            .and_then(|at| before.get(at))
+            == Some(&b'<');
         if !is_tag || !(self.is_secret)(word) {
             return None;
         }
@@ -273,25 +332,37 @@ impl Scanner<'_> {
         }
         // Tags or CDATA inside. Without an end the content is all of the text.
         let closing = rest.match_indices("</").map(|(at, _)| at);
-        let mut closing = closing.filter(|at| rest.get(at + 2..).is_some_and(|name| names_tag(name, word)));
+        let mut closing =
+            closing.filter(|at| rest.get(at + 2..).is_some_and(|name| names_tag(name, word)));
         Some(content..content + closing.next().unwrap_or(rest.len()))
     }
 
     /// Returns the key in `2026-11:<64 hex digits>`, as a keyring writes it.
     fn key_of_ours(&self, word: &str, end: usize) -> Option<Range<usize>> {
         const DIGESTS: [&str; 4] = ["sha256", "digest", "hash", "checksum"];
-        if self.byte(end) != b':' || DIGESTS.iter().any(|digest| normalize(word).ends_with(digest)) {
+        if self.byte(end) != b':'
+            || DIGESTS
+                .iter()
+                .any(|digest| normalize(word).ends_with(digest))
+        {
             return None;
         }
         let stop = self.until(end + 1, |byte| !is_word(byte));
-        self.text.get(end + 1..stop).filter(|key| is_hex(key, 64)).map(|_| end + 1..stop)
+        self.text
+            .get(end + 1..stop)
+            .filter(|key| is_hex(key, 64))
+            .map(|_| end + 1..stop)
     }
 
     /// Returns the end of a quoted text: the next quote with no more backslashes before it than the opening one.
     fn quote_end(&self, start: usize, quote: u8) -> usize {
         let backslashes = |at: usize| {
             let before = self.text.as_bytes().get(..at).unwrap_or_default();
-            before.iter().rev().take_while(|byte| **byte == b'\\').count()
+            before
+                .iter()
+                .rev()
+                .take_while(|byte| **byte == b'\\')
+                .count()
         };
         let most = backslashes(start.saturating_sub(1));
         let mut at = start;
@@ -308,7 +379,10 @@ impl Scanner<'_> {
     /// Returns the token in `Bearer ..` and `Basic ..`.
     fn scheme_token(&self, word: &str, end: usize) -> Option<Range<usize>> {
         let start = self.until(end, |byte| byte != b' ');
-        let (bearer, basic) = (word.eq_ignore_ascii_case("bearer"), word.eq_ignore_ascii_case("basic"));
+        let (bearer, basic) = (
+            word.eq_ignore_ascii_case("bearer"),
+            word.eq_ignore_ascii_case("basic"),
+        );
         if !self.patterns || start == end || !(bearer || basic) {
             return None;
         }
@@ -323,15 +397,22 @@ impl Scanner<'_> {
     fn pem_block(&self, start: usize) -> Range<usize> {
         let end = self.rest(start).find("-----END").and_then(|end| {
             let end = start + end + "-----END".len();
-            self.rest(end).find("-----").map(|dashes| end + dashes + "-----".len())
+            self.rest(end)
+                .find("-----")
+                .map(|dashes| end + dashes + "-----".len())
         });
         start..end.unwrap_or(self.text.len())
     }
 
     /// Returns the password in `https://user:password@host`.
     fn url_password(&self, start: usize) -> Option<Range<usize>> {
-        let rest = self.rest(start).strip_prefix("://").filter(|_| self.patterns)?;
-        let rest = rest.split(|c: char| c.is_whitespace() || matches!(c, '/' | '"' | '?' | '#')).next()?;
+        let rest = self
+            .rest(start)
+            .strip_prefix("://")
+            .filter(|_| self.patterns)?;
+        let rest = rest
+            .split(|c: char| c.is_whitespace() || matches!(c, '/' | '"' | '?' | '#'))
+            .next()?;
         let user = rest.rfind('@')?;
         let colon = rest.get(..user)?.find(':')?;
         let host = start + "://".len();

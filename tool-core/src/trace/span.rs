@@ -8,7 +8,9 @@ use crate::trace::collector::{Collector, ParentSpan, is_started, process_collect
 use crate::trace::cost::{CostMeter, MetersAround};
 use crate::trace::ids::{SpanId, TraceId};
 use crate::trace::propagation::DistributedContext;
-use crate::trace::record::{NodeState, SpanDetails, SpanEnd, SpanKind, SpanRecord, SpanStatus, now};
+use crate::trace::record::{
+    NodeState, SpanDetails, SpanEnd, SpanKind, SpanRecord, SpanStatus, now,
+};
 use parking_lot::Mutex;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -33,12 +35,19 @@ impl TraceContext {
     pub(crate) fn new(collector: Collector) -> Self {
         // Most traces have no baggage, so they share one.
         static EMPTY: LazyLock<Arc<DistributedContext>> = LazyLock::new(Arc::default);
-        Self { id: None, collector, baggage: Arc::clone(&EMPTY) }
+        Self {
+            id: None,
+            collector,
+            baggage: Arc::clone(&EMPTY),
+        }
     }
 
     /// Returns the context of a span. Outside of any span, the next trace goes to the process's collector.
     pub(crate) fn of(span: Option<&Arc<OpenSpan>>) -> Arc<Self> {
-        span.map_or_else(|| Arc::new(Self::new(process_collector())), |span| Arc::clone(&span.trace))
+        span.map_or_else(
+            || Arc::new(Self::new(process_collector())),
+            |span| Arc::clone(&span.trace),
+        )
     }
 }
 
@@ -77,8 +86,15 @@ pub(crate) const RECORDED: u8 = 32;
 pub(crate) const METERED: u8 = 64;
 
 impl OpenSpan {
-    pub(crate) fn new(trace: Arc<TraceContext>, parent: Option<Arc<Self>>, kind: Option<SpanKind>, name: Name) -> Self {
-        let inherited = parent.as_ref().map_or(0, |parent| parent.flags.load(Ordering::Relaxed) & METERED);
+    pub(crate) fn new(
+        trace: Arc<TraceContext>,
+        parent: Option<Arc<Self>>,
+        kind: Option<SpanKind>,
+        name: Name,
+    ) -> Self {
+        let inherited = parent
+            .as_ref()
+            .map_or(0, |parent| parent.flags.load(Ordering::Relaxed) & METERED);
         Self {
             trace,
             parent,
@@ -107,7 +123,10 @@ impl OpenSpan {
         trace.baggage = Arc::new(trace.baggage.merge(context));
         let remote = context.trace_id.zip(context.span_id);
         trace.id = remote.map_or(trace.id, |(trace, _)| Some(trace));
-        let meters = around.as_ref().filter(|_| remote.is_some()).map(|span| span.meters().collect::<Vec<_>>());
+        let meters = around
+            .as_ref()
+            .filter(|_| remote.is_some())
+            .map(|span| span.meters().collect::<Vec<_>>());
         let mut anchor = Self::anchor(Arc::new(trace), around.filter(|_| remote.is_none()));
         if let Some(meters) = meters.filter(|meters| !meters.is_empty()) {
             anchor.set_meter(Arc::new(MetersAround(meters)));
@@ -133,14 +152,27 @@ impl OpenSpan {
 
     /// Returns the nearest agent, tool or model request, open or closed: this span or one around it.
     pub(crate) fn nearest_tracked(&self) -> Option<&Self> {
-        self.chain().find(|span| span.kind.is_some_and(|kind| kind.rank() == 1))
+        self.chain()
+            .find(|span| span.kind.is_some_and(|kind| kind.rank() == 1))
     }
 
     /// Returns the surroundings by which the span's costs are summed up.
     pub(crate) fn surroundings(&self) -> ParentSpan<'_> {
-        let nearest = |kind| self.chain().skip(1).find(|span| span.kind == Some(kind)).map(|span| &*span.name);
-        let is_tracked = self.parent.as_deref().is_some_and(|parent| parent.nearest_tracked().is_some());
-        ParentSpan { agent: nearest(SpanKind::Agent), tool: nearest(SpanKind::Tool), is_tracked }
+        let nearest = |kind| {
+            self.chain()
+                .skip(1)
+                .find(|span| span.kind == Some(kind))
+                .map(|span| &*span.name)
+        };
+        let is_tracked = self
+            .parent
+            .as_deref()
+            .is_some_and(|parent| parent.nearest_tracked().is_some());
+        ParentSpan {
+            agent: nearest(SpanKind::Agent),
+            tool: nearest(SpanKind::Tool),
+            is_tracked,
+        }
     }
 
     /// Changes costs or attributes. Returns `None` once the span is closed.
@@ -174,10 +206,19 @@ impl OpenSpan {
         self.set(CLOSED);
         let mut ended = details.take();
         if let Some(meter) = ended.as_mut().and_then(|ended| ended.meter.take()) {
-            *details = Some(Box::new(SpanDetails { meter: Some(meter), ..SpanDetails::default() }));
+            *details = Some(Box::new(SpanDetails {
+                meter: Some(meter),
+                ..SpanDetails::default()
+            }));
         }
         let details = ended.map(|details| Arc::new(*details));
-        Some(SpanRecord { call_id, error: end.error, details, status: end.status, ..self.record()? })
+        Some(SpanRecord {
+            call_id,
+            error: end.error,
+            details,
+            status: end.status,
+            ..self.record()?
+        })
     }
 
     /// Sets the receiver of the costs of the span and of what is opened in it from now on.
@@ -194,8 +235,16 @@ impl OpenSpan {
 
     /// Returns a record of the span so far; `None` for an anchor and for a closed span.
     pub(crate) fn snapshot(&self) -> Option<SpanRecord> {
-        let details = self.change(|details| Arc::new(SpanDetails { meter: None, ..details.clone() }))?;
-        Some(SpanRecord { details: Some(details), ..self.record()? })
+        let details = self.change(|details| {
+            Arc::new(SpanDetails {
+                meter: None,
+                ..details.clone()
+            })
+        })?;
+        Some(SpanRecord {
+            details: Some(details),
+            ..self.record()?
+        })
     }
 
     fn record(&self) -> Option<SpanRecord> {
@@ -276,7 +325,10 @@ pub(crate) fn enter(span: &Arc<OpenSpan>) -> EnterGuard<'_> {
         ENTERED.store(true, Ordering::Relaxed);
     }
     let log = span.log.as_deref().map(Span::enter);
-    let before = CURRENT.try_with(|cell| cell.replace(Some(Arc::clone(span)))).ok().flatten();
+    let before = CURRENT
+        .try_with(|cell| cell.replace(Some(Arc::clone(span))))
+        .ok()
+        .flatten();
     EnterGuard { before, _log: log }
 }
 
@@ -302,8 +354,14 @@ impl EnteredSpan {
         if let Some(log) = span.log.as_deref() {
             log.with_subscriber(|(id, subscriber)| subscriber.enter(id));
         }
-        let before = CURRENT.try_with(|cell| cell.replace(Some(Arc::clone(span)))).ok().flatten();
-        Self { span: Some(Arc::clone(span)), before }
+        let before = CURRENT
+            .try_with(|cell| cell.replace(Some(Arc::clone(span))))
+            .ok()
+            .flatten();
+        Self {
+            span: Some(Arc::clone(span)),
+            before,
+        }
     }
 }
 
@@ -336,12 +394,22 @@ pub(crate) struct NewSpan {
 impl NewSpan {
     /// Describes a span of anything but a dispatched call.
     pub(crate) fn new(kind: SpanKind, name: impl Into<Name>) -> Self {
-        Self { kind, name: name.into(), site: 0, call_id: None }
+        Self {
+            kind,
+            name: name.into(),
+            site: 0,
+            call_id: None,
+        }
     }
 
     /// Describes the span of a call that is dispatched to the function at `site`, and that may have an id.
     pub(crate) fn of_tool(name: Name, site: u32, call_id: Option<Arc<str>>) -> Self {
-        Self { kind: SpanKind::Tool, name, site, call_id }
+        Self {
+            kind: SpanKind::Tool,
+            name,
+            site,
+            call_id,
+        }
     }
 }
 
@@ -349,7 +417,8 @@ impl NewSpan {
 /// subscriber listens.
 #[inline]
 pub(crate) fn is_wanted() -> bool {
-    cfg!(feature = "trace") && (is_started() || LevelFilter::current() >= Level::INFO || is_inside_span())
+    cfg!(feature = "trace")
+        && (is_started() || LevelFilter::current() >= Level::INFO || is_inside_span())
 }
 
 #[inline]
@@ -380,11 +449,15 @@ pub(crate) fn open(new: NewSpan) -> Option<SpanGuard> {
 pub(crate) fn open_in(parent: Option<Arc<OpenSpan>>, new: NewSpan) -> SpanGuard {
     let mut trace = TraceContext::of(parent.as_ref());
     if trace.id.is_none() {
-        trace = Arc::new(TraceContext { id: Some(TraceId::random()), ..(*trace).clone() });
+        trace = Arc::new(TraceContext {
+            id: Some(TraceId::random()),
+            ..(*trace).clone()
+        });
     }
     let log = log_span(&new, parent.as_deref());
     let inherited = parent.as_ref().filter(|parent| parent.has(INHERITED));
-    let attributes = inherited.and_then(|anchor| anchor.change(|details| details.attributes.clone()));
+    let attributes =
+        inherited.and_then(|anchor| anchor.change(|details| details.attributes.clone()));
     let mut span = OpenSpan::new(trace, parent, Some(new.kind), new.name);
     (span.id, span.log, span.site) = (Some(SpanId::random()), log, new.site);
     if let Some(attributes) = attributes {
@@ -395,9 +468,16 @@ pub(crate) fn open_in(parent: Option<Arc<OpenSpan>>, new: NewSpan) -> SpanGuard 
     if span.trace.collector.is_watched()
         && let Some(record) = span.record()
     {
-        span.trace.collector.opened(&SpanRecord { call_id: call_id.clone(), nanos: 0, ..record });
+        span.trace.collector.opened(&SpanRecord {
+            call_id: call_id.clone(),
+            nanos: 0,
+            ..record
+        });
     }
-    SpanGuard { span: Some(Arc::new(span)), call_id }
+    SpanGuard {
+        span: Some(Arc::new(span)),
+        call_id,
+    }
 }
 
 impl SpanGuard {
@@ -418,11 +498,23 @@ impl SpanGuard {
 
     fn end(&mut self, end: SpanEnd) {
         let Some(span) = self.span.take() else { return };
-        let end = if span.has(PANICKED) { SpanEnd { status: SpanStatus::Panicked, ..end } } else { end };
+        let end = if span.has(PANICKED) {
+            SpanEnd {
+                status: SpanStatus::Panicked,
+                ..end
+            }
+        } else {
+            end
+        };
         if let Some(log) = &span.log {
             log.record("status", end.status.as_str());
             if end.status != SpanStatus::Ok {
-                log.record("error.type", end.error.as_ref().map_or(end.status.as_str(), |error| error.kind));
+                log.record(
+                    "error.type",
+                    end.error
+                        .as_ref()
+                        .map_or(end.status.as_str(), |error| error.kind),
+                );
             }
         }
         if let Some(record) = span.close(end, self.call_id.take()) {
@@ -481,7 +573,9 @@ fn log_span(new: &NewSpan, parent: Option<&OpenSpan>) -> Option<Box<Span>> {
         return None;
     }
     // The parent may be another span than the one that `tracing` is in.
-    let _inside = parent.and_then(|parent| parent.log.as_deref()).map(Span::enter);
+    let _inside = parent
+        .and_then(|parent| parent.log.as_deref())
+        .map(Span::enter);
     // A model or a server may have chosen the name.
     let name = new.name.escape_debug();
     let span = match new.kind {

@@ -7,7 +7,8 @@ use crate::trace::propagation::DistributedContext;
 use crate::trace::record::{SpanEnd, SpanError, SpanKind, SpanStatus};
 use crate::trace::report::tree::Report;
 use crate::trace::span::{
-    INHERITED, NewSpan, OpenSpan, PANICKED, SpanGuard, TraceContext, current, enter, is_wanted, open, run_to_end,
+    INHERITED, NewSpan, OpenSpan, PANICKED, SpanGuard, TraceContext, current, enter, is_wanted,
+    open, run_to_end,
 };
 use serde_json::Value;
 use std::borrow::{Borrow, Cow};
@@ -58,8 +59,14 @@ spans! {
 }
 
 /// Runs a closure in a span.
-pub fn in_scope<T>(kind: SpanKind, name: impl Into<Cow<'static, str>>, work: impl FnOnce() -> T) -> T {
-    run_to_end(open(NewSpan::new(kind, name.into())), work, |_| SpanEnd::default())
+pub fn in_scope<T>(
+    kind: SpanKind,
+    name: impl Into<Cow<'static, str>>,
+    work: impl FnOnce() -> T,
+) -> T {
+    run_to_end(open(NewSpan::new(kind, name.into())), work, |_| {
+        SpanEnd::default()
+    })
 }
 
 /// Sets an attribute of the current span, under its OpenTelemetry name. A later value replaces an earlier one.
@@ -89,9 +96,12 @@ pub fn attribute(key: &'static str, value: impl Into<Value>) {
 #[doc(hidden)]
 pub fn attributes<const N: usize>(make: impl FnOnce() -> [(&'static str, Option<Value>); N]) {
     if let Some(span) = current() {
-        make().into_iter().filter_map(|(key, value)| Some((key, value?))).for_each(|(key, value)| {
-            set_attribute(&span, key, value);
-        });
+        make()
+            .into_iter()
+            .filter_map(|(key, value)| Some((key, value?)))
+            .for_each(|(key, value)| {
+                set_attribute(&span, key, value);
+            });
     }
 }
 
@@ -104,13 +114,23 @@ fn set_attribute(span: &OpenSpan, key: &'static str, value: Value) {
 /// Runs `work` in an anchor that gives these attributes to the spans which are opened directly in it. For the attributes of
 /// a call that only its transport knows. They are not made where there are no spans.
 #[doc(hidden)]
-pub async fn attributed<F: Future>(attributes: impl FnOnce() -> Vec<(&'static str, Value)>, work: F) -> F::Output {
+pub async fn attributed<F: Future>(
+    attributes: impl FnOnce() -> Vec<(&'static str, Value)>,
+    work: F,
+) -> F::Output {
     let here = current();
     if !is_wanted() {
         return WithSpan::new(here, work).await;
     }
-    let (anchor, attributes) = (OpenSpan::anchor(TraceContext::of(here.as_ref()), here), attributes());
-    anchor.change(|details| attributes.into_iter().for_each(|(key, value)| details.set_attribute(key, value)));
+    let (anchor, attributes) = (
+        OpenSpan::anchor(TraceContext::of(here.as_ref()), here),
+        attributes(),
+    );
+    anchor.change(|details| {
+        attributes
+            .into_iter()
+            .for_each(|(key, value)| details.set_attribute(key, value))
+    });
     anchor.set(INHERITED);
     WithSpan::new(Some(Arc::new(anchor)), work).await
 }
@@ -204,16 +224,21 @@ pub fn export() -> DistributedContext {
 /// # }
 /// ```
 pub fn import<F: Future>(context: impl Borrow<DistributedContext>, work: F) -> WithSpan<F> {
-    let context = Some(context.borrow()).filter(|context| cfg!(feature = "trace") && !context.is_empty());
+    let context =
+        Some(context.borrow()).filter(|context| cfg!(feature = "trace") && !context.is_empty());
     WithSpan::imported(current(), context.cloned(), work)
 }
 
 /// Passes a progress update of the tool in whose span the thread is to the sinks that watch open spans.
 pub(crate) fn progressed(message: &str, fraction: Option<f64>) {
-    let Some(here) = current().filter(|here| here.trace.collector.is_watched()) else { return };
+    let Some(here) = current().filter(|here| here.trace.collector.is_watched()) else {
+        return;
+    };
     let call = here.chain().find(|span| span.kind == Some(SpanKind::Tool));
     if let Some((trace, span)) = call.and_then(|call| call.trace.id.zip(call.id)) {
-        here.trace.collector.progressed(trace, span, message, fraction);
+        here.trace
+            .collector
+            .progressed(trace, span, message, fraction);
     }
 }
 
@@ -240,7 +265,10 @@ impl Collector {
     }
 
     fn anchor(&self) -> Arc<OpenSpan> {
-        Arc::new(OpenSpan::anchor(Arc::new(TraceContext::new(self.clone())), None))
+        Arc::new(OpenSpan::anchor(
+            Arc::new(TraceContext::new(self.clone())),
+            None,
+        ))
     }
 }
 
@@ -286,7 +314,11 @@ impl SpanHandle {
     /// Collector::new().run_sync(|| assert!(SpanHandle::open_if_wanted(SpanKind::Http, "GET example.org").is_open()));
     /// ```
     pub fn open_if_wanted(kind: SpanKind, name: impl Into<Cow<'static, str>>) -> Self {
-        if is_wanted() { Self::open(kind, name) } else { Self(None) }
+        if is_wanted() {
+            Self::open(kind, name)
+        } else {
+            Self(None)
+        }
     }
 
     /// Returns whether there is a span. If not, the values of its attributes need not be computed.
@@ -328,7 +360,13 @@ impl SpanHandle {
 
     /// Closes the span with an error of this kind. Use few different kinds, because metrics are labelled by them.
     pub fn fail(mut self, kind: &'static str) {
-        self.close(SpanError { kind, message: None }.into());
+        self.close(
+            SpanError {
+                kind,
+                message: None,
+            }
+            .into(),
+        );
     }
 
     /// Closes the span with an error, or as cancelled for a [`ToolError`](struct@crate::ToolError) of that kind. The text of an
@@ -354,7 +392,9 @@ impl Drop for SpanHandle {
 
 impl fmt::Debug for SpanHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SpanHandle").field("open", &self.is_open()).finish()
+        f.debug_struct("SpanHandle")
+            .field("open", &self.is_open())
+            .finish()
     }
 }
 #[cfg(test)]
@@ -369,7 +409,9 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     fn of(span: &SpanRecord) -> Vec<(&'static str, Value)> {
-        span.attributes().map(|(key, value)| (key, value.clone())).collect()
+        span.attributes()
+            .map(|(key, value)| (key, value.clone()))
+            .collect()
     }
 
     #[test]
@@ -412,12 +454,27 @@ mod tests {
     async fn attributed_sets_attributes_of_direct_children_only() {
         let collector = Collector::new();
         let inside = async { section("outer", async { section("inner", async {}).await }).await };
-        collector.run(agent("a", attributed(|| vec![("k", 1.into())], inside))).await;
+        collector
+            .run(agent("a", attributed(|| vec![("k", 1.into())], inside)))
+            .await;
         let report = collector.report();
-        let found = report.spans().iter().map(|span| (span.label(), of(span))).collect::<Vec<_>>();
-        let expected = [("section:inner", vec![]), ("section:outer", vec![("k", json!(1))]), ("agent:a", vec![])];
-        assert_eq!(found, expected.map(|(label, attributes)| (label.to_owned(), attributes)));
-        let [.., outer, agent] = report.spans() else { panic!("{report:?}") };
+        let found = report
+            .spans()
+            .iter()
+            .map(|span| (span.label(), of(span)))
+            .collect::<Vec<_>>();
+        let expected = [
+            ("section:inner", vec![]),
+            ("section:outer", vec![("k", json!(1))]),
+            ("agent:a", vec![]),
+        ];
+        assert_eq!(
+            found,
+            expected.map(|(label, attributes)| (label.to_owned(), attributes))
+        );
+        let [.., outer, agent] = report.spans() else {
+            panic!("{report:?}")
+        };
         assert_eq!(outer.parent(), Some(agent.span_id()));
     }
 
@@ -435,7 +492,9 @@ mod tests {
         }));
         assert!(broken.is_err());
         let spans = collector.report().spans().to_vec();
-        let found = spans.iter().map(|span| (span.status(), span.error().map(|error| error.kind)));
+        let found = spans
+            .iter()
+            .map(|span| (span.status(), span.error().map(|error| error.kind)));
         let expected = [
             (SpanStatus::Cancelled, None),
             (SpanStatus::Error, Some("404")),
@@ -444,7 +503,12 @@ mod tests {
             (SpanStatus::Panicked, None),
         ];
         assert_eq!(found.collect::<Vec<_>>(), expected);
-        assert!(spans.iter().filter_map(|span| span.error()).all(|error| error.message.is_none()));
+        assert!(
+            spans
+                .iter()
+                .filter_map(|span| span.error())
+                .all(|error| error.message.is_none())
+        );
     }
 
     /// A sink that notes what it receives.
@@ -475,7 +539,9 @@ mod tests {
         collector.run_sync(|| {
             Progress::default().message("outside of any call");
             in_scope(SpanKind::Tool, "import", || {
-                in_scope(SpanKind::Section, "part", || Progress::default().fraction(0.5, "password=hunter2"));
+                in_scope(SpanKind::Section, "part", || {
+                    Progress::default().fraction(0.5, "password=hunter2")
+                });
             });
         });
         sink.0.lock().clone()
@@ -483,9 +549,16 @@ mod tests {
 
     #[test]
     fn a_sink_that_watches_receives_open_spans_and_progress() {
-        let noted = ["opened tool:import", "opened section:part", "password=[redacted] Some(0.5)"];
+        let noted = [
+            "opened tool:import",
+            "opened section:part",
+            "password=[redacted] Some(0.5)",
+        ];
         assert_eq!(watched(true)[..3], noted);
-        assert_eq!(watched(true)[3..], ["ended section:part", "ended tool:import"]);
+        assert_eq!(
+            watched(true)[3..],
+            ["ended section:part", "ended tool:import"]
+        );
     }
 
     #[test]
@@ -497,8 +570,11 @@ mod tests {
     fn a_long_progress_message_is_cut() {
         let watcher = Watcher(Arc::default(), true);
         let collector = Collector::builder().sink(watcher.clone()).build();
-        collector
-            .run_sync(|| in_scope(SpanKind::Tool, "import", || Progress::default().message("x".repeat(10_000_000))));
+        collector.run_sync(|| {
+            in_scope(SpanKind::Tool, "import", || {
+                Progress::default().message("x".repeat(10_000_000))
+            })
+        });
         assert_eq!(watcher.0.lock()[1].len(), MAX_ATTRIBUTE + "... None".len());
     }
 }

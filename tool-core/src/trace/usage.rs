@@ -141,7 +141,11 @@ const MAX_KEPT: usize = 256;
 impl ModelUsage {
     /// Creates the usage of a response that reports neither a provider, an id nor tool calls.
     pub fn new(model: impl Into<Cow<'static, str>>, usage: TokenUsage) -> Self {
-        Self { model: model.into(), usage, ..Self::default() }
+        Self {
+            model: model.into(),
+            usage,
+            ..Self::default()
+        }
     }
 
     /// Sets the provider.
@@ -182,7 +186,10 @@ impl ModelUsage {
         }
         self.response_id.as_mut().map(cut);
         self.tool_calls.truncate(MAX_KEPT);
-        self.tool_calls.iter_mut().flat_map(|(id, tool)| [id, tool]).for_each(cut);
+        self.tool_calls
+            .iter_mut()
+            .flat_map(|(id, tool)| [id, tool])
+            .for_each(cut);
     }
 }
 
@@ -201,7 +208,9 @@ const MAX_RESPONSES: usize = 8_192;
 impl RecentResponses {
     /// Remembers a response, and returns whether it is new. A response without an id always is.
     pub(crate) fn insert(&mut self, used: &ModelUsage) -> bool {
-        let Some(id) = &used.response_id else { return true };
+        let Some(id) = &used.response_id else {
+            return true;
+        };
         self.insert_hash(self.hasher.hash_one((id, &used.model, used.usage)))
     }
 
@@ -245,16 +254,30 @@ mod tests {
 
     #[test]
     fn reads_and_writes_a_usage_without_audio_and_images() {
-        let json = json!({"input": 900, "cached": 800, "cache_written": 0, "output": 40, "reasoning": 25});
-        let usage = TokenUsage { input: 900, cached: 800, output: 40, reasoning: 25, ..TokenUsage::default() };
+        let json =
+            json!({"input": 900, "cached": 800, "cache_written": 0, "output": 40, "reasoning": 25});
+        let usage = TokenUsage {
+            input: 900,
+            cached: 800,
+            output: 40,
+            reasoning: 25,
+            ..TokenUsage::default()
+        };
         assert_eq!(serde_json::to_value(usage).expect("JSON"), json);
-        assert_eq!(serde_json::from_value::<TokenUsage>(json).expect("a usage"), usage);
+        assert_eq!(
+            serde_json::from_value::<TokenUsage>(json).expect("a usage"),
+            usage
+        );
     }
 
     #[test]
     fn sums_and_differences_have_every_count() {
         let sum = serde_json::to_value(counts() + counts()).expect("JSON");
-        assert_eq!(sum.as_object().map(|sum| sum.values().filter_map(Value::as_u64).sum()), Some(2 * 78_u64));
+        assert_eq!(
+            sum.as_object()
+                .map(|sum| sum.values().filter_map(Value::as_u64).sum()),
+            Some(2 * 78_u64)
+        );
         assert_eq!((counts() + counts()).since(counts()), counts());
         assert_eq!(counts().since(counts() + counts()), TokenUsage::default());
     }

@@ -20,9 +20,18 @@ async fn asked(agents: &Agents) -> (ToolResponse, String) {
 }
 
 async fn asked_for(agents: &Agents, arguments: &str) -> (ToolResponse, String) {
-    let response = agents.executor("alice").run_tool_action("mail", "send", arguments).await.expect("an answer");
+    let response = agents
+        .executor("alice")
+        .run_tool_action("mail", "send", arguments)
+        .await
+        .expect("an answer");
     assert_eq!(kind(&response), Some(ErrorKind::ConfirmationRequired));
-    let token = response.meta().confirmation().expect("a token").token.clone();
+    let token = response
+        .meta()
+        .confirmation()
+        .expect("a token")
+        .token
+        .clone();
     (response, token)
 }
 
@@ -34,8 +43,14 @@ fn short_lived(mail: &Probe) -> Agents {
 fn with_lifetime(mail: &Probe, lifetime: Duration) -> Agents {
     let nothing = ToolContext::builder().build().expect("nothing");
     let policy = Policy::text().confirmation_lifetime(lifetime);
-    let runtime = Runtime::builder(nothing).policy(policy).build().expect("sound");
-    builder(MemoryAgentToolStore::new(), [mail]).runtime(runtime).build().expect("sound")
+    let runtime = Runtime::builder(nothing)
+        .policy(policy)
+        .build()
+        .expect("sound");
+    builder(MemoryAgentToolStore::new(), [mail])
+        .runtime(runtime)
+        .build()
+        .expect("sound")
 }
 
 async fn open(agents: &Agents) -> u64 {
@@ -49,11 +64,18 @@ async fn an_approved_action_runs_once_and_its_session_ends() {
     let agents = agents([&mail]);
     give(&agents, "alice", "mail").await;
     let (_, token) = asked(&agents).await;
-    assert_eq!((mail.called.get(), open(&agents).await), (0, 0), "no session waits");
+    assert_eq!(
+        (mail.called.get(), open(&agents).await),
+        (0, 0),
+        "no session waits"
+    );
     let alice = agents.executor("alice");
     assert!(alice.approve(&token).await.is_ok());
     assert_eq!((mail.called.get(), open(&agents).await), (1, 0));
-    assert_eq!(kind(&alice.approve(&token).await), Some(ErrorKind::NotFound));
+    assert_eq!(
+        kind(&alice.approve(&token).await),
+        Some(ErrorKind::NotFound)
+    );
     assert_eq!(mail.called.get(), 1);
 }
 
@@ -78,7 +100,10 @@ async fn a_denied_action_does_not_run_and_its_session_ends() {
     let (_, token) = asked(&agents).await;
     let alice = agents.executor("alice");
     assert_eq!(kind(&alice.deny(&token).await), Some(ErrorKind::Denied));
-    assert_eq!(kind(&alice.approve(&token).await), Some(ErrorKind::NotFound));
+    assert_eq!(
+        kind(&alice.approve(&token).await),
+        Some(ErrorKind::NotFound)
+    );
     assert_eq!((mail.called.get(), open(&agents).await), (0, 0));
 }
 
@@ -90,9 +115,18 @@ async fn action_expires_with_its_token() {
     give(&agents, "alice", "mail").await;
     let (_, first) = asked(&agents).await;
     tokio::time::sleep(Duration::from_secs(59)).await;
-    assert!(agents.executor("alice").pending_action(&first).await.is_ok());
+    assert!(
+        agents
+            .executor("alice")
+            .pending_action(&first)
+            .await
+            .is_ok()
+    );
     tokio::time::sleep(Duration::from_secs(2)).await;
-    assert_eq!(kind(&agents.executor("alice").approve(&first).await), Some(ErrorKind::NotFound));
+    assert_eq!(
+        kind(&agents.executor("alice").approve(&first).await),
+        Some(ErrorKind::NotFound)
+    );
     assert_eq!((mail.called.get(), open(&agents).await), (0, 0));
 }
 
@@ -133,7 +167,10 @@ async fn action_approved_just_before_expiry_runs_to_its_end() {
     give(&agents, "alice", "mail").await;
     let (_, token) = asked_for(&agents, r#"{"seconds": 5}"#).await;
     tokio::time::sleep(Duration::from_secs(58)).await;
-    let response = running(&agents, &mail, &token).await.await.expect("no panic");
+    let response = running(&agents, &mail, &token)
+        .await
+        .await
+        .expect("no panic");
     assert!(response.is_ok(), "{response:?}");
     assert_eq!((mail.called.get(), open(&agents).await), (1, 0));
 }
@@ -156,7 +193,10 @@ async fn foreign_and_forged_tokens_leave_the_call_waiting() {
     let agents = agents([&mail]);
     give(&agents, "alice", "mail").await;
     let (_, token) = asked(&agents).await;
-    assert_eq!(kind(&agents.executor("bob").approve(&token).await), Some(ErrorKind::NotFound));
+    assert_eq!(
+        kind(&agents.executor("bob").approve(&token).await),
+        Some(ErrorKind::NotFound)
+    );
     let last = if token.ends_with('0') { "1" } else { "0" };
     let forged = format!("{}{last}", &token[..token.len() - 1]);
     let alice = agents.executor("alice");
@@ -194,9 +234,18 @@ async fn approval_ends_when_the_settings_change() {
     give(&agents, "alice", "mail").await;
     let (_, token) = asked(&agents).await;
     touch(&agents, "alice", "mail").await;
-    assert_eq!(kind(&agents.executor("alice").approve(&token).await), Some(ErrorKind::Conflict));
+    assert_eq!(
+        kind(&agents.executor("alice").approve(&token).await),
+        Some(ErrorKind::Conflict)
+    );
     assert_eq!((mail.called.get(), open(&agents).await), (0, 0));
-    assert!(agents.executor("alice").approve(&asked(&agents).await.1).await.is_ok());
+    assert!(
+        agents
+            .executor("alice")
+            .approve(&asked(&agents).await.1)
+            .await
+            .is_ok()
+    );
 }
 
 /// A hook that refuses each approved call after a while.
@@ -217,13 +266,24 @@ async fn attempts_to_approve_do_not_prolong_a_wait() {
     let mail = careful();
     let nothing = ToolContext::builder().build().expect("nothing");
     let policy = Policy::text().confirmation_lifetime(Duration::from_secs(60));
-    let runtime = Runtime::builder(nothing).policy(policy).hook(Busy).build().expect("sound");
-    let agents = builder(MemoryAgentToolStore::new(), [&mail]).runtime(runtime).build().expect("sound");
+    let runtime = Runtime::builder(nothing)
+        .policy(policy)
+        .hook(Busy)
+        .build()
+        .expect("sound");
+    let agents = builder(MemoryAgentToolStore::new(), [&mail])
+        .runtime(runtime)
+        .build()
+        .expect("sound");
     give(&agents, "alice", "mail").await;
     let (_, token) = asked(&agents).await;
     let began = Instant::now();
     while kind(&agents.executor("alice").approve(&token).await) == Some(ErrorKind::Transient) {}
-    assert!((59..=61).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
+    assert!(
+        (59..=61).contains(&began.elapsed().as_secs()),
+        "{:?}",
+        began.elapsed()
+    );
     assert_eq!(mail.called.get(), 0);
 }
 
@@ -234,20 +294,38 @@ async fn approval_is_for_the_settings_it_was_asked_with() {
     let configured = async |note: &str| {
         let store = Arc::new(MemoryAgentToolStore::new());
         let agents = process(&store, &mail, 1, "ada");
-        agents.add("alice", "mail").config(json!({"note": note})).save().await.expect("written");
+        agents
+            .add("alice", "mail")
+            .config(json!({"note": note}))
+            .save()
+            .await
+            .expect("written");
         (store, agents)
     };
     let (_, first) = configured("as asked").await;
     let (_, token) = asked(&first).await;
-    let waiting = first.executor("alice").pending_action(&token).await.expect("it waits");
+    let waiting = first
+        .executor("alice")
+        .pending_action(&token)
+        .await
+        .expect("it waits");
     for number in 0..1_000 {
         let (store, other) = configured(&number.to_string()).await;
-        store.keep_action("alice", &waiting, hour, ApprovalLimits::default()).await.expect("it keeps");
-        assert_eq!(kind(&other.executor("alice").approve(&token).await), Some(ErrorKind::Conflict));
+        store
+            .keep_action("alice", &waiting, hour, ApprovalLimits::default())
+            .await
+            .expect("it keeps");
+        assert_eq!(
+            kind(&other.executor("alice").approve(&token).await),
+            Some(ErrorKind::Conflict)
+        );
     }
     assert_eq!(mail.called.get(), 0);
     let (store, same) = configured("as asked").await;
-    store.keep_action("alice", &waiting, hour, ApprovalLimits::default()).await.expect("it keeps");
+    store
+        .keep_action("alice", &waiting, hour, ApprovalLimits::default())
+        .await
+        .expect("it keeps");
     assert!(same.executor("alice").approve(&token).await.is_ok());
 }
 
@@ -261,7 +339,11 @@ async fn action_that_waits_outlives_close() {
     assert_eq!((open(&agents).await, mail.counts()), (0, (1, 1, 1)));
     // T3: only the host sees the token.
     assert!(
-        !format!("{:?}", response.for_model(tool_core::call::ResultForm::default())).contains(&token)
+        !format!(
+            "{:?}",
+            response.for_model(tool_core::call::ResultForm::default())
+        )
+        .contains(&token)
             && !format!("{agents:?}").contains(&token)
     );
     assert!(agents.executor("alice").approve(&token).await.is_ok());
@@ -269,12 +351,23 @@ async fn action_that_waits_outlives_close() {
 }
 
 /// Agents of another process, over the same store and with the same key.
-fn process(store: &Arc<MemoryAgentToolStore>, mail: &Probe, key: u8, principal: impl Into<String>) -> Agents {
+fn process(
+    store: &Arc<MemoryAgentToolStore>,
+    mail: &Probe,
+    key: u8,
+    principal: impl Into<String>,
+) -> Agents {
     let principal = principal.into();
     let nothing = ToolContext::builder().build().expect("nothing");
-    let runtime = Runtime::builder(nothing).signing_key([key; 32]).build().expect("sound");
+    let runtime = Runtime::builder(nothing)
+        .signing_key([key; 32])
+        .build()
+        .expect("sound");
     let agents = builder(Arc::clone(store), [mail]).runtime(runtime);
-    agents.each_session(move |session| session.principal(&*principal)).build().expect("sound")
+    agents
+        .each_session(move |session| session.principal(&*principal))
+        .build()
+        .expect("sound")
 }
 
 // R-C3
@@ -285,21 +378,45 @@ async fn any_process_carries_out_the_decision_after_a_restart() {
     give(&first, "alice", "mail").await;
     let (_, token) = asked(&first).await;
     drop(first);
-    let wrong_key = process(&store, &mail, 2, "ada").executor("alice").approve(&token).await;
+    let wrong_key = process(&store, &mail, 2, "ada")
+        .executor("alice")
+        .approve(&token)
+        .await;
     assert_eq!(kind(&wrong_key), Some(ErrorKind::NotFound));
     for foreigner in (0..1_000).map(|number| format!("ada{number}")) {
         let foreigner = process(&store, &mail, 1, foreigner).executor("alice");
-        for refused in [foreigner.approve(&token).await, foreigner.deny(&token).await] {
+        for refused in [
+            foreigner.approve(&token).await,
+            foreigner.deny(&token).await,
+        ] {
             assert_eq!(kind(&refused), Some(ErrorKind::NotFound));
         }
-        assert_eq!(foreigner.pending_action(&token).await.map_err(|error| error.kind()), Err(ErrorKind::NotFound));
+        assert_eq!(
+            foreigner
+                .pending_action(&token)
+                .await
+                .map_err(|error| error.kind()),
+            Err(ErrorKind::NotFound)
+        );
     }
-    let (one, other) = (process(&store, &mail, 1, "ada"), process(&store, &mail, 1, "ada"));
+    let (one, other) = (
+        process(&store, &mail, 1, "ada"),
+        process(&store, &mail, 1, "ada"),
+    );
     let decisions = (0..64).map(|number| {
-        let (alice, token) = (if number % 2 == 0 { &one } else { &other }.executor("alice"), token.clone());
+        let (alice, token) = (
+            if number % 2 == 0 { &one } else { &other }.executor("alice"),
+            token.clone(),
+        );
         async move { u32::from(alice.approve(&token).await.is_ok()) }
     });
-    assert_eq!(futures_util::future::join_all(decisions).await.into_iter().sum::<u32>(), 1);
+    assert_eq!(
+        futures_util::future::join_all(decisions)
+            .await
+            .into_iter()
+            .sum::<u32>(),
+        1
+    );
     assert_eq!(mail.called.get(), 1);
 }
 
@@ -312,7 +429,11 @@ async fn altered_action_is_not_run() {
     for number in 0..110 {
         let (_, token) = asked(&agents).await;
         let id = token.split('.').next().expect("an id");
-        let waiting = store.action("alice", id).await.expect("it answers").expect("it waits");
+        let waiting = store
+            .action("alice", id)
+            .await
+            .expect("it answers")
+            .expect("it waits");
         let alterations: [fn(&mut PendingCall, u64); 10] = [
             |call, number| call.agent = format!("alice{number}"),
             |call, number| call.session = format!("action-{number}"),
@@ -330,8 +451,14 @@ async fn altered_action_is_not_run() {
             alter(&mut forged, number);
             let hour = Duration::from_secs(3_600);
             store.take_action("alice", id).await.expect("it takes");
-            store.keep_action("alice", &forged, hour, ApprovalLimits::default()).await.expect("it keeps");
-            assert_eq!(kind(&agents.executor("alice").approve(&token).await), Some(ErrorKind::NotFound));
+            store
+                .keep_action("alice", &forged, hour, ApprovalLimits::default())
+                .await
+                .expect("it keeps");
+            assert_eq!(
+                kind(&agents.executor("alice").approve(&token).await),
+                Some(ErrorKind::NotFound)
+            );
             altered += 1;
         }
         store.take_action("alice", id).await.expect("it takes");
@@ -342,11 +469,18 @@ async fn altered_action_is_not_run() {
 #[tokio::test]
 async fn actions_that_wait_are_bounded_and_kept() {
     let mail = careful();
-    let agents = builder(MemoryAgentToolStore::new(), [&mail]).max_pending_actions(16, 1 << 20).build().expect("sound");
+    let agents = builder(MemoryAgentToolStore::new(), [&mail])
+        .max_pending_actions(16, 1 << 20)
+        .build()
+        .expect("sound");
     give(&agents, "alice", "mail").await;
     let mut tokens = Vec::new();
     for _ in 0..1_000 {
-        let response = agents.executor("alice").run_tool_action("mail", "send", "{}").await.expect("an answer");
+        let response = agents
+            .executor("alice")
+            .run_tool_action("mail", "send", "{}")
+            .await
+            .expect("an answer");
         match response.meta().confirmation() {
             Some(confirmation) => tokens.push(confirmation.token.clone()),
             None => assert_eq!(kind(&response), Some(ErrorKind::BudgetExceeded)),
@@ -365,9 +499,20 @@ async fn whole_action_is_shown_on_request() {
     let agents = agents([&mail]);
     give(&agents, "alice", "mail").await;
     let (response, token) = asked_for(&agents, r#"{"seconds": 5}"#).await;
-    let call = agents.executor("alice").pending_action(&token).await.expect("it waits");
+    let call = agents
+        .executor("alice")
+        .pending_action(&token)
+        .await
+        .expect("it waits");
     assert_eq!(call.payload(), r#"send({"seconds":5})"#);
-    assert_eq!(Some(call.digest()), response.meta().confirmation().map(|of| of.digest.clone()));
-    let foreign = agents.executor("bob").pending_action(&token).await.map_err(|error| error.kind());
+    assert_eq!(
+        Some(call.digest()),
+        response.meta().confirmation().map(|of| of.digest.clone())
+    );
+    let foreign = agents
+        .executor("bob")
+        .pending_action(&token)
+        .await
+        .map_err(|error| error.kind());
     assert_eq!(foreign, Err(ErrorKind::NotFound));
 }

@@ -13,7 +13,9 @@ async fn dropped_after(polls: usize, mail: &Probe) -> bool {
     let mut loading = Box::pin(alice.load());
     let mut done = false;
     for _ in 0..polls {
-        done = std::future::poll_fn(|cx| Poll::Ready(loading.as_mut().poll(cx))).await.is_ready();
+        done = std::future::poll_fn(|cx| Poll::Ready(loading.as_mut().poll(cx)))
+            .await
+            .is_ready();
         if done {
             break;
         }
@@ -22,12 +24,20 @@ async fn dropped_after(polls: usize, mail: &Probe) -> bool {
     drop(loading);
     settle().await;
     let (configured, opened, closed) = mail.counts();
-    assert_eq!((opened, closed), (configured, configured - u32::from(configured > 0)), "after {polls} polls");
+    assert_eq!(
+        (opened, closed),
+        (configured, configured - u32::from(configured > 0)),
+        "after {polls} polls"
+    );
     // A finished setup serves the next load, or is closed.
     load(&agents, "alice").await;
     agents.close().await;
     let (configured, opened, closed) = mail.counts();
-    assert!(configured == opened && opened == closed, "{:?} after {polls} polls", mail.counts());
+    assert!(
+        configured == opened && opened == closed,
+        "{:?} after {polls} polls",
+        mail.counts()
+    );
     done
 }
 

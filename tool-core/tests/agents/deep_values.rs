@@ -16,12 +16,24 @@ fn deep_settings_are_refused() {
     on_small_stack(async || {
         let agents = agents([&Probe::new("mail", ["send"])]);
         for config in [deep(), member(deep()), member(deep_value(100))] {
-            let refused = agents.add("alice", "mail").config(config).save().await.expect_err("refused");
-            let AgentErrorKind::InvalidConfig(problems) = refused.kind else { panic!("{refused:?}") };
+            let refused = agents
+                .add("alice", "mail")
+                .config(config)
+                .save()
+                .await
+                .expect_err("refused");
+            let AgentErrorKind::InvalidConfig(problems) = refused.kind else {
+                panic!("{refused:?}")
+            };
             assert_eq!(problems[0].expected, "at most 100 nested levels");
         }
-        let record =
-            agents.add("alice", "mail").config(deep()).config(member(deep_value(99))).save().await.expect("saved");
+        let record = agents
+            .add("alice", "mail")
+            .config(deep())
+            .config(member(deep_value(99)))
+            .save()
+            .await
+            .expect("saved");
         assert_eq!(record.config, member(deep_value(99)));
     });
 }
@@ -30,8 +42,16 @@ fn deep_settings_are_refused() {
 #[test]
 fn deep_settings_are_no_record_of_a_store() {
     on_small_stack(async || {
-        assert!(RecordWrite::new("alice", "mail", member(deep())).check().is_err());
-        assert!(RecordWrite::new("alice", "mail", member(deep_value(99))).check().is_ok());
+        assert!(
+            RecordWrite::new("alice", "mail", member(deep()))
+                .check()
+                .is_err()
+        );
+        assert!(
+            RecordWrite::new("alice", "mail", member(deep_value(99)))
+                .check()
+                .is_ok()
+        );
     });
 }
 
@@ -40,8 +60,16 @@ fn deep_settings_are_no_record_of_a_store() {
 fn deep_secrets_are_refused() {
     on_small_stack(async || {
         let agents = agents([&Probe::new("mail", ["send"])]);
-        let refused = agents.add("alice", "mail").secrets(member(deep())).save().await.expect_err("refused");
-        assert!(matches!(refused.kind, AgentErrorKind::InvalidSecrets(_)), "{refused:?}");
+        let refused = agents
+            .add("alice", "mail")
+            .secrets(member(deep()))
+            .save()
+            .await
+            .expect_err("refused");
+        assert!(
+            matches!(refused.kind, AgentErrorKind::InvalidSecrets(_)),
+            "{refused:?}"
+        );
     });
 }
 

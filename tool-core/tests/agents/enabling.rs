@@ -19,16 +19,32 @@ struct Secrets {
 }
 
 fn calendar() -> Probe {
-    let auth = Auth::oauth2("example", ["read"], "https://example.com/auth", "https://example.com/token");
-    let configured = |metadata: ToolsetMetadata| metadata.authorized_by(auth).configured_by::<(), Secrets>();
+    let auth = Auth::oauth2(
+        "example",
+        ["read"],
+        "https://example.com/auth",
+        "https://example.com/token",
+    );
+    let configured =
+        |metadata: ToolsetMetadata| metadata.authorized_by(auth).configured_by::<(), Secrets>();
     Probe::new("calendar", ["list"]).metadata_with(configured)
 }
 
 /// Agents, of which alice has a grant without the other secrets.
 async fn connected(store: &Arc<MemoryAgentToolStore>, calendar: &Probe) -> Agents {
-    let agents = builder(Arc::clone(store), [calendar]).build().expect("sound");
-    agents.add("alice", "calendar").enabled(false).save().await.expect("written");
-    agents.connect("alice", "calendar", Tokens::new("canary-token")).await.expect("written");
+    let agents = builder(Arc::clone(store), [calendar])
+        .build()
+        .expect("sound");
+    agents
+        .add("alice", "calendar")
+        .enabled(false)
+        .save()
+        .await
+        .expect("written");
+    agents
+        .connect("alice", "calendar", Tokens::new("canary-token"))
+        .await
+        .expect("written");
     agents
 }
 
@@ -43,18 +59,46 @@ fn lacks_its_key(error: &tool_core::agents::AgentError) -> bool {
 async fn grant_without_the_other_secrets_is_not_enabled() {
     let (store, calendar) = (Arc::default(), calendar());
     let agents = connected(&store, &calendar).await;
-    let refused = agents.enable("alice", "calendar").await.expect_err("a secret is missing");
+    let refused = agents
+        .enable("alice", "calendar")
+        .await
+        .expect_err("a secret is missing");
     assert!(lacks_its_key(&refused), "{refused}");
     let record = agents.record("alice", "calendar").await.expect("a record");
-    let refused = agents.edit(&record).enabled(true).save().await.expect_err("a secret is missing");
+    let refused = agents
+        .edit(&record)
+        .enabled(true)
+        .save()
+        .await
+        .expect_err("a secret is missing");
     assert!(lacks_its_key(&refused), "{refused}");
-    assert!(!agents.record("alice", "calendar").await.expect("a record").enabled);
+    assert!(
+        !agents
+            .record("alice", "calendar")
+            .await
+            .expect("a record")
+            .enabled
+    );
 
-    let secrets = json!({"access_token": "canary-token", "signing_key": "canary-key", "left_over": 1});
-    agents.edit(&record).secrets(secrets).save().await.expect_err("a name that is not known");
+    let secrets =
+        json!({"access_token": "canary-token", "signing_key": "canary-key", "left_over": 1});
+    agents
+        .edit(&record)
+        .secrets(secrets)
+        .save()
+        .await
+        .expect_err("a name that is not known");
     let secrets = json!({"access_token": "canary-token", "signing_key": "canary-key"});
-    agents.edit(&record).secrets(secrets).save().await.expect("written");
-    agents.enable("alice", "calendar").await.expect("all is there");
+    agents
+        .edit(&record)
+        .secrets(secrets)
+        .save()
+        .await
+        .expect("written");
+    agents
+        .enable("alice", "calendar")
+        .await
+        .expect("all is there");
     assert!(failed(&load(&agents, "alice").await).is_empty());
 }
 
@@ -63,6 +107,15 @@ async fn grant_without_the_other_secrets_is_not_enabled() {
 async fn record_is_enabled_unchecked_without_a_key() {
     let (store, calendar) = (Arc::default(), calendar());
     connected(&store, &calendar).await;
-    let keyless = builder(Arc::clone(&store), [&calendar]).keys(Keyring::none()).build().expect("sound");
-    assert!(keyless.enable("alice", "calendar").await.expect("written").enabled);
+    let keyless = builder(Arc::clone(&store), [&calendar])
+        .keys(Keyring::none())
+        .build()
+        .expect("sound");
+    assert!(
+        keyless
+            .enable("alice", "calendar")
+            .await
+            .expect("written")
+            .enabled
+    );
 }

@@ -1,14 +1,16 @@
 //! Everything that may be wrong with a record, by the means by which it comes about: the others work, and the row stays.
 
-use crate::support::{Plan, Probe, agents, builder, failed, give, keys, load, mail_and_chat, names};
+use crate::support::{
+    Plan, Probe, agents, builder, failed, give, keys, load, mail_and_chat, names,
+};
 use crate::support_store::Line;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tool_core::agents::AgentStoreError;
 use tool_core::agents::KeyError;
 use tool_core::agents::{
-    AgentErrorKind, AgentToolStore, AgentTools, Agents, Keyring, MemoryAgentToolStore, RecordWrite, SealedSecrets,
-    SecretsWrite,
+    AgentErrorKind, AgentToolStore, AgentTools, Agents, Keyring, MemoryAgentToolStore, RecordWrite,
+    SealedSecrets, SecretsWrite,
 };
 use tool_core::schemars::JsonSchema;
 use tool_core::serde::Deserialize;
@@ -66,26 +68,56 @@ async fn spoilt(
     spoil: impl AsyncFnOnce(&MemoryAgentToolStore, AgentTools),
 ) -> (Agents, AgentErrorKind) {
     let chat = Probe::new("chat", ["post"]);
-    let agents = builder(Arc::clone(store), [&chat]).keys(first).build().expect("sound");
+    let agents = builder(Arc::clone(store), [&chat])
+        .keys(first)
+        .build()
+        .expect("sound");
     give(&agents, "alice", "chat").await;
-    let draft = agents.add("alice", "shop").config(json!({"vat": 19, "name": "x"}));
-    let record = draft.secrets(json!({"api_key": CANARY})).save().await.expect("written");
+    let draft = agents
+        .add("alice", "shop")
+        .config(json!({"vat": 19, "name": "x"}));
+    let record = draft
+        .secrets(json!({"api_key": CANARY}))
+        .save()
+        .await
+        .expect("written");
     spoil(store, record).await;
     let row = store.get("alice", "shop").await.expect("up");
-    let agents = builder(Arc::clone(store), [&chat]).keys(then).build().expect("sound");
+    let agents = builder(Arc::clone(store), [&chat])
+        .keys(then)
+        .build()
+        .expect("sound");
     let loaded = load(&agents, "alice").await;
     assert_eq!(names(&loaded), ["post"], "the others work");
     let (tool, kind) = failed(&loaded)[0];
     assert_eq!(tool, "shop");
-    let error = agents.executor("alice").run_tool_action("shop", "price", "{}").await.expect_err("it failed");
+    let error = agents
+        .executor("alice")
+        .run_tool_action("shop", "price", "{}")
+        .await
+        .expect_err("it failed");
     assert_eq!(&error.kind, kind);
     let shown = format!("{error} {error:?} {loaded:?}");
-    assert!(!shown.contains(CANARY) && error.to_string().contains("toolset `shop` of agent `alice`"), "{shown}");
-    assert_eq!(store.get("alice", "shop").await.expect("up"), row, "the row is left as it is");
+    assert!(
+        !shown.contains(CANARY)
+            && error
+                .to_string()
+                .contains("toolset `shop` of agent `alice`"),
+        "{shown}"
+    );
+    assert_eq!(
+        store.get("alice", "shop").await.expect("up"),
+        row,
+        "the row is left as it is"
+    );
     (agents, kind.clone())
 }
 
-async fn write(store: &MemoryAgentToolStore, record: &AgentTools, change: impl FnOnce(&mut RecordWrite)) {
+async fn write(
+    store: &MemoryAgentToolStore,
+    record: &AgentTools,
+    change: impl FnOnce(&mut RecordWrite),
+) {
     let mut write = RecordWrite::of(record);
     change(&mut write);
     store.write(&write).await.expect("written");
@@ -108,13 +140,19 @@ async fn without_any_key_secrets_stay_shut() {
 #[tokio::test]
 async fn a_key_of_another_id_does_not_open_them() {
     let (_, kind) = spoilt(&Arc::default(), keys("old"), keys("new"), async |_, _| ()).await;
-    assert_eq!(kind, AgentErrorKind::Key(KeyError::Unknown { key: "old".into() }));
+    assert_eq!(
+        kind,
+        AgentErrorKind::Key(KeyError::Unknown { key: "old".into() })
+    );
 }
 
 #[tokio::test]
 async fn another_key_of_the_same_id_does_not_open_them() {
     let (_, kind) = spoilt(&Arc::default(), keys("k"), keys("k"), async |_, _| ()).await;
-    assert_eq!(kind, AgentErrorKind::Key(KeyError::Wrong { key: "k".into() }));
+    assert_eq!(
+        kind,
+        AgentErrorKind::Key(KeyError::Wrong { key: "k".into() })
+    );
 }
 
 #[tokio::test]
@@ -132,10 +170,18 @@ async fn a_row_that_was_tampered_with_does_not_open() {
 async fn secrets_that_were_moved_here_from_another_agent_do_not_open() {
     let keys = keys("k");
     let sealed = keys
-        .seal("mallory", "shop", &BoundSettings::none(), &SecretDocument::from_value(json!({"api_key": CANARY})))
+        .seal(
+            "mallory",
+            "shop",
+            &BoundSettings::none(),
+            &SecretDocument::from_value(json!({"api_key": CANARY})),
+        )
         .expect("sealed");
     let moved = async |store: &MemoryAgentToolStore, record: AgentTools| {
-        write(store, &record, |write| write.secrets = SecretsWrite::Set(sealed)).await;
+        write(store, &record, |write| {
+            write.secrets = SecretsWrite::Set(sealed)
+        })
+        .await;
     };
     let (_, kind) = spoilt(&Arc::default(), keys.clone(), keys, moved).await;
     assert_eq!(kind, AgentErrorKind::Key(KeyError::Tampered));
@@ -148,11 +194,24 @@ async fn settings_written_by_hand_report_every_problem() {
         write(store, &record, |write| write.config = json!({"vat": 70})).await;
     };
     let (agents, kind) = spoilt(&Arc::default(), keys.clone(), keys, bad).await;
-    let AgentErrorKind::InvalidConfig(problems) = kind else { panic!("{kind:?}") };
-    let places = problems.iter().map(|problem| problem.pointer.as_str()).collect::<Vec<_>>();
-    assert!(places.len() == 2 && places.contains(&"/vat"), "{problems:?}");
+    let AgentErrorKind::InvalidConfig(problems) = kind else {
+        panic!("{kind:?}")
+    };
+    let places = problems
+        .iter()
+        .map(|problem| problem.pointer.as_str())
+        .collect::<Vec<_>>();
+    assert!(
+        places.len() == 2 && places.contains(&"/vat"),
+        "{problems:?}"
+    );
     let record = agents.record("alice", "shop").await.expect("a record");
-    agents.edit(&record).config(json!({"vat": 7, "name": "x"})).save().await.expect("written");
+    agents
+        .edit(&record)
+        .config(json!({"vat": 7, "name": "x"}))
+        .save()
+        .await
+        .expect("written");
     assert_eq!(names(&load(&agents, "alice").await), ["post", "price"]);
 }
 
@@ -160,13 +219,24 @@ async fn settings_written_by_hand_report_every_problem() {
 async fn secrets_that_do_not_fit_are_told_without_their_values() {
     let keys = keys("k");
     let sealed = keys
-        .seal("alice", "shop", &BoundSettings::none(), &SecretDocument::from_value(json!({"apikey": CANARY})))
+        .seal(
+            "alice",
+            "shop",
+            &BoundSettings::none(),
+            &SecretDocument::from_value(json!({"apikey": CANARY})),
+        )
         .expect("sealed");
     let bad = async |store: &MemoryAgentToolStore, record: AgentTools| {
-        write(store, &record, |write| write.secrets = SecretsWrite::Set(sealed)).await;
+        write(store, &record, |write| {
+            write.secrets = SecretsWrite::Set(sealed)
+        })
+        .await;
     };
     let (_, kind) = spoilt(&Arc::default(), keys.clone(), keys, bad).await;
-    assert!(matches!(kind, AgentErrorKind::InvalidSecrets(_)), "{kind:?}");
+    assert!(
+        matches!(kind, AgentErrorKind::InvalidSecrets(_)),
+        "{kind:?}"
+    );
 }
 
 #[tokio::test]
@@ -180,8 +250,19 @@ async fn settings_and_secrets_are_told_together() {
         .await;
     };
     let (_, kind) = spoilt(&Arc::default(), keys.clone(), keys, bad).await;
-    let AgentErrorKind::Several(kinds) = &kind else { panic!("{kind:?}") };
-    assert!(matches!(kinds[..], [AgentErrorKind::InvalidConfig(_), AgentErrorKind::InvalidSecrets(_)]), "{kinds:?}");
+    let AgentErrorKind::Several(kinds) = &kind else {
+        panic!("{kind:?}")
+    };
+    assert!(
+        matches!(
+            kinds[..],
+            [
+                AgentErrorKind::InvalidConfig(_),
+                AgentErrorKind::InvalidSecrets(_)
+            ]
+        ),
+        "{kinds:?}"
+    );
 }
 
 #[tokio::test]
@@ -194,15 +275,28 @@ async fn a_row_that_holds_no_record_is_told_and_the_others_work() {
     assert_eq!(names(&loaded), ["post"]);
     assert_eq!(
         failed(&loaded),
-        [("mail", &AgentErrorKind::Store(AgentStoreError::Unreadable("its config is no JSON".into())))]
+        [(
+            "mail",
+            &AgentErrorKind::Store(AgentStoreError::Unreadable("its config is no JSON".into()))
+        )]
     );
-    let error = agents.executor("alice").run_tool_action("mail", "send", "{}").await.expect_err("unreadable");
-    assert!(error.to_string().contains("`mail`") && error.to_string().contains("no JSON"), "{error}");
+    let error = agents
+        .executor("alice")
+        .run_tool_action("mail", "send", "{}")
+        .await
+        .expect_err("unreadable");
+    assert!(
+        error.to_string().contains("`mail`") && error.to_string().contains("no JSON"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
 async fn failing_toolset_leaves_the_others_working() {
-    for (plan, kind) in [(Plan::RefusesSettings, ErrorKind::Auth), (Plan::DoesNotOpen, ErrorKind::Transient)] {
+    for (plan, kind) in [
+        (Plan::RefusesSettings, ErrorKind::Auth),
+        (Plan::DoesNotOpen, ErrorKind::Transient),
+    ] {
         let (mail, chat) = (Probe::new("mail", ["send"]), Probe::new("chat", ["post"]));
         mail.plan(plan);
         let agents = agents([&mail, &chat]);
@@ -210,7 +304,9 @@ async fn failing_toolset_leaves_the_others_working() {
         agents.add("alice", "mail").save().await.expect("written");
         let loaded = load(&agents, "alice").await;
         assert_eq!(names(&loaded), ["post"]);
-        assert!(matches!(failed(&loaded)[..], [("mail", AgentErrorKind::Failed(error))] if error.kind() == kind));
+        assert!(
+            matches!(failed(&loaded)[..], [("mail", AgentErrorKind::Failed(error))] if error.kind() == kind)
+        );
         assert_eq!((chat.counts(), mail.opened.get()), ((1, 1, 0), 0));
     }
 }
@@ -221,7 +317,11 @@ async fn hanging_toolset_is_given_up_and_closed() {
         let (mail, chat, agents) = mail_and_chat(plan).await;
         let loaded = load(&agents, "alice").await;
         assert_eq!(names(&loaded), ["post"]);
-        assert!(loaded.failures()[0].to_string().contains("longer than 30s"), "{}", loaded.failures()[0]);
+        assert!(
+            loaded.failures()[0].to_string().contains("longer than 30s"),
+            "{}",
+            loaded.failures()[0]
+        );
         drop(loaded);
         agents.close().await;
         assert_eq!((mail.closed.get(), chat.counts()), (closed, (1, 1, 1)));
@@ -236,16 +336,27 @@ async fn a_toolset_whose_tools_are_unsound_is_told_so() {
     // Such a name cannot be checked against what the factory says, so it is written past the form.
     agents.add("alice", "mail").save().await.expect("written");
     let loaded = load(&agents, "alice").await;
-    assert!(loaded.failures()[0].to_string().contains("se nd"), "{:?}", loaded.failures());
+    assert!(
+        loaded.failures()[0].to_string().contains("se nd"),
+        "{:?}",
+        loaded.failures()
+    );
     assert_eq!(mail.counts(), (1, 0, 0));
 }
 
 #[tokio::test]
 async fn a_raw_tool_is_as_good_as_any() {
     let tool = FunctionTool::raw(
-        RawTool { name: "now".into(), description: String::new(), parameters: json!({"type": "object"}) },
+        RawTool {
+            name: "now".into(),
+            description: String::new(),
+            parameters: json!({"type": "object"}),
+        },
         async |_: Value, _: &RunContext| Ok(Value::Null),
     );
-    let agents = Agents::builder(MemoryAgentToolStore::new()).with(tool).build().expect("sound");
+    let agents = Agents::builder(MemoryAgentToolStore::new())
+        .with(tool)
+        .build()
+        .expect("sound");
     assert_eq!(names(&load(&agents, "alice").await), ["now"]);
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tool_core::agents::{
-    AgentErrorKind, AgentToolStore, MemoryAgentToolStore, RecordWrite, RefreshError, TokenRefresher, Tokens,
+    AgentErrorKind, AgentToolStore, MemoryAgentToolStore, RecordWrite, RefreshError,
+    TokenRefresher, Tokens,
 };
 use tool_core::jiff;
 use tool_core::schemars::JsonSchema;
@@ -32,18 +33,27 @@ struct Provider {
 
 impl Provider {
     fn gives(token: &'static str) -> Self {
-        Self { token: Some(token), down: Arc::default() }
+        Self {
+            token: Some(token),
+            down: Arc::default(),
+        }
     }
 
     fn revokes() -> Self {
-        Self { token: None, down: Arc::default() }
+        Self {
+            token: None,
+            down: Arc::default(),
+        }
     }
 
     fn answer(&self) -> Result<Tokens, RefreshError> {
         if self.down.load(Ordering::SeqCst) {
             return Err(RefreshError::Transient("no answer".into()));
         }
-        let mut tokens = Tokens::new(self.token.ok_or_else(|| RefreshError::Revoked("taken back".into()))?);
+        let mut tokens = Tokens::new(
+            self.token
+                .ok_or_else(|| RefreshError::Revoked("taken back".into()))?,
+        );
         tokens.expires_at = Some(in_seconds(3_600));
         Ok(tokens)
     }
@@ -60,13 +70,21 @@ impl TokenRefresher for Provider {
 }
 
 fn in_seconds(seconds: i64) -> Timestamp {
-    Timestamp(jiff::Timestamp::from_second(jiff::Timestamp::now().as_second() + seconds).expect("soon"))
+    Timestamp(
+        jiff::Timestamp::from_second(jiff::Timestamp::now().as_second() + seconds).expect("soon"),
+    )
 }
 
 /// A toolset that copies its token: its factory takes secrets as text.
 fn calendar() -> Probe {
-    let auth = Auth::oauth2("example", ["read"], "https://example.com/auth", "https://example.com/token");
-    let configured = |metadata: ToolsetMetadata| metadata.authorized_by(auth).configured_by::<(), Secrets>();
+    let auth = Auth::oauth2(
+        "example",
+        ["read"],
+        "https://example.com/auth",
+        "https://example.com/token",
+    );
+    let configured =
+        |metadata: ToolsetMetadata| metadata.authorized_by(auth).configured_by::<(), Secrets>();
     Probe::new("calendar", ["list"]).metadata_with(configured)
 }
 
@@ -76,12 +94,24 @@ async fn connected(
     provider: Provider,
     seconds: i64,
 ) -> tool_core::Agents {
-    let agents =
-        builder(Arc::clone(store), [probe]).oauth2(provider).retry_failed(Duration::ZERO).build().expect("sound");
-    agents.add("alice", "calendar").enabled(false).save().await.expect("written");
+    let agents = builder(Arc::clone(store), [probe])
+        .oauth2(provider)
+        .retry_failed(Duration::ZERO)
+        .build()
+        .expect("sound");
+    agents
+        .add("alice", "calendar")
+        .enabled(false)
+        .save()
+        .await
+        .expect("written");
     let mut tokens = Tokens::new("canary-first");
-    (tokens.refresh, tokens.expires_at) = (Some("canary-refresh".into()), Some(in_seconds(seconds)));
-    agents.connect("alice", "calendar", tokens).await.expect("written");
+    (tokens.refresh, tokens.expires_at) =
+        (Some("canary-refresh".into()), Some(in_seconds(seconds)));
+    agents
+        .connect("alice", "calendar", tokens)
+        .await
+        .expect("written");
     agents.enable("alice", "calendar").await.expect("written");
     agents
 }
@@ -104,8 +134,15 @@ async fn expired_copied_token_is_refreshed_before_setup() {
     assert!(loaded.failures().is_empty(), "{loaded:?}");
     assert_eq!(calendar.counts(), (2, 1, 0));
     let version = loaded.version();
-    assert_eq!((load(&agents, "alice").await.version(), calendar.counts()), (version, (2, 1, 0)));
-    assert_eq!(store.version("alice").await.expect("up"), version, "a refresh changes no version");
+    assert_eq!(
+        (load(&agents, "alice").await.version(), calendar.counts()),
+        (version, (2, 1, 0))
+    );
+    assert_eq!(
+        store.version("alice").await.expect("up"),
+        version,
+        "a refresh changes no version"
+    );
 }
 
 // Which may be how a toolset finds out whether its token is good.
@@ -147,9 +184,14 @@ async fn revoked_grant_is_reported_without_its_token() {
     let (store, calendar) = (Arc::default(), calendar());
     let agents = connected(&store, &calendar, Provider::revokes(), -10).await;
     let loaded = load(&agents, "alice").await;
-    let [("calendar", AgentErrorKind::Failed(error))] = failed(&loaded)[..] else { panic!("{loaded:?}") };
+    let [("calendar", AgentErrorKind::Failed(error))] = failed(&loaded)[..] else {
+        panic!("{loaded:?}")
+    };
     assert_eq!(error.kind(), tool_core::ErrorKind::Auth);
-    assert!(!format!("{loaded:?} {}", loaded.failures()[0]).contains("canary"), "{loaded:?}");
+    assert!(
+        !format!("{loaded:?} {}", loaded.failures()[0]).contains("canary"),
+        "{loaded:?}"
+    );
 }
 
 // Without a grant, the schema of the secrets decides.
@@ -157,10 +199,22 @@ async fn revoked_grant_is_reported_without_its_token() {
 async fn a_toolset_without_its_grant_is_judged_by_its_secrets() {
     let calendar = calendar();
     let agents = agents([&calendar]);
-    agents.add("alice", "calendar").enabled(false).save().await.expect("written");
+    agents
+        .add("alice", "calendar")
+        .enabled(false)
+        .save()
+        .await
+        .expect("written");
     let store = MemoryAgentToolStore::new();
-    store.write(&RecordWrite::new("alice", "calendar", json!({}))).await.expect("written");
-    let loaded = load(&builder(store, [&calendar]).build().expect("sound"), "alice").await;
+    store
+        .write(&RecordWrite::new("alice", "calendar", json!({})))
+        .await
+        .expect("written");
+    let loaded = load(
+        &builder(store, [&calendar]).build().expect("sound"),
+        "alice",
+    )
+    .await;
     // The probe takes whatever it is given; a linked toolset would refuse `{}`.
     assert!(loaded.failures().is_empty() && calendar.counts() == (1, 1, 0));
 }

@@ -24,12 +24,18 @@ fn whatever_a_toolset_says_of_its_secrets_nobody_reads_them() {
         let mut shown = String::new();
         let lines = logged(Level::TRACE, async {
             let mail = Probe::new("mail", ["send"]).metadata_with(|metadata| {
-                metadata.configured_by::<(), std::collections::BTreeMap<String, tool_core::Secret>>()
+                metadata
+                    .configured_by::<(), std::collections::BTreeMap<String, tool_core::Secret>>()
             });
             mail.plan(plan);
             let agents = agents([&mail]);
             let secrets = json!({"a": CANARIES[0], "b": CANARIES[1], "c": CANARIES[2]});
-            agents.add("alice", "mail").secrets(secrets).save().await.expect("written");
+            agents
+                .add("alice", "mail")
+                .secrets(secrets)
+                .save()
+                .await
+                .expect("written");
             let alice = agents.executor("alice");
             let loaded = alice.load().await.expect("loaded");
             let ran = alice.run_tool_action("mail", "send", "{}").await;
@@ -40,7 +46,11 @@ fn whatever_a_toolset_says_of_its_secrets_nobody_reads_them() {
             drop(loaded);
             agents.close().await;
         });
-        assert_eq!(plan == Plan::DoesNotClose, !shown.contains("failures: [AgentError"), "{plan:?}: {shown}");
+        assert_eq!(
+            plan == Plan::DoesNotClose,
+            !shown.contains("failures: [AgentError"),
+            "{plan:?}: {shown}"
+        );
         let logged = format!("{lines:?}");
         assert!(logged.contains("alice"), "{plan:?} is in the log");
         for canary in ["canary", "quoted", "number-two"] {

@@ -27,10 +27,20 @@ async fn session_keeps_its_toolset_until_it_ends() {
     let agents = agents([&mail]);
     give(&agents, "alice", "mail").await;
     let alice = agents.executor("alice");
-    let old = alice.session("old", Mode::Text).await.expect("loaded").await.expect("open");
+    let old = alice
+        .session("old", Mode::Text)
+        .await
+        .expect("loaded")
+        .await
+        .expect("open");
     let twin = old.clone();
     touch(&agents, "alice", "mail").await;
-    let new = alice.session("new", Mode::Text).await.expect("loaded").await.expect("open");
+    let new = alice
+        .session("new", Mode::Text)
+        .await
+        .expect("loaded")
+        .await
+        .expect("open");
     settle().await;
     assert_eq!(mail.counts(), (2, 2, 0));
     assert!(old.call(ToolCall::new("c", "send", "{}")).await.is_ok());
@@ -50,11 +60,21 @@ async fn the_last_of_several_sessions_closes_it() {
     let alice = agents.executor("alice");
     let mut sessions = Vec::new();
     for id in ["1", "2", "3"] {
-        sessions.push(alice.session(id, Mode::Text).await.expect("loaded").await.expect("open"));
+        sessions.push(
+            alice
+                .session(id, Mode::Text)
+                .await
+                .expect("loaded")
+                .await
+                .expect("open"),
+        );
     }
     let record = agents.record("alice", "mail").await.expect("a record");
     agents.remove(&record).await.expect("removed");
-    assert_eq!(load(&agents, "alice").await.tools().definitions().count(), 0);
+    assert_eq!(
+        load(&agents, "alice").await.tools().definitions().count(),
+        0
+    );
     for session in sessions {
         settle().await;
         assert_eq!(mail.closed.get(), 0);
@@ -70,7 +90,13 @@ async fn a_session_that_is_dropped_without_an_end_lets_go_too() {
     let mail = Probe::new("mail", ["send"]);
     let agents = agents([&mail]);
     give(&agents, "alice", "mail").await;
-    let session = agents.executor("alice").session("s", Mode::Text).await.expect("loaded").await.expect("open");
+    let session = agents
+        .executor("alice")
+        .session("s", Mode::Text)
+        .await
+        .expect("loaded")
+        .await
+        .expect("open");
     agents.close().await;
     assert_eq!(mail.counts(), (1, 1, 0));
     drop(session);
@@ -86,7 +112,9 @@ async fn context_and_its_copies_hold_the_toolset() {
     give(&agents, "alice", "mail").await;
     let tools = agents.executor("alice").tools().await.expect("loaded");
     let mut derived = tools.clone();
-    derived.update_tools(tools.flatten().collect::<Vec<_>>()).expect("sound");
+    derived
+        .update_tools(tools.flatten().collect::<Vec<_>>())
+        .expect("sound");
     drop(tools);
     agents.close().await;
     assert_eq!(mail.closed.get(), 0);
@@ -101,8 +129,19 @@ async fn a_session_with_the_tools_of_another_holds_them_as_well() {
     let mail = Probe::new("mail", ["send"]);
     let agents = agents([&mail]);
     give(&agents, "alice", "mail").await;
-    let first = agents.executor("alice").session("1", Mode::Text).await.expect("loaded").await.expect("open");
-    let second = agents.runtime().session("2", Mode::Text).tools(first.tools().clone()).await.expect("open");
+    let first = agents
+        .executor("alice")
+        .session("1", Mode::Text)
+        .await
+        .expect("loaded")
+        .await
+        .expect("open");
+    let second = agents
+        .runtime()
+        .session("2", Mode::Text)
+        .tools(first.tools().clone())
+        .await
+        .expect("open");
     agents.close().await;
     first.end().await;
     settle().await;
@@ -155,16 +194,29 @@ async fn the_last_handle_closes_them_as_it_goes() {
 #[tokio::test]
 async fn evicted_agent_closes_and_its_session_continues() {
     let mail = Probe::new("mail", ["send"]);
-    let agents = builder(MemoryAgentToolStore::new(), [&mail]).cached_agents(2).build().expect("sound");
+    let agents = builder(MemoryAgentToolStore::new(), [&mail])
+        .cached_agents(2)
+        .build()
+        .expect("sound");
     for agent in ["a", "b", "c", "d", "e"] {
         give(&agents, agent, "mail").await;
     }
-    let session = agents.executor("a").session("s", Mode::Text).await.expect("loaded").await.expect("open");
+    let session = agents
+        .executor("a")
+        .session("s", Mode::Text)
+        .await
+        .expect("loaded")
+        .await
+        .expect("open");
     for agent in ["b", "c", "d", "e"] {
         load(&agents, agent).await;
     }
     settle().await;
-    assert_eq!(mail.counts(), (5, 5, 2), "two are kept, and one has a session");
+    assert_eq!(
+        mail.counts(),
+        (5, 5, 2),
+        "two are kept, and one has a session"
+    );
     assert!(session.call(ToolCall::new("c", "send", "{}")).await.is_ok());
     session.end().await;
     settle().await;
@@ -175,13 +227,18 @@ async fn evicted_agent_closes_and_its_session_continues() {
 async fn a_toolset_that_does_not_close_keeps_nobody_waiting() {
     let mail = Probe::new("mail", ["send"]);
     mail.plan(Plan::HangsWhileClosed);
-    let agents = builder(MemoryAgentToolStore::new(), [&mail]).setup_within(Duration::from_secs(2)).build();
+    let agents = builder(MemoryAgentToolStore::new(), [&mail])
+        .setup_within(Duration::from_secs(2))
+        .build();
     let agents = agents.expect("sound");
     give(&agents, "alice", "mail").await;
     load(&agents, "alice").await;
     let began = tokio::time::Instant::now();
     agents.close().await;
-    assert_eq!((mail.closed.get(), began.elapsed()), (1, Duration::from_secs(2)));
+    assert_eq!(
+        (mail.closed.get(), began.elapsed()),
+        (1, Duration::from_secs(2))
+    );
 }
 
 // R-I4: the next session has the new one.
@@ -191,9 +248,19 @@ async fn disabled_toolset_stays_in_open_sessions_only() {
     let agents = agents([&mail]);
     give(&agents, "alice", "mail").await;
     let alice = agents.executor("alice");
-    let old = alice.session("old", Mode::Text).await.expect("loaded").await.expect("open");
+    let old = alice
+        .session("old", Mode::Text)
+        .await
+        .expect("loaded")
+        .await
+        .expect("open");
     agents.disable("alice", "mail").await.expect("written");
-    let new = alice.session("new", Mode::Text).await.expect("loaded").await.expect("open");
+    let new = alice
+        .session("new", Mode::Text)
+        .await
+        .expect("loaded")
+        .await
+        .expect("open");
     assert!(old.tools().has_tool("send") && !new.tools().has_tool("send"));
     old.end().await;
     settle().await;

@@ -1,5 +1,9 @@
 //! The behaviour of agents through the public API.
-#![allow(clippy::unused_self, clippy::needless_pass_by_value, reason = "tools as their authors write them")]
+#![allow(
+    clippy::unused_self,
+    clippy::needless_pass_by_value,
+    reason = "tools as their authors write them"
+)]
 
 mod support;
 #[path = "../runtime/support_deep.rs"]

@@ -12,9 +12,14 @@ async fn a_toolset_that_panics_is_left_out_and_the_others_work() {
         let (_, _, agents) = mail_and_chat(plan).await;
         let loaded = load(&agents, "alice").await;
         assert_eq!(names(&loaded), ["post"]);
-        let [("mail", AgentErrorKind::Failed(error))] = failed(&loaded)[..] else { panic!("{loaded:?}") };
+        let [("mail", AgentErrorKind::Failed(error))] = failed(&loaded)[..] else {
+            panic!("{loaded:?}")
+        };
         assert_eq!(error.kind(), ErrorKind::Internal);
-        assert!(!loaded.failures()[0].to_string().contains("boom"), "its text goes to the log");
+        assert!(
+            !loaded.failures()[0].to_string().contains("boom"),
+            "its text goes to the log"
+        );
     }
 }
 
@@ -25,8 +30,18 @@ async fn a_store_that_panics_is_down_and_what_is_loaded_stays() {
     give(&agents, "alice", "mail").await;
     load(&agents, "alice").await;
     line.panics(true);
-    let error = agents.executor("alice").load().await.expect_err("it panics");
-    assert!(matches!(error.kind, AgentErrorKind::Store(AgentStoreError::Down { .. })), "{error}");
+    let error = agents
+        .executor("alice")
+        .load()
+        .await
+        .expect_err("it panics");
+    assert!(
+        matches!(
+            error.kind,
+            AgentErrorKind::Store(AgentStoreError::Down { .. })
+        ),
+        "{error}"
+    );
     line.panics(false);
     load(&agents, "alice").await;
     assert_eq!(mail.counts(), (1, 1, 0));

@@ -46,7 +46,11 @@ async fn those_who_wait_for_a_load_that_fails_get_its_error() {
     for load in loads {
         load.await.expect("no panic");
     }
-    assert!(began.elapsed() <= Duration::from_secs(10), "{:?}", began.elapsed());
+    assert!(
+        began.elapsed() <= Duration::from_secs(10),
+        "{:?}",
+        began.elapsed()
+    );
 }
 
 // R-I4, L6
@@ -65,7 +69,12 @@ async fn each_toolset_opens_and_closes_once_under_load() {
                 seen = loaded.version();
                 number += 1;
                 let id = format!("{reader}-{number}");
-                let session = alice.session(id, Mode::Text).await.expect("loaded").await.expect("open");
+                let session = alice
+                    .session(id, Mode::Text)
+                    .await
+                    .expect("loaded")
+                    .await
+                    .expect("open");
                 assert!(session.call(ToolCall::new("c", "send", "{}")).await.is_ok());
                 session.end().await;
                 tokio::task::yield_now().await;
@@ -76,7 +85,12 @@ async fn each_toolset_opens_and_closes_once_under_load() {
     for number in 0..1_000 {
         let tool = if number % 3 == 0 { "chat" } else { "mail" };
         let record = agents.record("alice", tool).await.expect("a record");
-        agents.edit(&record).config(json!({"number": number})).save().await.expect("one writer");
+        agents
+            .edit(&record)
+            .config(json!({"number": number}))
+            .save()
+            .await
+            .expect("one writer");
         tokio::task::yield_now().await;
     }
     done.store(true, Ordering::SeqCst);
@@ -84,12 +98,20 @@ async fn each_toolset_opens_and_closes_once_under_load() {
         reader.await.expect("no panic");
     }
     // Whatever has been written is what the next one gets.
-    let answer = agents.executor("alice").run_tool_action("chat", "post", "{}").await.expect("it runs");
+    let answer = agents
+        .executor("alice")
+        .run_tool_action("chat", "post", "{}")
+        .await
+        .expect("it runs");
     assert_eq!(answer.data_json(), Some(r#"{"number":999}"#));
     agents.close().await;
     for probe in [&mail, &chat] {
         let (configured, opened, closed) = probe.counts();
-        assert!(configured > 1 && configured == opened && opened == closed, "{:?}", probe.counts());
+        assert!(
+            configured > 1 && configured == opened && opened == closed,
+            "{:?}",
+            probe.counts()
+        );
     }
 }
 
@@ -98,7 +120,8 @@ async fn each_toolset_opens_and_closes_once_under_load() {
 async fn of_two_who_close_at_once_neither_waits_for_ever() {
     let agents = agents([]);
     for _ in 0..20_000 {
-        let closing = [agents.clone(), agents.clone()].map(|agents| tokio::spawn(async move { agents.close().await }));
+        let closing = [agents.clone(), agents.clone()]
+            .map(|agents| tokio::spawn(async move { agents.close().await }));
         for closed in closing {
             closed.await.expect("no panic");
         }

@@ -1,6 +1,8 @@
 //! Failures are tried again: after a while, and at once when a record changes.
 
-use crate::support::{Plan, Probe, builder, failed, give, load, mail_and_chat, names, settle, touch};
+use crate::support::{
+    Plan, Probe, builder, failed, give, load, mail_and_chat, names, settle, touch,
+};
 use crate::support_store::Line;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,10 +26,19 @@ async fn retry_of_a_hanging_toolset_delays_no_load() {
         let began = Instant::now();
         for _ in 0..3 {
             assert_eq!(names(&load(&agents, "alice").await), ["post"]);
-            assert!(agents.executor("alice").run_tool_action("chat", "post", "{}").await.is_ok());
+            assert!(
+                agents
+                    .executor("alice")
+                    .run_tool_action("chat", "post", "{}")
+                    .await
+                    .is_ok()
+            );
         }
         settle().await;
-        assert_eq!((began.elapsed(), mail.configured.get()), (Duration::ZERO, tries));
+        assert_eq!(
+            (began.elapsed(), mail.configured.get()),
+            (Duration::ZERO, tries)
+        );
         tokio::time::sleep(Duration::from_secs(31)).await;
     }
     mail.plan(Plan::Works);
@@ -41,7 +52,13 @@ async fn failed_toolset_is_retried_alone_after_30_seconds() {
     load(&agents, "alice").await;
     mail.plan(Plan::Works);
     tokio::time::advance(Duration::from_secs(29)).await;
-    assert_eq!((failed(&load(&agents, "alice").await).len(), mail.configured.get()), (1, 1));
+    assert_eq!(
+        (
+            failed(&load(&agents, "alice").await).len(),
+            mail.configured.get()
+        ),
+        (1, 1)
+    );
     tokio::time::advance(Duration::from_secs(2)).await;
     assert_eq!(names(&retried(&agents).await), ["post", "send"]);
     assert_eq!((chat.counts(), mail.counts()), ((1, 1, 0), (2, 1, 0)));
@@ -60,7 +77,10 @@ async fn failed_toolset_is_retried_at_once_after_any_change() {
 async fn how_long_to_wait_is_a_setting() {
     let mail = Probe::new("mail", ["send"]);
     mail.plan(Plan::RefusesSettings);
-    let agents = builder(Line::default(), [&mail]).retry_failed(Duration::ZERO).build().expect("sound");
+    let agents = builder(Line::default(), [&mail])
+        .retry_failed(Duration::ZERO)
+        .build()
+        .expect("sound");
     give(&agents, "alice", "mail").await;
     for tries in 1..4 {
         let loaded = load(&agents, "alice").await;

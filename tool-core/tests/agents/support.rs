@@ -5,9 +5,13 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tool_core::agents::{AgentErrorKind, Agents, AgentsBuilder, Keyring, LoadedAgent, MemoryAgentToolStore};
+use tool_core::agents::{
+    AgentErrorKind, Agents, AgentsBuilder, Keyring, LoadedAgent, MemoryAgentToolStore,
+};
 use tool_core::describe::Action;
-use tool_core::tool::{ConfigureError, Configured, LifecycleFuture, SecretDocument, ToolsetFactory, ToolsetMetadata};
+use tool_core::tool::{
+    ConfigureError, Configured, LifecycleFuture, SecretDocument, ToolsetFactory, ToolsetMetadata,
+};
 use tool_core::{FunctionTool, RawTool, RunContext, Tool, ToolError, ToolResponse, Toolset};
 
 /// The misbehaviour of a toolset.
@@ -48,7 +52,9 @@ pub(crate) struct Probe {
 impl Probe {
     pub(crate) fn new(name: &str, tools: impl IntoIterator<Item = &'static str>) -> Self {
         Self {
-            metadata: Arc::new(ToolsetMetadata::new(name, "Counts.").configured_by::<Settings, ()>()),
+            metadata: Arc::new(
+                ToolsetMetadata::new(name, "Counts.").configured_by::<Settings, ()>(),
+            ),
             tools: tools.into_iter().collect(),
             configured: Counter::default(),
             opened: Counter::default(),
@@ -61,15 +67,24 @@ impl Probe {
     }
 
     pub(crate) fn slow(self, time: Duration) -> Self {
-        Self { slow: Some(time), ..self }
+        Self {
+            slow: Some(time),
+            ..self
+        }
     }
 
     pub(crate) fn options(self, options: fn(FunctionTool) -> FunctionTool) -> Self {
         Self { options, ..self }
     }
 
-    pub(crate) fn metadata_with(self, change: impl FnOnce(ToolsetMetadata) -> ToolsetMetadata) -> Self {
-        Self { metadata: Arc::new(change((*self.metadata).clone())), ..self }
+    pub(crate) fn metadata_with(
+        self,
+        change: impl FnOnce(ToolsetMetadata) -> ToolsetMetadata,
+    ) -> Self {
+        Self {
+            metadata: Arc::new(change((*self.metadata).clone())),
+            ..self
+        }
     }
 
     /// The behaviour of its next instances.
@@ -99,10 +114,12 @@ impl Probe {
         let plan = self.planned();
         let secret = secrets.expose().to_owned();
         match plan {
-            Plan::RefusesSettings => Err(ConfigureError::Failed(ToolError::auth(format!("refused {secret}")))),
-            Plan::RefusesFirstToken if secret.contains("canary-first") => {
-                Err(ConfigureError::Failed(ToolError::auth("the token is no longer good")))
-            }
+            Plan::RefusesSettings => Err(ConfigureError::Failed(ToolError::auth(format!(
+                "refused {secret}"
+            )))),
+            Plan::RefusesFirstToken if secret.contains("canary-first") => Err(
+                ConfigureError::Failed(ToolError::auth("the token is no longer good")),
+            ),
             Plan::PanicsWhileConfigured => panic!("boom with {secret}"),
             Plan::HangsWhileConfigured => std::future::pending().await,
             _ => Ok(Arc::new(Made::new(self.clone(), plan, config, secret)) as Arc<dyn Toolset>),
@@ -116,9 +133,17 @@ impl ToolsetFactory for Probe {
     }
 
     fn actions(&self) -> Vec<Action> {
-        let tools = self.tools.iter().fold(tool_core::ToolContext::builder(), |tools, name| tools.with(raw(name)));
+        let tools = self
+            .tools
+            .iter()
+            .fold(tool_core::ToolContext::builder(), |tools, name| {
+                tools.with(raw(name))
+            });
         let listed = tools.build().expect("sound tools").actions();
-        listed.into_iter().flat_map(|listed| listed.actions).collect()
+        listed
+            .into_iter()
+            .flat_map(|listed| listed.actions)
+            .collect()
     }
 
     fn configure(
@@ -131,12 +156,18 @@ impl ToolsetFactory for Probe {
 }
 
 fn declared(name: &str) -> RawTool {
-    RawTool { name: name.into(), description: "Counts.".into(), parameters: json!({"type": "object"}) }
+    RawTool {
+        name: name.into(),
+        description: "Counts.".into(),
+        parameters: json!({"type": "object"}),
+    }
 }
 
 /// A tool by itself.
 pub(crate) fn raw(name: &str) -> FunctionTool {
-    FunctionTool::raw(declared(name), async |_: Value, _: &RunContext| Ok(json!("by itself")))
+    FunctionTool::raw(declared(name), async |_: Value, _: &RunContext| {
+        Ok(json!("by itself"))
+    })
 }
 
 /// The instance of a record.
@@ -156,12 +187,20 @@ struct Known {
 impl Made {
     fn new(probe: Probe, plan: Plan, config: Value, secret: String) -> Self {
         let tool = |name: &&str| {
-            let known = Known { config: config.clone(), called: probe.called.clone() };
+            let known = Known {
+                config: config.clone(),
+                called: probe.called.clone(),
+            };
             let tool = FunctionTool::raw_with(declared(name), known, answer);
             Tool::Function((probe.options)(tool))
         };
         let tools = probe.tools.iter().map(tool).collect();
-        Self { probe, plan, secret, tools }
+        Self {
+            probe,
+            plan,
+            secret,
+            tools,
+        }
     }
 }
 
@@ -174,7 +213,9 @@ async fn answer(known: &Known, arguments: Value, ctx: &RunContext) -> Result<Val
     match arguments["nested"].as_str() {
         Some(nested) => {
             let inner = ctx.call(nested, "{}").await;
-            Ok(json!({"inner": inner.data_json(), "error": inner.error().map(|error| error.message.clone())}))
+            Ok(
+                json!({"inner": inner.data_json(), "error": inner.error().map(|error| error.message.clone())}),
+            )
         }
         None => Ok(known.config.clone()),
     }
@@ -193,7 +234,12 @@ impl Toolset for Made {
         Box::pin(async {
             self.probe.wait().await;
             match self.plan {
-                Plan::DoesNotOpen => return Err(ToolError::transient(format!("no connection with {}", self.secret))),
+                Plan::DoesNotOpen => {
+                    return Err(ToolError::transient(format!(
+                        "no connection with {}",
+                        self.secret
+                    )));
+                }
                 Plan::PanicsWhileOpened => panic!("boom with {}", self.secret),
                 Plan::HangsWhileOpened => std::future::pending().await,
                 _ => {}
@@ -207,7 +253,10 @@ impl Toolset for Made {
         Box::pin(async {
             self.probe.closed.add();
             match self.plan {
-                Plan::DoesNotClose => Err(ToolError::internal(format!("still busy with {}", self.secret))),
+                Plan::DoesNotClose => Err(ToolError::internal(format!(
+                    "still busy with {}",
+                    self.secret
+                ))),
                 Plan::HangsWhileClosed => std::future::pending().await,
                 _ => Ok(()),
             }
@@ -236,7 +285,9 @@ pub(crate) fn keys(id: &str) -> Keyring {
 
 /// Agents over a store of their own that have these toolsets.
 pub(crate) fn agents<const N: usize>(probes: [&Probe; N]) -> Agents {
-    builder(MemoryAgentToolStore::new(), probes).build().expect("sound toolsets")
+    builder(MemoryAgentToolStore::new(), probes)
+        .build()
+        .expect("sound toolsets")
 }
 
 pub(crate) fn builder<const N: usize>(
@@ -244,7 +295,9 @@ pub(crate) fn builder<const N: usize>(
     probes: [&Probe; N],
 ) -> AgentsBuilder {
     let builder = Agents::builder(store).keys(keys("k"));
-    probes.into_iter().fold(builder, |builder, probe| builder.factory(probe.clone()))
+    probes
+        .into_iter()
+        .fold(builder, |builder, probe| builder.factory(probe.clone()))
 }
 
 /// Two toolsets, of which the first behaves as planned. Alice has both.
@@ -274,12 +327,20 @@ pub(crate) async fn load(agents: &Agents, agent: &str) -> Arc<LoadedAgent> {
 
 /// The names of the tools, in order.
 pub(crate) fn names(loaded: &Arc<LoadedAgent>) -> Vec<String> {
-    loaded.tools().definitions().map(|tool| tool.name().to_owned()).collect()
+    loaded
+        .tools()
+        .definitions()
+        .map(|tool| tool.name().to_owned())
+        .collect()
 }
 
 /// The toolsets that failed, and how.
 pub(crate) fn failed(loaded: &Arc<LoadedAgent>) -> Vec<(&str, &AgentErrorKind)> {
-    loaded.failures().iter().map(|failure| (failure.tool.as_str(), &failure.kind)).collect()
+    loaded
+        .failures()
+        .iter()
+        .map(|failure| (failure.tool.as_str(), &failure.kind))
+        .collect()
 }
 
 /// The kind of error; `None` for a success.

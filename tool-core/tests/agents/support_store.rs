@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tool_core::agents::{
-    AgentRecords, AgentStoreError, AgentSummary, AgentToolStore, AgentTools, MemoryAgentToolStore, RecordWrite,
-    SealedRow, SealedSecrets, UnreadableRow,
+    AgentRecords, AgentStoreError, AgentSummary, AgentToolStore, AgentTools, MemoryAgentToolStore,
+    RecordWrite, SealedRow, SealedSecrets, UnreadableRow,
 };
 use tool_core::session::{ApprovalLimits, ApprovalVerdict, PendingCall};
 
@@ -39,23 +39,35 @@ impl Line {
 
     /// The number of reads of versions and of records.
     pub(crate) fn asked(&self) -> (u32, u32) {
-        (self.0.versions.load(Ordering::SeqCst), self.0.loads.load(Ordering::SeqCst))
+        (
+            self.0.versions.load(Ordering::SeqCst),
+            self.0.loads.load(Ordering::SeqCst),
+        )
     }
 
     /// A damaged row.
     pub(crate) fn spoil(&self, tool: &str, why: &str) {
-        self.0.unreadable.lock().expect("no panic").push(UnreadableRow::new(tool, why));
+        self.0
+            .unreadable
+            .lock()
+            .expect("no panic")
+            .push(UnreadableRow::new(tool, why));
     }
 
     /// Runs an operation, unless the store is set to fail.
-    async fn pass<T>(&self, operation: impl Future<Output = Result<T, AgentStoreError>>) -> Result<T, AgentStoreError> {
+    async fn pass<T>(
+        &self,
+        operation: impl Future<Output = Result<T, AgentStoreError>>,
+    ) -> Result<T, AgentStoreError> {
         tokio::task::yield_now().await;
         assert!(!self.0.panics.load(Ordering::SeqCst), "boom");
         if self.0.hangs.load(Ordering::SeqCst) {
             tokio::time::sleep(Duration::from_secs(3_600)).await;
         }
         if self.0.down.load(Ordering::SeqCst) {
-            return Err(AgentStoreError::down("connection refused, password=hunter2"));
+            return Err(AgentStoreError::down(
+                "connection refused, password=hunter2",
+            ));
         }
         operation.await
     }
@@ -78,7 +90,9 @@ impl AgentToolStore for Line {
     async fn load(&self, agent: &str) -> Result<AgentRecords, AgentStoreError> {
         self.0.loads.fetch_add(1, Ordering::SeqCst);
         let mut records = self.pass(self.0.store.load(agent)).await?;
-        records.unreadable.clone_from(&self.0.unreadable.lock().expect("no panic"));
+        records
+            .unreadable
+            .clone_from(&self.0.unreadable.lock().expect("no panic"));
         Ok(records)
     }
 

@@ -6,7 +6,8 @@ use serde_json::json;
 use std::time::Duration;
 use tool_core::session::{AuditEntry, CallDecision, CallOutcome, HookedCall};
 use tool_core::{
-    ErrorKind, Intent, Mode, Policy, RunContext, Runtime, Session, ToolCall, ToolContext, ToolError, ToolOutput, tool,
+    ErrorKind, Intent, Mode, Policy, RunContext, Runtime, Session, ToolCall, ToolContext,
+    ToolError, ToolOutput, tool,
 };
 use tower::limit::ConcurrencyLimitLayer;
 
@@ -49,16 +50,26 @@ fn free() -> Policy {
 }
 
 async fn session() -> Session {
-    runtime(all(), free()).session("s-1", Mode::Text).principal("user:7").await.expect("a session")
+    runtime(all(), free())
+        .session("s-1", Mode::Text)
+        .principal("user:7")
+        .await
+        .expect("a session")
 }
 
 /// The id, the tool and the outcome of each entry.
 fn told(audit: &[AuditEntry]) -> Vec<(&str, &str, CallOutcome)> {
-    audit.iter().map(|entry| (&*entry.call_id, &*entry.tool, entry.outcome)).collect()
+    audit
+        .iter()
+        .map(|entry| (&*entry.call_id, &*entry.tool, entry.outcome))
+        .collect()
 }
 
 fn by(entry: &AuditEntry) -> Option<(bool, &str)> {
-    entry.decision.as_ref().map(|decision| (decision.approved, &*decision.by))
+    entry
+        .decision
+        .as_ref()
+        .map(|decision| (decision.approved, &*decision.by))
 }
 
 // R-I1
@@ -66,9 +77,13 @@ fn by(entry: &AuditEntry) -> Option<(bool, &str)> {
 async fn every_answered_call_has_an_entry() {
     let session = session().await;
     let before = Timestamp::now();
-    session.call(ToolCall::new("c1", "greet", r#"{"name":"Ada"}"#)).await;
+    session
+        .call(ToolCall::new("c1", "greet", r#"{"name":"Ada"}"#))
+        .await;
     session.call(ToolCall::new("c2", "fail", "{}")).await;
-    session.call(ToolCall::new("c3", "greet", r#"{"name":7}"#)).await;
+    session
+        .call(ToolCall::new("c3", "greet", r#"{"name":7}"#))
+        .await;
     session.call(ToolCall::new("c4", "greeet", "{}")).await;
     session.next_turn().await;
     session.call(ToolCall::new("c5", "delegate", "{}")).await;
@@ -82,13 +97,28 @@ async fn every_answered_call_has_an_entry() {
         ("c4", "greeet", CallOutcome::Refused(ErrorKind::NotFound)),
         ("c5.1", "greet", CallOutcome::Succeeded),
         ("c5", "delegate", CallOutcome::Succeeded),
-        ("c6", "greet", CallOutcome::Refused(ErrorKind::SessionInactive)),
+        (
+            "c6",
+            "greet",
+            CallOutcome::Refused(ErrorKind::SessionInactive),
+        ),
     ];
     assert_eq!(told(&audit), expected);
-    assert_eq!(audit.iter().map(|entry| entry.turn).collect::<Vec<_>>(), [0, 0, 0, 0, 1, 1, 1]);
-    assert!(audit.iter().all(|entry| entry.principal == "user:7" && entry.decision.is_none()));
+    assert_eq!(
+        audit.iter().map(|entry| entry.turn).collect::<Vec<_>>(),
+        [0, 0, 0, 0, 1, 1, 1]
+    );
+    assert!(
+        audit
+            .iter()
+            .all(|entry| entry.principal == "user:7" && entry.decision.is_none())
+    );
     let second = Duration::from_secs(1);
-    assert!(audit.iter().all(|entry| entry.at.0 >= before - second && entry.at.0 <= Timestamp::now() + second));
+    assert!(
+        audit
+            .iter()
+            .all(|entry| entry.at.0 >= before - second && entry.at.0 <= Timestamp::now() + second)
+    );
     assert_eq!(audit, session.audit(), "reading changes nothing");
 }
 
@@ -97,14 +127,31 @@ async fn every_answered_call_has_an_entry() {
 async fn approval_names_the_person_who_gave_it() {
     let session = session().await;
     let ask = async |cents: u32| {
-        let asked = session.call(ToolCall::new(format!("c{cents}"), "pay", json!({"cents": cents}))).await;
-        asked.meta().confirmation().expect("a person is asked").token.clone()
+        let asked = session
+            .call(ToolCall::new(
+                format!("c{cents}"),
+                "pay",
+                json!({"cents": cents}),
+            ))
+            .await;
+        asked
+            .meta()
+            .confirmation()
+            .expect("a person is asked")
+            .token
+            .clone()
     };
     let tokens = [ask(1).await, ask(2).await, ask(3).await, ask(4).await];
     assert!(session.approve(&tokens[0]).await.is_ok());
     assert!(session.approve_by(&tokens[1], "operator:ada").await.is_ok());
-    assert_eq!(kind(&session.deny(&tokens[2]).await), Some(ErrorKind::Denied));
-    assert_eq!(kind(&session.deny_by(&tokens[3], "operator:bob").await), Some(ErrorKind::Denied));
+    assert_eq!(
+        kind(&session.deny(&tokens[2]).await),
+        Some(ErrorKind::Denied)
+    );
+    assert_eq!(
+        kind(&session.deny_by(&tokens[3], "operator:bob").await),
+        Some(ErrorKind::Denied)
+    );
     let audit = session.audit();
     let (waits, denied) = (ErrorKind::ConfirmationRequired, ErrorKind::Denied);
     let expected = [
@@ -119,7 +166,13 @@ async fn approval_names_the_person_who_gave_it() {
     ];
     assert_eq!(told(&audit), expected);
     let decisions = audit.iter().map(by).collect::<Vec<_>>();
-    let decided = [(true, "user:7"), (true, "operator:ada"), (false, "user:7"), (false, "operator:bob")].map(Some);
+    let decided = [
+        (true, "user:7"),
+        (true, "operator:ada"),
+        (false, "user:7"),
+        (false, "operator:bob"),
+    ]
+    .map(Some);
     assert_eq!(decisions, [[None; 4], decided].concat());
     assert_eq!(audit[4].intents[0].intent, Intent::SuppressAudio);
 }
@@ -129,7 +182,11 @@ async fn approval_names_the_person_who_gave_it() {
 async fn token_that_was_used_is_no_decision() {
     let session = session().await;
     let asked = call(&session, "pay", json!({"cents": 1})).await;
-    let token = &asked.meta().confirmation().expect("a person is asked").token;
+    let token = &asked
+        .meta()
+        .confirmation()
+        .expect("a person is asked")
+        .token;
     assert!(session.approve(token).await.is_ok());
     session.approve_by(token, "mallory").await;
     session.deny_by(token, "mallory").await;
@@ -140,16 +197,32 @@ async fn token_that_was_used_is_no_decision() {
 #[tokio::test]
 async fn calls_that_a_hook_or_a_layer_refuses_have_entries() {
     let busy = async |call: HookedCall<'_>| {
-        if call.call_id == "c1" { Err(ToolError::rate_limit("later")) } else { Ok(()) }
+        if call.call_id == "c1" {
+            Err(ToolError::rate_limit("later"))
+        } else {
+            Ok(())
+        }
     };
     let slow = async |_: HookedCall<'_>, _: &mut tool_core::ToolResponse| ();
-    let builder = Runtime::builder(all()).policy(free()).before(busy).after(slow);
-    let runtime = builder.layer(ConcurrencyLimitLayer::new(9)).build().expect("a runtime");
+    let builder = Runtime::builder(all())
+        .policy(free())
+        .before(busy)
+        .after(slow);
+    let runtime = builder
+        .layer(ConcurrencyLimitLayer::new(9))
+        .build()
+        .expect("a runtime");
     let session = open(&runtime, "s", Mode::Text).await;
-    session.call(ToolCall::new("c1", "greet", r#"{"name":"Ada"}"#)).await;
-    session.call(ToolCall::new("c2", "greet", r#"{"name":"Ada"}"#)).await;
-    let expected =
-        [("c1", "greet", CallOutcome::Refused(ErrorKind::RateLimit)), ("c2", "greet", CallOutcome::Succeeded)];
+    session
+        .call(ToolCall::new("c1", "greet", r#"{"name":"Ada"}"#))
+        .await;
+    session
+        .call(ToolCall::new("c2", "greet", r#"{"name":"Ada"}"#))
+        .await;
+    let expected = [
+        ("c1", "greet", CallOutcome::Refused(ErrorKind::RateLimit)),
+        ("c2", "greet", CallOutcome::Succeeded),
+    ];
     assert_eq!(told(&session.audit()), expected);
 }
 
@@ -159,21 +232,46 @@ async fn audit_log_keeps_the_last_1000_calls() {
     let session = session().await;
     for n in 0..1_100 {
         let tool = ["greet", "fail", "made_up"][n % 3];
-        session.call(ToolCall::new(format!("c{n}"), tool, r#"{"name":"Ada"}"#)).await;
+        session
+            .call(ToolCall::new(format!("c{n}"), tool, r#"{"name":"Ada"}"#))
+            .await;
     }
     let audit = session.audit();
-    let ids = audit.iter().map(|entry| entry.call_id.as_str()).collect::<Vec<_>>();
-    assert_eq!(ids, (100..1_100).map(|n| format!("c{n}")).collect::<Vec<_>>());
+    let ids = audit
+        .iter()
+        .map(|entry| entry.call_id.as_str())
+        .collect::<Vec<_>>();
+    assert_eq!(
+        ids,
+        (100..1_100).map(|n| format!("c{n}")).collect::<Vec<_>>()
+    );
 }
 
 // R-I1, T12
 #[tokio::test]
 async fn entries_have_bounded_texts() {
     let session = session().await;
-    session.call(ToolCall::new("i".repeat(100_000), "n".repeat(100_000), "{}")).await;
-    session.call(ToolCall::new("é".repeat(100_000), "greet", r#"{"name":"Ada"}"#)).await;
+    session
+        .call(ToolCall::new(
+            "i".repeat(100_000),
+            "n".repeat(100_000),
+            "{}",
+        ))
+        .await;
+    session
+        .call(ToolCall::new(
+            "é".repeat(100_000),
+            "greet",
+            r#"{"name":"Ada"}"#,
+        ))
+        .await;
     let audit = session.audit();
-    assert!(audit.iter().all(|entry| entry.call_id.len() <= 128 && entry.tool.len() <= 140), "{audit:?}");
+    assert!(
+        audit
+            .iter()
+            .all(|entry| entry.call_id.len() <= 128 && entry.tool.len() <= 140),
+        "{audit:?}"
+    );
 }
 
 // R-I1, T1
@@ -183,7 +281,10 @@ async fn entries_have_no_arguments_and_no_results() {
     call(&session, "greet", json!({"name": "canary"})).await;
     call(&session, "greet", json!({"name": ["canary"]})).await;
     let audit = session.audit();
-    let shown = format!("{audit:?} {}", serde_json::to_string(&audit).expect("serialises"));
+    let shown = format!(
+        "{audit:?} {}",
+        serde_json::to_string(&audit).expect("serialises")
+    );
     assert!(!shown.contains("canary"), "{shown}");
 }
 
@@ -192,17 +293,33 @@ async fn entries_have_no_arguments_and_no_results() {
 async fn entries_can_be_read_back_from_json() {
     let session = session().await;
     let asked = call(&session, "pay", json!({"cents": 7})).await;
-    let token = &asked.meta().confirmation().expect("a person is asked").token;
+    let token = &asked
+        .meta()
+        .confirmation()
+        .expect("a person is asked")
+        .token;
     session.approve_by(token, "operator:ada").await;
     call(&session, "fail", json!({})).await;
     let audit = session.audit();
     let document = serde_json::to_value(&audit).expect("serialises");
-    assert_eq!(document[0]["outcome"], json!({"is": "refused", "error": "CONFIRMATION_REQUIRED"}));
+    assert_eq!(
+        document[0]["outcome"],
+        json!({"is": "refused", "error": "CONFIRMATION_REQUIRED"})
+    );
     assert_eq!(document[1]["outcome"], json!({"is": "succeeded"}));
-    assert_eq!(document[1]["decision"], json!({"approved": true, "by": "operator:ada"}));
+    assert_eq!(
+        document[1]["decision"],
+        json!({"approved": true, "by": "operator:ada"})
+    );
     assert_eq!(document[1]["intents"][0]["effect"], "audio is suppressed");
-    assert_eq!(document[2]["outcome"], json!({"is": "failed", "error": "CONFLICT"}));
-    assert_eq!(serde_json::from_value::<Vec<AuditEntry>>(document).expect("reads"), audit);
+    assert_eq!(
+        document[2]["outcome"],
+        json!({"is": "failed", "error": "CONFLICT"})
+    );
+    assert_eq!(
+        serde_json::from_value::<Vec<AuditEntry>>(document).expect("reads"),
+        audit
+    );
 }
 
 // R-I1, R-I5
@@ -240,8 +357,15 @@ async fn times_follow_the_clock_of_calls() {
 async fn call_on_which_no_person_decided_has_no_decision() {
     let session = session().await;
     let asked = call(&session, "pay", json!({"cents": 1})).await;
-    let token = &asked.meta().confirmation().expect("a person is asked").token;
-    assert_eq!(kind(&session.deny_undecided(token).await), Some(ErrorKind::Denied));
+    let token = &asked
+        .meta()
+        .confirmation()
+        .expect("a person is asked")
+        .token;
+    assert_eq!(
+        kind(&session.deny_undecided(token).await),
+        Some(ErrorKind::Denied)
+    );
     let audit = session.audit();
     assert_eq!((audit.len(), by(&audit[1])), (2, None));
 }
@@ -255,7 +379,11 @@ async fn call_that_the_host_refuses_is_recorded_and_counted() {
     session.refuse_step(&asked);
     let expected = [
         ("c1", "greet", CallOutcome::Refused(ErrorKind::Transient)),
-        ("c1", "greet", CallOutcome::Refused(ErrorKind::BudgetExceeded)),
+        (
+            "c1",
+            "greet",
+            CallOutcome::Refused(ErrorKind::BudgetExceeded),
+        ),
     ];
     assert_eq!(told(&session.audit()), expected);
 }
@@ -266,6 +394,14 @@ async fn running_call_whose_caller_goes_away_has_an_entry() {
     let runtime = runtime(tools![rest], free());
     let session = open(&runtime, "s", Mode::Text).await;
     let asked = session.call(ToolCall::new("c1", "rest", "{}"));
-    assert!(tokio::time::timeout(Duration::from_millis(10), asked).await.is_err(), "the caller goes away");
-    assert_eq!(told(&session.audit()), [("c1", "rest", CallOutcome::Failed(ErrorKind::Cancelled))]);
+    assert!(
+        tokio::time::timeout(Duration::from_millis(10), asked)
+            .await
+            .is_err(),
+        "the caller goes away"
+    );
+    assert_eq!(
+        told(&session.audit()),
+        [("c1", "rest", CallOutcome::Failed(ErrorKind::Cancelled))]
+    );
 }

@@ -1,6 +1,10 @@
 //! Background answers: the first update answers a call, and the model learns of the rest by notes. L24
 
-#![allow(clippy::unused_self, clippy::needless_pass_by_value, reason = "tools as their authors write them")]
+#![allow(
+    clippy::unused_self,
+    clippy::needless_pass_by_value,
+    reason = "tools as their authors write them"
+)]
 
 use crate::support::{call, kind, runtime, tools};
 use crate::support_b::{answer, begin, ms};
@@ -9,7 +13,9 @@ use serde_json::json;
 use std::sync::{Arc, Mutex};
 use tool_core::session::{BackgroundAnswer, History, Message};
 use tool_core::testing::ScriptedModel;
-use tool_core::{ErrorKind, Mode, Policy, RunContext, Session, ToolCall, ToolContext, ToolOutput, tool, toolset};
+use tool_core::{
+    ErrorKind, Mode, Policy, RunContext, Session, ToolCall, ToolContext, ToolOutput, tool, toolset,
+};
 
 struct Journey;
 
@@ -77,7 +83,11 @@ async fn session() -> Session {
 
 async fn with_policy(policy: Policy) -> Session {
     let runtime = runtime(all(), policy.repeated_calls(None));
-    runtime.session("s-1", Mode::Text).background_answers().await.expect("a session")
+    runtime
+        .session("s-1", Mode::Text)
+        .background_answers()
+        .await
+        .expect("a session")
 }
 
 fn travel(steps: u32) -> ToolCall {
@@ -87,13 +97,27 @@ fn travel(steps: u32) -> ToolCall {
 /// The ids and the data of answers.
 fn seen(answers: &[BackgroundAnswer]) -> Vec<(&str, String)> {
     let text = |answer: &BackgroundAnswer| {
-        answer.response.data_json().map_or_else(|| format!("{:?}", kind(&answer.response)), str::to_owned)
+        answer
+            .response
+            .data_json()
+            .map_or_else(|| format!("{:?}", kind(&answer.response)), str::to_owned)
     };
-    answers.iter().map(|answer| (answer.response.meta().call_id().unwrap_or_default(), text(answer))).collect()
+    answers
+        .iter()
+        .map(|answer| {
+            (
+                answer.response.meta().call_id().unwrap_or_default(),
+                text(answer),
+            )
+        })
+        .collect()
 }
 
 fn pairs<'a>(expected: &[(&'a str, &str)]) -> Vec<(&'a str, String)> {
-    expected.iter().map(|(id, data)| (*id, (*data).to_owned())).collect()
+    expected
+        .iter()
+        .map(|(id, data)| (*id, (*data).to_owned()))
+        .collect()
 }
 
 // L24
@@ -101,7 +125,10 @@ fn pairs<'a>(expected: &[(&'a str, &str)]) -> Vec<(&'a str, String)> {
 async fn first_update_is_the_answer_under_the_call_id() {
     let session = session().await;
     let answer = session.call(travel(1)).await;
-    assert_eq!((answer.meta().call_id(), answer.data_json()), (Some("c1"), Some(r#""step 1""#)));
+    assert_eq!(
+        (answer.meta().call_id(), answer.data_json()),
+        (Some("c1"), Some(r#""step 1""#))
+    );
     assert!(session.take_background_answers().is_empty());
 }
 
@@ -112,10 +139,20 @@ async fn later_updates_and_the_result_have_derived_ids() {
     session.call(travel(3)).await;
     ms(100).await;
     let answers = session.take_background_answers();
-    let expected = [("c1_update_1", r#""step 2""#), ("c1_update_2", r#""step 3""#), ("c1_final", r#""there""#)];
+    let expected = [
+        ("c1_update_1", r#""step 2""#),
+        ("c1_update_2", r#""step 3""#),
+        ("c1_final", r#""there""#),
+    ];
     assert_eq!(seen(&answers), pairs(&expected));
     assert!(answers.iter().all(|answer| answer.call_id == "c1"));
-    assert_eq!(answers.iter().map(|answer| answer.is_end).collect::<Vec<_>>(), [false, false, true]);
+    assert_eq!(
+        answers
+            .iter()
+            .map(|answer| answer.is_end)
+            .collect::<Vec<_>>(),
+        [false, false, true]
+    );
     assert!(session.take_background_answers().is_empty(), "taken once");
 }
 
@@ -123,8 +160,14 @@ async fn later_updates_and_the_result_have_derived_ids() {
 #[tokio::test(start_paused = true)]
 async fn call_without_updates_is_answered_by_its_result() {
     let session = session().await;
-    assert_eq!(session.call(travel(0)).await.data_json(), Some(r#""there""#));
-    assert_eq!(call(&session, "stay", json!({})).await.data_json(), Some(r#""here""#));
+    assert_eq!(
+        session.call(travel(0)).await.data_json(),
+        Some(r#""there""#)
+    );
+    assert_eq!(
+        call(&session, "stay", json!({})).await.data_json(),
+        Some(r#""here""#)
+    );
     ms(100).await;
     assert!(session.take_background_answers().is_empty());
 }
@@ -133,9 +176,18 @@ async fn call_without_updates_is_answered_by_its_result() {
 #[tokio::test(start_paused = true)]
 async fn failure_after_an_update_is_the_final_answer() {
     let session = session().await;
-    assert_eq!(session.call(ToolCall::new("c1", "stumble", "{}")).await.data_json(), Some(r#""half of it""#));
+    assert_eq!(
+        session
+            .call(ToolCall::new("c1", "stumble", "{}"))
+            .await
+            .data_json(),
+        Some(r#""half of it""#)
+    );
     ms(100).await;
-    assert_eq!(seen(&session.take_background_answers()), pairs(&[("c1_final", "Some(Permanent)")]));
+    assert_eq!(
+        seen(&session.take_background_answers()),
+        pairs(&[("c1_final", "Some(Permanent)")])
+    );
 }
 
 // L24
@@ -145,7 +197,11 @@ async fn items_of_a_stream_are_updates() {
     let first = session.call(ToolCall::new("c1", "stations", "{}")).await;
     assert_eq!(first.into_text(), r#""A""#);
     ms(100).await;
-    let expected = [("c1_update_1", r#""\"B\"""#), ("c1_update_2", r#""\"C\"""#), ("c1_final", r#"["A","B","C"]"#)];
+    let expected = [
+        ("c1_update_1", r#""\"B\"""#),
+        ("c1_update_2", r#""\"C\"""#),
+        ("c1_final", r#"["A","B","C"]"#),
+    ];
     assert_eq!(seen(&session.take_background_answers()), pairs(&expected));
 }
 
@@ -165,7 +221,10 @@ async fn call_can_be_cancelled_after_its_first_update() {
     session.call(travel(5)).await;
     assert!(session.cancel("c1"));
     ms(100).await;
-    assert_eq!(seen(&session.take_background_answers()), pairs(&[("c1_final", "Some(Cancelled)")]));
+    assert_eq!(
+        seen(&session.take_background_answers()),
+        pairs(&[("c1_final", "Some(Cancelled)")])
+    );
 }
 
 // L24, R-I3
@@ -174,7 +233,10 @@ async fn session_end_stops_calls_after_their_first_update() {
     let session = session().await;
     session.call(travel(5)).await;
     session.end().await;
-    assert_eq!(seen(&session.take_background_answers()), pairs(&[("c1_final", "Some(Cancelled)")]));
+    assert_eq!(
+        seen(&session.take_background_answers()),
+        pairs(&[("c1_final", "Some(Cancelled)")])
+    );
 }
 
 // L24
@@ -193,7 +255,10 @@ async fn dropping_before_the_first_update_ends_the_call() {
 async fn call_in_the_background_spends_one_call() {
     let session = with_policy(Policy::text().max_calls(Some(1))).await;
     assert!(session.call(travel(3)).await.is_ok());
-    assert_eq!(kind(&session.call(travel(3)).await), Some(ErrorKind::BudgetExceeded));
+    assert_eq!(
+        kind(&session.call(travel(3)).await),
+        Some(ErrorKind::BudgetExceeded)
+    );
 }
 
 // L24
@@ -201,20 +266,41 @@ async fn call_in_the_background_spends_one_call() {
 async fn second_handle_can_switch_background_answers_on() {
     let runtime = runtime(all(), Policy::text());
     let without = runtime.session("s-1", Mode::Text).await.expect("a session");
-    let _with = runtime.session("s-1", Mode::Text).background_answers().await.expect("the same session");
-    assert_eq!(without.call(travel(2)).await.data_json(), Some(r#""step 1""#));
+    let _with = runtime
+        .session("s-1", Mode::Text)
+        .background_answers()
+        .await
+        .expect("the same session");
+    assert_eq!(
+        without.call(travel(2)).await.data_json(),
+        Some(r#""step 1""#)
+    );
 }
 
 // L24, R-I4
 #[tokio::test(start_paused = true)]
 async fn renewed_session_has_the_answers_of_the_earlier_one() {
     let runtime = runtime(all(), Policy::text());
-    let earlier = runtime.session("s-1", Mode::Text).background_answers().await.expect("a session");
+    let earlier = runtime
+        .session("s-1", Mode::Text)
+        .background_answers()
+        .await
+        .expect("a session");
     earlier.call(travel(1)).await;
-    let renewed = runtime.session("s-1", Mode::Text).renewed().await.expect("the same session");
+    let renewed = runtime
+        .session("s-1", Mode::Text)
+        .renewed()
+        .await
+        .expect("the same session");
     ms(100).await;
-    assert_eq!(seen(&renewed.take_background_answers()), pairs(&[("c1_final", r#""there""#)]));
-    assert_eq!(renewed.call(travel(1)).await.data_json(), Some(r#""step 1""#));
+    assert_eq!(
+        seen(&renewed.take_background_answers()),
+        pairs(&[("c1_final", r#""there""#)])
+    );
+    assert_eq!(
+        renewed.call(travel(1)).await.data_json(),
+        Some(r#""step 1""#)
+    );
 }
 
 // L24, R-C1
@@ -222,7 +308,11 @@ async fn renewed_session_has_the_answers_of_the_earlier_one() {
 async fn approval_returns_the_result_in_any_case() {
     let session = session().await;
     let asked = session.call(ToolCall::new("c1", "emigrate", "{}")).await;
-    let token = &asked.meta().confirmation().expect("a person is asked").token;
+    let token = &asked
+        .meta()
+        .confirmation()
+        .expect("a person is asked")
+        .token;
     assert_eq!(session.approve(token).await.data_json(), Some(r#""gone""#));
     assert!(session.take_background_answers().is_empty());
 }
@@ -234,11 +324,22 @@ async fn calls_past_the_limit_are_answered_by_their_results() {
     let travel = |n: u32| ToolCall::new(format!("c{n}"), "travel", r#"{"steps":1}"#);
     let answers = session.call_all((0..70).map(travel)).await;
     ms(100).await;
-    let by = |data: &str| answers.iter().filter(|answer| answer.data_json() == Some(data)).count();
+    let by = |data: &str| {
+        answers
+            .iter()
+            .filter(|answer| answer.data_json() == Some(data))
+            .count()
+    };
     assert_eq!((by(r#""step 1""#), by(r#""there""#)), (64, 6));
-    assert_eq!(session.call(travel(70)).await.data_json(), Some(r#""there""#));
+    assert_eq!(
+        session.call(travel(70)).await.data_json(),
+        Some(r#""there""#)
+    );
     assert_eq!(session.take_background_answers().len(), 64);
-    assert_eq!(session.call(travel(71)).await.data_json(), Some(r#""step 1""#));
+    assert_eq!(
+        session.call(travel(71)).await.data_json(),
+        Some(r#""step 1""#)
+    );
 }
 
 // L24
@@ -260,9 +361,14 @@ async fn listener_hears_what_the_model_reads_in_the_background() {
     let listener = Arc::clone(&heard);
     let runtime = runtime(all(), Policy::text());
     let open = runtime.session("s-1", Mode::Text).background_answers();
-    let session = open.on_update(move |update| listener.lock().expect("heard").push(update.into_text())).await;
+    let session = open
+        .on_update(move |update| listener.lock().expect("heard").push(update.into_text()))
+        .await;
     let session = session.expect("a session");
-    assert_eq!(session.call(travel(2)).await.data_json(), Some(r#""step 1""#));
+    assert_eq!(
+        session.call(travel(2)).await.data_json(),
+        Some(r#""step 1""#)
+    );
     ms(100).await;
     assert_eq!(*heard.lock().expect("heard"), ["step 1", "step 2"]);
     assert_eq!(session.take_background_answers().len(), 2);
@@ -302,16 +408,34 @@ const THERE: &str = "[Note by the application, not said by the user] The call `c
 #[tokio::test(start_paused = true)]
 async fn model_learns_the_result_in_the_next_turn() {
     let session = session().await;
-    let mut model = ScriptedModel::new().calls([travel(2)]).says("I am on my way.").says("I am there.");
+    let mut model = ScriptedModel::new()
+        .calls([travel(2)])
+        .says("I am on my way.")
+        .says("I am there.");
     let mut history = History::new();
     let reply = session.reply(&mut model, &mut history, "Go there.").await;
-    assert_eq!((reply.text.as_deref(), reply.responses.len()), (Some("I am on my way."), 1));
+    assert_eq!(
+        (reply.text.as_deref(), reply.responses.len()),
+        (Some("I am on my way."), 1)
+    );
     ms(100).await;
     session.next_turn().await;
-    let reply = session.reply(&mut model, &mut history, "Where are you?").await;
-    assert_eq!(told(&model.requests()[2].history), ["Go there.", STEP_2, THERE, "Where are you?"]);
-    let ids = reply.responses.iter().map(|response| response.meta().call_id()).collect::<Vec<_>>();
-    assert_eq!((reply.text.as_deref(), ids), (Some("I am there."), vec![Some("c1_final")]));
+    let reply = session
+        .reply(&mut model, &mut history, "Where are you?")
+        .await;
+    assert_eq!(
+        told(&model.requests()[2].history),
+        ["Go there.", STEP_2, THERE, "Where are you?"]
+    );
+    let ids = reply
+        .responses
+        .iter()
+        .map(|response| response.meta().call_id())
+        .collect::<Vec<_>>();
+    assert_eq!(
+        (reply.text.as_deref(), ids),
+        (Some("I am there."), vec![Some("c1_final")])
+    );
 }
 
 // L24
@@ -319,15 +443,26 @@ async fn model_learns_the_result_in_the_next_turn() {
 async fn model_learns_the_result_in_the_next_step() {
     let session = session().await;
     let stay = |id: &str| ToolCall::new(id, "stay", "{}");
-    let model = ScriptedModel::new().calls([travel(2)]).calls([stay("c2")]).calls([stay("c3")]).says("I am there.");
+    let model = ScriptedModel::new()
+        .calls([travel(2)])
+        .calls([stay("c2")])
+        .calls([stay("c3")])
+        .says("I am there.");
     let (mut model, mut history) = (model, History::new());
     let reply = session.reply(&mut model, &mut history, "Go there.").await;
     assert_eq!(reply.text.as_deref(), Some("I am there."));
     assert_eq!(told(&model.requests()[1].history), ["Go there."]);
     assert_eq!(told(&model.requests()[2].history), ["Go there.", STEP_2]);
-    assert_eq!(told(&model.requests()[3].history), ["Go there.", STEP_2, THERE]);
+    assert_eq!(
+        told(&model.requests()[3].history),
+        ["Go there.", STEP_2, THERE]
+    );
     // Each call has one result, before the notes about it.
-    let results = history.messages().iter().filter(|message| matches!(message, Message::Result { .. })).count();
+    let results = history
+        .messages()
+        .iter()
+        .filter(|message| matches!(message, Message::Result { .. }))
+        .count();
     assert_eq!((results, reply.responses.len()), (3, 4));
 }
 
@@ -335,7 +470,10 @@ async fn model_learns_the_result_in_the_next_step() {
 #[tokio::test(start_paused = true)]
 async fn end_of_a_tool_that_wants_no_reply_needs_no_note() {
     let session = session().await;
-    let mut model = ScriptedModel::new().calls([ToolCall::new("c1", "wander", "{}")]).says("I go.").says("Yes?");
+    let mut model = ScriptedModel::new()
+        .calls([ToolCall::new("c1", "wander", "{}")])
+        .says("I go.")
+        .says("Yes?");
     let mut history = History::new();
     let _ = session.reply(&mut model, &mut history, "Wander.").await;
     ms(100).await;
@@ -347,13 +485,24 @@ async fn end_of_a_tool_that_wants_no_reply_needs_no_note() {
 #[tokio::test(start_paused = true)]
 async fn without_the_option_the_model_reads_the_result() {
     let runtime = runtime(all(), Policy::text());
-    let session = runtime.session("s-1", Mode::Text).on_update(|_| ()).await.expect("a session");
+    let session = runtime
+        .session("s-1", Mode::Text)
+        .on_update(|_| ())
+        .await
+        .expect("a session");
     let mut model = ScriptedModel::new().calls([travel(2)]).says("I am there.");
     let mut history = History::new();
     let reply = session.reply(&mut model, &mut history, "Go there.").await;
     assert_eq!(reply.responses[0].data_json(), Some(r#""there""#));
     assert_eq!(told(history.messages()), ["Go there."]);
-    assert!(tokio::time::timeout(std::time::Duration::from_secs(9), session.background_answers_ready()).await.is_err());
+    assert!(
+        tokio::time::timeout(
+            std::time::Duration::from_secs(9),
+            session.background_answers_ready()
+        )
+        .await
+        .is_err()
+    );
 }
 
 // L24

@@ -72,24 +72,50 @@ async fn ran(session: &Session, tool: &str, calls: u32) -> usize {
 #[tokio::test]
 async fn voice_turn_allows_two_retrievals_and_three_calls() {
     let session = voice(desk().0, Policy::voice()).await;
-    assert_eq!([ran(&session, "search", 4).await, ran(&session, "compute", 4).await], [2, 1]);
+    assert_eq!(
+        [
+            ran(&session, "search", 4).await,
+            ran(&session, "compute", 4).await
+        ],
+        [2, 1]
+    );
     session.next_turn().await;
-    assert_eq!([ran(&session, "write", 9).await, ran(&session, "search", 1).await], [3, 0]);
+    assert_eq!(
+        [
+            ran(&session, "write", 9).await,
+            ran(&session, "search", 1).await
+        ],
+        [3, 0]
+    );
 }
 
 // R-B1
 #[tokio::test]
 async fn text_turn_allows_five_retrievals_and_any_calls() {
     let session = text(desk().0, Policy::text()).await;
-    assert_eq!([ran(&session, "search", 9).await, ran(&session, "compute", 90).await], [5, 90]);
+    assert_eq!(
+        [
+            ran(&session, "search", 9).await,
+            ran(&session, "compute", 90).await
+        ],
+        [5, 90]
+    );
 }
 
 // R-B1
 #[tokio::test]
 async fn default_policy_is_the_preset_of_the_mode() {
-    let runtime = tool_core::Runtime::builder(desk().0).build().expect("a runtime");
-    assert_eq!(open(&runtime, "v", Mode::Voice).await.policy(), &Policy::voice());
-    assert_eq!(open(&runtime, "t", Mode::Text).await.policy(), &Policy::text());
+    let runtime = tool_core::Runtime::builder(desk().0)
+        .build()
+        .expect("a runtime");
+    assert_eq!(
+        open(&runtime, "v", Mode::Voice).await.policy(),
+        &Policy::voice()
+    );
+    assert_eq!(
+        open(&runtime, "t", Mode::Text).await.policy(),
+        &Policy::text()
+    );
 }
 
 async fn warnings(session: &Session, tool: &str, ms: u64) -> Vec<String> {
@@ -124,7 +150,9 @@ async fn text_mode_warns_of_slow_retrievals_only() {
 // R-B2
 #[tokio::test]
 async fn budget_refusal_names_limit_usage_and_reset() {
-    let policy = Policy::voice().category_budget(Category::Action, Some(1)).max_calls(Some(5));
+    let policy = Policy::voice()
+        .category_budget(Category::Action, Some(1))
+        .max_calls(Some(5));
     let session = voice(desk().0, policy).await;
     let expected = |of| {
         let reset = "of this voice turn are used; the count resets at the next turn. Answer with what you have.";
@@ -158,7 +186,10 @@ async fn refused_call_does_not_run_and_costs_nothing() {
 async fn invalid_call_costs_nothing() {
     let session = voice(desk().0, Policy::voice()).await;
     for wrong in [json!({}), json!({"n": "x"}), json!({"n": -1}), json!([])] {
-        assert_eq!(kind(&call(&session, "write", wrong).await), Some(ErrorKind::Validation));
+        assert_eq!(
+            kind(&call(&session, "write", wrong).await),
+            Some(ErrorKind::Validation)
+        );
     }
     assert_eq!(ran(&session, "write", 9).await, 3);
 }
@@ -177,8 +208,14 @@ async fn each_turn_has_a_full_budget() {
 #[tokio::test]
 async fn sessions_have_separate_budgets() {
     let runtime = runtime(desk().0, Policy::voice());
-    let (one, other) = (open(&runtime, "1", Mode::Voice).await, open(&runtime, "2", Mode::Voice).await);
-    assert_eq!([ran(&one, "write", 9).await, ran(&other, "write", 9).await], [3, 3]);
+    let (one, other) = (
+        open(&runtime, "1", Mode::Voice).await,
+        open(&runtime, "2", Mode::Voice).await,
+    );
+    assert_eq!(
+        [ran(&one, "write", 9).await, ran(&other, "write", 9).await],
+        [3, 3]
+    );
 }
 
 async fn race(session: &Session, tool: &'static str) -> Vec<ToolResponse> {
@@ -186,17 +223,28 @@ async fn race(session: &Session, tool: &'static str) -> Vec<ToolResponse> {
         let session = session.clone();
         tokio::spawn(async move { session.call(asked(tool, json!({"n": n}))).await })
     });
-    join_all(tasks).await.into_iter().map(|joined| joined.expect("a response")).collect()
+    join_all(tasks)
+        .await
+        .into_iter()
+        .map(|joined| joined.expect("a response"))
+        .collect()
 }
 
 // R-B2
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn exactly_7_of_100_racing_calls_run() {
     let (tools, runs) = desk();
-    let session = text(tools, Policy::text().category_budget(Category::Retrieval, Some(7))).await;
+    let session = text(
+        tools,
+        Policy::text().category_budget(Category::Retrieval, Some(7)),
+    )
+    .await;
     for turn in 1..=20 {
         let responses = race(&session, "search").await;
-        let refused = responses.iter().filter(|response| kind(response) == Some(ErrorKind::BudgetExceeded)).count();
+        let refused = responses
+            .iter()
+            .filter(|response| kind(response) == Some(ErrorKind::BudgetExceeded))
+            .count();
         assert_eq!((refused, runs.get()), (93, 7 * turn));
         session.next_turn().await;
     }
@@ -207,6 +255,14 @@ async fn exactly_7_of_100_racing_calls_run() {
 async fn calls_of_one_step_share_the_budget() {
     let (tools, runs) = desk();
     let session = voice(tools, Policy::voice()).await;
-    let responses = session.call_all((0..20).map(|n| asked("write", json!({"n": n})))).await;
-    assert_eq!((responses.iter().filter(|response| response.is_ok()).count(), runs.get()), (3, 3));
+    let responses = session
+        .call_all((0..20).map(|n| asked("write", json!({"n": n}))))
+        .await;
+    assert_eq!(
+        (
+            responses.iter().filter(|response| response.is_ok()).count(),
+            runs.get()
+        ),
+        (3, 3)
+    );
 }

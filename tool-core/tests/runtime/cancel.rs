@@ -4,7 +4,9 @@ use crate::support::{Counter, OnDrop, call, kind, message, text, tools};
 use crate::support_b::{Log, answer, begin, ms};
 use serde_json::{Value, json};
 use std::time::Duration;
-use tool_core::{CancellationToken, ErrorKind, Policy, RunContext, Runtime, ToolCall, tool, toolset};
+use tool_core::{
+    CancellationToken, ErrorKind, Policy, RunContext, Runtime, ToolCall, tool, toolset,
+};
 
 #[derive(Clone, Default)]
 struct Kitchen {
@@ -52,7 +54,11 @@ fn plate() -> u32 {
 }
 
 fn names(runtime: &Runtime) -> Vec<String> {
-    runtime.tools().definitions().map(|tool| tool.name().to_owned()).collect()
+    runtime
+        .tools()
+        .definitions()
+        .map(|tool| tool.name().to_owned())
+        .collect()
 }
 
 async fn kitchen(policy: Policy) -> (tool_core::Session, Kitchen) {
@@ -69,14 +75,20 @@ async fn cancel(session: &tool_core::Session, id: &str) -> tool_core::ToolRespon
 fn control_tools_exist_if_a_tool_is_cancellable() {
     let runtime = crate::support::runtime(tools![Kitchen::default()], Policy::text());
     for companion in ["cancel_call", "list_running_calls"] {
-        assert!(names(&runtime).contains(&companion.to_owned()), "{companion}");
+        assert!(
+            names(&runtime).contains(&companion.to_owned()),
+            "{companion}"
+        );
     }
 }
 
 // L16
 #[test]
 fn control_tools_are_absent_without_cancellable_tools() {
-    assert_eq!(names(&crate::support::runtime(tools![plate], Policy::text())), ["plate"]);
+    assert_eq!(
+        names(&crate::support::runtime(tools![plate], Policy::text())),
+        ["plate"]
+    );
 }
 
 // L16
@@ -86,7 +98,9 @@ fn host_tool_named_like_a_control_tool_is_an_error() {
     #[tool(name = "cancel_call")]
     fn mine() {}
 
-    let error = Runtime::builder(tools![Kitchen::default(), mine]).build().expect_err("two of a name");
+    let error = Runtime::builder(tools![Kitchen::default(), mine])
+        .build()
+        .expect_err("two of a name");
     assert!(error.to_string().contains("cancel_call"), "{error}");
 }
 
@@ -118,10 +132,19 @@ async fn list_shows_running_calls_and_durations() {
     let _cake = begin(&session, "c1", "bake", r#"{"what":"cake"}"#).await;
     ms(2_000).await;
     let _water = begin(&session, "c2", "boil", "{}").await;
-    let listed: Value = call(&session, "list_running_calls", json!({})).await.data().expect("a list");
+    let listed: Value = call(&session, "list_running_calls", json!({}))
+        .await
+        .data()
+        .expect("a list");
     let (cake, water) = (listed["calls"][0].clone(), listed["calls"][1].clone());
-    assert_eq!(cake, json!({"call_id": "c1", "tool": "bake", "seconds": 2, "cancellable": true}));
-    assert_eq!(water, json!({"call_id": "c2", "tool": "boil", "seconds": 0, "cancellable": false}));
+    assert_eq!(
+        cake,
+        json!({"call_id": "c1", "tool": "bake", "seconds": 2, "cancellable": true})
+    );
+    assert_eq!(
+        water,
+        json!({"call_id": "c2", "tool": "boil", "seconds": 0, "cancellable": false})
+    );
 }
 
 // L16
@@ -130,7 +153,12 @@ async fn list_is_empty_if_nothing_runs() {
     let (session, _kitchen) = kitchen(Policy::text()).await;
     let cake = begin(&session, "c1", "bake", r#"{"what":"cake"}"#).await;
     answer(cake).await;
-    assert_eq!(call(&session, "list_running_calls", json!({})).await.data_json(), Some(r#"{"calls":[]}"#));
+    assert_eq!(
+        call(&session, "list_running_calls", json!({}))
+            .await
+            .data_json(),
+        Some(r#"{"calls":[]}"#)
+    );
 }
 
 // L16
@@ -149,7 +177,10 @@ async fn call_of_an_uncancellable_tool_goes_on() {
 async fn call_that_disallows_interruptions_goes_on() {
     let (session, _kitchen) = kitchen(Policy::text()).await;
     let fire = begin(&session, "c1", "flambe", "{}").await;
-    assert_eq!(kind(&cancel(&session, "c1").await), Some(ErrorKind::Permanent));
+    assert_eq!(
+        kind(&cancel(&session, "c1").await),
+        Some(ErrorKind::Permanent)
+    );
     assert!(answer(fire).await.is_ok());
 }
 
@@ -159,7 +190,10 @@ async fn unknown_call_id_is_not_found() {
     let (session, _kitchen) = kitchen(Policy::text()).await;
     let refused = cancel(&session, "nobody").await;
     assert_eq!(kind(&refused), Some(ErrorKind::NotFound));
-    assert!(message(&refused).contains("list_running_calls"), "{refused}");
+    assert!(
+        message(&refused).contains("list_running_calls"),
+        "{refused}"
+    );
 }
 
 // L16
@@ -168,7 +202,11 @@ async fn control_tools_work_at_the_concurrency_limit() {
     let (session, _kitchen) = kitchen(Policy::text().concurrent_calls(1)).await;
     let cake = begin(&session, "c1", "bake", r#"{"what":"cake"}"#).await;
     let began = tokio::time::Instant::now();
-    assert!(call(&session, "list_running_calls", json!({})).await.is_ok());
+    assert!(
+        call(&session, "list_running_calls", json!({}))
+            .await
+            .is_ok()
+    );
     assert!(cancel(&session, "c1").await.is_ok());
     assert_eq!(kind(&answer(cake).await), Some(ErrorKind::Cancelled));
     assert_eq!(began.elapsed(), Duration::ZERO);
@@ -179,7 +217,11 @@ async fn control_tools_work_at_the_concurrency_limit() {
 async fn control_tools_work_beside_a_sequential_tool() {
     let (session, _kitchen) = kitchen(Policy::text()).await;
     let cleaning = begin(&session, "c1", "clean", "{}").await;
-    assert!(call(&session, "list_running_calls", json!({})).await.is_ok());
+    assert!(
+        call(&session, "list_running_calls", json!({}))
+            .await
+            .is_ok()
+    );
     assert!(cancel(&session, "c1").await.is_ok());
     assert_eq!(kind(&answer(cleaning).await), Some(ErrorKind::Cancelled));
 }
@@ -189,10 +231,20 @@ async fn control_tools_work_beside_a_sequential_tool() {
 async fn control_tools_cost_no_budget() {
     let (session, _kitchen) = kitchen(Policy::text().max_calls(Some(1))).await;
     for _ in 0..2 {
-        assert!(call(&session, "list_running_calls", json!({})).await.is_ok());
+        assert!(
+            call(&session, "list_running_calls", json!({}))
+                .await
+                .is_ok()
+        );
     }
-    assert!(call(&session, "plate", json!({})).await.is_ok(), "the one call that the turn may make");
-    assert_eq!(kind(&cancel(&session, "nobody").await), Some(ErrorKind::NotFound));
+    assert!(
+        call(&session, "plate", json!({})).await.is_ok(),
+        "the one call that the turn may make"
+    );
+    assert_eq!(
+        kind(&cancel(&session, "nobody").await),
+        Some(ErrorKind::NotFound)
+    );
 }
 
 // L16
@@ -256,9 +308,15 @@ async fn running_call_of_a_cancelled_token_ends() {
 async fn waiting_call_cannot_be_cancelled_by_id() {
     let (session, _kitchen) = kitchen(Policy::text().concurrent_calls(1)).await;
     let _first = begin(&session, "c1", "boil", "{}").await;
-    let (waiting, id) = (session.clone(), ToolCall::new("c2", "bake", r#"{"what":"cake"}"#));
+    let (waiting, id) = (
+        session.clone(),
+        ToolCall::new("c2", "bake", r#"{"what":"cake"}"#),
+    );
     let task = tokio::spawn(async move { waiting.call(id).await });
     ms(1).await;
-    assert_eq!(kind(&cancel(&session, "c2").await), Some(ErrorKind::NotFound));
+    assert_eq!(
+        kind(&cancel(&session, "c2").await),
+        Some(ErrorKind::NotFound)
+    );
     assert!(answer(task).await.is_ok());
 }

@@ -11,7 +11,9 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tool_core::session::{CapScope, MemoryStore, Runtime, Session};
 use tool_core::trace::{self, Collector, Cost, ModelUsage, Pricing, TokenUsage};
-use tool_core::{ErrorKind, Mode, Policy, RunContext, ToolCall, ToolContext, ToolResponse, toolset};
+use tool_core::{
+    ErrorKind, Mode, Policy, RunContext, ToolCall, ToolContext, ToolResponse, toolset,
+};
 
 #[derive(Clone, Default)]
 struct Shop {
@@ -41,7 +43,13 @@ impl Shop {
     /// Ask a model in a span of its own, in an agent, in a task.
     #[tool]
     async fn ask(&self, ctx: &RunContext, micros: u64) -> u32 {
-        let ask = trace::agent("clerk", trace::llm("m", async move { trace::record_cost("m", Cost::micros(micros)) }));
+        let ask = trace::agent(
+            "clerk",
+            trace::llm(
+                "m",
+                async move { trace::record_cost("m", Cost::micros(micros)) },
+            ),
+        );
         ctx.spawn(ask).await.expect("no panic");
         self.ran.add()
     }
@@ -84,7 +92,11 @@ impl Shop {
     /// Leave a task that pays twice a second.
     #[tool]
     async fn linger(&self, ctx: &RunContext, micros: u64) {
-        let (paying, ran, gone) = (ctx.clone(), self.ran.clone(), OnDrop(self.cancelled.clone()));
+        let (paying, ran, gone) = (
+            ctx.clone(),
+            self.ran.clone(),
+            OnDrop(self.cancelled.clone()),
+        );
         ctx.spawn(async move {
             let _gone = gone;
             loop {
@@ -98,17 +110,31 @@ impl Shop {
     /// Let another session pay.
     #[tool]
     async fn open_session(&self, principal: String, micros: u64) -> bool {
-        let runtime = self.runtime.lock().expect("the runtime").clone().expect("a runtime");
-        let session = runtime.session(format!("inner-{principal}"), Mode::Text).principal(&*principal).await;
+        let runtime = self
+            .runtime
+            .lock()
+            .expect("the runtime")
+            .clone()
+            .expect("a runtime");
+        let session = runtime
+            .session(format!("inner-{principal}"), Mode::Text)
+            .principal(&*principal)
+            .await;
         pay(&session.expect("a session"), micros).await.is_ok()
     }
 
     /// Pay in a trace of another process.
     #[tool]
     async fn pay_imported(&self, ctx: &RunContext, micros: u64) {
-        let ids = [("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")];
+        let ids = [(
+            "traceparent",
+            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+        )];
         let context = trace::DistributedContext::from_pairs(ids);
-        trace::import(&context, async { ctx.record_cost("search", Cost::micros(micros)) }).await;
+        trace::import(&context, async {
+            ctx.record_cost("search", Cost::micros(micros))
+        })
+        .await;
     }
 
     /// Pay a service for something to read.
@@ -176,16 +202,22 @@ impl Shop {
     async fn next(&self, ctx: &RunContext, next: &str, micros: u64, n: u32) -> bool {
         self.ran.add();
         ctx.record_cost("search", Cost::micros(micros));
-        ctx.call(next, json!({"micros": micros, "n": n + 1})).await.is_ok()
+        ctx.call(next, json!({"micros": micros, "n": n + 1}))
+            .await
+            .is_ok()
     }
 }
 
 fn cost(scope: CapScope, micros: u64) -> Policy {
-    Policy::text().repeated_calls(None).max_cost(scope, Some(Cost::micros(micros)))
+    Policy::text()
+        .repeated_calls(None)
+        .max_cost(scope, Some(Cost::micros(micros)))
 }
 
 fn time(scope: CapScope, millis: u64) -> Policy {
-    Policy::text().repeated_calls(None).max_time(scope, Some(Duration::from_millis(millis)))
+    Policy::text()
+        .repeated_calls(None)
+        .max_time(scope, Some(Duration::from_millis(millis)))
 }
 
 thread_local! {
@@ -212,7 +244,11 @@ fn shop(policy: Policy) -> (Runtime, Shop) {
 }
 
 async fn of(runtime: &Runtime, id: &str, principal: &str) -> Session {
-    runtime.session(id, Mode::Text).principal(principal).await.expect("a session")
+    runtime
+        .session(id, Mode::Text)
+        .principal(principal)
+        .await
+        .expect("a session")
 }
 
 async fn pay(session: &Session, micros: u64) -> ToolResponse {
@@ -223,40 +259,71 @@ async fn pay(session: &Session, micros: u64) -> ToolResponse {
 #[tokio::test]
 async fn used_cap_is_refused_with_its_figures() {
     for (scope, words) in [
-        (CapScope::Turn, "the cost of the calls of this turn is $0.000040 of $0.000030; it resets at the next turn."),
+        (
+            CapScope::Turn,
+            "the cost of the calls of this turn is $0.000040 of $0.000030; it resets at the next turn.",
+        ),
         (
             CapScope::Session,
             "the cost of the calls of this session is $0.000040 of $0.000030; it resets with a new session.",
         ),
-        (CapScope::Principal, "the cost of this user's calls is $0.000040 of $0.000030; it resets in 86400 s."),
+        (
+            CapScope::Principal,
+            "the cost of this user's calls is $0.000040 of $0.000030; it resets in 86400 s.",
+        ),
     ] {
         let (runtime, shop) = shop(cost(scope, 30));
         let session = of(&runtime, "s", "ada").await;
         assert!(pay(&session, 20).await.is_ok() && pay(&session, 20).await.is_ok());
         let refused = pay(&session, 1).await;
         assert_eq!(kind(&refused), Some(ErrorKind::BudgetExceeded));
-        assert_eq!(message(&refused), format!("budget exceeded: {words} Answer with what you have."));
+        assert_eq!(
+            message(&refused),
+            format!("budget exceeded: {words} Answer with what you have.")
+        );
         assert!(!refused.error().expect("refused").partial_side_effects);
         assert_eq!(shop.ran.get(), 2);
         session.next_turn().await;
         assert_eq!(pay(&session, 20).await.is_ok(), scope == CapScope::Turn);
-        assert!(pay(&of(&runtime, "t", "bob").await, 20).await.is_ok(), "bob has spent nothing");
-        assert_eq!(pay(&of(&runtime, "u", "ada").await, 20).await.is_ok(), scope != CapScope::Principal);
+        assert!(
+            pay(&of(&runtime, "t", "bob").await, 20).await.is_ok(),
+            "bob has spent nothing"
+        );
+        assert_eq!(
+            pay(&of(&runtime, "u", "ada").await, 20).await.is_ok(),
+            scope != CapScope::Principal
+        );
     }
 }
 
 // R-B6
 #[tokio::test(start_paused = true)]
 async fn call_that_costs_too_much_is_cancelled() {
-    for scope in [CapScope::Call, CapScope::Turn, CapScope::Session, CapScope::Principal] {
+    for scope in [
+        CapScope::Call,
+        CapScope::Turn,
+        CapScope::Session,
+        CapScope::Principal,
+    ] {
         let (runtime, shop) = shop(cost(scope, 50));
         let session = of(&runtime, "s", "ada").await;
         let response = call(&session, "keep_paying", json!({"micros": 20})).await;
-        assert_eq!(kind(&response), Some(ErrorKind::BudgetExceeded), "{response}");
-        assert!(message(&response).contains("it has cost $0.000060 and $0.000050 were left for it"), "{response}");
+        assert_eq!(
+            kind(&response),
+            Some(ErrorKind::BudgetExceeded),
+            "{response}"
+        );
+        assert!(
+            message(&response).contains("it has cost $0.000060 and $0.000050 were left for it"),
+            "{response}"
+        );
         ms(1).await;
         assert_eq!((shop.ran.get(), shop.cancelled.get()), (3, 1), "{scope:?}");
-        assert_eq!(pay(&session, 1).await.is_ok(), scope == CapScope::Call, "what it has cost is charged");
+        assert_eq!(
+            pay(&session, 1).await.is_ok(),
+            scope == CapScope::Call,
+            "what it has cost is charged"
+        );
     }
 }
 
@@ -266,8 +333,15 @@ async fn cost_of_nested_calls_counts_for_their_caller() {
     let (runtime, shop) = shop(cost(CapScope::Turn, 50));
     let session = of(&runtime, "s", "ada").await;
     let response = call(&session, "delegate", json!({"micros": 20})).await;
-    assert_eq!(kind(&response), Some(ErrorKind::BudgetExceeded), "{response}");
-    assert!(response.error().expect("an error").partial_side_effects, "an action was cancelled while it ran");
+    assert_eq!(
+        kind(&response),
+        Some(ErrorKind::BudgetExceeded),
+        "{response}"
+    );
+    assert!(
+        response.error().expect("an error").partial_side_effects,
+        "an action was cancelled while it ran"
+    );
     assert_eq!(shop.ran.get(), 3);
     let spent = message(&pay(&session, 1).await).to_owned();
     assert!(spent.contains("is $0.000060 of"), "charged once: {spent}");
@@ -279,11 +353,20 @@ async fn calls_of_one_step_share_what_is_left() {
     for calls in 1..=40 {
         let (runtime, shop) = shop(cost(CapScope::Turn, 50).max_calls(Some(100)));
         let session = of(&runtime, "s", "ada").await;
-        let step = (0..calls).map(|n| ToolCall::new(format!("c{n}"), "keep_paying", json!({"micros": 10})));
+        let step = (0..calls)
+            .map(|n| ToolCall::new(format!("c{n}"), "keep_paying", json!({"micros": 10})));
         let answers = session.call_all(step).await;
-        assert!(answers.iter().all(|answer| kind(answer) == Some(ErrorKind::BudgetExceeded)), "{answers:?}");
+        assert!(
+            answers
+                .iter()
+                .all(|answer| kind(answer) == Some(ErrorKind::BudgetExceeded)),
+            "{answers:?}"
+        );
         let (paid, ran) = (shop.ran.get(), calls.min(5));
-        assert!((6..=5 + ran).contains(&paid), "{calls} calls paid {paid} times for a cap of 5");
+        assert!(
+            (6..=5 + ran).contains(&paid),
+            "{calls} calls paid {paid} times for a cap of 5"
+        );
     }
 }
 
@@ -292,7 +375,12 @@ async fn calls_of_one_step_share_what_is_left() {
 async fn cycles_of_tools_end_within_the_cap() {
     let mut variants = 0;
     for first in ["two_a", "three_a"] {
-        for scope in [CapScope::Call, CapScope::Turn, CapScope::Session, CapScope::Principal] {
+        for scope in [
+            CapScope::Call,
+            CapScope::Turn,
+            CapScope::Session,
+            CapScope::Principal,
+        ] {
             for micros in 1..=10 {
                 for calls in 1..=13 {
                     let cap = micros * calls;
@@ -305,7 +393,10 @@ async fn cycles_of_tools_end_within_the_cap() {
                         }
                     }
                     let spent = micros * u64::from(shop.ran.get());
-                    assert!((cap..=cap + micros).contains(&spent), "{first} {scope:?}: {spent} of {cap}");
+                    assert!(
+                        (cap..=cap + micros).contains(&spent),
+                        "{first} {scope:?}: {spent} of {cap}"
+                    );
                     variants += 1;
                 }
             }
@@ -320,7 +411,11 @@ async fn cost_counts_wherever_a_tool_causes_it() {
     for tool in ["pay", "pay_blocking", "ask"] {
         let session = text(tools![Shop::default()], cost(CapScope::Session, 30)).await;
         assert!(call(&session, tool, json!({"micros": 30})).await.is_ok());
-        assert_eq!(kind(&pay(&session, 1).await), Some(ErrorKind::BudgetExceeded), "{tool}");
+        assert_eq!(
+            kind(&pay(&session, 1).await),
+            Some(ErrorKind::BudgetExceeded),
+            "{tool}"
+        );
     }
 }
 
@@ -329,22 +424,37 @@ async fn cost_counts_wherever_a_tool_causes_it() {
 async fn cost_after_the_answer_is_charged() {
     let (runtime, shop) = shop(cost(CapScope::Session, 30));
     let session = of(&runtime, "s", "ada").await;
-    assert!(call(&session, "pay_later", json!({"micros": 30})).await.is_ok());
+    assert!(
+        call(&session, "pay_later", json!({"micros": 30}))
+            .await
+            .is_ok()
+    );
     assert!(pay(&session, 1).await.is_ok());
     shop.later.notify_one();
     shop.paid.notified().await;
-    assert_eq!(kind(&pay(&session, 1).await), Some(ErrorKind::BudgetExceeded));
+    assert_eq!(
+        kind(&pay(&session, 1).await),
+        Some(ErrorKind::BudgetExceeded)
+    );
 }
 
 // R-B6, T8
 #[tokio::test(start_paused = true)]
 async fn dropped_call_is_charged() {
-    let both = cost(CapScope::Session, 20).max_time(CapScope::Session, Some(Duration::from_millis(5)));
-    for (policy, words) in [(both, "the cost of the calls"), (time(CapScope::Session, 5), "its limit is 1 ms")] {
+    let both =
+        cost(CapScope::Session, 20).max_time(CapScope::Session, Some(Duration::from_millis(5)));
+    for (policy, words) in [
+        (both, "the cost of the calls"),
+        (time(CapScope::Session, 5), "its limit is 1 ms"),
+    ] {
         let (runtime, _) = shop(policy);
         let session = of(&runtime, "s", "ada").await;
         let paying = session.call(asked("keep_paying", json!({"micros": 20})));
-        assert!(tokio::time::timeout(Duration::from_millis(4), paying).await.is_err());
+        assert!(
+            tokio::time::timeout(Duration::from_millis(4), paying)
+                .await
+                .is_err()
+        );
         let next = call(&session, "wait", json!({"millis": 9})).await;
         assert!(message(&next).contains(words), "{next}");
     }
@@ -363,7 +473,10 @@ async fn observed_and_recorded_usage_is_charged_once() {
     #[tool_core::tool]
     async fn observed() {
         let used = || {
-            let usage = TokenUsage { input: 10, ..TokenUsage::default() };
+            let usage = TokenUsage {
+                input: 10,
+                ..TokenUsage::default()
+            };
             ModelUsage::new("m", usage).response_id("r-1")
         };
         trace::llm("m", async {
@@ -374,7 +487,11 @@ async fn observed_and_recorded_usage_is_charged_once() {
         .await;
     }
     let collector = Collector::builder().pricing(OneMicro).build();
-    let session = text(tools![observed, Shop::default()], cost(CapScope::Session, 11)).await;
+    let session = text(
+        tools![observed, Shop::default()],
+        cost(CapScope::Session, 11),
+    )
+    .await;
     collector.run(call(&session, "observed", json!({}))).await;
     assert!(pay(&session, 1).await.is_ok(), "10 of 11 were used");
     assert!(message(&pay(&session, 1).await).contains("$0.000011 of $0.000011"));
@@ -384,19 +501,39 @@ async fn observed_and_recorded_usage_is_charged_once() {
 // R-B6
 #[tokio::test(start_paused = true)]
 async fn call_ends_when_its_time_is_used() {
-    for scope in [CapScope::Call, CapScope::Turn, CapScope::Session, CapScope::Principal] {
+    for scope in [
+        CapScope::Call,
+        CapScope::Turn,
+        CapScope::Session,
+        CapScope::Principal,
+    ] {
         let (runtime, _) = shop(time(scope, 100));
         let session = of(&runtime, "s", "ada").await;
         assert!(call(&session, "wait", json!({"millis": 60})).await.is_ok());
         let began = tokio::time::Instant::now();
         let late = call(&session, "wait", json!({"millis": 200})).await;
         let left = if scope == CapScope::Call { 100 } else { 40 };
-        assert_eq!((kind(&late), began.elapsed().as_millis()), (Some(ErrorKind::Timeout), left), "{scope:?}");
-        assert!(message(&late).contains(&format!("its limit is {left} ms")), "{late}");
+        assert_eq!(
+            (kind(&late), began.elapsed().as_millis()),
+            (Some(ErrorKind::Timeout), left),
+            "{scope:?}"
+        );
+        assert!(
+            message(&late).contains(&format!("its limit is {left} ms")),
+            "{late}"
+        );
         let refused = call(&session, "wait", json!({"millis": 1})).await;
-        assert_eq!(kind(&refused), (scope != CapScope::Call).then_some(ErrorKind::BudgetExceeded), "{refused}");
+        assert_eq!(
+            kind(&refused),
+            (scope != CapScope::Call).then_some(ErrorKind::BudgetExceeded),
+            "{refused}"
+        );
         if scope == CapScope::Turn {
-            assert!(message(&refused).contains("the time of the calls of this turn is 100 ms of 100 ms"), "{refused}");
+            assert!(
+                message(&refused)
+                    .contains("the time of the calls of this turn is 100 ms of 100 ms"),
+                "{refused}"
+            );
         }
     }
 }
@@ -408,8 +545,16 @@ async fn time_of_nested_calls_counts_once() {
     let session = of(&runtime, "s", "ada").await;
     let nested = begin(&session, "c", "delegate", r#"{"micros":0}"#).await;
     assert!(nested.await.is_ok());
-    assert!(call(&session, "wait", json!({"millis": 3_000})).await.is_ok());
-    assert!(call(&session, "wait", json!({"millis": 2_500})).await.is_ok());
+    assert!(
+        call(&session, "wait", json!({"millis": 3_000}))
+            .await
+            .is_ok()
+    );
+    assert!(
+        call(&session, "wait", json!({"millis": 2_500}))
+            .await
+            .is_ok()
+    );
     let refused = message(&call(&session, "wait", json!({"millis": 4_000})).await).to_owned();
     assert!(refused.contains("its limit is 500 ms"), "{refused}");
 }
@@ -419,10 +564,17 @@ async fn time_of_nested_calls_counts_once() {
 async fn processes_share_the_amounts_of_a_principal() {
     let store = Arc::new(MemoryStore::new());
     let process = || {
-        let runtime = Runtime::builder(tools![Shop::default()]).policy(cost(CapScope::Principal, 1_000));
-        runtime.store(Arc::clone(&store)).build().expect("a runtime")
+        let runtime =
+            Runtime::builder(tools![Shop::default()]).policy(cost(CapScope::Principal, 1_000));
+        runtime
+            .store(Arc::clone(&store))
+            .build()
+            .expect("a runtime")
     };
-    let sessions = [of(&process(), "one", "ada").await, of(&process(), "two", "ada").await];
+    let sessions = [
+        of(&process(), "one", "ada").await,
+        of(&process(), "two", "ada").await,
+    ];
     let mut passed = 0;
     for number in 0..2_000 {
         passed += u32::from(pay(&sessions[number % 2], 1).await.is_ok());
@@ -442,23 +594,46 @@ const STORED: [CapScope; 3] = CapScope::STORED;
 #[tokio::test(start_paused = true)]
 async fn amount_of_a_failed_settlement_is_charged_once() {
     let mut variants = 0;
-    for fault in [Fault::Fails, Fault::LosesAnswer, Fault::Hangs, Fault::HangsAfter] {
-        for (scope, failures) in STORED.into_iter().flat_map(|scope| (1..=9).map(move |failures| (scope, failures))) {
+    for fault in [
+        Fault::Fails,
+        Fault::LosesAnswer,
+        Fault::Hangs,
+        Fault::HangsAfter,
+    ] {
+        for (scope, failures) in STORED
+            .into_iter()
+            .flat_map(|scope| (1..=9).map(move |failures| (scope, failures)))
+        {
             for micros in 1..=10 {
                 let store = Odd::default();
-                store.manners.faults.lock().expect("the faults").extend([fault].repeat(failures));
+                store
+                    .manners
+                    .faults
+                    .lock()
+                    .expect("the faults")
+                    .extend([fault].repeat(failures));
                 let (runtime, shop) = over(&store, cost(scope, 100));
                 let session = of(&runtime, "s", "ada").await;
                 assert!(pay(&session, micros).await.is_ok(), "the call has run");
                 for attempt in 1..failures {
                     let refused = pay(&session, 1).await;
-                    assert_eq!(kind(&refused), Some(ErrorKind::Transient), "{fault:?} {attempt}: {refused}");
+                    assert_eq!(
+                        kind(&refused),
+                        Some(ErrorKind::Transient),
+                        "{fault:?} {attempt}: {refused}"
+                    );
                 }
                 ms(3_000).await;
                 assert_eq!(shop.ran.get(), 1, "{fault:?}");
-                assert!(pay(&session, 100 - micros).await.is_ok(), "{fault:?} {scope:?}");
+                assert!(
+                    pay(&session, 100 - micros).await.is_ok(),
+                    "{fault:?} {scope:?}"
+                );
                 let refused = message(&pay(&session, 1).await).to_owned();
-                assert!(refused.contains("is $0.000100 of $0.000100"), "{fault:?} {scope:?}: {refused}");
+                assert!(
+                    refused.contains("is $0.000100 of $0.000100"),
+                    "{fault:?} {scope:?}: {refused}"
+                );
                 variants += 1;
             }
         }
@@ -470,14 +645,23 @@ async fn amount_of_a_failed_settlement_is_charged_once() {
 #[tokio::test(start_paused = true)]
 async fn failed_settlement_holds_other_sessions_too() {
     let store = Odd::default();
-    store.manners.faults.lock().expect("the faults").extend([Fault::Fails].repeat(3));
+    store
+        .manners
+        .faults
+        .lock()
+        .expect("the faults")
+        .extend([Fault::Fails].repeat(3));
     let (runtime, shop) = over(&store, cost(CapScope::Principal, 30));
     let session = of(&runtime, "s", "ada").await;
     assert!(pay(&session, 30).await.is_ok());
     session.end().await;
     let other = of(&runtime, "t", "ada").await;
     assert_eq!(kind(&pay(&other, 1).await), Some(ErrorKind::Transient));
-    assert_eq!(kind(&pay(&other, 1).await), Some(ErrorKind::BudgetExceeded), "the store is back");
+    assert_eq!(
+        kind(&pay(&other, 1).await),
+        Some(ErrorKind::BudgetExceeded),
+        "the store is back"
+    );
     assert!(pay(&of(&runtime, "u", "bob").await, 1).await.is_ok());
     assert_eq!(shop.ran.get(), 2);
 }
@@ -486,16 +670,25 @@ async fn failed_settlement_holds_other_sessions_too() {
 #[tokio::test(start_paused = true)]
 async fn uncharged_calls_use_up_nothing_that_is_left() {
     let store = Odd::default();
-    let policy = cost(CapScope::Principal, 30).reads_without_store(true).store_deadline(Duration::from_millis(100));
+    let policy = cost(CapScope::Principal, 30)
+        .reads_without_store(true)
+        .store_deadline(Duration::from_millis(100));
     let (runtime, shop) = over(&store, policy);
     let session = of(&runtime, "s", "ada").await;
     store.manners.late.store(true, Ordering::SeqCst);
     for _ in 0..1_000 {
-        assert!(call(&session, "look_up", json!({"micros": 20})).await.is_ok());
+        assert!(
+            call(&session, "look_up", json!({"micros": 20}))
+                .await
+                .is_ok()
+        );
     }
     store.manners.late.store(false, Ordering::SeqCst);
     assert!(pay(&session, 30).await.is_ok());
-    assert_eq!((kind(&pay(&session, 1).await), shop.ran.get()), (Some(ErrorKind::BudgetExceeded), 1_001));
+    assert_eq!(
+        (kind(&pay(&session, 1).await), shop.ran.get()),
+        (Some(ErrorKind::BudgetExceeded), 1_001)
+    );
 }
 
 // R-B6, T8
@@ -503,20 +696,33 @@ async fn uncharged_calls_use_up_nothing_that_is_left() {
 async fn call_dropped_while_it_settles_is_charged() {
     for fault in [Fault::Hangs, Fault::HangsAfter] {
         let store = Odd::default();
-        store.manners.faults.lock().expect("the faults").push_back(fault);
+        store
+            .manners
+            .faults
+            .lock()
+            .expect("the faults")
+            .push_back(fault);
         let (runtime, _) = over(&store, cost(CapScope::Session, 30));
         let session = of(&runtime, "s", "ada").await;
         let settling = tokio::time::timeout(Duration::from_millis(5), pay(&session, 30));
         assert!(settling.await.is_err(), "it waits for the store");
         let refused = message(&pay(&session, 1).await).to_owned();
-        assert!(refused.contains("is $0.000030 of $0.000030"), "{fault:?}: {refused}");
+        assert!(
+            refused.contains("is $0.000030 of $0.000030"),
+            "{fault:?}: {refused}"
+        );
     }
 }
 
 // R-B6
 #[tokio::test]
 async fn store_that_ignores_caps_runs_nothing() {
-    for scope in [CapScope::Call, CapScope::Turn, CapScope::Session, CapScope::Principal] {
+    for scope in [
+        CapScope::Call,
+        CapScope::Turn,
+        CapScope::Session,
+        CapScope::Principal,
+    ] {
         let store = Odd::default();
         store.manners.ignores_caps.store(true, Ordering::SeqCst);
         for policy in [cost(scope, 30), time(scope, 30)] {
@@ -535,23 +741,42 @@ async fn store_that_ignores_caps_runs_nothing() {
 #[tokio::test(start_paused = true)]
 async fn spawned_work_ends_at_the_cap() {
     let mut variants = 0;
-    for scope in [CapScope::Call, CapScope::Turn, CapScope::Session, CapScope::Principal] {
+    for scope in [
+        CapScope::Call,
+        CapScope::Turn,
+        CapScope::Session,
+        CapScope::Principal,
+    ] {
         for micros in 1..=10 {
             for calls in 1..=25 {
                 let (runtime, shop) = shop(cost(scope, 50));
                 let session = of(&runtime, "s", "ada").await;
                 for _ in 0..calls {
-                    assert!(call(&session, "linger", json!({"micros": micros})).await.is_ok());
+                    assert!(
+                        call(&session, "linger", json!({"micros": micros}))
+                            .await
+                            .is_ok()
+                    );
                 }
                 ms(60_000).await;
-                let (spent, cap) =
-                    (u64::from(shop.ran.get()) * micros, 50 * if scope == CapScope::Call { calls } else { 1 });
+                let (spent, cap) = (
+                    u64::from(shop.ran.get()) * micros,
+                    50 * if scope == CapScope::Call { calls } else { 1 },
+                );
                 assert!(
                     (cap..=cap + calls * micros).contains(&spent),
                     "{scope:?}: {calls} calls spent {spent} of {cap}"
                 );
-                assert_eq!(u64::from(shop.cancelled.get()), calls, "all tasks have ended");
-                assert_eq!(pay(&session, 1).await.is_ok(), scope == CapScope::Call, "what they have cost is charged");
+                assert_eq!(
+                    u64::from(shop.cancelled.get()),
+                    calls,
+                    "all tasks have ended"
+                );
+                assert_eq!(
+                    pay(&session, 1).await.is_ok(),
+                    scope == CapScope::Call,
+                    "what they have cost is charged"
+                );
                 variants += 1;
             }
         }
@@ -565,18 +790,28 @@ async fn sessions_of_a_principal_share_what_is_left() {
     let mut variants = 0;
     for micros in 1..=10 {
         for sessions in 2..=6 {
-            for (calls, cap) in (1..=4).flat_map(|calls| (1..=5).map(move |tenth| (calls, tenth * 10))) {
+            for (calls, cap) in
+                (1..=4).flat_map(|calls| (1..=5).map(move |tenth| (calls, tenth * 10)))
+            {
                 let (runtime, shop) = shop(cost(CapScope::Principal, cap));
                 let names = (0..sessions).map(|n| format!("s{n}")).collect::<Vec<_>>();
                 let opened = join_all(names.iter().map(|id| of(&runtime, id, "ada"))).await;
                 let bob = of(&runtime, "b", "bob").await;
-                let paying = opened
-                    .iter()
-                    .flat_map(|session| (0..calls).map(|_| call(session, "keep_paying", json!({"micros": micros}))));
+                let paying = opened.iter().flat_map(|session| {
+                    (0..calls).map(|_| call(session, "keep_paying", json!({"micros": micros})))
+                });
                 let answers = join_all(paying).await;
-                assert!(answers.iter().all(|answer| kind(answer) == Some(ErrorKind::BudgetExceeded)), "{answers:?}");
+                assert!(
+                    answers
+                        .iter()
+                        .all(|answer| kind(answer) == Some(ErrorKind::BudgetExceeded)),
+                    "{answers:?}"
+                );
                 let (spent, running) = (u64::from(shop.ran.get()) * micros, sessions * calls);
-                assert!((cap..=cap + running * micros).contains(&spent), "{running} calls spent {spent} of {cap}");
+                assert!(
+                    (cap..=cap + running * micros).contains(&spent),
+                    "{running} calls spent {spent} of {cap}"
+                );
                 assert!(pay(&bob, cap).await.is_ok(), "bob has spent nothing");
                 variants += 1;
             }
@@ -589,28 +824,44 @@ async fn sessions_of_a_principal_share_what_is_left() {
 #[tokio::test(start_paused = true)]
 async fn caps_of_one_session_do_not_hold_another() {
     let (runtime, _) = shop(cost(CapScope::Session, 50));
-    let sessions = [of(&runtime, "s", "ada").await, of(&runtime, "t", "ada").await];
+    let sessions = [
+        of(&runtime, "s", "ada").await,
+        of(&runtime, "t", "ada").await,
+    ];
     let began = tokio::time::Instant::now();
-    let paying = sessions.iter().map(|session| call(session, "keep_paying", json!({"micros": 10})));
+    let paying = sessions
+        .iter()
+        .map(|session| call(session, "keep_paying", json!({"micros": 10})));
     join_all(paying).await;
-    assert_eq!(began.elapsed().as_millis(), 2_500, "each has paid six times");
+    assert_eq!(
+        began.elapsed().as_millis(),
+        2_500,
+        "each has paid six times"
+    );
 }
 
 // R-B4, R-B6: a session that a tool opens does not hide what it costs
 #[tokio::test]
 async fn cost_of_a_session_inside_a_call_reaches_the_call() {
     let mut variants = 0;
-    for (scope, principal) in
-        STORED.into_iter().flat_map(|scope| ["ada", "bob", ""].map(|principal| (scope, principal)))
+    for (scope, principal) in STORED
+        .into_iter()
+        .flat_map(|scope| ["ada", "bob", ""].map(|principal| (scope, principal)))
     {
         for micros in 1..=112 {
             let (runtime, _) = shop(cost(scope, 200));
             let session = of(&runtime, "s", "ada").await;
             let arguments = json!({"principal": principal, "micros": micros});
-            assert_eq!(call(&session, "open_session", arguments).await.data_json(), Some("true"));
+            assert_eq!(
+                call(&session, "open_session", arguments).await.data_json(),
+                Some("true")
+            );
             assert!(pay(&session, 200 - micros).await.is_ok());
             let refused = message(&pay(&session, 1).await).to_owned();
-            assert!(refused.contains("is $0.000200 of $0.000200"), "{scope:?} {principal} {micros}: {refused}");
+            assert!(
+                refused.contains("is $0.000200 of $0.000200"),
+                "{scope:?} {principal} {micros}: {refused}"
+            );
             variants += 1;
         }
     }
@@ -624,10 +875,20 @@ async fn principal_pays_once_for_a_session_inside_a_call() {
         let (runtime, _) = shop(cost(CapScope::Principal, 40));
         let session = of(&runtime, "s", "ada").await;
         let arguments = json!({"principal": principal, "micros": 40});
-        assert!(call(&session, "open_session", arguments.clone()).await.is_ok());
+        assert!(
+            call(&session, "open_session", arguments.clone())
+                .await
+                .is_ok()
+        );
         let refused = message(&call(&session, "open_session", arguments).await).to_owned();
-        assert!(refused.contains("is $0.000040 of $0.000040"), "{principal}: {refused}");
-        assert_eq!(pay(&of(&runtime, "t", "bob").await, 1).await.is_ok(), principal == "ada");
+        assert!(
+            refused.contains("is $0.000040 of $0.000040"),
+            "{principal}: {refused}"
+        );
+        assert_eq!(
+            pay(&of(&runtime, "t", "bob").await, 1).await.is_ok(),
+            principal == "ada"
+        );
     }
 }
 
@@ -635,8 +896,15 @@ async fn principal_pays_once_for_a_session_inside_a_call() {
 #[tokio::test]
 async fn cost_inside_an_imported_trace_is_charged() {
     let session = text(tools![Shop::default()], cost(CapScope::Session, 30)).await;
-    assert!(call(&session, "pay_imported", json!({"micros": 30})).await.is_ok());
-    assert_eq!(kind(&pay(&session, 1).await), Some(ErrorKind::BudgetExceeded));
+    assert!(
+        call(&session, "pay_imported", json!({"micros": 30}))
+            .await
+            .is_ok()
+    );
+    assert_eq!(
+        kind(&pay(&session, 1).await),
+        Some(ErrorKind::BudgetExceeded)
+    );
 }
 
 // R-B6
@@ -645,10 +913,18 @@ async fn imported_costs_of_nested_calls_reach_all_callers() {
     for micros in [6, 8, 10] {
         let session = text(tools![Shop::default()], cost(CapScope::Call, 10)).await;
         let response = call(&session, "delegate_imported", json!({"micros": micros})).await;
-        assert_eq!(kind(&response), Some(ErrorKind::BudgetExceeded), "{response}");
+        assert_eq!(
+            kind(&response),
+            Some(ErrorKind::BudgetExceeded),
+            "{response}"
+        );
     }
     let session = text(tools![Shop::default()], cost(CapScope::Call, 10)).await;
-    assert!(call(&session, "delegate_imported", json!({"micros": 5})).await.is_ok());
+    assert!(
+        call(&session, "delegate_imported", json!({"micros": 5}))
+            .await
+            .is_ok()
+    );
 }
 
 // R-B6: amounts do not overflow, wherever they are summed up
@@ -657,14 +933,30 @@ async fn greatest_costs_hold_every_cap() {
     let (mut variants, mut dice) = (0, 1_u64);
     for scope in STORED {
         for number in 0..350 {
-            dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            dice = dice
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             let [first, second] = [u64::MAX - (dice >> 1 >> (number % 60)), u64::MAX];
             let cap = Cost::pico(u64::MAX - (dice >> 1 >> (number % 50)));
             let (runtime, _) = shop(Policy::text().max_cost(scope, Some(cap)));
             let session = of(&runtime, "s", "ada").await;
-            call(&session, "pay_twice", json!({"first": first, "second": second})).await;
-            let refused = call(&session, "pay_twice", json!({"first": second, "second": second})).await;
-            assert_eq!(kind(&refused), Some(ErrorKind::BudgetExceeded), "{scope:?} {cap}: {first} {refused}");
+            call(
+                &session,
+                "pay_twice",
+                json!({"first": first, "second": second}),
+            )
+            .await;
+            let refused = call(
+                &session,
+                "pay_twice",
+                json!({"first": second, "second": second}),
+            )
+            .await;
+            assert_eq!(
+                kind(&refused),
+                Some(ErrorKind::BudgetExceeded),
+                "{scope:?} {cap}: {first} {refused}"
+            );
             variants += 1;
         }
     }
@@ -676,9 +968,14 @@ async fn greatest_costs_hold_every_cap() {
 fn window_under_a_second_is_an_error() {
     for millis in 0..1_000 {
         let policy = cost(CapScope::Principal, 1).principal_window(Duration::from_millis(millis));
-        let refused = Runtime::builder(tools![]).policy_for(Mode::Voice, policy).build().expect_err("no window");
+        let refused = Runtime::builder(tools![])
+            .policy_for(Mode::Voice, policy)
+            .build()
+            .expect_err("no window");
         assert!(
-            refused.to_string().contains("expected a `Policy::principal_window` of at least a second"),
+            refused
+                .to_string()
+                .contains("expected a `Policy::principal_window` of at least a second"),
             "{refused}"
         );
     }
@@ -691,18 +988,32 @@ fn window_under_a_second_is_an_error() {
 async fn processes_exceed_a_cap_by_what_was_left() {
     let mut variants = 0;
     for micros in 1..=25 {
-        for (processes, tenth) in (1..=4).flat_map(|processes| (1..=10).map(move |tenth| (processes, tenth))) {
+        for (processes, tenth) in
+            (1..=4).flat_map(|processes| (1..=10).map(move |tenth| (processes, tenth)))
+        {
             let (store, (shop, tools)) = (Arc::new(MemoryStore::new()), opened());
             let cap = tenth * 5;
             let runtime = || {
-                let runtime = Runtime::builder(tools.clone()).policy(cost(CapScope::Principal, cap));
-                runtime.store(Arc::clone(&store)).build().expect("a runtime")
+                let runtime =
+                    Runtime::builder(tools.clone()).policy(cost(CapScope::Principal, cap));
+                runtime
+                    .store(Arc::clone(&store))
+                    .build()
+                    .expect("a runtime")
             };
             let runtimes = (0..processes).map(|_| runtime()).collect::<Vec<_>>();
             let sessions = join_all(runtimes.iter().map(|runtime| of(runtime, "s", "ada"))).await;
-            join_all(sessions.iter().map(|session| call(session, "keep_paying", json!({"micros": micros})))).await;
+            join_all(
+                sessions
+                    .iter()
+                    .map(|session| call(session, "keep_paying", json!({"micros": micros}))),
+            )
+            .await;
             let spent = u64::from(shop.ran.get()) * micros;
-            assert!((cap..=processes * (cap + micros)).contains(&spent), "{processes} spent {spent} of {cap}");
+            assert!(
+                (cap..=processes * (cap + micros)).contains(&spent),
+                "{processes} spent {spent} of {cap}"
+            );
             let refused = pay(&sessions[0], 1).await;
             assert_eq!(kind(&refused), Some(ErrorKind::BudgetExceeded), "{refused}");
             variants += 1;

@@ -1,6 +1,10 @@
 //! The run context of a tool in a session. L23
 
-#![allow(clippy::unused_self, clippy::needless_pass_by_value, reason = "tools as their authors write them")]
+#![allow(
+    clippy::unused_self,
+    clippy::needless_pass_by_value,
+    reason = "tools as their authors write them"
+)]
 
 use crate::support::{Counter, call, open, text, tools};
 use crate::support_b::{Log, answer, begin, ms};
@@ -9,7 +13,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tool_core::session::{MemoryStore, StateChange};
-use tool_core::{CancellationToken, Intent, Mode, Policy, RunContext, Runtime, ToolCall, ToolOutput, toolset};
+use tool_core::{
+    CancellationToken, Intent, Mode, Policy, RunContext, Runtime, ToolCall, ToolOutput, toolset,
+};
 
 /// The user of the session.
 struct User(&'static str);
@@ -34,20 +40,28 @@ impl Probe {
     /// Tell how the call was made.
     #[tool]
     fn made(&self, ctx: &RunContext, #[arg(default = 1)] count: u32) -> Value {
-        let call = ctx.function_call().map(|call| (call.id(), call.name(), call.arguments()));
+        let call = ctx
+            .function_call()
+            .map(|call| (call.id(), call.name(), call.arguments()));
         json!({"call": call, "count": count})
     }
 
     /// Tell the key.
     #[tool]
     fn key(&self, ctx: &RunContext, #[arg(default = 1)] count: u32) -> String {
-        format!("{}{}", ctx.idempotency_key().unwrap_or("none"), if count == 0 { "!" } else { "" })
+        format!(
+            "{}{}",
+            ctx.idempotency_key().unwrap_or("none"),
+            if count == 0 { "!" } else { "" }
+        )
     }
 
     /// Tell how much time is left, in milliseconds.
     #[tool(timeout = "2s")]
     async fn left(&self, ctx: &RunContext) -> Option<u64> {
-        let left = ctx.deadline()?.saturating_duration_since(tokio::time::Instant::now().into_std());
+        let left = ctx
+            .deadline()?
+            .saturating_duration_since(tokio::time::Instant::now().into_std());
         u64::try_from(left.as_millis()).ok()
     }
 
@@ -62,7 +76,8 @@ impl Probe {
     /// Leave work behind that watches the call.
     #[tool]
     async fn watch(&self, ctx: &RunContext, millis: u64) {
-        let (token, cancelled): (CancellationToken, _) = (ctx.cancellation().clone(), self.cancelled.clone());
+        let (token, cancelled): (CancellationToken, _) =
+            (ctx.cancellation().clone(), self.cancelled.clone());
         ctx.spawn(async move {
             token.cancelled().await;
             cancelled.add();
@@ -73,7 +88,8 @@ impl Probe {
     /// Leave something in the state, and look whether it is there already.
     #[tool]
     fn ask(&self, ctx: &RunContext) -> ToolOutput {
-        ToolOutput::new(ctx.state()["pendingMessage"].clone()).intent(Intent::SetPendingMessage("later".into()))
+        ToolOutput::new(ctx.state()["pendingMessage"].clone())
+            .intent(Intent::SetPendingMessage("later".into()))
     }
 }
 
@@ -83,16 +99,34 @@ async fn probe() -> (tool_core::Session, Probe) {
 }
 
 async fn key(session: &tool_core::Session, id: &str, arguments: &str) -> String {
-    session.call(ToolCall::new(id, "key", arguments)).await.data().expect("a key")
+    session
+        .call(ToolCall::new(id, "key", arguments))
+        .await
+        .data()
+        .expect("a key")
 }
 
 // L23
 #[tokio::test]
 async fn context_has_session_call_turn_and_mode() {
-    let session = open(&crate::support::runtime(tools![Probe::default()], Policy::text()), "s-7", Mode::Voice).await;
+    let session = open(
+        &crate::support::runtime(tools![Probe::default()], Policy::text()),
+        "s-7",
+        Mode::Voice,
+    )
+    .await;
     session.next_turn().await;
-    let seen: Value = session.call(ToolCall::new("c1", "look", "{}")).await.data().expect("a view");
-    for (what, is) in [("session", json!("s-7")), ("tool", json!("look")), ("call", json!("c1")), ("turn", json!(1))] {
+    let seen: Value = session
+        .call(ToolCall::new("c1", "look", "{}"))
+        .await
+        .data()
+        .expect("a view");
+    for (what, is) in [
+        ("session", json!("s-7")),
+        ("tool", json!("look")),
+        ("call", json!("c1")),
+        ("turn", json!(1)),
+    ] {
         assert_eq!(seen[what], is, "{what}");
     }
     assert_eq!(seen["mode"], json!("voice"));
@@ -102,8 +136,15 @@ async fn context_has_session_call_turn_and_mode() {
 #[tokio::test]
 async fn context_has_the_user_data_of_the_session() {
     let runtime = crate::support::runtime(tools![Probe::default()], Policy::text());
-    let session = runtime.session("s-1", Mode::Text).user_data(User("Ada")).await.expect("a session");
-    let seen: Value = call(&session, "look", json!({})).await.data().expect("a view");
+    let session = runtime
+        .session("s-1", Mode::Text)
+        .user_data(User("Ada"))
+        .await
+        .expect("a session");
+    let seen: Value = call(&session, "look", json!({}))
+        .await
+        .data()
+        .expect("a view");
     assert_eq!(seen["user"], json!("Ada"));
 }
 
@@ -111,14 +152,28 @@ async fn context_has_the_user_data_of_the_session() {
 #[tokio::test]
 async fn user_data_of_the_first_opening_is_kept() {
     let runtime = crate::support::runtime(tools![Probe::default()], Policy::text());
-    let first = runtime.session("s-1", Mode::Text).config(json!({"language": "de"})).await.expect("a session");
-    let second = runtime.session("s-1", Mode::Text).config(json!({"language": "fr"})).await.expect("the same session");
+    let first = runtime
+        .session("s-1", Mode::Text)
+        .config(json!({"language": "de"}))
+        .await
+        .expect("a session");
+    let second = runtime
+        .session("s-1", Mode::Text)
+        .config(json!({"language": "fr"}))
+        .await
+        .expect("the same session");
     for session in [&first, &second] {
-        let seen: Value = call(session, "look", json!({})).await.data().expect("a view");
+        let seen: Value = call(session, "look", json!({}))
+            .await
+            .data()
+            .expect("a view");
         assert_eq!(seen["config"], json!({"language": "de"}));
     }
     let other = open(&runtime, "s-2", Mode::Text).await;
-    let seen: Value = call(&other, "look", json!({})).await.data().expect("a view");
+    let seen: Value = call(&other, "look", json!({}))
+        .await
+        .data()
+        .expect("a view");
     assert_eq!(seen["config"], json!(null));
 }
 
@@ -126,9 +181,14 @@ async fn user_data_of_the_first_opening_is_kept() {
 #[tokio::test]
 async fn context_has_the_call_of_the_model() {
     let (session, _probe) = probe().await;
-    let response = session.call(ToolCall::new("c1", "made", r#"{ "count": "2" }"#)).await;
+    let response = session
+        .call(ToolCall::new("c1", "made", r#"{ "count": "2" }"#))
+        .await;
     let seen: Value = response.data().expect("a call");
-    assert_eq!(seen, json!({"call": ["c1", "made", r#"{ "count": "2" }"#], "count": 2}));
+    assert_eq!(
+        seen,
+        json!({"call": ["c1", "made", r#"{ "count": "2" }"#], "count": 2})
+    );
 }
 
 // L23
@@ -144,7 +204,10 @@ async fn idempotency_key_is_stable_across_attempts() {
 #[tokio::test]
 async fn idempotency_key_depends_on_arguments_turn_session() {
     let runtime = crate::support::runtime(tools![Probe::default()], Policy::text());
-    let (one, two) = (open(&runtime, "one", Mode::Text).await, open(&runtime, "two", Mode::Text).await);
+    let (one, two) = (
+        open(&runtime, "one", Mode::Text).await,
+        open(&runtime, "two", Mode::Text).await,
+    );
     let first = key(&one, "c1", "{}").await;
     assert_ne!(key(&one, "c1", r#"{"count":2}"#).await, first);
     assert_ne!(key(&two, "c1", "{}").await, first);
@@ -157,7 +220,10 @@ async fn idempotency_key_depends_on_arguments_turn_session() {
 async fn idempotency_key_is_stable_across_processes() {
     let store = Arc::new(MemoryStore::new());
     let process = async || {
-        let runtime = Runtime::builder(tools![Probe::default()]).store(Arc::clone(&store)).build().expect("a runtime");
+        let runtime = Runtime::builder(tools![Probe::default()])
+            .store(Arc::clone(&store))
+            .build()
+            .expect("a runtime");
         open(&runtime, "s", Mode::Text).await
     };
     let (one, two) = (process().await, process().await);
@@ -172,7 +238,11 @@ async fn idempotency_key_is_new_in_each_session_and_process() {
         let runtime = crate::support::runtime(tools![Probe::default()], Policy::text());
         let principals = ["ada", "ada", "bob", ""];
         for principal in principals {
-            let session = runtime.session("s", Mode::Text).principal(principal).await.expect("a session");
+            let session = runtime
+                .session("s", Mode::Text)
+                .principal(principal)
+                .await
+                .expect("a session");
             let first = key(&session, "c1", "{}").await;
             assert_eq!(key(&session, "c1", "{}").await, first, "a second attempt");
             assert!(keys.insert(first), "process {number}, {principal}");
@@ -186,7 +256,10 @@ async fn idempotency_key_is_new_in_each_session_and_process() {
 #[tokio::test(start_paused = true)]
 async fn context_has_the_deadline() {
     let (session, _probe) = probe().await;
-    assert_eq!(call(&session, "left", json!({})).await.data_json(), Some("2000"));
+    assert_eq!(
+        call(&session, "left", json!({})).await.data_json(),
+        Some("2000")
+    );
 }
 
 // L23
@@ -258,10 +331,22 @@ async fn cancellation_token_is_kept_by_a_finished_call() {
 #[tokio::test]
 async fn tools_read_state_set_by_host_and_intents() {
     let (session, _probe) = probe().await;
-    assert_eq!(call(&session, "ask", json!({})).await.data_json(), Some("null"));
-    assert_eq!(call(&session, "ask", json!({})).await.data_json(), Some(r#""later""#));
-    session.change(&[StateChange::Value("place".into(), json!("Rome"))]).await.expect("a change");
-    let seen: Value = call(&session, "look", json!({})).await.data().expect("a view");
+    assert_eq!(
+        call(&session, "ask", json!({})).await.data_json(),
+        Some("null")
+    );
+    assert_eq!(
+        call(&session, "ask", json!({})).await.data_json(),
+        Some(r#""later""#)
+    );
+    session
+        .change(&[StateChange::Value("place".into(), json!("Rome"))])
+        .await
+        .expect("a change");
+    let seen: Value = call(&session, "look", json!({}))
+        .await
+        .data()
+        .expect("a view");
     assert_eq!(seen["state"]["values"]["place"], json!("Rome"));
 }
 
@@ -270,8 +355,14 @@ async fn tools_read_state_set_by_host_and_intents() {
 async fn detached_context_has_no_key_call_or_wait() {
     let tools = tools![Probe::default()];
     let ctx = RunContext::detached();
-    assert_eq!(tools.call("key", "{}", &ctx).await.data_json(), Some(r#""none""#));
-    assert_eq!(tools.call("made", "{}", &ctx).await.data_json(), Some(r#"{"call":null,"count":1}"#));
+    assert_eq!(
+        tools.call("key", "{}", &ctx).await.data_json(),
+        Some(r#""none""#)
+    );
+    assert_eq!(
+        tools.call("made", "{}", &ctx).await.data_json(),
+        Some(r#"{"call":null,"count":1}"#)
+    );
     assert!(tools.call("say", "{}", &ctx).await.is_ok());
 }
 

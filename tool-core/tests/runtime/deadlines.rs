@@ -102,7 +102,10 @@ async fn default_deadline_is_30_seconds() {
 #[tokio::test(start_paused = true)]
 async fn timeout_of_a_tool_overrides_the_policy() {
     let (session, _) = session(Policy::text().deadline(Duration::from_millis(1200))).await;
-    let taken = [given_up_after(&session, "forever").await, given_up_after(&session, "half_a_second").await];
+    let taken = [
+        given_up_after(&session, "forever").await,
+        given_up_after(&session, "half_a_second").await,
+    ];
     assert!(within(1200, taken[0]) && within(500, taken[1]), "{taken:?}");
 }
 
@@ -111,7 +114,10 @@ async fn timeout_of_a_tool_overrides_the_policy() {
 async fn call_within_its_deadline_is_answered() {
     let (session, _) = session(Policy::text()).await;
     assert!(call(&session, "sleep", json!({"ms": 999})).await.is_ok());
-    assert_eq!(kind(&call(&session, "sleep", json!({"ms": 1001})).await), Some(ErrorKind::Timeout));
+    assert_eq!(
+        kind(&call(&session, "sleep", json!({"ms": 1001})).await),
+        Some(ErrorKind::Timeout)
+    );
 }
 
 // R-B5
@@ -128,7 +134,10 @@ async fn timeout_error_has_the_figures() {
     let (session, _) = session(Policy::text()).await;
     let response = call(&session, "half_a_second", json!({})).await;
     let said = message(&response);
-    assert!(said.starts_with("`half_a_second` timed out after 50"), "{said}");
+    assert!(
+        said.starts_with("`half_a_second` timed out after 50"),
+        "{said}"
+    );
     assert!(said.ends_with(" ms running; its limit is 500 ms"), "{said}");
 }
 
@@ -144,7 +153,10 @@ async fn spawned_task_of_a_late_tool_is_cancelled() {
 #[tokio::test(start_paused = true)]
 async fn tool_can_read_its_remaining_time() {
     let (session, _) = session(Policy::text()).await;
-    assert_eq!(call(&session, "left", json!({})).await.data_json(), Some("7000"));
+    assert_eq!(
+        call(&session, "left", json!({})).await.data_json(),
+        Some("7000")
+    );
 }
 
 // R-B5
@@ -152,10 +164,20 @@ async fn tool_can_read_its_remaining_time() {
 async fn waiting_time_counts_towards_the_deadline() {
     let (session, slow) = session(Policy::text().concurrent_calls(1)).await;
     let began = Instant::now();
-    let responses = session.call_all([asked("forever", json!({})), asked("left", json!({}))]).await;
+    let responses = session
+        .call_all([asked("forever", json!({})), asked("left", json!({}))])
+        .await;
     let late = responses[1].error().expect("an error");
-    assert_eq!((late.kind, late.partial_side_effects, slow.runs.get()), (ErrorKind::Timeout, false, 1));
-    assert!(late.message.contains("waiting for other calls of the session"), "{}", late.message);
+    assert_eq!(
+        (late.kind, late.partial_side_effects, slow.runs.get()),
+        (ErrorKind::Timeout, false, 1)
+    );
+    assert!(
+        late.message
+            .contains("waiting for other calls of the session"),
+        "{}",
+        late.message
+    );
     assert!(within(7000, responses[1].meta().duration()) && within(30_000, began.elapsed()));
 }
 
@@ -165,7 +187,11 @@ async fn deadline_reaches_a_stream_that_is_always_ready() {
     let (session, slow) = session(Policy::text()).await;
     let taken = given_up_after(&session, "count").await;
     assert!(within(1000, taken), "{taken:?}");
-    assert!((100..=101).contains(&slow.runs.get()), "{}", slow.runs.get());
+    assert!(
+        (100..=101).contains(&slow.runs.get()),
+        "{}",
+        slow.runs.get()
+    );
 }
 
 // R-B5
@@ -207,7 +233,10 @@ impl Gate {
 
     fn pass(&self) {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut open = self.opened.wait_while(open, |open| *open == 0).unwrap_or_else(PoisonError::into_inner);
+        let mut open = self
+            .opened
+            .wait_while(open, |open| *open == 0)
+            .unwrap_or_else(PoisonError::into_inner);
         *open -= 1;
     }
 
@@ -275,8 +304,15 @@ async fn late_blocking_call_is_counted_as_detached() {
     assert_eq!(runtime.detached(), 0);
     advance(Duration::from_secs(2)).await;
     let response = blocked.await.expect("a response");
-    assert_eq!((kind(&response), runtime.detached()), (Some(ErrorKind::Timeout), 1));
-    assert!(within(2000, response.meta().duration()), "{:?}", response.meta().duration());
+    assert_eq!(
+        (kind(&response), runtime.detached()),
+        (Some(ErrorKind::Timeout), 1)
+    );
+    assert!(
+        within(2000, response.meta().duration()),
+        "{:?}",
+        response.meta().duration()
+    );
     assert!(response.error().expect("an error").partial_side_effects);
     gate.open(1);
     while runtime.detached() > 0 {
@@ -309,10 +345,16 @@ async fn call_without_a_thread_has_no_side_effects() {
     let (first, second) = (begin(&session, 1), begin(&session, 2));
     gate.until_running(1).await;
     advance(Duration::from_secs(2)).await;
-    let responses = [first.await.expect("a response"), second.await.expect("a response")];
+    let responses = [
+        first.await.expect("a response"),
+        second.await.expect("a response"),
+    ];
     gate.open(2);
     let late = responses[1].error().expect("an error");
-    assert_eq!((late.kind, late.partial_side_effects, gate.runs.get()), (ErrorKind::Timeout, false, 1));
+    assert_eq!(
+        (late.kind, late.partial_side_effects, gate.runs.get()),
+        (ErrorKind::Timeout, false, 1)
+    );
 }
 
 // R-B5
@@ -323,7 +365,10 @@ async fn hung_blocking_calls_leave_threads_to_other_sessions() {
     gate.until_running(4).await;
     advance(Duration::from_secs(2)).await;
     for call in hung {
-        assert_eq!(kind(&call.await.expect("a response")), Some(ErrorKind::Timeout));
+        assert_eq!(
+            kind(&call.await.expect("a response")),
+            Some(ErrorKind::Timeout)
+        );
     }
     assert_eq!((gate.runs.get(), runtime.detached()), (4, 4));
 
@@ -338,7 +383,11 @@ async fn hung_blocking_calls_leave_threads_to_other_sessions() {
 #[tokio::test(start_paused = true)]
 async fn timeout_without_a_thread_says_why() {
     for (policy, owner, size) in [
-        (Policy::text().blocking_threads_per_session(1), "a session", 1),
+        (
+            Policy::text().blocking_threads_per_session(1),
+            "a session",
+            1,
+        ),
         (Policy::text().blocking_threads(2), "all sessions", 2),
     ] {
         let (_, session, gate) = threads(policy).await;
@@ -368,6 +417,9 @@ async fn timeout_without_a_thread_says_why() {
 async fn panic_on_the_blocking_pool_is_answered() {
     let (runtime, session, _) = threads(Policy::text()).await;
     let response = call(&session, "block_and_break", json!({})).await;
-    assert_eq!((kind(&response), runtime.detached()), (Some(ErrorKind::Internal), 0));
+    assert_eq!(
+        (kind(&response), runtime.detached()),
+        (Some(ErrorKind::Internal), 0)
+    );
     assert!(call(&session, "quick", json!({})).await.is_ok());
 }

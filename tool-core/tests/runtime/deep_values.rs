@@ -7,10 +7,14 @@ use futures_util::stream;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::mem::forget;
-use tool_core::session::{History, Model, ModelRequest, ModelStep, OpenError, RawTurn, StateChange};
+use tool_core::session::{
+    History, Model, ModelRequest, ModelStep, OpenError, RawTurn, StateChange,
+};
 use tool_core::tool::ProviderId;
 use tool_core::trace::{self, Collector};
-use tool_core::{ErrorKind, Intent, Mode, Policy, RunContext, ToolError, ToolOutput, ToolResponse, tool};
+use tool_core::{
+    ErrorKind, Intent, Mode, Policy, RunContext, ToolError, ToolOutput, ToolResponse, tool,
+};
 
 /// Return a value.
 #[tool]
@@ -40,13 +44,19 @@ struct Row {
 /// Return a struct.
 #[tool]
 fn in_struct() -> Row {
-    Row { text: String::new(), value: deep() }
+    Row {
+        text: String::new(),
+        value: deep(),
+    }
 }
 
 /// Return a struct that is cut.
 #[tool(max_output = 100)]
 fn in_cut_struct() -> Vec<Row> {
-    vec![Row { text: "x".repeat(1_000), value: deep() }]
+    vec![Row {
+        text: "x".repeat(1_000),
+        value: deep(),
+    }]
 }
 
 /// Return a stream.
@@ -71,10 +81,29 @@ fn cut_output() -> ToolOutput {
 #[test]
 fn typed_tools_may_return_deep_values() {
     on_small_stack(async || {
-        let tools = tools![returned, returned_later, cut, in_struct, in_cut_struct, streamed, output, cut_output];
+        let tools = tools![
+            returned,
+            returned_later,
+            cut,
+            in_struct,
+            in_cut_struct,
+            streamed,
+            output,
+            cut_output
+        ];
         let session = open(&runtime(tools.clone(), Policy::text()), "s", Mode::Text).await;
-        for tool in ["returned", "returned_later", "in_struct", "streamed", "output"] {
-            assert_eq!(kind(&call(&session, tool, json!({})).await), Some(ErrorKind::Internal), "{tool}");
+        for tool in [
+            "returned",
+            "returned_later",
+            "in_struct",
+            "streamed",
+            "output",
+        ] {
+            assert_eq!(
+                kind(&call(&session, tool, json!({})).await),
+                Some(ErrorKind::Internal),
+                "{tool}"
+            );
             assert_eq!(
                 kind(&tools.call(tool, "{}", &RunContext::detached()).await),
                 Some(ErrorKind::Internal),
@@ -83,7 +112,11 @@ fn typed_tools_may_return_deep_values() {
         }
         for tool in ["cut", "in_cut_struct", "cut_output"] {
             let response = call(&session, tool, json!({})).await;
-            assert!(response.meta().truncated().is_some(), "{tool}: {:.200}", response.to_json());
+            assert!(
+                response.meta().truncated().is_some(),
+                "{tool}: {:.200}",
+                response.to_json()
+            );
         }
     });
 }
@@ -100,16 +133,24 @@ fn value_of_129_levels_is_refused_and_of_128_written() {
 #[tool]
 fn deepest() -> ToolOutput {
     let intent = Intent::custom("acme.deep", deep_value(100)).expect("allowed");
-    ToolOutput::new(deep_value(128)).meta("deep", deep_value(100)).meta("deeper", deep_value(101)).intent(intent)
+    ToolOutput::new(deep_value(128))
+        .meta("deep", deep_value(100))
+        .meta("deeper", deep_value(101))
+        .intent(intent)
 }
 
 // T9
 #[test]
 fn deepest_response_can_be_read_again() {
     on_small_stack(async || {
-        let response = tools![deepest].call("deepest", "{}", &RunContext::detached()).await;
+        let response = tools![deepest]
+            .call("deepest", "{}", &RunContext::detached())
+            .await;
         let text = response.to_json();
-        assert!(text.contains("`deeper` of `meta` nests deeper than 100 and was not set"), "{text}");
+        assert!(
+            text.contains("`deeper` of `meta` nests deeper than 100 and was not set"),
+            "{text}"
+        );
         let read = serde_json::from_str::<ToolResponse>(&text).expect("it can be read");
         assert_eq!(read.to_json(), text);
     });
@@ -122,7 +163,14 @@ fn deep_settings_do_not_open_a_session() {
         let runtime = runtime(tools![], Policy::text());
         let refused = runtime.session("s", Mode::Text).config(deep()).await.err();
         assert_eq!(refused, Some(OpenError::InvalidConfig));
-        assert!(runtime.session("s", Mode::Text).config(deep()).config(deep_value(128)).await.is_ok());
+        assert!(
+            runtime
+                .session("s", Mode::Text)
+                .config(deep())
+                .config(deep_value(128))
+                .await
+                .is_ok()
+        );
     });
 }
 
@@ -146,7 +194,10 @@ fn deep_session_state_is_refused() {
             let changed = session.change(&change).await;
             assert_eq!(changed.is_ok(), fits, "{levels}");
             if let Err(error) = changed {
-                assert!(error.to_string().contains("`cart` nests deeper than 100"), "{error}");
+                assert!(
+                    error.to_string().contains("`cart` nests deeper than 100"),
+                    "{error}"
+                );
             }
             // The caller's own value recurses when it is dropped.
             forget(change);
@@ -158,13 +209,19 @@ fn deep_session_state_is_refused() {
 /// Ask the runtime for something.
 #[tool]
 fn asks() -> ToolOutput {
-    ToolOutput::new(1).intent(Intent::Custom { name: "acme.cart".into(), payload: deep() })
+    ToolOutput::new(1).intent(Intent::Custom {
+        name: "acme.cart".into(),
+        payload: deep(),
+    })
 }
 
 /// Ask the runtime for something at once.
 #[tool]
 fn emits(ctx: &RunContext) -> u8 {
-    ctx.emit(Intent::Custom { name: "acme.cart".into(), payload: deep() });
+    ctx.emit(Intent::Custom {
+        name: "acme.cart".into(),
+        payload: deep(),
+    });
     1
 }
 
@@ -172,9 +229,21 @@ fn emits(ctx: &RunContext) -> u8 {
 #[test]
 fn intents_with_deep_payloads_are_left_out() {
     on_small_stack(async || {
-        let session = open(&runtime(tools![asks, emits], Policy::text()), "s", Mode::Text).await;
+        let session = open(
+            &runtime(tools![asks, emits], Policy::text()),
+            "s",
+            Mode::Text,
+        )
+        .await;
         let asked = call(&session, "asks", json!({})).await;
-        assert!(asked.is_ok() && asked.to_json().contains("`acme.cart` nests deeper than 100"), "{}", asked.to_json());
+        assert!(
+            asked.is_ok()
+                && asked
+                    .to_json()
+                    .contains("`acme.cart` nests deeper than 100"),
+            "{}",
+            asked.to_json()
+        );
         assert!(call(&session, "emits", json!({})).await.is_ok());
         assert_eq!(session.state().values.len(), 0);
         assert!(Intent::custom("acme.cart", deep_value(100)).is_ok());
@@ -191,7 +260,10 @@ fn deep_attributes_of_spans_are_left_out() {
                 trace::attribute("flat", json!([1]));
             }))
             .await;
-        let attributes = collector.report().spans()[0].attributes().map(|(key, _)| key.to_owned()).collect::<Vec<_>>();
+        let attributes = collector.report().spans()[0]
+            .attributes()
+            .map(|(key, _)| key.to_owned())
+            .collect::<Vec<_>>();
         assert_eq!(attributes, ["flat"]);
     });
 }
@@ -200,8 +272,15 @@ struct DeepModel;
 
 impl Model for DeepModel {
     async fn step(&mut self, _: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
-        let native = RawTurn { provider: ProviderId::new("acme"), items: vec![json!(1), deep(), deep()] };
-        Ok(ModelStep { text: Some("hello".into()), native: Some(native), ..ModelStep::default() })
+        let native = RawTurn {
+            provider: ProviderId::new("acme"),
+            items: vec![json!(1), deep(), deep()],
+        };
+        Ok(ModelStep {
+            text: Some("hello".into()),
+            native: Some(native),
+            ..ModelStep::default()
+        })
     }
 }
 

@@ -45,7 +45,11 @@ impl Desk {
     }
 
     /// The newest of the same arguments wins.
-    #[tool(on_duplicate = "replace", duplicate_scope = "name_and_args", cancellable)]
+    #[tool(
+        on_duplicate = "replace",
+        duplicate_scope = "name_and_args",
+        cancellable
+    )]
     async fn replacing_equals(&self, what: String) -> String {
         self.log.work(&what, 1_000).await;
         what
@@ -99,7 +103,9 @@ const TEA: &str = r#"{"what":"tea"}"#;
 async fn two(tool: &str, first: &str, second: &str) -> (ToolResponse, ToolResponse, Vec<String>) {
     let (session, desk) = desk(Policy::text()).await;
     let running = begin(&session, "first", tool, first).await;
-    let second = session.call(tool_core::ToolCall::new("second", tool, second)).await;
+    let second = session
+        .call(tool_core::ToolCall::new("second", tool, second))
+        .await;
     (answer(running).await, second, desk.log.all())
 }
 
@@ -126,17 +132,32 @@ async fn rejected_duplicate_names_the_running_call() {
 async fn rejected_duplicate_costs_no_budget() {
     let (session, _desk) = desk(Policy::text().max_calls(Some(2))).await;
     let running = begin(&session, "first", "rejecting", TEA).await;
-    assert_eq!(kind(&call(&session, "rejecting", json!({"what": "milk"})).await), Some(ErrorKind::Conflict));
+    assert_eq!(
+        kind(&call(&session, "rejecting", json!({"what": "milk"})).await),
+        Some(ErrorKind::Conflict)
+    );
     answer(running).await;
-    assert!(call(&session, "rejecting", json!({"what": "milk"})).await.is_ok());
+    assert!(
+        call(&session, "rejecting", json!({"what": "milk"}))
+            .await
+            .is_ok()
+    );
 }
 
 // L17
 #[tokio::test(start_paused = true)]
 async fn finished_call_has_no_duplicates() {
     let (session, _desk) = desk(Policy::text()).await;
-    assert!(call(&session, "rejecting", json!({"what": "tea"})).await.is_ok());
-    assert!(call(&session, "rejecting", json!({"what": "tea"})).await.is_ok());
+    assert!(
+        call(&session, "rejecting", json!({"what": "tea"}))
+            .await
+            .is_ok()
+    );
+    assert!(
+        call(&session, "rejecting", json!({"what": "tea"}))
+            .await
+            .is_ok()
+    );
 }
 
 // L17
@@ -146,7 +167,11 @@ async fn calls_of_other_sessions_are_not_duplicates() {
     let one = crate::support::open(&runtime, "one", tool_core::Mode::Text).await;
     let two = crate::support::open(&runtime, "two", tool_core::Mode::Text).await;
     let running = begin(&one, "first", "rejecting", TEA).await;
-    assert!(call(&two, "rejecting", json!({"what": "tea"})).await.is_ok());
+    assert!(
+        call(&two, "rejecting", json!({"what": "tea"}))
+            .await
+            .is_ok()
+    );
     assert!(answer(running).await.is_ok());
 }
 
@@ -160,7 +185,12 @@ async fn other_arguments_are_no_duplicate_by_arguments() {
 // L17
 #[tokio::test(start_paused = true)]
 async fn duplicate_scope_ignores_key_order_and_defaults() {
-    let (_, second, _) = two("rejecting_equals", TEA, r#"{"count":1.0, "what":"t\u0065a"}"#).await;
+    let (_, second, _) = two(
+        "rejecting_equals",
+        TEA,
+        r#"{"count":1.0, "what":"t\u0065a"}"#,
+    )
+    .await;
     assert_eq!(kind(&second), Some(ErrorKind::Conflict));
 }
 
@@ -234,7 +264,8 @@ async fn duplicate_needs_confirmation_by_the_model() {
 // L17
 #[tokio::test(start_paused = true)]
 async fn confirmed_duplicate_runs_beside_the_other() {
-    let (first, second, log) = two("asking", TEA, r#"{"what":"milk","confirm_duplicate":true}"#).await;
+    let (first, second, log) =
+        two("asking", TEA, r#"{"what":"milk","confirm_duplicate":true}"#).await;
     assert!(first.is_ok() && second.is_ok(), "{second}");
     assert_eq!(log, ["tea begins", "milk begins", "tea ends", "milk ends"]);
 }
@@ -243,7 +274,12 @@ async fn confirmed_duplicate_runs_beside_the_other() {
 #[tokio::test(start_paused = true)]
 async fn duplicate_confirmed_with_false_or_null_is_refused() {
     for no in ["false", "null"] {
-        let (_, second, _) = two("asking", TEA, &format!(r#"{{"what":"tea","confirm_duplicate":{no}}}"#)).await;
+        let (_, second, _) = two(
+            "asking",
+            TEA,
+            &format!(r#"{{"what":"tea","confirm_duplicate":{no}}}"#),
+        )
+        .await;
         assert_eq!(kind(&second), Some(ErrorKind::Conflict), "{no}");
     }
 }
@@ -252,13 +288,26 @@ async fn duplicate_confirmed_with_false_or_null_is_refused() {
 #[tokio::test(start_paused = true)]
 async fn confirm_duplicate_is_ignored_without_a_duplicate() {
     let (session, _desk) = desk(Policy::text()).await;
-    assert!(call(&session, "asking", json!({"what": "tea", "confirm_duplicate": true})).await.is_ok());
+    assert!(
+        call(
+            &session,
+            "asking",
+            json!({"what": "tea", "confirm_duplicate": true})
+        )
+        .await
+        .is_ok()
+    );
 }
 
 // L17
 #[tokio::test(start_paused = true)]
 async fn confirm_duplicate_is_not_compared() {
-    let (_, second, _) = two("asking_equals", r#"{"what":"tea","confirm_duplicate":true}"#, TEA).await;
+    let (_, second, _) = two(
+        "asking_equals",
+        r#"{"what":"tea","confirm_duplicate":true}"#,
+        TEA,
+    )
+    .await;
     assert_eq!(kind(&second), Some(ErrorKind::Conflict));
     let (_, second, _) = two("asking_equals", TEA, r#"{"what":"milk"}"#).await;
     assert!(second.is_ok());

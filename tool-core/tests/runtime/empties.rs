@@ -2,7 +2,10 @@
 
 use crate::support::{Counter, call, kind, message, open, runtime, text, tools};
 use serde_json::{Value, json};
-use tool_core::{Category, Content, ErrorKind, Intent, Mode, Policy, Session, ToolContext, ToolOutput, tool, toolset};
+use tool_core::{
+    Category, Content, ErrorKind, Intent, Mode, Policy, Session, ToolContext, ToolOutput, tool,
+    toolset,
+};
 
 struct Kb(Counter);
 
@@ -139,15 +142,25 @@ async fn search_is_refused_after_two_empty_results() {
     let (tools, runs) = kb();
     let session = text(tools, policy()).await;
     for n in 0..2 {
-        assert!(call(&session, "kb_search", json!({"n": n, "answer": []})).await.is_ok());
+        assert!(
+            call(&session, "kb_search", json!({"n": n, "answer": []}))
+                .await
+                .is_ok()
+        );
     }
     for n in 2..4 {
         let refused = call(&session, "kb_search", json!({"n": n, "answer": []})).await;
         let expected = "kb_search returned empty results 2 times. \
                         Data may not exist. Try different search terms or a different tool.";
-        assert_eq!((kind(&refused), message(&refused)), (Some(ErrorKind::LoopDetected), expected));
+        assert_eq!(
+            (kind(&refused), message(&refused)),
+            (Some(ErrorKind::LoopDetected), expected)
+        );
         let error = refused.error().expect("an error");
-        assert_eq!((error.retryable, error.partial_side_effects), (false, false));
+        assert_eq!(
+            (error.retryable, error.partial_side_effects),
+            (false, false)
+        );
     }
     assert_eq!(runs.get(), 2);
 }
@@ -157,10 +170,18 @@ async fn search_is_refused_after_two_empty_results() {
 async fn policy_sets_the_number_of_empty_results() {
     let session = text(kb().0, policy().max_empty_results(Some(3))).await;
     for n in 0..3 {
-        assert!(call(&session, "kb_search", json!({"n": n, "answer": []})).await.is_ok());
+        assert!(
+            call(&session, "kb_search", json!({"n": n, "answer": []}))
+                .await
+                .is_ok()
+        );
     }
     let refused = call(&session, "kb_search", json!({"n": 3, "answer": []})).await;
-    assert!(message(&refused).starts_with("kb_search returned empty results 3 times. "), "{}", message(&refused));
+    assert!(
+        message(&refused).starts_with("kb_search returned empty results 3 times. "),
+        "{}",
+        message(&refused)
+    );
 }
 
 // R-L2
@@ -170,9 +191,17 @@ async fn empty_results_count_per_tool_and_turn() {
     for n in 0..2 {
         call(&session, "kb_search", json!({"n": n, "answer": null})).await;
     }
-    assert!(call(&session, "kb_get", json!({"n": 1, "answer": null})).await.is_ok());
+    assert!(
+        call(&session, "kb_get", json!({"n": 1, "answer": null}))
+            .await
+            .is_ok()
+    );
     session.next_turn().await;
-    assert!(call(&session, "kb_search", json!({"n": 0, "answer": null})).await.is_ok());
+    assert!(
+        call(&session, "kb_search", json!({"n": 0, "answer": null}))
+            .await
+            .is_ok()
+    );
 }
 
 // R-L2
@@ -180,9 +209,16 @@ async fn empty_results_count_per_tool_and_turn() {
 async fn results_in_between_do_not_reset_the_count() {
     let session = session().await;
     for (n, answer) in [(0, json!([])), (1, json!([1])), (2, json!([]))] {
-        assert!(call(&session, "kb_search", json!({"n": n, "answer": answer})).await.is_ok());
+        assert!(
+            call(&session, "kb_search", json!({"n": n, "answer": answer}))
+                .await
+                .is_ok()
+        );
     }
-    assert_eq!(kind(&call(&session, "kb_search", json!({"n": 3, "answer": [1]})).await), Some(ErrorKind::LoopDetected));
+    assert_eq!(
+        kind(&call(&session, "kb_search", json!({"n": 3, "answer": [1]})).await),
+        Some(ErrorKind::LoopDetected)
+    );
 }
 
 // R-L2
@@ -232,10 +268,24 @@ async fn empty_results_of_an_action_do_not_count() {
 // R-L2
 #[tokio::test]
 async fn empty_results_of_a_utility_count() {
-    for empty in [json!([]), json!(null), json!(" "), json!({"results": [], "total": 0})] {
-        assert!(refused_after_two("convert", json!({"answer": empty})).await, "{empty}");
+    for empty in [
+        json!([]),
+        json!(null),
+        json!(" "),
+        json!({"results": [], "total": 0}),
+    ] {
+        assert!(
+            refused_after_two("convert", json!({"answer": empty})).await,
+            "{empty}"
+        );
     }
-    assert!(!refused_after_two("convert", json!({"answer": {"available": true, "conflicts": []}})).await);
+    assert!(
+        !refused_after_two(
+            "convert",
+            json!({"answer": {"available": true, "conflicts": []}})
+        )
+        .await
+    );
     assert!(refused_after_two("pick", json!({})).await);
     assert!(refused_after_two("parts", json!({})).await);
 }
@@ -278,7 +328,10 @@ async fn tool_can_mark_its_result_as_empty() {
 async fn error_is_not_an_empty_result() {
     let session = session().await;
     for n in 0..4 {
-        assert_eq!(kind(&call(&session, "fail", json!({"n": n})).await), Some(ErrorKind::Permanent));
+        assert_eq!(
+            kind(&call(&session, "fail", json!({"n": n})).await),
+            Some(ErrorKind::Permanent)
+        );
     }
 }
 
@@ -286,10 +339,20 @@ async fn error_is_not_an_empty_result() {
 #[tokio::test]
 async fn sessions_count_empty_results_separately() {
     let runtime = runtime(kb().0, policy());
-    let (one, other) = (open(&runtime, "1", Mode::Text).await, open(&runtime, "2", Mode::Text).await);
+    let (one, other) = (
+        open(&runtime, "1", Mode::Text).await,
+        open(&runtime, "2", Mode::Text).await,
+    );
     for n in 0..2 {
         call(&one, "kb_search", json!({"n": n, "answer": []})).await;
     }
-    assert!(call(&other, "kb_search", json!({"n": 9, "answer": []})).await.is_ok());
-    assert_eq!(kind(&call(&one, "kb_search", json!({"n": 9, "answer": []})).await), Some(ErrorKind::LoopDetected));
+    assert!(
+        call(&other, "kb_search", json!({"n": 9, "answer": []}))
+            .await
+            .is_ok()
+    );
+    assert_eq!(
+        kind(&call(&one, "kb_search", json!({"n": 9, "answer": []})).await),
+        Some(ErrorKind::LoopDetected)
+    );
 }

@@ -40,7 +40,8 @@ async fn wait_retrieval() {
 fn fail(how: &str) -> Result<(), ToolError> {
     Err(match how {
         "transient" => ToolError::transient("the calendar is busy"),
-        "half done" => ToolError::permanent("the mail went out, the entry was not made").partial_side_effects(true),
+        "half done" => ToolError::permanent("the mail went out, the entry was not made")
+            .partial_side_effects(true),
         "conflict" => ToolError::conflict("the room is taken"),
         "auth" => ToolError::auth("no user is signed in"),
         "rate limit" => ToolError::rate_limit("wait a minute"),
@@ -60,7 +61,16 @@ fn pay(amount: u32) -> u32 {
 }
 
 async fn session(policy: Policy) -> Session {
-    let all = tools![break_action, break_retrieval, break_idempotent, wait_action, wait_retrieval, fail, speak, pay];
+    let all = tools![
+        break_action,
+        break_retrieval,
+        break_idempotent,
+        wait_action,
+        wait_retrieval,
+        fail,
+        speak,
+        pay
+    ];
     text(all, policy).await
 }
 
@@ -78,11 +88,21 @@ async fn a_success_has_data_intents_and_meta() {
     let session = session(Policy::text()).await;
     let asked = call(&session, "pay", json!({"amount": 5})).await;
     let token = &asked.meta().confirmation().expect("a confirmation").token;
-    let envelope: Value = serde_json::from_str(&session.approve(token).await.to_json()).expect("JSON");
-    assert_eq!((&envelope["ok"], &envelope["data"], &envelope["intents"]), (&json!(true), &json!(5), &json!([])));
+    let envelope: Value =
+        serde_json::from_str(&session.approve(token).await.to_json()).expect("JSON");
+    assert_eq!(
+        (&envelope["ok"], &envelope["data"], &envelope["intents"]),
+        (&json!(true), &json!(5), &json!([]))
+    );
     let meta = envelope["meta"].as_object().expect("an object");
-    assert_eq!((&meta["schemaVersion"], &meta["tool"]), (&json!("1.0.0"), &json!("pay")));
-    assert_eq!((&meta["sizeChars"], &meta["tokenEstimate"]), (&json!(1), &json!(1)));
+    assert_eq!(
+        (&meta["schemaVersion"], &meta["tool"]),
+        (&json!("1.0.0"), &json!("pay"))
+    );
+    assert_eq!(
+        (&meta["sizeChars"], &meta["tokenEstimate"]),
+        (&json!(1), &json!(1))
+    );
     assert!(meta.contains_key("callId") && meta.contains_key("durationMs"));
 }
 
@@ -98,25 +118,55 @@ async fn a_failure_has_an_error_with_four_members_and_meta() {
         "retryable": false,
         "partialSideEffects": true
     });
-    assert_eq!((&envelope["ok"], &envelope["error"]), (&json!(false), &error));
-    assert_eq!((&envelope["meta"]["tool"], &envelope["meta"]["sizeChars"]), (&json!("fail"), &json!(0)));
+    assert_eq!(
+        (&envelope["ok"], &envelope["error"]),
+        (&json!(false), &error)
+    );
+    assert_eq!(
+        (&envelope["meta"]["tool"], &envelope["meta"]["sizeChars"]),
+        (&json!("fail"), &json!(0))
+    );
     assert_eq!(envelope.get("data"), None);
 }
 
 // R-E2, R-E3
 #[tokio::test]
 async fn refusal_is_not_retryable_and_has_no_side_effects() {
-    let session = session(Policy::text().category_budget(tool_core::Category::Action, Some(1))).await;
+    let session =
+        session(Policy::text().category_budget(tool_core::Category::Action, Some(1))).await;
     let refusals = [
-        (ErrorKind::NotFound, call(&session, "no_such_tool", json!({})).await),
-        (ErrorKind::Validation, call(&session, "fail", json!({"how": 7})).await),
-        (ErrorKind::ModeRestricted, call(&session, "speak", json!({})).await),
-        (ErrorKind::ConfirmationRequired, call(&session, "pay", json!({"amount": 1})).await),
-        (ErrorKind::Permanent, call(&session, "fail", json!({"how": ""})).await),
-        (ErrorKind::BudgetExceeded, call(&session, "fail", json!({"how": "again"})).await),
+        (
+            ErrorKind::NotFound,
+            call(&session, "no_such_tool", json!({})).await,
+        ),
+        (
+            ErrorKind::Validation,
+            call(&session, "fail", json!({"how": 7})).await,
+        ),
+        (
+            ErrorKind::ModeRestricted,
+            call(&session, "speak", json!({})).await,
+        ),
+        (
+            ErrorKind::ConfirmationRequired,
+            call(&session, "pay", json!({"amount": 1})).await,
+        ),
+        (
+            ErrorKind::Permanent,
+            call(&session, "fail", json!({"how": ""})).await,
+        ),
+        (
+            ErrorKind::BudgetExceeded,
+            call(&session, "fail", json!({"how": "again"})).await,
+        ),
     ];
     for (expected, response) in &refusals {
-        assert_eq!((kind(response), flags(response)), (Some(*expected), NOTHING_DONE), "{}", message(response));
+        assert_eq!(
+            (kind(response), flags(response)),
+            (Some(*expected), NOTHING_DONE),
+            "{}",
+            message(response)
+        );
     }
 }
 
@@ -125,10 +175,16 @@ async fn refusal_is_not_retryable_and_has_no_side_effects() {
 async fn loop_is_not_retryable_and_has_no_side_effects() {
     let session = session(Policy::text()).await;
     for _ in 0..2 {
-        assert_eq!(kind(&call(&session, "fail", json!({"how": ""})).await), Some(ErrorKind::Permanent));
+        assert_eq!(
+            kind(&call(&session, "fail", json!({"how": ""})).await),
+            Some(ErrorKind::Permanent)
+        );
     }
     let refused = call(&session, "fail", json!({"how": ""})).await;
-    assert_eq!((kind(&refused), flags(&refused)), (Some(ErrorKind::LoopDetected), NOTHING_DONE));
+    assert_eq!(
+        (kind(&refused), flags(&refused)),
+        (Some(ErrorKind::LoopDetected), NOTHING_DONE)
+    );
 }
 
 // R-E3
@@ -136,11 +192,19 @@ async fn loop_is_not_retryable_and_has_no_side_effects() {
 async fn denied_and_inactive_calls_have_no_side_effects() {
     let session = session(Policy::text()).await;
     let asked = call(&session, "pay", json!({"amount": 5})).await;
-    let denied = session.deny(&asked.meta().confirmation().expect("a confirmation").token).await;
-    assert_eq!((kind(&denied), flags(&denied)), (Some(ErrorKind::Denied), NOTHING_DONE));
+    let denied = session
+        .deny(&asked.meta().confirmation().expect("a confirmation").token)
+        .await;
+    assert_eq!(
+        (kind(&denied), flags(&denied)),
+        (Some(ErrorKind::Denied), NOTHING_DONE)
+    );
     session.end().await;
     let late = call(&session, "fail", json!({"how": ""})).await;
-    assert_eq!((kind(&late), flags(&late)), (Some(ErrorKind::SessionInactive), NOTHING_DONE));
+    assert_eq!(
+        (kind(&late), flags(&late)),
+        (Some(ErrorKind::SessionInactive), NOTHING_DONE)
+    );
 }
 
 // R-E3
@@ -157,7 +221,11 @@ async fn domain_error_sets_its_own_flags() {
     ];
     for (how, expected, flagged) in cases {
         let response = call(&session, "fail", json!({"how": how})).await;
-        assert_eq!((kind(&response), flags(&response)), (Some(expected), flagged), "{how}");
+        assert_eq!(
+            (kind(&response), flags(&response)),
+            (Some(expected), flagged),
+            "{how}"
+        );
     }
 }
 
@@ -165,9 +233,17 @@ async fn domain_error_sets_its_own_flags() {
 #[tokio::test]
 async fn panic_may_have_side_effects_unless_harmless() {
     let session = session(Policy::text()).await;
-    for (tool, partial) in [("break_action", true), ("break_retrieval", false), ("break_idempotent", false)] {
+    for (tool, partial) in [
+        ("break_action", true),
+        ("break_retrieval", false),
+        ("break_idempotent", false),
+    ] {
         let response = call(&session, tool, json!({})).await;
-        assert_eq!((kind(&response), flags(&response)), (Some(ErrorKind::Internal), (false, partial)), "{tool}");
+        assert_eq!(
+            (kind(&response), flags(&response)),
+            (Some(ErrorKind::Internal), (false, partial)),
+            "{tool}"
+        );
     }
 }
 
@@ -175,9 +251,16 @@ async fn panic_may_have_side_effects_unless_harmless() {
 #[tokio::test(start_paused = true)]
 async fn timeout_is_retryable_for_idempotent_tools_only() {
     let session = session(Policy::text().deadline(Duration::from_millis(200))).await;
-    for (tool, flagged) in [("wait_action", (false, true)), ("wait_retrieval", (true, false))] {
+    for (tool, flagged) in [
+        ("wait_action", (false, true)),
+        ("wait_retrieval", (true, false)),
+    ] {
         let response = call(&session, tool, json!({})).await;
-        assert_eq!((kind(&response), flags(&response)), (Some(ErrorKind::Timeout), flagged), "{tool}");
+        assert_eq!(
+            (kind(&response), flags(&response)),
+            (Some(ErrorKind::Timeout), flagged),
+            "{tool}"
+        );
     }
 }
 
@@ -185,11 +268,20 @@ async fn timeout_is_retryable_for_idempotent_tools_only() {
 #[tokio::test]
 async fn cancelled_call_may_have_side_effects_unless_reading() {
     let session = session(Policy::text()).await;
-    for (tool, flagged) in [("wait_action", (false, true)), ("wait_retrieval", (false, false))] {
-        let (response, cancelled) =
-            tokio::join!(session.call(tool_core::ToolCall::new("c", tool, "{}")), async { session.cancel("c") });
+    for (tool, flagged) in [
+        ("wait_action", (false, true)),
+        ("wait_retrieval", (false, false)),
+    ] {
+        let (response, cancelled) = tokio::join!(
+            session.call(tool_core::ToolCall::new("c", tool, "{}")),
+            async { session.cancel("c") }
+        );
         assert!(cancelled);
-        assert_eq!((kind(&response), flags(&response)), (Some(ErrorKind::Cancelled), flagged), "{tool}");
+        assert_eq!(
+            (kind(&response), flags(&response)),
+            (Some(ErrorKind::Cancelled), flagged),
+            "{tool}"
+        );
     }
 }
 
@@ -198,16 +290,27 @@ async fn cancelled_call_may_have_side_effects_unless_reading() {
 async fn internal_error_text_is_hidden_from_the_model() {
     let session = session(Policy::text()).await;
     let response = call(&session, "fail", json!({"how": "internal"})).await;
-    assert_eq!((kind(&response), message(&response)), (Some(ErrorKind::Internal), "An internal error occurred"));
+    assert_eq!(
+        (kind(&response), message(&response)),
+        (Some(ErrorKind::Internal), "An internal error occurred")
+    );
     assert!(!response.to_json().contains("hunter2"));
     let broken = call(&session, "break_action", json!({})).await;
-    assert!(!broken.to_json().contains("on purpose"), "{}", broken.to_json());
+    assert!(
+        !broken.to_json().contains("on purpose"),
+        "{}",
+        broken.to_json()
+    );
 }
 
 // L19
 #[tokio::test]
 async fn unknown_tool_error_lists_the_names() {
-    let session = voice(tools![speak, pay, Counted(Counter::default())], Policy::voice()).await;
+    let session = voice(
+        tools![speak, pay, Counted(Counter::default())],
+        Policy::voice(),
+    )
+    .await;
     let response = call(&session, "speek", json!({})).await;
     assert_eq!(kind(&response), Some(ErrorKind::NotFound));
     for part in ["did you mean `speak`?", "pay", "count"] {

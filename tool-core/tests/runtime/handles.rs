@@ -25,8 +25,17 @@ async fn works(session: &Session) -> bool {
 /// Opens a session with two handles. The second brings a transport.
 async fn two_handles() -> (Runtime, Session, Session) {
     let runtime = runtime(tools![greet, wait], Policy::text());
-    let first = runtime.session("s", Mode::Text).principal("ada").await.expect("a session");
-    let second = runtime.session("s", Mode::Text).principal("ada").on_update(|_| ()).await.expect("a session");
+    let first = runtime
+        .session("s", Mode::Text)
+        .principal("ada")
+        .await
+        .expect("a session");
+    let second = runtime
+        .session("s", Mode::Text)
+        .principal("ada")
+        .on_update(|_| ())
+        .await
+        .expect("a session");
     (runtime, first, second)
 }
 
@@ -42,7 +51,10 @@ async fn end_through_one_handle_answers_all_calls() {
 #[tokio::test(start_paused = true)]
 async fn shutdown_ends_the_calls_of_all_handles() {
     let (runtime, first, _second) = two_handles().await;
-    let (response, ()) = tokio::join!(first.call(ToolCall::new("c", "wait", "{}")), runtime.shutdown());
+    let (response, ()) = tokio::join!(
+        first.call(ToolCall::new("c", "wait", "{}")),
+        runtime.shutdown()
+    );
     assert_eq!(kind(&response), Some(ErrorKind::Cancelled));
 }
 
@@ -52,8 +64,7 @@ async fn duplicates_are_found_across_handles() {
     let (_, first, second) = two_handles().await;
     let (_, refused) = tokio::join!(first.call(ToolCall::new("a", "wait", "{}")), async {
         let refused = second.call(ToolCall::new("b", "wait", "{}"));
-        let refused =
-            tokio::select! { biased; refused = refused => kind(&refused), () = tokio::task::yield_now() => None };
+        let refused = tokio::select! { biased; refused = refused => kind(&refused), () = tokio::task::yield_now() => None };
         first.cancel("a");
         refused
     });
@@ -65,7 +76,11 @@ async fn duplicates_are_found_across_handles() {
 async fn dropped_handle_keeps_the_principal() {
     let (runtime, _first, second) = two_handles().await;
     drop(second);
-    let asked = runtime.session("s", Mode::Text).principal("bob").await.err();
+    let asked = runtime
+        .session("s", Mode::Text)
+        .principal("bob")
+        .await
+        .err();
     assert_eq!(asked, Some(OpenError::OtherPrincipal { id: "s".into() }));
 }
 
@@ -73,12 +88,26 @@ async fn dropped_handle_keeps_the_principal() {
 #[tokio::test]
 async fn call_through_layers_stays_in_its_session() {
     let layered = Runtime::builder(tools![greet]).layer(ConcurrencyLimitLayer::new(9));
-    let runtime = layered.policy(Policy::text().max_calls(Some(1))).build().expect("a runtime");
-    let ada = runtime.session("s", Mode::Text).principal("ada").await.expect("a session");
+    let runtime = layered
+        .policy(Policy::text().max_calls(Some(1)))
+        .build()
+        .expect("a runtime");
+    let ada = runtime
+        .session("s", Mode::Text)
+        .principal("ada")
+        .await
+        .expect("a session");
     assert!(works(&ada).await);
     ada.end().await;
-    let bob = runtime.session("s", Mode::Text).principal("bob").await.expect("a fresh session");
-    assert_eq!(kind(&call(&ada, "greet", json!({"name": "Eve"})).await), Some(ErrorKind::SessionInactive));
+    let bob = runtime
+        .session("s", Mode::Text)
+        .principal("bob")
+        .await
+        .expect("a fresh session");
+    assert_eq!(
+        kind(&call(&ada, "greet", json!({"name": "Eve"})).await),
+        Some(ErrorKind::SessionInactive)
+    );
     assert!(works(&bob).await, "his budget is unspent");
 }
 
@@ -88,7 +117,9 @@ async fn one_of_two_racing_principals_opens_the_session() {
     let runtime = runtime(tools![greet], Policy::text());
     for n in 0..2000 {
         let opened = ["ada", "bob"].map(|whom| {
-            let open = runtime.session(format!("s-{n}"), Mode::Text).principal(whom);
+            let open = runtime
+                .session(format!("s-{n}"), Mode::Text)
+                .principal(whom);
             tokio::spawn(async move { open.await.ok() })
         });
         let [ada, bob] = opened;

@@ -5,7 +5,9 @@ use crate::support_b::{answer, begin, ms};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
-use tool_core::{ErrorKind, FunctionTool, Policy, RawTool, RunContext, ToolCall, ToolError, ToolResponse, tool};
+use tool_core::{
+    ErrorKind, FunctionTool, Policy, RawTool, RunContext, ToolCall, ToolError, ToolResponse, tool,
+};
 
 /// Work.
 #[tool(name = "work", on_duplicate = "reject")]
@@ -26,13 +28,24 @@ async fn pay(n: u32) -> u32 {
 async fn repeated_duplicates_are_a_loop() {
     let session = text(tools![work], Policy::text()).await;
     let running = begin(&session, "c", "work", r#"{"n":1}"#).await;
-    let again = [call(&session, "work", json!({"n": 1})).await, call(&session, "work", json!({"n": 1})).await];
-    assert_eq!(again.each_ref().map(kind), [Some(ErrorKind::Conflict), Some(ErrorKind::LoopDetected)]);
+    let again = [
+        call(&session, "work", json!({"n": 1})).await,
+        call(&session, "work", json!({"n": 1})).await,
+    ];
+    assert_eq!(
+        again.each_ref().map(kind),
+        [Some(ErrorKind::Conflict), Some(ErrorKind::LoopDetected)]
+    );
     assert!(answer(running).await.is_ok());
 }
 
 fn token(response: &ToolResponse) -> String {
-    response.meta().confirmation().expect("a person is asked").token.clone()
+    response
+        .meta()
+        .confirmation()
+        .expect("a person is asked")
+        .token
+        .clone()
 }
 
 // L17, R-C1
@@ -44,7 +57,10 @@ async fn approved_call_runs_beside_another() {
     let first = tokio::spawn(async move { approving.approve(&first).await });
     ms(1).await;
     let second = call(&session, "pay", json!({"n": 2, "confirm_duplicate": true})).await;
-    assert_eq!(session.approve(&token(&second)).await.data_json(), Some("2"));
+    assert_eq!(
+        session.approve(&token(&second)).await.data_json(),
+        Some("2")
+    );
     assert_eq!(answer(first).await.data_json(), Some("1"));
 }
 
@@ -56,14 +72,22 @@ fn mail(body: String, to: String) -> usize {
 
 async fn summary(arguments: Value) -> String {
     let response = call(&text(tools![mail], Policy::text()).await, "mail", arguments).await;
-    response.meta().confirmation().expect("a person is asked").summary.clone()
+    response
+        .meta()
+        .confirmation()
+        .expect("a person is asked")
+        .summary
+        .clone()
 }
 
 // R-C1
 #[tokio::test]
 async fn long_argument_hides_no_other_in_the_summary() {
     let shown = summary(json!({"body": "Hello. ".repeat(800), "to": "eve@example.org"})).await;
-    assert!(shown.contains("Hello. Hello.") && shown.contains(r#"to: "eve@example.org""#), "{shown}");
+    assert!(
+        shown.contains("Hello. Hello.") && shown.contains(r#"to: "eve@example.org""#),
+        "{shown}"
+    );
     assert!(shown.len() < 1_000, "{} bytes", shown.len());
 }
 
@@ -97,13 +121,26 @@ fn invisible_characters() -> impl Iterator<Item = char> {
 // R-C1
 #[tokio::test]
 async fn summary_hides_no_character() {
-    let session = text(tools![mail], Policy::text().max_turn_approvals(10_000).max_approvals(10_000)).await;
+    let session = text(
+        tools![mail],
+        Policy::text()
+            .max_turn_approvals(10_000)
+            .max_approvals(10_000),
+    )
+    .await;
     let mut shown = 0;
     for character in invisible_characters() {
         let arguments = json!({"body": format!("a{character}b"), "to": "ada"});
         let response = call(&session, "mail", arguments).await;
-        let summary = &response.meta().confirmation().expect("a person is asked").summary;
-        assert!(!summary.contains(character) && summary.contains('\\'), "{summary:?}");
+        let summary = &response
+            .meta()
+            .confirmation()
+            .expect("a person is asked")
+            .summary;
+        assert!(
+            !summary.contains(character) && summary.contains('\\'),
+            "{summary:?}"
+        );
         shown += 1;
     }
     assert!(shown > 4_000, "{shown}");
@@ -132,26 +169,53 @@ fn pages(#[arg(flatten)] page: Page) -> String {
 async fn flattened_default_equals_the_given_value() {
     let session = text(tools![pages], Policy::text()).await;
     for same in [r#"{"query":"a"}"#, r#"{"query":"a","limit":5}"#] {
-        assert!(session.call(ToolCall::new("c", "pages", same)).await.is_ok(), "{same}");
+        assert!(
+            session
+                .call(ToolCall::new("c", "pages", same))
+                .await
+                .is_ok(),
+            "{same}"
+        );
     }
-    let third = session.call(ToolCall::new("c", "pages", r#"{"limit":5.0,"query":"a"}"#)).await;
+    let third = session
+        .call(ToolCall::new("c", "pages", r#"{"limit":5.0,"query":"a"}"#))
+        .await;
     assert_eq!(kind(&third), Some(ErrorKind::LoopDetected));
-    assert!(session.call(ToolCall::new("c", "pages", r#"{"query":"a","limit":6}"#)).await.is_ok());
+    assert!(
+        session
+            .call(ToolCall::new("c", "pages", r#"{"query":"a","limit":6}"#))
+            .await
+            .is_ok()
+    );
 }
 
 // R-B5
 #[tokio::test]
 async fn times_of_a_policy_can_be_endless() {
     for time in [Duration::MAX, Duration::from_secs(i64::MAX.cast_unsigned())] {
-        let policy = Policy::text().deadline(time).store_deadline(time).idle_timeout(time).confirmation_lifetime(time);
-        let policy = policy.result_cache_ttl(Some(time)).warn_after(Some(time)).warn_retrieval_after(Some(time));
-        let raw = RawTool { name: "wait".into(), description: String::new(), parameters: json!({"type": "object"}) };
+        let policy = Policy::text()
+            .deadline(time)
+            .store_deadline(time)
+            .idle_timeout(time)
+            .confirmation_lifetime(time);
+        let policy = policy
+            .result_cache_ttl(Some(time))
+            .warn_after(Some(time))
+            .warn_retrieval_after(Some(time));
+        let raw = RawTool {
+            name: "wait".into(),
+            description: String::new(),
+            parameters: json!({"type": "object"}),
+        };
         let wait = FunctionTool::raw(raw, async |_: Value, ctx: &RunContext| {
             tokio::task::yield_now().await;
             Ok::<_, ToolError>(json!(ctx.deadline().is_some()))
         });
         let session = text(tools![wait.timeout(time).blocking(), mail], policy).await;
-        assert_eq!(call(&session, "wait", json!({})).await.data_json(), Some("true"));
+        assert_eq!(
+            call(&session, "wait", json!({})).await.data_json(),
+            Some("true")
+        );
         let waits = call(&session, "mail", json!({"body": "a", "to": "b"})).await;
         assert_eq!(session.approve(&token(&waits)).await.data_json(), Some("2"));
         assert!(!session.next_turn().await.ended);

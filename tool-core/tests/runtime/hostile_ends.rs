@@ -31,8 +31,18 @@ struct Doors {
 async fn hold(ctx: &RunContext) {
     ctx.disallow_interruptions();
     let doors = ctx.user_data::<Doors>().expect("doors");
-    doors.inside.lock().expect("inside").send(()).expect("somebody listens");
-    doors.go_on.lock().expect("go_on").recv().expect("somebody speaks");
+    doors
+        .inside
+        .lock()
+        .expect("inside")
+        .send(())
+        .expect("somebody listens");
+    doors
+        .go_on
+        .lock()
+        .expect("go_on")
+        .recv()
+        .expect("somebody speaks");
     std::future::pending::<()>().await;
 }
 
@@ -42,19 +52,35 @@ async fn end_reaches_an_uninterruptible_call() {
     let (inside, heard) = mpsc::channel();
     let (speak, go_on) = mpsc::channel();
     let runtime = runtime(tools![hold, stay], Policy::text());
-    let doors = Doors { inside: Mutex::new(inside), go_on: Mutex::new(go_on) };
-    let session = runtime.session("s", Mode::Text).user_data(doors).await.expect("a session");
+    let doors = Doors {
+        inside: Mutex::new(inside),
+        go_on: Mutex::new(go_on),
+    };
+    let session = runtime
+        .session("s", Mode::Text)
+        .user_data(doors)
+        .await
+        .expect("a session");
     let caller = session.clone();
     let held = tokio::spawn(async move { caller.call(asked("hold", json!({}))).await });
-    tokio::task::spawn_blocking(move || heard.recv()).await.expect("a thread").expect("the tool runs");
+    tokio::task::spawn_blocking(move || heard.recv())
+        .await
+        .expect("a thread")
+        .expect("the tool runs");
     let ending = session.clone();
     let ending = tokio::spawn(async move { ending.end().await });
     while call(&session, "stay", json!({})).await.is_ok() {
         tokio::task::yield_now().await;
     }
     speak.send(()).expect("the tool listens");
-    timeout(Duration::from_secs(4), ending).await.expect("the session ends").expect("no panic");
-    assert_eq!(kind(&held.await.expect("an answer")), Some(ErrorKind::Cancelled));
+    timeout(Duration::from_secs(4), ending)
+        .await
+        .expect("the session ends")
+        .expect("no panic");
+    assert_eq!(
+        kind(&held.await.expect("an answer")),
+        Some(ErrorKind::Cancelled)
+    );
 }
 
 /// Say something again and again.
@@ -74,12 +100,18 @@ async fn nothing_is_heard_after_the_end() {
     for n in 0..300 {
         let ended = Arc::new(AtomicBool::new(false));
         let watched = Arc::downgrade(&ended);
-        let (seen, over, heard) = (Arc::clone(&late), Arc::clone(&ended), Arc::new(AtomicUsize::new(0)));
+        let (seen, over, heard) = (
+            Arc::clone(&late),
+            Arc::clone(&ended),
+            Arc::new(AtomicUsize::new(0)),
+        );
         let listener = Arc::clone(&heard);
-        let session = runtime.session(format!("s-{n}"), Mode::Text).on_update(move |_| {
-            listener.fetch_add(1, Ordering::SeqCst);
-            seen.fetch_add(usize::from(over.load(Ordering::SeqCst)), Ordering::SeqCst);
-        });
+        let session = runtime
+            .session(format!("s-{n}"), Mode::Text)
+            .on_update(move |_| {
+                listener.fetch_add(1, Ordering::SeqCst);
+                seen.fetch_add(usize::from(over.load(Ordering::SeqCst)), Ordering::SeqCst);
+            });
         let session = session.await.expect("a session");
         let talking = tokio::spawn({
             let session = session.clone();
@@ -90,7 +122,10 @@ async fn nothing_is_heard_after_the_end() {
         }
         session.end().await;
         ended.store(true, Ordering::SeqCst);
-        assert_eq!(kind(&talking.await.expect("ends")), Some(ErrorKind::Cancelled));
+        assert_eq!(
+            kind(&talking.await.expect("ends")),
+            Some(ErrorKind::Cancelled)
+        );
         drop((session, ended));
         gone(&watched).await;
     }
@@ -108,7 +143,11 @@ async fn gone(watched: &Weak<AtomicBool>) {
 async fn two_handles() -> (Runtime, Session, Session) {
     let runtime = runtime(tools![work, talk], Policy::text());
     let first = open(&runtime, "s", Mode::Text).await;
-    let second = runtime.session("s", Mode::Text).on_update(|_| ()).await.expect("the same session");
+    let second = runtime
+        .session("s", Mode::Text)
+        .on_update(|_| ())
+        .await
+        .expect("the same session");
     (runtime, first, second)
 }
 
@@ -117,7 +156,11 @@ async fn later_handle_with_transport_can_cancel_a_call() {
     let runtime = runtime(tools![work], Policy::text());
     let first = open(&runtime, "s", Mode::Text).await;
     let running = begin(&first, "c", "work", r#"{"n":1}"#).await;
-    let second = runtime.session("s", Mode::Text).on_update(|_| ()).await.expect("the same session");
+    let second = runtime
+        .session("s", Mode::Text)
+        .on_update(|_| ())
+        .await
+        .expect("the same session");
     assert!(second.cancel("c"));
     assert_eq!(kind(&answer(running).await), Some(ErrorKind::Cancelled));
 }
@@ -135,12 +178,29 @@ async fn interruption_reaches_calls_of_all_handles() {
 #[tokio::test]
 async fn pending_message_is_delivered_to_one_handle() {
     let (runtime, first, _second) = two_handles_in_voice().await;
-    first.change(&[StateChange::PendingMessage(Some("hello".into()))]).await.expect("a change");
-    assert_eq!(first.next_turn().await.pending_message.as_deref(), Some("hello"));
-    let third = runtime.session("v", Mode::Voice).on_update(|_| ()).await.expect("the same session");
+    first
+        .change(&[StateChange::PendingMessage(Some("hello".into()))])
+        .await
+        .expect("a change");
+    assert_eq!(
+        first.next_turn().await.pending_message.as_deref(),
+        Some("hello")
+    );
+    let third = runtime
+        .session("v", Mode::Voice)
+        .on_update(|_| ())
+        .await
+        .expect("the same session");
     assert_eq!(third.next_turn().await.pending_message, None);
-    third.change(&[StateChange::PendingMessage(Some("hello".into()))]).await.expect("a change");
-    assert_eq!(first.next_turn().await.pending_message.as_deref(), Some("hello"), "it was set again");
+    third
+        .change(&[StateChange::PendingMessage(Some("hello".into()))])
+        .await
+        .expect("a change");
+    assert_eq!(
+        first.next_turn().await.pending_message.as_deref(),
+        Some("hello"),
+        "it was set again"
+    );
 }
 
 async fn two_handles_in_voice() -> (Runtime, Session, Session) {

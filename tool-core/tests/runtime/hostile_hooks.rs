@@ -9,7 +9,8 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 use tool_core::session::{Hook, HookFuture, HookedCall, Next};
 use tool_core::{
-    ErrorKind, FromRunContext, Mode, Policy, RunContext, Runtime, Session, ToolContext, ToolError, ToolResponse, tool,
+    ErrorKind, FromRunContext, Mode, Policy, RunContext, Runtime, Session, ToolContext, ToolError,
+    ToolResponse, tool,
 };
 
 const LIMIT: Duration = Duration::from_secs(2);
@@ -58,7 +59,9 @@ fn context() -> ToolContext {
 }
 
 async fn session(hook: impl Hook) -> (Runtime, Session) {
-    let runtime = Runtime::builder(context()).policy(Policy::text().deadline(LIMIT)).hook(hook);
+    let runtime = Runtime::builder(context())
+        .policy(Policy::text().deadline(LIMIT))
+        .hook(hook);
     let runtime = runtime.build().expect("a runtime");
     let session = runtime.session("s", Mode::Text).await.expect("a session");
     (runtime, session)
@@ -90,7 +93,11 @@ async fn hanging_around_hook_delays_by_one_second_at_most() {
     let began = Instant::now();
     let response = session.call(asked("greet", json!({"name": "Ada"}))).await;
     assert_eq!(kind(&response), Some(ErrorKind::Timeout));
-    assert!((LIMIT..=LIMIT + GRACE + Duration::from_millis(50)).contains(&began.elapsed()), "{:?}", began.elapsed());
+    assert!(
+        (LIMIT..=LIMIT + GRACE + Duration::from_millis(50)).contains(&began.elapsed()),
+        "{:?}",
+        began.elapsed()
+    );
 }
 
 // R-B5
@@ -100,7 +107,11 @@ async fn hanging_after_hook_keeps_the_response() {
     let began = Instant::now();
     let response = session.call(asked("greet", json!({"name": "Ada"}))).await;
     assert_eq!(response.data_json(), Some(r#""hello Ada""#));
-    assert!(began.elapsed() <= GRACE + Duration::from_millis(50), "{:?}", began.elapsed());
+    assert!(
+        began.elapsed() <= GRACE + Duration::from_millis(50),
+        "{:?}",
+        began.elapsed()
+    );
 }
 
 // R-I3
@@ -108,7 +119,9 @@ async fn hanging_after_hook_keeps_the_response() {
 async fn session_ends_despite_a_hanging_hook() {
     let (_runtime, session) = session(HangsAround).await;
     let hangs = begin(&session, "c", "greet", r#"{"name":"Ada"}"#).await;
-    timeout(Duration::from_secs(6), session.end()).await.expect("the session ends");
+    timeout(Duration::from_secs(6), session.end())
+        .await
+        .expect("the session ends");
     assert!(session.state().ended);
     assert_eq!(kind(&answer(hangs).await), Some(ErrorKind::Timeout));
 }
@@ -133,7 +146,9 @@ async fn has_ended(session: &Session) {
             ms(10).await;
         }
     };
-    timeout(Duration::from_secs(6), ended).await.expect("the session has ended");
+    timeout(Duration::from_secs(6), ended)
+        .await
+        .expect("the session has ended");
 }
 
 // R-I3
@@ -143,7 +158,9 @@ async fn hook_can_end_the_session_after_a_call() {
     let (runtime, session) = session(Ends(Arc::clone(&cell))).await;
     assert!(cell.set(session.clone()).is_ok());
     let answered = session.call(asked("greet", json!({"name": "Ada"})));
-    let response = timeout(Duration::from_secs(6), answered).await.expect("an answer");
+    let response = timeout(Duration::from_secs(6), answered)
+        .await
+        .expect("an answer");
     assert_eq!(response.data_json(), Some(r#""hello Ada""#));
     let late = session.call(asked("greet", json!({"name": "Bob"}))).await;
     assert_eq!(kind(&late), Some(ErrorKind::SessionInactive));
@@ -156,10 +173,16 @@ async fn hook_can_end_the_session_after_a_call() {
 async fn tool_ending_its_session_is_answered() {
     let cell = Cell::default();
     let runtime = Runtime::builder(context()).build().expect("a runtime");
-    let session = runtime.session("s", Mode::Text).user_data(Arc::clone(&cell)).await.expect("a session");
+    let session = runtime
+        .session("s", Mode::Text)
+        .user_data(Arc::clone(&cell))
+        .await
+        .expect("a session");
     assert!(cell.set(session.clone()).is_ok());
     let answered = session.call(asked("hang_up", json!({})));
-    let response = timeout(Duration::from_secs(6), answered).await.expect("an answer");
+    let response = timeout(Duration::from_secs(6), answered)
+        .await
+        .expect("an answer");
     assert_eq!(kind(&response), Some(ErrorKind::Cancelled));
     has_ended(&session).await;
 }
@@ -170,7 +193,13 @@ struct RefusesOnce(Counter);
 impl Hook for RefusesOnce {
     fn before<'a>(&'a self, _: &'a HookedCall<'a>) -> HookFuture<'a, Result<(), ToolError>> {
         let first = self.0.add() == 1;
-        Box::pin(async move { if first { Err(ToolError::transient("busy")) } else { Ok(()) } })
+        Box::pin(async move {
+            if first {
+                Err(ToolError::transient("busy"))
+            } else {
+                Ok(())
+            }
+        })
     }
 }
 
@@ -178,11 +207,26 @@ impl Hook for RefusesOnce {
 #[tokio::test]
 async fn approval_survives_a_refusal_by_a_hook() {
     let (_runtime, session) = session(RefusesOnce(Counter::default())).await;
-    let waits = session.call(asked("send", json!({"what": "a letter"}))).await;
-    let token = &waits.meta().confirmation().expect("a person is asked").token;
-    assert_eq!(kind(&session.approve(token).await), Some(ErrorKind::Transient));
-    assert_eq!(session.approve(token).await.data_json(), Some(r#""a letter""#));
-    assert_eq!(kind(&session.approve(token).await), Some(ErrorKind::NotFound));
+    let waits = session
+        .call(asked("send", json!({"what": "a letter"})))
+        .await;
+    let token = &waits
+        .meta()
+        .confirmation()
+        .expect("a person is asked")
+        .token;
+    assert_eq!(
+        kind(&session.approve(token).await),
+        Some(ErrorKind::Transient)
+    );
+    assert_eq!(
+        session.approve(token).await.data_json(),
+        Some(r#""a letter""#)
+    );
+    assert_eq!(
+        kind(&session.approve(token).await),
+        Some(ErrorKind::NotFound)
+    );
 }
 
 struct Watches;
@@ -194,7 +238,9 @@ impl Hook for Watches {}
 async fn call_without_context_costs_nothing_with_a_hook() {
     let (_runtime, session) = session(Watches).await;
     for number in 0..4 {
-        let response = session.call(asked("account", json!({"number": number}))).await;
+        let response = session
+            .call(asked("account", json!({"number": number})))
+            .await;
         assert_eq!(kind(&response), Some(ErrorKind::Auth), "call {number}");
     }
 }

@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 use tool_core::session::{Journal, JournalEntry, JournalError, RecoveredCall, StateChange};
-use tool_core::{ErrorKind, Intent, Mode, Policy, Runtime, Session, ToolCall, ToolOutput, ToolResponse, toolset};
+use tool_core::{
+    ErrorKind, Intent, Mode, Policy, Runtime, Session, ToolCall, ToolOutput, ToolResponse, toolset,
+};
 
 const STORE: Duration = Duration::from_millis(500);
 
@@ -32,11 +34,23 @@ struct Book {
 }
 
 impl Journal for Book {
-    fn started(&self, call: &JournalEntry) -> impl Future<Output = Result<(), JournalError>> + Send {
-        assert!(self.does != Does::PanicsOver("c2") || call.call_id != "c2", "on purpose");
+    fn started(
+        &self,
+        call: &JournalEntry,
+    ) -> impl Future<Output = Result<(), JournalError>> + Send {
+        assert!(
+            self.does != Does::PanicsOver("c2") || call.call_id != "c2",
+            "on purpose"
+        );
         async move {
-            assert!(self.does != Does::PanicsLaterOver("c2") || call.call_id != "c2", "on purpose");
-            self.calls.lock().expect("calls").push(RecoveredCall { entry: call.clone(), response: None });
+            assert!(
+                self.does != Does::PanicsLaterOver("c2") || call.call_id != "c2",
+                "on purpose"
+            );
+            self.calls.lock().expect("calls").push(RecoveredCall {
+                entry: call.clone(),
+                response: None,
+            });
             Ok(())
         }
     }
@@ -95,13 +109,20 @@ impl Bank {
 }
 
 fn runtime(book: &Book, runs: &Counter) -> Runtime {
-    let policy = Policy::text().store_deadline(STORE).deadline(Duration::from_secs(2));
-    let runtime = Runtime::builder(tools![Bank(runs.clone())]).policy(policy).journal(book.clone());
+    let policy = Policy::text()
+        .store_deadline(STORE)
+        .deadline(Duration::from_secs(2));
+    let runtime = Runtime::builder(tools![Bank(runs.clone())])
+        .policy(policy)
+        .journal(book.clone());
     runtime.build().expect("a runtime")
 }
 
 async fn process(book: &Book, runs: &Counter) -> Session {
-    runtime(book, runs).session("s", Mode::Voice).await.expect("a session")
+    runtime(book, runs)
+        .session("s", Mode::Voice)
+        .await
+        .expect("a session")
 }
 
 fn pay(id: &str) -> ToolCall {
@@ -114,11 +135,19 @@ async fn second_call_under_a_running_id_is_a_conflict() {
     let (book, runs) = <(Book, Counter)>::default();
     let session = process(&book, &runs).await;
     let first = begin(&session, "c", "pay_later", r#"{"amount":1}"#).await;
-    let second = session.call(ToolCall::new("c", "pay_later", r#"{"amount":2}"#)).await;
+    let second = session
+        .call(ToolCall::new("c", "pay_later", r#"{"amount":2}"#))
+        .await;
     assert_eq!((kind(&second), runs.get()), (Some(ErrorKind::Conflict), 1));
     assert_eq!(answer(first).await.data_json(), Some("1"));
-    let third = session.call(ToolCall::new("c", "pay_later", r#"{"amount":2}"#)).await;
-    assert_eq!(third.data_json(), Some("2"), "nothing runs under the id any more");
+    let third = session
+        .call(ToolCall::new("c", "pay_later", r#"{"amount":2}"#))
+        .await;
+    assert_eq!(
+        third.data_json(),
+        Some("2"),
+        "nothing runs under the id any more"
+    );
 }
 
 #[tokio::test]
@@ -126,8 +155,14 @@ async fn answer_of_an_earlier_process_is_returned_once() {
     let (book, runs) = <(Book, Counter)>::default();
     process(&book, &runs).await.call(pay("c")).await;
     let session = process(&book, &runs).await;
-    assert_eq!((session.call(pay("c")).await.data_json(), runs.get()), (Some("5"), 1));
-    assert_eq!((session.call(pay("c")).await.data_json(), runs.get()), (Some("5"), 2));
+    assert_eq!(
+        (session.call(pay("c")).await.data_json(), runs.get()),
+        (Some("5"), 1)
+    );
+    assert_eq!(
+        (session.call(pay("c")).await.data_json(), runs.get()),
+        (Some("5"), 2)
+    );
 }
 
 // R-I1
@@ -140,46 +175,88 @@ async fn intents_of_a_journalled_answer_are_not_repeated() {
     let session = process(&book, &runs).await;
     let response = session.call(pay("c")).await;
     assert_eq!((response.is_ok(), runs.get()), (true, 1));
-    assert!(response.intents().is_empty() && session.intents().is_empty() && !session.state().audio_suppressed);
+    assert!(
+        response.intents().is_empty()
+            && session.intents().is_empty()
+            && !session.state().audio_suppressed
+    );
 }
 
 // R-I1
 #[tokio::test]
 async fn intents_of_a_reused_result_are_not_repeated() {
     let policy = Policy::text().result_cache_ttl(Some(Duration::from_secs(100)));
-    let runtime = Runtime::builder(tools![Bank::default()]).policy(policy).build().expect("a runtime");
+    let runtime = Runtime::builder(tools![Bank::default()])
+        .policy(policy)
+        .build()
+        .expect("a runtime");
     let session = runtime.session("s", Mode::Voice).await.expect("a session");
     session.call(asked("settle", json!({}))).await;
-    session.change(&[StateChange::AudioSuppressed(false)]).await.expect("a change");
+    session
+        .change(&[StateChange::AudioSuppressed(false)])
+        .await
+        .expect("a change");
     let reused = session.call(asked("settle", json!({}))).await;
     assert_eq!(reused.data_json(), Some("1"));
-    assert_eq!((session.state().audio_suppressed, session.intents().len()), (false, 1));
+    assert_eq!(
+        (session.state().audio_suppressed, session.intents().len()),
+        (false, 1)
+    );
 }
 
 // L22
 #[tokio::test]
 async fn journal_panic_affects_one_call_of_a_step() {
     for does in [Does::PanicsOver("c2"), Does::PanicsLaterOver("c2")] {
-        let (book, runs) = (Book { does, ..Book::default() }, Counter::default());
+        let (book, runs) = (
+            Book {
+                does,
+                ..Book::default()
+            },
+            Counter::default(),
+        );
         let session = process(&book, &runs).await;
         let calls = (1..4_u32).map(|n| ToolCall::new(format!("c{n}"), "pay", json!({"amount": n})));
-        let kinds = session.call_all(calls).await.iter().map(kind).collect::<Vec<_>>();
-        assert_eq!((kinds, runs.get()), (vec![None, Some(ErrorKind::Internal), None], 2));
+        let kinds = session
+            .call_all(calls)
+            .await
+            .iter()
+            .map(kind)
+            .collect::<Vec<_>>();
+        assert_eq!(
+            (kinds, runs.get()),
+            (vec![None, Some(ErrorKind::Internal), None], 2)
+        );
     }
 }
 
 // R-B5
 #[tokio::test(start_paused = true)]
 async fn call_is_answered_if_the_journal_hangs() {
-    let (book, runs) = (Book { does: Does::HangsAtEnds, ..Book::default() }, Counter::default());
+    let (book, runs) = (
+        Book {
+            does: Does::HangsAtEnds,
+            ..Book::default()
+        },
+        Counter::default(),
+    );
     let session = process(&book, &runs).await;
     let response = timeout(Duration::from_secs(3), session.call(pay("c"))).await;
-    assert_eq!(response.as_ref().ok().and_then(ToolResponse::data_json), Some("5"));
+    assert_eq!(
+        response.as_ref().ok().and_then(ToolResponse::data_json),
+        Some("5")
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn session_opening_times_out_on_a_hanging_journal() {
-    let (book, runs) = (Book { does: Does::HangsAtRecovery, ..Book::default() }, Counter::default());
+    let (book, runs) = (
+        Book {
+            does: Does::HangsAtRecovery,
+            ..Book::default()
+        },
+        Counter::default(),
+    );
     let runtime = runtime(&book, &runs);
     let began = Instant::now();
     assert!(runtime.session("s", Mode::Text).await.is_err());
@@ -189,8 +266,16 @@ async fn session_opening_times_out_on_a_hanging_journal() {
 // R-I3
 #[tokio::test(start_paused = true)]
 async fn session_ends_if_the_journal_keeps_it() {
-    let (book, runs) = (Book { does: Does::HangsAtForgetting, ..Book::default() }, Counter::default());
+    let (book, runs) = (
+        Book {
+            does: Does::HangsAtForgetting,
+            ..Book::default()
+        },
+        Counter::default(),
+    );
     let session = process(&book, &runs).await;
-    timeout(2 * STORE, session.end()).await.expect("the session ends");
+    timeout(2 * STORE, session.end())
+        .await
+        .expect("the session ends");
     assert!(session.state().ended);
 }

@@ -55,13 +55,18 @@ fn desk() -> (RuntimeBuilder, Log) {
 #[tokio::test(start_paused = true)]
 async fn call_held_by_a_layer_stays_in_its_session() {
     let (builder, log) = desk();
-    let late = MapFutureLayer::new(|call: BoxFuture<'static, Result<ToolResponse, BoxError>>| async move {
-        ms(100).await;
-        call.await
-    });
+    let late = MapFutureLayer::new(
+        |call: BoxFuture<'static, Result<ToolResponse, BoxError>>| async move {
+            ms(100).await;
+            call.await
+        },
+    );
     let runtime = builder.layer(late).build().expect("a runtime");
     let open = |whom: &'static str| {
-        let opening = runtime.session("s", Mode::Text).principal(whom).user_data(whom.to_owned());
+        let opening = runtime
+            .session("s", Mode::Text)
+            .principal(whom)
+            .user_data(whom.to_owned());
         async move { opening.await.expect("a session") }
     };
     let ada = open("ada").await;
@@ -70,7 +75,10 @@ async fn call_held_by_a_layer_stays_in_its_session() {
     let bob = open("bob").await;
     assert_eq!(kind(&answer(held).await), Some(ErrorKind::SessionInactive));
     assert!(log.all().is_empty(), "{:?}", log.all());
-    assert_eq!(bob.call(asked("who", json!({}))).await.data_json(), Some(r#""bob""#));
+    assert_eq!(
+        bob.call(asked("who", json!({}))).await.data_json(),
+        Some(r#""bob""#)
+    );
 }
 
 // R-E2
@@ -82,9 +90,17 @@ async fn failed_layer_lets_no_call_run() {
         assert!(tries.add() > 1, "on purpose");
         inner
     });
-    let session = open(&builder.layer(layer).build().expect("a runtime"), "s", Mode::Text).await;
+    let session = open(
+        &builder.layer(layer).build().expect("a runtime"),
+        "s",
+        Mode::Text,
+    )
+    .await;
     for _ in 0..3 {
-        assert_eq!(kind(&session.call(asked("who", json!({}))).await), Some(ErrorKind::Internal));
+        assert_eq!(
+            kind(&session.call(asked("who", json!({}))).await),
+            Some(ErrorKind::Internal)
+        );
     }
     assert!(log.all().is_empty());
 }
@@ -97,7 +113,12 @@ async fn layer_panic_affects_one_call() {
         assert!(call.id() != "bad", "on purpose");
         call
     });
-    let session = open(&builder.layer(layer).build().expect("a runtime"), "s", Mode::Text).await;
+    let session = open(
+        &builder.layer(layer).build().expect("a runtime"),
+        "s",
+        Mode::Text,
+    )
+    .await;
     let call = |id: &str| ToolCall::new(id, "who", "{}");
     let kinds = session.call_all([call("a"), call("bad"), call("b")]).await;
     let kinds = kinds.iter().map(kind).collect::<Vec<_>>();
@@ -115,10 +136,19 @@ async fn approved_call_goes_through_the_layers() {
         counted.add();
         call
     });
-    let session = open(&builder.layer(layer).build().expect("a runtime"), "s", Mode::Text).await;
+    let session = open(
+        &builder.layer(layer).build().expect("a runtime"),
+        "s",
+        Mode::Text,
+    )
+    .await;
     let waits = session.call(asked("send", json!({}))).await;
     assert_eq!(seen.get(), 1);
-    let token = &waits.meta().confirmation().expect("a person is asked").token;
+    let token = &waits
+        .meta()
+        .confirmation()
+        .expect("a person is asked")
+        .token;
     assert!(session.approve(token).await.is_ok());
     assert_eq!((seen.get(), log.all()), (2, vec!["sent".to_owned()]));
 }
@@ -127,18 +157,30 @@ async fn approved_call_goes_through_the_layers() {
 #[tokio::test]
 async fn approved_call_reports_progress_to_the_listener() {
     let (builder, _) = desk();
-    let runtime = builder.layer(ConcurrencyLimitLayer::new(9)).build().expect("a runtime");
+    let runtime = builder
+        .layer(ConcurrencyLimitLayer::new(9))
+        .build()
+        .expect("a runtime");
     let shown = Arc::new(Mutex::new(Vec::new()));
     let told = Arc::clone(&shown);
     let session = runtime.session("s", Mode::Text).on_update(move |said| {
         let id = said.meta().call_id().map(str::to_owned);
-        told.lock().expect("shown").push((id, said.data_json().map(str::to_owned)));
+        told.lock()
+            .expect("shown")
+            .push((id, said.data_json().map(str::to_owned)));
     });
     let session = session.await.expect("a session");
     let waits = session.call(ToolCall::new("c", "send", "{}")).await;
-    let token = &waits.meta().confirmation().expect("a person is asked").token;
+    let token = &waits
+        .meta()
+        .confirmation()
+        .expect("a person is asked")
+        .token;
     assert_eq!(session.approve(token).await.data_json(), Some(r#""there""#));
-    let expected = vec![(Some("c_update_1".to_owned()), Some(r#""it is on its way""#.to_owned()))];
+    let expected = vec![(
+        Some("c_update_1".to_owned()),
+        Some(r#""it is on its way""#.to_owned()),
+    )];
     assert_eq!(*shown.lock().expect("shown"), expected);
 }
 
@@ -146,12 +188,25 @@ async fn approved_call_reports_progress_to_the_listener() {
 #[tokio::test(start_paused = true)]
 async fn call_can_be_cancelled_while_a_layer_is_full() {
     let (builder, _) = desk();
-    let runtime = builder.layer(ConcurrencyLimitLayer::new(1)).build().expect("a runtime");
+    let runtime = builder
+        .layer(ConcurrencyLimitLayer::new(1))
+        .build()
+        .expect("a runtime");
     let session = open(&runtime, "s", Mode::Text).await;
     let working = begin(&session, "c", "work", "{}").await;
     let listed = session.call(asked("list_running_calls", json!({}))).await;
-    assert!(listed.data_json().is_some_and(|calls| calls.contains(r#""call_id":"c""#)), "{listed}");
-    assert!(session.call(asked("cancel_call", json!({"call_id": "c"}))).await.is_ok());
+    assert!(
+        listed
+            .data_json()
+            .is_some_and(|calls| calls.contains(r#""call_id":"c""#)),
+        "{listed}"
+    );
+    assert!(
+        session
+            .call(asked("cancel_call", json!({"call_id": "c"})))
+            .await
+            .is_ok()
+    );
     assert_eq!(kind(&answer(working).await), Some(ErrorKind::Cancelled));
 }
 
@@ -167,7 +222,9 @@ async fn every_rate_limited_call_is_answered() {
     let waits = begin(&session, "waits", "who", "{}").await;
     waits.abort();
     let calls = (0..5).map(|n| ToolCall::new(format!("c{n}"), "who", "{}"));
-    let responses = timeout(Duration::from_secs(10), session.call_all(calls)).await.expect("answers");
+    let responses = timeout(Duration::from_secs(10), session.call_all(calls))
+        .await
+        .expect("answers");
     assert!(responses.iter().all(ToolResponse::is_ok));
     assert!(answer(gone).await.is_ok());
     assert_eq!(log.all().len(), 6);

@@ -26,7 +26,10 @@ async fn guarded() -> Session {
 }
 
 async fn allow(session: &Session, yes: bool) {
-    session.change(&[StateChange::Value("may".into(), json!(yes))]).await.expect("a change");
+    session
+        .change(&[StateChange::Value("may".into(), json!(yes))])
+        .await
+        .expect("a change");
 }
 
 // R-I2
@@ -35,7 +38,10 @@ async fn revoked_permission_applies_to_the_next_call() {
     let session = guarded().await;
     assert!(call(&session, "wipe", json!({})).await.is_ok());
     allow(&session, false).await;
-    assert_eq!(kind(&call(&session, "wipe", json!({})).await), Some(ErrorKind::NotFound));
+    assert_eq!(
+        kind(&call(&session, "wipe", json!({})).await),
+        Some(ErrorKind::NotFound)
+    );
     allow(&session, true).await;
     assert!(call(&session, "wipe", json!({})).await.is_ok());
 }
@@ -46,7 +52,11 @@ async fn instructions_contain_visible_tools_only() {
     let session = guarded().await;
     assert!(session.instructions().contains("## wipe"));
     allow(&session, false).await;
-    assert!(!session.instructions().contains("## wipe"), "{}", session.instructions());
+    assert!(
+        !session.instructions().contains("## wipe"),
+        "{}",
+        session.instructions()
+    );
 }
 
 // R-I2
@@ -57,9 +67,19 @@ async fn replies_offer_visible_tools_only() {
     for may in [true, false] {
         allow(&session, may).await;
         let history = &mut History::new();
-        assert_eq!(session.reply(&mut model, history, "hello").await.text.as_deref(), Some("hello"));
+        assert_eq!(
+            session
+                .reply(&mut model, history, "hello")
+                .await
+                .text
+                .as_deref(),
+            Some("hello")
+        );
     }
-    let offered = model.requests().iter().map(|request| request.tools.iter().any(|tool| tool == "wipe"));
+    let offered = model
+        .requests()
+        .iter()
+        .map(|request| request.tools.iter().any(|tool| tool == "wipe"));
     assert_eq!(offered.collect::<Vec<_>>(), [true, false]);
 }
 
@@ -70,5 +90,8 @@ async fn predicate_sees_the_current_turn() {
     let session = voice(tools![first_turn], Policy::text()).await;
     assert!(call(&session, "wipe", json!({})).await.is_ok());
     session.next_turn().await;
-    assert_eq!(kind(&call(&session, "wipe", json!({})).await), Some(ErrorKind::NotFound));
+    assert_eq!(
+        kind(&call(&session, "wipe", json!({})).await),
+        Some(ErrorKind::NotFound)
+    );
 }

@@ -11,12 +11,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::timeout;
 use tool_core::session::{
-    Admission, AnsweredCallRecord, ApprovalRequest, ApprovalVerdict, AuditEntry, History, MemoryRecord, MemoryStore,
-    Message, Model, ModelRequest, ModelStep, OpenError, OpenRequest, PendingCall, SessionCall, SessionRecord,
-    SessionState, SessionStore, Settlement, StateChange, StoreError, Turn, Verdict,
+    Admission, AnsweredCallRecord, ApprovalRequest, ApprovalVerdict, AuditEntry, History,
+    MemoryRecord, MemoryStore, Message, Model, ModelRequest, ModelStep, OpenError, OpenRequest,
+    PendingCall, SessionCall, SessionRecord, SessionState, SessionStore, Settlement, StateChange,
+    StoreError, Turn, Verdict,
 };
 use tool_core::{
-    Category, ErrorKind, Intent, Mode, Policy, Runtime, Session, SessionId, ToolCall, ToolError, ToolOutput, toolset,
+    Category, ErrorKind, Intent, Mode, Policy, Runtime, Session, SessionId, ToolCall, ToolError,
+    ToolOutput, toolset,
 };
 
 /// A store in memory with switchable faults.
@@ -61,7 +63,10 @@ impl Manners {
     }
 
     fn check(&self, tool: &str) {
-        assert!(tool != "bad" || !self.panics.load(Ordering::SeqCst), "on purpose");
+        assert!(
+            tool != "bad" || !self.panics.load(Ordering::SeqCst),
+            "on purpose"
+        );
     }
 }
 
@@ -100,8 +105,13 @@ impl SessionRecord for OddRecord {
     }
 
     async fn settle(&self, settlement: &Settlement<'_>) -> Result<(), StoreError> {
-        assert!(settlement.tool != "bad_end" || !self.1.panics.load(Ordering::SeqCst), "on purpose");
-        let fault = settlement.amount_id.and_then(|_| self.1.faults.lock().expect("the faults").pop_front());
+        assert!(
+            settlement.tool != "bad_end" || !self.1.panics.load(Ordering::SeqCst),
+            "on purpose"
+        );
+        let fault = settlement
+            .amount_id
+            .and_then(|_| self.1.faults.lock().expect("the faults").pop_front());
         let is_done = matches!(fault, None | Some(Fault::LosesAnswer | Fault::HangsAfter));
         let mut is_known = |id| !self.1.charged.lock().expect("the amounts").insert(id);
         if is_done && !settlement.amount_id.is_some_and(&mut is_known) {
@@ -116,7 +126,10 @@ impl SessionRecord for OddRecord {
 
     async fn keep_call(&self, call: &AnsweredCallRecord<'_>) -> Result<(), StoreError> {
         let is_bad = call.call.is_some_and(|call| call.tool == "bad_keep");
-        assert!(!is_bad || !self.1.panics.load(Ordering::SeqCst), "on purpose");
+        assert!(
+            !is_bad || !self.1.panics.load(Ordering::SeqCst),
+            "on purpose"
+        );
         self.0.keep_call(call).await
     }
 
@@ -165,7 +178,11 @@ impl SessionRecord for OddRecord {
     }
 
     fn turn(&self) -> u64 {
-        assert_ne!(self.1.loses_turn.fetch_sub(1, Ordering::SeqCst), 1, "on purpose");
+        assert_ne!(
+            self.1.loses_turn.fetch_sub(1, Ordering::SeqCst),
+            1,
+            "on purpose"
+        );
         self.0.turn()
     }
 
@@ -210,7 +227,12 @@ async fn session(store: &Odd) -> (Session, Counter) {
     let runtime = Runtime::builder(tools![Shelf(runs.clone())])
         .policy(policy.category_budget(Category::Retrieval, Some(2)))
         .store(store.clone());
-    let session = runtime.build().expect("a runtime").session("s", Mode::Text).await.expect("a session");
+    let session = runtime
+        .build()
+        .expect("a runtime")
+        .session("s", Mode::Text)
+        .await
+        .expect("a session");
     (session, runs)
 }
 
@@ -221,14 +243,26 @@ async fn late_admission_by_the_store_costs_nothing() {
     let (session, runs) = session(&store).await;
     store.manners.late(true);
     for n in 0..3 {
-        let late = session.call(asked("look", json!({"what": n.to_string()}))).await;
+        let late = session
+            .call(asked("look", json!({"what": n.to_string()})))
+            .await;
         assert_eq!(kind(&late), Some(ErrorKind::Transient), "call {n}");
         ms(500).await;
     }
     store.manners.late(false);
     assert_eq!(runs.get(), 0);
-    assert!(session.call(asked("look", json!({"what": "a"}))).await.is_ok());
-    assert!(session.call(asked("look", json!({"what": "b"}))).await.is_ok());
+    assert!(
+        session
+            .call(asked("look", json!({"what": "a"})))
+            .await
+            .is_ok()
+    );
+    assert!(
+        session
+            .call(asked("look", json!({"what": "b"})))
+            .await
+            .is_ok()
+    );
 }
 
 // R-B2
@@ -239,12 +273,20 @@ async fn call_dropped_before_admission_costs_nothing() {
     store.manners.late(true);
     for n in 0..3 {
         let call = session.call(asked("look", json!({"what": n.to_string()})));
-        assert!(timeout(Duration::from_millis(10), call).await.is_err(), "call {n}");
+        assert!(
+            timeout(Duration::from_millis(10), call).await.is_err(),
+            "call {n}"
+        );
         ms(500).await;
     }
     store.manners.late(false);
     assert_eq!(runs.get(), 0);
-    assert!(session.call(asked("look", json!({"what": "a"}))).await.is_ok());
+    assert!(
+        session
+            .call(asked("look", json!({"what": "a"})))
+            .await
+            .is_ok()
+    );
 }
 
 // L22
@@ -254,11 +296,19 @@ async fn store_panic_affects_one_call_of_a_step() {
         let store = Odd::default();
         store.manners.panics.store(true, Ordering::SeqCst);
         let (session, _) = session(&store).await;
-        let calls = [asked("look", json!({"what": "a"})), asked(tool, json!({})), asked("look", json!({"what": "b"}))];
+        let calls = [
+            asked("look", json!({"what": "a"})),
+            asked(tool, json!({})),
+            asked("look", json!({"what": "b"})),
+        ];
         let step = tokio::spawn(async move { session.call_all(calls).await });
         let responses = step.await.unwrap_or_default();
         let kinds = responses.iter().map(kind).collect::<Vec<_>>();
-        assert_eq!((kinds.len(), kinds.first(), kinds.last()), (3, Some(&None), Some(&None)), "{tool}");
+        assert_eq!(
+            (kinds.len(), kinds.first(), kinds.last()),
+            (3, Some(&None), Some(&None)),
+            "{tool}"
+        );
     }
 }
 
@@ -269,7 +319,9 @@ impl Model for Saboteur {
     async fn step(&mut self, _: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
         // The answer to an unknown name reads the number twice.
         self.0.manners.loses_turn.store(3, Ordering::SeqCst);
-        Ok(ModelStep::calls(["1", "2", "3"].map(|id| ToolCall::new(id, "absent", "{}"))))
+        Ok(ModelStep::calls(
+            ["1", "2", "3"].map(|id| ToolCall::new(id, "absent", "{}")),
+        ))
     }
 }
 
@@ -281,9 +333,17 @@ async fn panic_leaves_a_complete_history() {
     let (mut model, mut history) = (Saboteur(store), History::new());
     let reply = session.reply(&mut model, &mut history, "hello");
     assert!(AssertUnwindSafe(reply).catch_unwind().await.is_err());
-    let results = history.messages().iter().filter_map(|message| match message {
-        Message::Result { call_id, result, .. } => Some((call_id.as_str(), result.text.contains("was cancelled"))),
-        _ => None,
-    });
-    assert_eq!(results.collect::<Vec<_>>(), [("1", false), ("2", true), ("3", true)]);
+    let results = history
+        .messages()
+        .iter()
+        .filter_map(|message| match message {
+            Message::Result {
+                call_id, result, ..
+            } => Some((call_id.as_str(), result.text.contains("was cancelled"))),
+            _ => None,
+        });
+    assert_eq!(
+        results.collect::<Vec<_>>(),
+        [("1", false), ("2", true), ("3", true)]
+    );
 }

@@ -1,11 +1,17 @@
 //! The instructions about tools, and reuse of results. R-F4
 
-#![allow(clippy::unused_self, clippy::needless_pass_by_value, reason = "tools as their authors write them")]
+#![allow(
+    clippy::unused_self,
+    clippy::needless_pass_by_value,
+    reason = "tools as their authors write them"
+)]
 
 use crate::support::{Counter, call, kind, open, text, tools, voice};
 use serde_json::json;
 use std::time::Duration;
-use tool_core::{Content, ErrorKind, Mode, Policy, Runtime, Session, ToolError, ToolOutput, tool, toolset};
+use tool_core::{
+    Content, ErrorKind, Mode, Policy, Runtime, Session, ToolError, ToolOutput, tool, toolset,
+};
 
 #[derive(Clone, Default)]
 struct Library {
@@ -57,7 +63,9 @@ fn library() -> tool_core::ToolContext {
 async fn text_instructions_have_full_guides() {
     let told = text(library(), Policy::text()).await.instructions();
     assert!(
-        told.contains("## look_up") && told.contains("Searches the shelf.") && told.contains("Watch Out"),
+        told.contains("## look_up")
+            && told.contains("Searches the shelf.")
+            && told.contains("Watch Out"),
         "{told}"
     );
 }
@@ -66,15 +74,30 @@ async fn text_instructions_have_full_guides() {
 #[tokio::test]
 async fn voice_instructions_have_summaries() {
     let told = voice(library(), Policy::voice()).await.instructions();
-    assert!(told.contains("Searches the shelf.") && !told.contains("Watch Out"), "{told}");
+    assert!(
+        told.contains("Searches the shelf.") && !told.contains("Watch Out"),
+        "{told}"
+    );
 }
 
 // R-F4
 #[tokio::test]
 async fn policy_selects_full_guides_or_summaries() {
-    let policy = Policy::voice().full_guides(Mode::Voice, true).full_guides(Mode::Text, false);
-    assert!(voice(library(), policy.clone()).await.instructions().contains("Watch Out"));
-    assert!(!text(library(), policy).await.instructions().contains("Watch Out"));
+    let policy = Policy::voice()
+        .full_guides(Mode::Voice, true)
+        .full_guides(Mode::Text, false);
+    assert!(
+        voice(library(), policy.clone())
+            .await
+            .instructions()
+            .contains("Watch Out")
+    );
+    assert!(
+        !text(library(), policy)
+            .await
+            .instructions()
+            .contains("Watch Out")
+    );
 }
 
 // R-F4
@@ -87,8 +110,12 @@ async fn tool_without_guide_uses_its_description() {
 // R-F4, R-B3
 #[tokio::test]
 async fn instructions_contain_tools_of_the_mode_only() {
-    let (text, voice) = (text(library(), Policy::text()).await, voice(library(), Policy::voice()).await);
-    let has = |session: &Session, tool: &str| session.instructions().contains(&format!("## {tool}\n"));
+    let (text, voice) = (
+        text(library(), Policy::text()).await,
+        voice(library(), Policy::voice()).await,
+    );
+    let has =
+        |session: &Session, tool: &str| session.instructions().contains(&format!("## {tool}\n"));
     assert!(has(&text, "print") && !has(&text, "read_aloud"));
     assert!(has(&voice, "read_aloud") && !has(&voice, "print"));
 }
@@ -96,14 +123,21 @@ async fn instructions_contain_tools_of_the_mode_only() {
 // R-F4
 #[tokio::test]
 async fn full_guide_is_available_in_both_modes() {
-    for session in [text(library(), Policy::text()).await, voice(library(), Policy::voice()).await] {
+    for session in [
+        text(library(), Policy::text()).await,
+        voice(library(), Policy::voice()).await,
+    ] {
         assert_eq!(session.guide("look_up"), Some(include_str!("look_up.md")));
         assert_eq!(session.guide("nowhere"), None);
     }
 }
 
 fn names(session: &Session) -> Vec<String> {
-    session.definitions().iter().map(|tool| tool.name().to_owned()).collect()
+    session
+        .definitions()
+        .iter()
+        .map(|tool| tool.name().to_owned())
+        .collect()
 }
 
 // R-F4
@@ -112,7 +146,10 @@ async fn model_reads_a_full_guide_where_it_has_summaries() {
     let session = voice(library(), Policy::voice()).await;
     assert!(names(&session).contains(&"get_tool_guide".to_owned()));
     let guide = call(&session, "get_tool_guide", json!({"tool": "look_up"})).await;
-    assert_eq!(guide.data::<String>().expect("a text"), include_str!("look_up.md"));
+    assert_eq!(
+        guide.data::<String>().expect("a text"),
+        include_str!("look_up.md")
+    );
 }
 
 // R-F4
@@ -122,7 +159,10 @@ async fn guide_of_a_hidden_tool_is_refused_with_names() {
     let refused = call(&session, "get_tool_guide", json!({"tool": "print"})).await;
     assert_eq!(kind(&refused), Some(ErrorKind::NotFound));
     let message = &refused.error().expect("refused").message;
-    assert_eq!(message, "no tool has the name `print`; there are guides for `look_up`");
+    assert_eq!(
+        message,
+        "no tool has the name `print`; there are guides for `look_up`"
+    );
 }
 
 // R-F4
@@ -149,14 +189,21 @@ async fn instructions_use_the_tools_of_the_session() {
 }
 
 async fn reusing(lifetime: u64) -> Session {
-    text(library(), Policy::text().result_cache_ttl(Some(Duration::from_secs(lifetime)))).await
+    text(
+        library(),
+        Policy::text().result_cache_ttl(Some(Duration::from_secs(lifetime))),
+    )
+    .await
 }
 
 #[tokio::test(start_paused = true)]
 async fn results_are_reused_only_if_the_policy_says_so() {
     let session = text(library(), Policy::text()).await;
     for expected in ["1", "2"] {
-        assert_eq!(call(&session, "print", json!({})).await.data_json(), Some(expected));
+        assert_eq!(
+            call(&session, "print", json!({})).await.data_json(),
+            Some(expected)
+        );
     }
 }
 
@@ -164,11 +211,20 @@ async fn results_are_reused_only_if_the_policy_says_so() {
 async fn reused_result_names_its_original_call() {
     let session = reusing(60).await;
     let first = call(&session, "look_up", json!({"word": "a"})).await;
-    let second = session.call(tool_core::ToolCall::new("c9", "look_up", r#"{"count":3.0,"word":"\u0061"}"#)).await;
+    let second = session
+        .call(tool_core::ToolCall::new(
+            "c9",
+            "look_up",
+            r#"{"count":3.0,"word":"\u0061"}"#,
+        ))
+        .await;
     assert_eq!(second.data_json(), first.data_json());
     assert_eq!(second.meta().call_id(), Some("c9"));
     let whose = format!("`{}`", first.meta().call_id().expect("an id"));
-    assert!(second.meta().warnings().join(" ").contains(&whose), "{second}");
+    assert!(
+        second.meta().warnings().join(" ").contains(&whose),
+        "{second}"
+    );
 }
 
 /// Show a picture.
@@ -179,37 +235,69 @@ fn picture() -> ToolOutput {
 
 #[tokio::test(start_paused = true)]
 async fn reused_result_has_its_content_parts() {
-    let session = text(tools![picture], Policy::text().result_cache_ttl(Some(Duration::from_secs(60)))).await;
+    let session = text(
+        tools![picture],
+        Policy::text().result_cache_ttl(Some(Duration::from_secs(60))),
+    )
+    .await;
     for warnings in 0..2 {
         let response = call(&session, "picture", json!({})).await;
-        assert_eq!((response.data_json(), response.meta().warnings().len()), (Some("7"), warnings));
+        assert_eq!(
+            (response.data_json(), response.meta().warnings().len()),
+            (Some("7"), warnings)
+        );
         assert_eq!(response.into_text(), "a cat");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn results_are_reused_within_a_session_only() {
-    let runtime = crate::support::runtime(library(), Policy::text().result_cache_ttl(Some(Duration::from_secs(60))));
-    let (one, two) = (open(&runtime, "one", Mode::Text).await, open(&runtime, "two", Mode::Text).await);
+    let runtime = crate::support::runtime(
+        library(),
+        Policy::text().result_cache_ttl(Some(Duration::from_secs(60))),
+    );
+    let (one, two) = (
+        open(&runtime, "one", Mode::Text).await,
+        open(&runtime, "two", Mode::Text).await,
+    );
     assert_eq!(call(&one, "print", json!({})).await.data_json(), Some("1"));
     assert_eq!(call(&two, "print", json!({})).await.data_json(), Some("2"));
-    assert_eq!(call(&one, "look_up", json!({"word": "a"})).await.data_json(), Some(r#""a 3 3""#));
-    assert_eq!(call(&one, "look_up", json!({"word": "b"})).await.data_json(), Some(r#""b 3 4""#));
+    assert_eq!(
+        call(&one, "look_up", json!({"word": "a"}))
+            .await
+            .data_json(),
+        Some(r#""a 3 3""#)
+    );
+    assert_eq!(
+        call(&one, "look_up", json!({"word": "b"}))
+            .await
+            .data_json(),
+        Some(r#""b 3 4""#)
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn result_reuse_ends_with_its_ttl() {
     let session = reusing(60).await;
-    assert_eq!(call(&session, "print", json!({})).await.data_json(), Some("1"));
+    assert_eq!(
+        call(&session, "print", json!({})).await.data_json(),
+        Some("1")
+    );
     tokio::time::advance(Duration::from_secs(61)).await;
-    assert_eq!(call(&session, "print", json!({})).await.data_json(), Some("2"));
+    assert_eq!(
+        call(&session, "print", json!({})).await.data_json(),
+        Some("2")
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn reuse_does_not_extend_the_ttl() {
     let session = reusing(60).await;
     for (expected, seconds) in [("1", 40), ("1", 40), ("2", 0)] {
-        assert_eq!(call(&session, "print", json!({})).await.data_json(), Some(expected));
+        assert_eq!(
+            call(&session, "print", json!({})).await.data_json(),
+            Some(expected)
+        );
         tokio::time::advance(Duration::from_secs(seconds)).await;
         session.next_turn().await;
     }
@@ -219,10 +307,16 @@ async fn reuse_does_not_extend_the_ttl() {
 async fn failures_and_actions_are_not_reused() {
     let session = reusing(60).await;
     for expected in ["1", "2"] {
-        assert_eq!(call(&session, "lend", json!({})).await.data_json(), Some(expected));
+        assert_eq!(
+            call(&session, "lend", json!({})).await.data_json(),
+            Some(expected)
+        );
     }
     for _ in 0..2 {
-        assert_eq!(kind(&call(&session, "fail", json!({})).await), Some(ErrorKind::Transient));
+        assert_eq!(
+            kind(&call(&session, "fail", json!({})).await),
+            Some(ErrorKind::Transient)
+        );
     }
 }
 
@@ -233,7 +327,10 @@ async fn reused_result_counts_as_an_attempt() {
     for _ in 0..2 {
         assert!(call(&session, "print", json!({})).await.is_ok());
     }
-    assert_eq!(kind(&call(&session, "print", json!({})).await), Some(ErrorKind::LoopDetected));
+    assert_eq!(
+        kind(&call(&session, "print", json!({})).await),
+        Some(ErrorKind::LoopDetected)
+    );
 }
 
 // R-I4

@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use tool_core::call::{SessionStateHandle, StateKey};
 use tool_core::session::SessionState;
 use tool_core::session::StateChange;
-use tool_core::{ErrorKind, Intent, Policy, RunContext, Session, ToolContext, ToolError, ToolOutput, tool};
+use tool_core::{
+    ErrorKind, Intent, Policy, RunContext, Session, ToolContext, ToolError, ToolOutput, tool,
+};
 
 /// Returns the intent with this name.
 fn intent(name: &str) -> Intent {
@@ -25,7 +27,11 @@ fn intent(name: &str) -> Intent {
 /// Ask for things beside the result.
 #[tool(name = "ask")]
 fn ask(intents: Vec<String>) -> ToolOutput {
-    intents.iter().fold(ToolOutput::new(intents.len()), |output, name| output.intent(intent(name)))
+    intents
+        .iter()
+        .fold(ToolOutput::new(intents.len()), |output, name| {
+            output.intent(intent(name))
+        })
 }
 
 /// Ask for one thing while running, and for another with the result.
@@ -64,19 +70,37 @@ async fn in_text() -> Session {
 }
 
 async fn want(session: &Session, intents: &[&str]) {
-    assert!(call(session, "ask", json!({"intents": intents})).await.is_ok());
+    assert!(
+        call(session, "ask", json!({"intents": intents}))
+            .await
+            .is_ok()
+    );
 }
 
 // R-I1
 #[tokio::test]
 async fn session_applies_intents_of_a_response_in_order() {
     let session = in_voice().await;
-    let response = call(&session, "ask", json!({"intents": ["audio", "one", "two", "cart"]})).await;
+    let response = call(
+        &session,
+        "ask",
+        json!({"intents": ["audio", "one", "two", "cart"]}),
+    )
+    .await;
     let expected = ["audio", "one", "two", "cart"].map(intent);
-    assert_eq!((response.intents(), session.intents()), (&expected[..], expected.to_vec()));
+    assert_eq!(
+        (response.intents(), session.intents()),
+        (&expected[..], expected.to_vec())
+    );
     let state = session.state();
-    assert!(state.audio_suppressed && !state.transcript_suppressed && !state.ending && !state.ended);
-    assert_eq!(state.pending_message.as_deref(), Some("two"), "the later one wins");
+    assert!(
+        state.audio_suppressed && !state.transcript_suppressed && !state.ending && !state.ended
+    );
+    assert_eq!(
+        state.pending_message.as_deref(),
+        Some("two"),
+        "the later one wins"
+    );
     assert_eq!(state.values["acme.cart"], json!({"items": 2}));
 }
 
@@ -87,8 +111,14 @@ async fn intents_for_the_host_change_no_state() {
     let before = session.state();
     let response = call(&session, "ask", json!({"intents": ["voice", "booking"]})).await;
     let sent = serde_json::to_value(response.intents()).expect("serialises");
-    assert_eq!(sent, json!([{"type": "START_VOICE_SESSION"}, {"type": "NAVIGATE", "to": "/bookings/7"}]));
-    assert_eq!(serde_json::from_value::<Vec<Intent>>(sent).expect("reads"), ["voice", "booking"].map(intent));
+    assert_eq!(
+        sent,
+        json!([{"type": "START_VOICE_SESSION"}, {"type": "NAVIGATE", "to": "/bookings/7"}])
+    );
+    assert_eq!(
+        serde_json::from_value::<Vec<Intent>>(sent).expect("reads"),
+        ["voice", "booking"].map(intent)
+    );
     assert_eq!((session.state(), session.intents().len()), (before, 2));
 }
 
@@ -107,30 +137,66 @@ async fn audit_log_has_the_intents_of_calls_and_their_effects() {
     let session = in_text().await;
     let before = Timestamp::now();
     for (id, name) in [("call_1", "audio"), ("call_2", "end"), ("call_3", "cart")] {
-        session.call(tool_core::ToolCall::new(id, "ask", json!({"intents": [name]}))).await;
+        session
+            .call(tool_core::ToolCall::new(
+                id,
+                "ask",
+                json!({"intents": [name]}),
+            ))
+            .await;
     }
     let audit = session.audit();
     let told = audit.iter().map(|entry| {
-        let [audited] = entry.intents.as_slice() else { panic!("{entry:?}") };
-        (&*entry.tool, &*entry.call_id, audited.intent.name(), &*audited.effect)
+        let [audited] = entry.intents.as_slice() else {
+            panic!("{entry:?}")
+        };
+        (
+            &*entry.tool,
+            &*entry.call_id,
+            audited.intent.name(),
+            &*audited.effect,
+        )
     });
     let expected = [
         ("ask", "call_1", "SUPPRESS_AUDIO", "audio is suppressed"),
-        ("ask", "call_2", "END_VOICE_SESSION", "none: this is not a voice session"),
-        ("ask", "call_3", "acme.cart", "the session's `acme.cart` was set"),
+        (
+            "ask",
+            "call_2",
+            "END_VOICE_SESSION",
+            "none: this is not a voice session",
+        ),
+        (
+            "ask",
+            "call_3",
+            "acme.cart",
+            "the session's `acme.cart` was set",
+        ),
     ];
     assert_eq!(told.collect::<Vec<_>>(), expected);
-    assert!(audit.iter().all(|entry| entry.at.0 >= before && entry.at.0 <= Timestamp::now()));
+    assert!(
+        audit
+            .iter()
+            .all(|entry| entry.at.0 >= before && entry.at.0 <= Timestamp::now())
+    );
 }
 
 // R-I1
 #[tokio::test]
 async fn intents_of_failed_calls_are_not_applied() {
     let session = in_voice().await;
-    for (how, expected) in [("error", ErrorKind::Permanent), ("panic", ErrorKind::Internal)] {
-        assert_eq!(kind(&call(&session, "emit_and_fail", json!({"how": how})).await), Some(expected));
+    for (how, expected) in [
+        ("error", ErrorKind::Permanent),
+        ("panic", ErrorKind::Internal),
+    ] {
+        assert_eq!(
+            kind(&call(&session, "emit_and_fail", json!({"how": how})).await),
+            Some(expected)
+        );
     }
-    assert_eq!((&*session.state(), session.intents()), (&SessionState::default(), vec![]));
+    assert_eq!(
+        (&*session.state(), session.intents()),
+        (&SessionState::default(), vec![])
+    );
 }
 
 // R-I1
@@ -171,7 +237,10 @@ async fn voice_session_ends_after_its_turn() {
     assert!(turn.ended);
     assert_eq!(turn.pending_message.as_deref(), Some("goodbye"));
     assert!(session.state().ended);
-    assert_eq!(kind(&call(&session, "read", json!({"key": "x"})).await), Some(ErrorKind::SessionInactive));
+    assert_eq!(
+        kind(&call(&session, "read", json!({"key": "x"})).await),
+        Some(ErrorKind::SessionInactive)
+    );
     assert_eq!(session.intents().len(), 3, "the log is still there");
 }
 
@@ -193,7 +262,11 @@ async fn voice_state_lasts_until_the_host_changes_it() {
     session.next_turn().await;
     session.next_turn().await;
     let state = session.state();
-    assert!(state.audio_suppressed && state.transcript_suppressed && state.values.contains_key("acme.cart"));
+    assert!(
+        state.audio_suppressed
+            && state.transcript_suppressed
+            && state.values.contains_key("acme.cart")
+    );
     let changes = [
         StateChange::AudioSuppressed(false),
         StateChange::TranscriptSuppressed(false),
@@ -209,7 +282,10 @@ async fn text_state_ends_with_the_turn() {
     let session = in_text().await;
     want(&session, &["audio", "transcript", "cart", "hello"]).await;
     assert!(session.state().audio_suppressed);
-    assert_eq!(session.next_turn().await.pending_message.as_deref(), Some("hello"));
+    assert_eq!(
+        session.next_turn().await.pending_message.as_deref(),
+        Some("hello")
+    );
     assert_eq!(*session.state(), SessionState::default());
     assert_eq!(session.next_turn().await.pending_message, None);
 }
@@ -233,9 +309,15 @@ async fn message_set_again_is_delivered_again() {
     let session = in_voice().await;
     for _ in 0..3 {
         want(&session, &["hello"]).await;
-        assert_eq!(session.next_turn().await.pending_message.as_deref(), Some("hello"));
+        assert_eq!(
+            session.next_turn().await.pending_message.as_deref(),
+            Some("hello")
+        );
     }
-    session.change(&[StateChange::PendingMessage(None)]).await.expect("a store in memory");
+    session
+        .change(&[StateChange::PendingMessage(None)])
+        .await
+        .expect("a store in memory");
     assert_eq!(session.next_turn().await.pending_message, None);
 }
 
@@ -243,10 +325,20 @@ async fn message_set_again_is_delivered_again() {
 #[tokio::test]
 async fn tool_reads_the_state_at_the_time_of_its_call() {
     let session = in_voice().await;
-    assert_eq!(call(&session, "read", json!({"key": "audioSuppressed"})).await.data_json(), Some("false"));
+    assert_eq!(
+        call(&session, "read", json!({"key": "audioSuppressed"}))
+            .await
+            .data_json(),
+        Some("false")
+    );
     want(&session, &["audio"]).await;
     session.next_turn().await;
-    assert_eq!(call(&session, "read", json!({"key": "audioSuppressed"})).await.data_json(), Some("true"));
+    assert_eq!(
+        call(&session, "read", json!({"key": "audioSuppressed"}))
+            .await
+            .data_json(),
+        Some("true")
+    );
     let values = [StateChange::Value("host".to_owned(), json!({"user": 7}))];
     session.change(&values).await.expect("a store in memory");
     let read = call(&session, "read", json!({"key": "values"})).await;
@@ -258,10 +350,22 @@ async fn tool_reads_the_state_at_the_time_of_its_call() {
 async fn entry_keeps_the_last_1000_intents_of_its_call() {
     let session = text(all(), Policy::text().repeated_calls(None)).await;
     let many = (0..1100).map(|n| n.to_string()).collect::<Vec<_>>();
-    assert!(session.call(asked("ask", json!({"intents": many}))).await.is_ok());
+    assert!(
+        session
+            .call(asked("ask", json!({"intents": many})))
+            .await
+            .is_ok()
+    );
     let intents = session.intents();
-    assert_eq!((intents.len(), &intents[0], &intents[999]), (1000, &intent("100"), &intent("1099")));
-    assert_eq!(session.state().pending_message.as_deref(), Some("1099"), "all of them are carried out");
+    assert_eq!(
+        (intents.len(), &intents[0], &intents[999]),
+        (1000, &intent("100"), &intent("1099"))
+    );
+    assert_eq!(
+        session.state().pending_message.as_deref(),
+        Some("1099"),
+        "all of them are carried out"
+    );
 }
 
 const CART: StateKey<Vec<String>> = StateKey::new("shop.cart");
@@ -273,7 +377,11 @@ fn add_to_cart(ctx: &RunContext, item: String) -> Result<Vec<String>, ToolError>
     cart.push(item.clone());
     ctx.set_state(CART, &cart)?;
     let cart = ctx.get_state(CART)?.unwrap_or_default();
-    if item == "bomb" { Err(ToolError::permanent("not that")) } else { Ok(cart) }
+    if item == "bomb" {
+        Err(ToolError::permanent("not that"))
+    } else {
+        Ok(cart)
+    }
 }
 
 /// Empty the cart.
@@ -284,20 +392,43 @@ fn empty_cart(ctx: &RunContext) -> Result<bool, ToolError> {
 }
 
 async fn shop() -> Session {
-    voice(tools![add_to_cart, empty_cart], Policy::voice().max_calls(None)).await
+    voice(
+        tools![add_to_cart, empty_cart],
+        Policy::voice().max_calls(None),
+    )
+    .await
 }
 
 // R-I1, R-I2
 #[tokio::test]
 async fn tools_read_and_set_values_of_the_state() {
     let session = shop().await;
-    assert_eq!(call(&session, "add_to_cart", json!({"item": "tea"})).await.data_json(), Some(r#"["tea"]"#));
-    assert_eq!(call(&session, "add_to_cart", json!({"item": "rice"})).await.data_json(), Some(r#"["tea","rice"]"#));
-    assert_eq!(session.state().get(CART).expect("reads"), Some(vec!["tea".to_owned(), "rice".to_owned()]));
+    assert_eq!(
+        call(&session, "add_to_cart", json!({"item": "tea"}))
+            .await
+            .data_json(),
+        Some(r#"["tea"]"#)
+    );
+    assert_eq!(
+        call(&session, "add_to_cart", json!({"item": "rice"}))
+            .await
+            .data_json(),
+        Some(r#"["tea","rice"]"#)
+    );
+    assert_eq!(
+        session.state().get(CART).expect("reads"),
+        Some(vec!["tea".to_owned(), "rice".to_owned()])
+    );
     let audit = session.audit();
     let audited = audit.last().and_then(|entry| entry.intents.last());
-    assert_eq!(audited.map(|audited| &*audited.effect), Some("the session's `shop.cart` was set"));
-    assert_eq!(call(&session, "empty_cart", json!({})).await.data_json(), Some("true"));
+    assert_eq!(
+        audited.map(|audited| &*audited.effect),
+        Some("the session's `shop.cart` was set")
+    );
+    assert_eq!(
+        call(&session, "empty_cart", json!({})).await.data_json(),
+        Some("true")
+    );
     assert_eq!(session.state().get(CART).expect("reads"), None);
 }
 
@@ -305,14 +436,21 @@ async fn tools_read_and_set_values_of_the_state() {
 #[tokio::test]
 async fn a_call_that_fails_sets_no_value() {
     let session = shop().await;
-    assert!(!call(&session, "add_to_cart", json!({"item": "bomb"})).await.is_ok());
+    assert!(
+        !call(&session, "add_to_cart", json!({"item": "bomb"}))
+            .await
+            .is_ok()
+    );
     assert_eq!(session.state().get(CART).expect("reads"), None);
 }
 
 #[tokio::test]
 async fn a_value_of_another_type_is_an_error() {
     let session = shop().await;
-    session.change(&[StateChange::Value("shop.cart".into(), json!(7))]).await.expect("changes");
+    session
+        .change(&[StateChange::Value("shop.cart".into(), json!(7))])
+        .await
+        .expect("changes");
     assert!(session.state().get(CART).is_err());
     let response = call(&session, "add_to_cart", json!({"item": "tea"})).await;
     assert_eq!(kind(&response), Some(ErrorKind::Internal));
@@ -321,6 +459,14 @@ async fn a_value_of_another_type_is_an_error() {
 #[tokio::test]
 async fn the_host_sets_values_that_tools_read() {
     let session = shop().await;
-    session.change(&[StateChange::set(CART, &vec!["salt".to_owned()]).expect("sets")]).await.expect("changes");
-    assert_eq!(call(&session, "add_to_cart", json!({"item": "tea"})).await.data_json(), Some(r#"["salt","tea"]"#));
+    session
+        .change(&[StateChange::set(CART, &vec!["salt".to_owned()]).expect("sets")])
+        .await
+        .expect("changes");
+    assert_eq!(
+        call(&session, "add_to_cart", json!({"item": "tea"}))
+            .await
+            .data_json(),
+        Some(r#"["salt","tea"]"#)
+    );
 }

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 use tool_core::call::ResultForm;
 use tool_core::session::{Journal, JournalEntry, JournalError, RecoveredCall};
 use tool_core::{
-    Content, ErrorKind, Mode, Policy, RunContext, Runtime, Session, ToolCall, ToolOutput, ToolResponse, toolset,
+    Content, ErrorKind, Mode, Policy, RunContext, Runtime, Session, ToolCall, ToolOutput,
+    ToolResponse, toolset,
 };
 
 /// A journal in memory that counts its operations. A clone represents the next process.
@@ -20,7 +21,10 @@ struct Paper {
 }
 
 impl Paper {
-    fn write(&self, what: String) -> Result<std::sync::MutexGuard<'_, Vec<RecoveredCall>>, JournalError> {
+    fn write(
+        &self,
+        what: String,
+    ) -> Result<std::sync::MutexGuard<'_, Vec<RecoveredCall>>, JournalError> {
         self.asked.lock().expect("asked").push(what);
         if self.torn.load(Ordering::SeqCst) {
             return Err(JournalError::new("no more paper"));
@@ -37,14 +41,22 @@ impl Paper {
     }
 
     fn entries(&self) -> Vec<JournalEntry> {
-        self.calls.lock().expect("calls").iter().map(|call| call.entry.clone()).collect()
+        self.calls
+            .lock()
+            .expect("calls")
+            .iter()
+            .map(|call| call.entry.clone())
+            .collect()
     }
 }
 
 impl Journal for Paper {
     async fn started(&self, call: &JournalEntry) -> Result<(), JournalError> {
         let mut calls = self.write(format!("started {}", call.call_id))?;
-        calls.push(RecoveredCall { entry: call.clone(), response: None });
+        calls.push(RecoveredCall {
+            entry: call.clone(),
+            response: None,
+        });
         Ok(())
     }
 
@@ -101,7 +113,8 @@ impl Bank {
     #[tool(category = "action")]
     fn receipt(&self) -> ToolOutput {
         self.ran.add();
-        ToolOutput::new(7).with_content([Content::text("No. 7"), Content::image("aGk=", "image/png")])
+        ToolOutput::new(7)
+            .with_content([Content::text("No. 7"), Content::image("aGk=", "image/png")])
     }
 
     /// Pay twice.
@@ -109,14 +122,25 @@ impl Bank {
     async fn pay_twice(&self, ctx: &RunContext) -> Value {
         let first = ctx.call("pay", json!({"amount": 1})).await;
         let second = ctx.call("pay", json!({"amount": 2})).await;
-        json!([first.meta().call_id(), second.meta().call_id(), ctx.idempotency_key()])
+        json!([
+            first.meta().call_id(),
+            second.meta().call_id(),
+            ctx.idempotency_key()
+        ])
     }
 }
 
 /// A process with its own runtime and the journal of the process before.
 async fn process(bank: &Bank) -> Session {
-    let runtime = Runtime::builder(tools![bank.clone()]).policy(Policy::text()).journal(bank.paper.clone());
-    runtime.build().expect("a runtime").session("s-1", Mode::Text).await.expect("a session")
+    let runtime = Runtime::builder(tools![bank.clone()])
+        .policy(Policy::text())
+        .journal(bank.paper.clone());
+    runtime
+        .build()
+        .expect("a runtime")
+        .session("s-1", Mode::Text)
+        .await
+        .expect("a session")
 }
 
 /// Starts a call in a process that is then killed.
@@ -128,7 +152,9 @@ async fn killed_while(bank: &Bank, tool: &str) {
 }
 
 async fn pay(session: &Session, id: &str, amount: u32) -> ToolResponse {
-    session.call(ToolCall::new(id, "pay", json!({"amount": amount}))).await
+    session
+        .call(ToolCall::new(id, "pay", json!({"amount": amount})))
+        .await
 }
 
 #[tokio::test(start_paused = true)]
@@ -137,16 +163,26 @@ async fn journal_records_start_and_end_of_a_call() {
     let session = process(&bank).await;
     let seen: Vec<String> = pay(&session, "c1", 5).await.data().expect("paid");
     assert_eq!(seen, ["recover s-1", "started c1"]);
-    assert_eq!(bank.paper.asked(), ["recover s-1", "started c1", "finished c1"]);
+    assert_eq!(
+        bank.paper.asked(),
+        ["recover s-1", "started c1", "finished c1"]
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn recovered_result_has_its_content_parts() {
     let bank = Bank::default();
     for _ in 0..2 {
-        let response = process(&bank).await.call(ToolCall::new("c1", "receipt", "{}")).await;
+        let response = process(&bank)
+            .await
+            .call(ToolCall::new("c1", "receipt", "{}"))
+            .await;
         let parts = response.for_model(ResultForm::Plain).content();
-        assert_eq!((response.data_json(), parts.map(|parts| parts.len())), (Some("7"), Some(2)), "{response}");
+        assert_eq!(
+            (response.data_json(), parts.map(|parts| parts.len())),
+            (Some("7"), Some(2)),
+            "{response}"
+        );
     }
     assert_eq!(bank.ran.get(), 1);
 }
@@ -156,11 +192,21 @@ async fn journal_records_the_whole_call() {
     let bank = Bank::default();
     let session = process(&bank).await;
     session.next_turn().await;
-    session.call(ToolCall::new("c1", "pay", r#"{ "amount": 5.0 }"#)).await;
+    session
+        .call(ToolCall::new("c1", "pay", r#"{ "amount": 5.0 }"#))
+        .await;
     call(&session, "balance", json!({})).await;
-    let [paid, looked] = &bank.paper.entries()[..] else { panic!("two calls") };
-    assert_eq!((&*paid.session, &*paid.call_id, &*paid.tool, paid.turn), ("s-1", "c1", "pay", 1));
-    assert_eq!((&*paid.arguments, paid.idempotency_key.len()), (r#"{"amount":5}"#, 32));
+    let [paid, looked] = &bank.paper.entries()[..] else {
+        panic!("two calls")
+    };
+    assert_eq!(
+        (&*paid.session, &*paid.call_id, &*paid.tool, paid.turn),
+        ("s-1", "c1", "pay", 1)
+    );
+    assert_eq!(
+        (&*paid.arguments, paid.idempotency_key.len()),
+        (r#"{"amount":5}"#, 32)
+    );
     assert!(!paid.harmless && looked.harmless);
 }
 
@@ -181,7 +227,10 @@ async fn action_of_a_killed_process_is_unknown() {
     let session = process(&bank).await;
     let response = session.call(ToolCall::new("c1", "pay_slowly", "{}")).await;
     let error = response.error().expect("unknown");
-    assert_eq!((error.kind, error.partial_side_effects, error.retryable), (ErrorKind::Unknown, true, false));
+    assert_eq!(
+        (error.kind, error.partial_side_effects, error.retryable),
+        (ErrorKind::Unknown, true, false)
+    );
     assert_eq!((bank.ran.get(), response.meta().call_id()), (1, Some("c1")));
 }
 
@@ -191,8 +240,15 @@ async fn unknown_call_costs_no_budget() {
     let bank = Bank::default();
     killed_while(&bank, "pay_slowly").await;
     let policy = Policy::text().max_calls(Some(1));
-    let runtime = Runtime::builder(tools![bank.clone()]).policy(policy).journal(bank.paper.clone()).build();
-    let session = runtime.expect("a runtime").session("s-1", Mode::Text).await.expect("a session");
+    let runtime = Runtime::builder(tools![bank.clone()])
+        .policy(policy)
+        .journal(bank.paper.clone())
+        .build();
+    let session = runtime
+        .expect("a runtime")
+        .session("s-1", Mode::Text)
+        .await
+        .expect("a session");
     let unknown = session.call(ToolCall::new("c1", "pay_slowly", "{}")).await;
     assert_eq!(kind(&unknown), Some(ErrorKind::Unknown));
     assert!(pay(&session, "c2", 5).await.is_ok());
@@ -214,7 +270,13 @@ async fn idempotent_call_of_a_killed_process_runs_again() {
     let bank = Bank::default();
     killed_while(&bank, "balance").await;
     let session = process(&bank).await;
-    assert_eq!(session.call(ToolCall::new("c1", "balance", "{}")).await.data_json(), Some("2"));
+    assert_eq!(
+        session
+            .call(ToolCall::new("c1", "balance", "{}"))
+            .await
+            .data_json(),
+        Some("2")
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -222,7 +284,10 @@ async fn finished_call_is_answered_from_the_journal() {
     let bank = Bank::default();
     let first = pay(&process(&bank).await, "c1", 5).await;
     let second = pay(&process(&bank).await, "c1", 5).await;
-    assert_eq!((second.data_json(), second.meta().call_id()), (first.data_json(), Some("c1")));
+    assert_eq!(
+        (second.data_json(), second.meta().call_id()),
+        (first.data_json(), Some("c1"))
+    );
     assert_eq!(bank.ran.get(), 1);
 }
 
@@ -232,7 +297,10 @@ async fn action_with_an_unreadable_answer_is_unknown() {
     let bank = Bank::default();
     pay(&process(&bank).await, "c1", 5).await;
     bank.paper.calls.lock().expect("calls")[0].response = Some("scribble".to_owned());
-    assert_eq!(kind(&pay(&process(&bank).await, "c1", 5).await), Some(ErrorKind::Unknown));
+    assert_eq!(
+        kind(&pay(&process(&bank).await, "c1", 5).await),
+        Some(ErrorKind::Unknown)
+    );
     assert_eq!(bank.ran.get(), 1);
 }
 
@@ -257,12 +325,22 @@ async fn id_of_the_same_process_runs_again() {
 async fn failing_journal_stops_actions_and_refunds_them() {
     let bank = Bank::default();
     let policy = Policy::text().max_calls(Some(1));
-    let runtime = Runtime::builder(tools![bank.clone()]).policy(policy).journal(bank.paper.clone()).build();
-    let session = runtime.expect("a runtime").session("s-1", Mode::Text).await.expect("a session");
+    let runtime = Runtime::builder(tools![bank.clone()])
+        .policy(policy)
+        .journal(bank.paper.clone())
+        .build();
+    let session = runtime
+        .expect("a runtime")
+        .session("s-1", Mode::Text)
+        .await
+        .expect("a session");
     bank.paper.tear();
     let stopped = pay(&session, "c1", 5).await;
     let error = stopped.error().expect("stopped");
-    assert_eq!((error.kind, error.retryable, error.partial_side_effects), (ErrorKind::Transient, true, false));
+    assert_eq!(
+        (error.kind, error.retryable, error.partial_side_effects),
+        (ErrorKind::Transient, true, false)
+    );
     assert_eq!(bank.ran.get(), 0);
     assert!(call(&session, "balance", json!({})).await.is_ok());
 }
@@ -272,14 +350,20 @@ async fn failing_journal_lets_reads_run() {
     let bank = Bank::default();
     let session = process(&bank).await;
     bank.paper.tear();
-    assert_eq!(call(&session, "balance", json!({})).await.data_json(), Some("1"));
+    assert_eq!(
+        call(&session, "balance", json!({})).await.data_json(),
+        Some("1")
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn unreadable_journal_refuses_the_session() {
     let bank = Bank::default();
     bank.paper.tear();
-    let runtime = Runtime::builder(tools![bank.clone()]).journal(bank.paper.clone()).build().expect("a runtime");
+    let runtime = Runtime::builder(tools![bank.clone()])
+        .journal(bank.paper.clone())
+        .build()
+        .expect("a runtime");
     assert!(runtime.session("s-1", Mode::Text).await.is_err());
 }
 
@@ -290,7 +374,10 @@ async fn journal_forgets_an_ended_session() {
     let session = process(&bank).await;
     pay(&session, "c1", 5).await;
     session.end().await;
-    assert_eq!(bank.paper.asked().last().map(String::as_str), Some("forget s-1"));
+    assert_eq!(
+        bank.paper.asked().last().map(String::as_str),
+        Some("forget s-1")
+    );
     assert!(bank.paper.entries().is_empty());
 }
 
@@ -299,10 +386,17 @@ async fn journal_forgets_an_ended_session() {
 async fn journal_records_nested_calls_under_their_ids() {
     let bank = Bank::default();
     let session = process(&bank).await;
-    let made: Value = session.call(ToolCall::new("c1", "pay_twice", "{}")).await.data().expect("paid");
+    let made: Value = session
+        .call(ToolCall::new("c1", "pay_twice", "{}"))
+        .await
+        .data()
+        .expect("paid");
     assert_eq!(json!([made[0], made[1]]), json!(["c1.1", "c1.2"]));
     let entries = bank.paper.entries();
-    let ids = entries.iter().map(|entry| &*entry.call_id).collect::<Vec<_>>();
+    let ids = entries
+        .iter()
+        .map(|entry| &*entry.call_id)
+        .collect::<Vec<_>>();
     assert_eq!(ids, ["c1", "c1.1", "c1.2"]);
     assert_eq!(made[2], json!(entries[0].idempotency_key));
 }

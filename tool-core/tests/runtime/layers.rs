@@ -1,6 +1,10 @@
 //! Sessions and runtimes as `tower::Service`s, with layers around the calls of all sessions.
 
-#![allow(clippy::unused_self, clippy::needless_pass_by_value, reason = "tools as their authors write them")]
+#![allow(
+    clippy::unused_self,
+    clippy::needless_pass_by_value,
+    reason = "tools as their authors write them"
+)]
 
 use crate::support::{asked, call, kind, open, tools};
 use crate::support_b::{Log, answer, begin};
@@ -50,7 +54,10 @@ impl Mill {
 
 fn plain() -> (Runtime, Mill) {
     let mill = Mill::default();
-    (crate::support::runtime(tools![mill.clone()], Policy::text()), mill)
+    (
+        crate::support::runtime(tools![mill.clone()], Policy::text()),
+        mill,
+    )
 }
 
 fn grind(id: &str, millis: u64) -> ToolCall {
@@ -60,26 +67,47 @@ fn grind(id: &str, millis: u64) -> ToolCall {
 #[tokio::test(start_paused = true)]
 async fn a_session_is_a_service() {
     let mut session: Session = open(&plain().0, "s-1", Mode::Text).await;
-    let Ok(response) = session.ready().await.expect("always").call(grind("c1", 5)).await;
-    assert_eq!((response.meta().call_id(), response.data_json()), (Some("c1"), Some("5")));
+    let Ok(response) = session
+        .ready()
+        .await
+        .expect("always")
+        .call(grind("c1", 5))
+        .await;
+    assert_eq!(
+        (response.meta().call_id(), response.data_json()),
+        (Some("c1"), Some("5"))
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn session_works_under_tower_layers() {
     let session = open(&plain().0, "s-1", Mode::Text).await;
     let twice = MapRequestLayer::new(|call: ToolCall| call.with_id("mapped"));
-    let response = tower::Layer::layer(&twice, session).oneshot(grind("c1", 5)).await.expect("infallible");
+    let response = tower::Layer::layer(&twice, session)
+        .oneshot(grind("c1", 5))
+        .await
+        .expect("infallible");
     assert_eq!(response.meta().call_id(), Some("mapped"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn runtime_service_routes_calls_to_sessions() {
     let (runtime, _mill) = plain();
-    let (_one, two) = (open(&runtime, "one", Mode::Text).await, open(&runtime, "two", Mode::Text).await);
-    let response = runtime.clone().oneshot(grind("c1", 5).in_session("one")).await.expect("infallible");
+    let (_one, two) = (
+        open(&runtime, "one", Mode::Text).await,
+        open(&runtime, "two", Mode::Text).await,
+    );
+    let response = runtime
+        .clone()
+        .oneshot(grind("c1", 5).in_session("one"))
+        .await
+        .expect("infallible");
     assert_eq!(response.data_json(), Some("5"));
     two.end().await;
-    let response = runtime.oneshot(grind("c1", 5).in_session("two")).await.expect("infallible");
+    let response = runtime
+        .oneshot(grind("c1", 5).in_session("two"))
+        .await
+        .expect("infallible");
     assert_eq!(kind(&response), Some(ErrorKind::SessionInactive));
 }
 
@@ -88,44 +116,74 @@ async fn runtime_service_answers_calls_of_unknown_sessions() {
     let (runtime, mill) = plain();
     for call in [grind("c1", 5), grind("c1", 5).in_session("nobody's")] {
         let response = runtime.clone().oneshot(call).await.expect("infallible");
-        assert_eq!((kind(&response), response.meta().call_id()), (Some(ErrorKind::SessionInactive), Some("c1")));
+        assert_eq!(
+            (kind(&response), response.meta().call_id()),
+            (Some(ErrorKind::SessionInactive), Some("c1"))
+        );
     }
     assert!(mill.log.all().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn rate_limit_applies_to_all_sessions() {
-    let builder = Runtime::builder(tools![Mill::default()]).layer(RateLimitLayer::new(2, Duration::from_secs(1)));
+    let builder = Runtime::builder(tools![Mill::default()])
+        .layer(RateLimitLayer::new(2, Duration::from_secs(1)));
     let runtime = builder.build().expect("a runtime");
-    let (one, two) = (open(&runtime, "one", Mode::Text).await, open(&runtime, "two", Mode::Text).await);
+    let (one, two) = (
+        open(&runtime, "one", Mode::Text).await,
+        open(&runtime, "two", Mode::Text).await,
+    );
     let began = Instant::now();
     for session in [&one, &two, &one] {
-        assert!(session.call(asked("grind", json!({"millis": 0}))).await.is_ok());
+        assert!(
+            session
+                .call(asked("grind", json!({"millis": 0})))
+                .await
+                .is_ok()
+        );
     }
-    assert!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
+    assert!(
+        began.elapsed() >= Duration::from_secs(1),
+        "{:?}",
+        began.elapsed()
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn concurrency_limit_applies_to_all_sessions() {
     let mill = Mill::default();
-    let runtime = Runtime::builder(tools![mill.clone()]).layer(ConcurrencyLimitLayer::new(1)).build();
+    let runtime = Runtime::builder(tools![mill.clone()])
+        .layer(ConcurrencyLimitLayer::new(1))
+        .build();
     let runtime = runtime.expect("a runtime");
-    let (one, two) = (open(&runtime, "one", Mode::Text).await, open(&runtime, "two", Mode::Text).await);
+    let (one, two) = (
+        open(&runtime, "one", Mode::Text).await,
+        open(&runtime, "two", Mode::Text).await,
+    );
     let first = begin(&one, "c1", "grind", r#"{"millis":100}"#).await;
     assert!(call(&two, "grind", json!({"millis": 1})).await.is_ok());
     assert!(answer(first).await.is_ok());
-    assert_eq!(mill.log.all(), ["100 begins", "100 ends", "1 begins", "1 ends"]);
+    assert_eq!(
+        mill.log.all(),
+        ["100 begins", "100 ends", "1 begins", "1 ends"]
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn shed_call_is_answered_and_does_not_run() {
     let mill = Mill::default();
     let builder = Runtime::builder(tools![mill.clone()]).layer(LoadShedLayer::new());
-    let runtime = builder.layer(ConcurrencyLimitLayer::new(1)).build().expect("a runtime");
+    let runtime = builder
+        .layer(ConcurrencyLimitLayer::new(1))
+        .build()
+        .expect("a runtime");
     let session = open(&runtime, "s-1", Mode::Text).await;
     let first = begin(&session, "c1", "grind", r#"{"millis":100}"#).await;
     let shed = session.call(grind("c2", 1)).await;
-    assert_eq!((kind(&shed), shed.meta().call_id()), (Some(ErrorKind::RateLimit), Some("c2")));
+    assert_eq!(
+        (kind(&shed), shed.meta().call_id()),
+        (Some(ErrorKind::RateLimit), Some("c2"))
+    );
     let error = shed.error().expect("an error");
     assert!(error.retryable && !error.partial_side_effects);
     assert!(answer(first).await.is_ok());
@@ -136,10 +194,14 @@ async fn shed_call_is_answered_and_does_not_run() {
 #[tokio::test(start_paused = true)]
 async fn timeout_layer_answers_with_timeout() {
     let mill = Mill::default();
-    let builder = Runtime::builder(tools![mill.clone()]).layer(TimeoutLayer::new(Duration::from_millis(50)));
+    let builder =
+        Runtime::builder(tools![mill.clone()]).layer(TimeoutLayer::new(Duration::from_millis(50)));
     let session = open(&builder.build().expect("a runtime"), "s-1", Mode::Text).await;
     let response = session.call(grind("c1", 100)).await;
-    assert_eq!((kind(&response), response.meta().call_id()), (Some(ErrorKind::Timeout), Some("c1")));
+    assert_eq!(
+        (kind(&response), response.meta().call_id()),
+        (Some(ErrorKind::Timeout), Some("c1"))
+    );
     assert!(response.error().expect("an error").partial_side_effects);
     assert_eq!(mill.log.all(), ["100 begins"]);
 }
@@ -147,11 +209,15 @@ async fn timeout_layer_answers_with_timeout() {
 // R-E3
 #[tokio::test(start_paused = true)]
 async fn retrieval_ended_by_a_layer_has_no_side_effects() {
-    let builder = Runtime::builder(tools![Mill::default()]).layer(TimeoutLayer::new(Duration::from_millis(50)));
+    let builder = Runtime::builder(tools![Mill::default()])
+        .layer(TimeoutLayer::new(Duration::from_millis(50)));
     let session = open(&builder.build().expect("a runtime"), "s-1", Mode::Text).await;
     let response = call(&session, "watch", json!({"millis": 100})).await;
     let error = response.error().expect("an error");
-    assert_eq!((error.kind, error.retryable, error.partial_side_effects), (ErrorKind::Timeout, true, false));
+    assert_eq!(
+        (error.kind, error.retryable, error.partial_side_effects),
+        (ErrorKind::Timeout, true, false)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -162,21 +228,31 @@ async fn the_first_layer_is_the_outermost() {
             call.with_id(id)
         })
     };
-    let builder = Runtime::builder(tools![Mill::default()]).layer(named(".outer")).layer(named(".inner"));
+    let builder = Runtime::builder(tools![Mill::default()])
+        .layer(named(".outer"))
+        .layer(named(".inner"));
     let session = open(&builder.build().expect("a runtime"), "s-1", Mode::Text).await;
-    assert_eq!(session.call(grind("c1", 1)).await.meta().call_id(), Some("c1.outer.inner"));
+    assert_eq!(
+        session.call(grind("c1", 1)).await.meta().call_id(),
+        Some("c1.outer.inner")
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn nested_calls_skip_the_layers() {
     let builder = Runtime::builder(tools![Mill::default()]).layer(ConcurrencyLimitLayer::new(1));
     let session = open(&builder.build().expect("a runtime"), "s-1", Mode::Text).await;
-    assert_eq!(call(&session, "delegate", json!({})).await.data_json(), Some("true"));
+    assert_eq!(
+        call(&session, "delegate", json!({})).await.data_json(),
+        Some("true")
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn abandoned_wait_for_a_layer_blocks_no_call() {
-    let runtime = Runtime::builder(tools![Mill::default()]).layer(ConcurrencyLimitLayer::new(1)).build();
+    let runtime = Runtime::builder(tools![Mill::default()])
+        .layer(ConcurrencyLimitLayer::new(1))
+        .build();
     let session = open(&runtime.expect("a runtime"), "s-1", Mode::Text).await;
     let first = begin(&session, "c1", "grind", r#"{"millis":100}"#).await;
     let gone = begin(&session, "c2", "grind", r#"{"millis":100}"#).await;
@@ -195,8 +271,14 @@ async fn every_answered_call_is_counted_by_tool() {
     call(&session, "break_down", json!({})).await;
     let tools = runtime.metrics().tools;
     let (watch, break_down) = (&tools["watch"], &tools["break_down"]);
-    assert_eq!((watch.calls, watch.responses(), watch.duration.as_millis()), (2, 1, 3));
-    assert_eq!((break_down.calls, &break_down.errors), (1, &[("INTERNAL", 1)].into()));
+    assert_eq!(
+        (watch.calls, watch.responses(), watch.duration.as_millis()),
+        (2, 1, 3)
+    );
+    assert_eq!(
+        (break_down.calls, &break_down.errors),
+        (1, &[("INTERNAL", 1)].into())
+    );
     assert!(!tools.contains_key("nowhere"));
 }
 
@@ -204,11 +286,17 @@ async fn every_answered_call_is_counted_by_tool() {
 #[tokio::test(start_paused = true)]
 async fn shutdown_ends_sessions_and_answers_calls() {
     let (runtime, mill) = plain();
-    let (one, two) = (open(&runtime, "one", Mode::Text).await, open(&runtime, "two", Mode::Text).await);
+    let (one, two) = (
+        open(&runtime, "one", Mode::Text).await,
+        open(&runtime, "two", Mode::Text).await,
+    );
     let running = begin(&one, "c1", "grind", r#"{"millis":100}"#).await;
     runtime.shutdown().await;
     assert_eq!(kind(&answer(running).await), Some(ErrorKind::Cancelled));
-    assert_eq!(kind(&two.call(grind("c2", 1)).await), Some(ErrorKind::SessionInactive));
+    assert_eq!(
+        kind(&two.call(grind("c2", 1)).await),
+        Some(ErrorKind::SessionInactive)
+    );
     assert_eq!(runtime.sessions().await, Ok(0));
     assert_eq!(mill.log.all(), ["100 begins"]);
 }

@@ -75,7 +75,11 @@ const VALIDATION: Option<ErrorKind> = Some(ErrorKind::Validation);
 async fn third_attempt_is_refused_with_the_count() {
     let (session, runs) = session().await;
     for _ in 0..2 {
-        assert!(call(&session, "kb_search", json!({"query": "refunds"})).await.is_ok());
+        assert!(
+            call(&session, "kb_search", json!({"query": "refunds"}))
+                .await
+                .is_ok()
+        );
     }
     for count in 3..=5 {
         let response = call(&session, "kb_search", json!({"query": "refunds"})).await;
@@ -83,7 +87,10 @@ async fn third_attempt_is_refused_with_the_count() {
             "Loop detected: kb_search called {count} times with identical arguments. \
              Try a different approach or rephrase your query."
         );
-        assert_eq!((kind(&response), message(&response)), (LOOP, expected.as_str()));
+        assert_eq!(
+            (kind(&response), message(&response)),
+            (LOOP, expected.as_str())
+        );
     }
     assert_eq!(runs.get(), 2);
 }
@@ -92,8 +99,19 @@ async fn third_attempt_is_refused_with_the_count() {
 #[tokio::test]
 async fn other_arguments_or_tool_are_another_call() {
     let (session, runs) = session().await;
-    assert_eq!(kinds(&session, "integer", &[r#"{"n":1}"#, r#"{"n":1}"#, r#"{"n":2}"#]).await, [None; 3]);
-    assert_eq!(kinds(&session, "number", &[r#"{"n":1}"#, r#"{"n":1}"#]).await, [None; 2]);
+    assert_eq!(
+        kinds(
+            &session,
+            "integer",
+            &[r#"{"n":1}"#, r#"{"n":1}"#, r#"{"n":2}"#]
+        )
+        .await,
+        [None; 3]
+    );
+    assert_eq!(
+        kinds(&session, "number", &[r#"{"n":1}"#, r#"{"n":1}"#]).await,
+        [None; 2]
+    );
     assert_eq!(runs.get(), 5);
 }
 
@@ -102,7 +120,15 @@ async fn other_arguments_or_tool_are_another_call() {
 async fn next_turn_has_no_attempts() {
     let (session, _) = session().await;
     for _ in 0..3 {
-        assert_eq!(kinds(&session, "integer", &[r#"{"n":1}"#, r#"{"n":1}"#, r#"{"n":1}"#]).await, [None, None, LOOP]);
+        assert_eq!(
+            kinds(
+                &session,
+                "integer",
+                &[r#"{"n":1}"#, r#"{"n":1}"#, r#"{"n":1}"#]
+            )
+            .await,
+            [None, None, LOOP]
+        );
         session.next_turn().await;
     }
 }
@@ -111,18 +137,31 @@ async fn next_turn_has_no_attempts() {
 #[tokio::test]
 async fn policy_sets_the_refused_attempt() {
     let session = text(kb().0, policy().repeated_calls(Some(2))).await;
-    assert_eq!(kinds(&session, "integer", &[r#"{"n":1}"#, r#"{"n":1}"#]).await, [None, LOOP]);
+    assert_eq!(
+        kinds(&session, "integer", &[r#"{"n":1}"#, r#"{"n":1}"#]).await,
+        [None, LOOP]
+    );
     let session = text(kb().0, policy().repeated_calls(None)).await;
-    assert_eq!(kinds(&session, "integer", &[r#"{"n":1}"#; 50]).await, [None; 50]);
+    assert_eq!(
+        kinds(&session, "integer", &[r#"{"n":1}"#; 50]).await,
+        [None; 50]
+    );
 }
 
 // R-L1
 #[tokio::test]
 async fn attempts_within_one_step_count() {
     let (session, runs) = session().await;
-    let responses = session.call_all((0..5).map(|_| asked("kb_search", json!({"query": "refunds"})))).await;
-    assert_eq!(responses.iter().map(kind).collect::<Vec<_>>(), [None, None, LOOP, LOOP, LOOP]);
-    let counts = responses.iter().map(|response| message(response).split(' ').nth(4).unwrap_or_default());
+    let responses = session
+        .call_all((0..5).map(|_| asked("kb_search", json!({"query": "refunds"}))))
+        .await;
+    assert_eq!(
+        responses.iter().map(kind).collect::<Vec<_>>(),
+        [None, None, LOOP, LOOP, LOOP]
+    );
+    let counts = responses
+        .iter()
+        .map(|response| message(response).split(' ').nth(4).unwrap_or_default());
     assert_eq!(counts.collect::<Vec<_>>(), ["", "", "3", "4", "5"]);
     assert_eq!(runs.get(), 2);
 }
@@ -136,7 +175,13 @@ async fn two_of_100_racing_attempts_run() {
         tokio::spawn(async move { kind(&call(&session, "integer", json!({"n": 1})).await) })
     });
     let refused = futures_util::future::join_all(tasks).await;
-    assert_eq!(refused.iter().filter(|joined| matches!(joined, Ok(LOOP))).count(), 98);
+    assert_eq!(
+        refused
+            .iter()
+            .filter(|joined| matches!(joined, Ok(LOOP)))
+            .count(),
+        98
+    );
     assert_eq!(runs.get(), 2);
 }
 
@@ -145,20 +190,34 @@ async fn two_of_100_racing_attempts_run() {
 async fn third_invalid_attempt_is_a_loop() {
     let (session, _) = session().await;
     for wrong in [r#"{"n":"many"}"#, "{}", "not JSON", "", r#"{"n":1"#] {
-        assert_eq!(kinds(&session, "integer", &[wrong; 3]).await, [VALIDATION, VALIDATION, LOOP], "{wrong}");
+        assert_eq!(
+            kinds(&session, "integer", &[wrong; 3]).await,
+            [VALIDATION, VALIDATION, LOOP],
+            "{wrong}"
+        );
     }
     let said = session.call(ToolCall::new("c", "integer", "{}")).await;
-    assert!(message(&said).starts_with("Loop detected: integer called 4 times"), "{}", message(&said));
+    assert!(
+        message(&said).starts_with("Loop detected: integer called 4 times"),
+        "{}",
+        message(&said)
+    );
 }
 
 // R-L1
 #[tokio::test]
 async fn third_oversized_attempt_is_a_loop() {
-    let tools =
-        ToolContext::builder().with(Kb(Counter::default())).max_argument_bytes(64).build().expect("sound tools");
+    let tools = ToolContext::builder()
+        .with(Kb(Counter::default()))
+        .max_argument_bytes(64)
+        .build()
+        .expect("sound tools");
     let session = text(tools, policy()).await;
     let long = json!({"query": "x".repeat(100)}).to_string();
-    assert_eq!(kinds(&session, "kb_search", &[long.as_str(); 3]).await, [VALIDATION, VALIDATION, LOOP]);
+    assert_eq!(
+        kinds(&session, "kb_search", &[long.as_str(); 3]).await,
+        [VALIDATION, VALIDATION, LOOP]
+    );
 }
 
 /// Returns whether two texts are the same arguments: then the third attempt is refused.
@@ -182,14 +241,27 @@ async fn key_order_white_space_and_escapes_do_not_matter() {
     ] {
         assert!(same("kb_search", one, other).await, "{other}");
     }
-    assert!(same("whatever", r#"{"value":{"a":[1,{"b":2,"c":3}]}}"#, r#"{"value":{"a":[1.0,{"c":3,"b":2e0}]}}"#).await);
+    assert!(
+        same(
+            "whatever",
+            r#"{"value":{"a":[1,{"b":2,"c":3}]}}"#,
+            r#"{"value":{"a":[1.0,{"c":3,"b":2e0}]}}"#
+        )
+        .await
+    );
     assert!(!same("whatever", r#"{"value":[1,2]}"#, r#"{"value":[2,1]}"#).await);
 }
 
 // R-L3
 #[tokio::test]
 async fn equal_numbers_match_in_any_spelling() {
-    for other in [r#"{"n":1.0}"#, r#"{"n":1e0}"#, r#"{"n":10e-1}"#, r#"{"n":1.00}"#, r#"{"n":"1"}"#] {
+    for other in [
+        r#"{"n":1.0}"#,
+        r#"{"n":1e0}"#,
+        r#"{"n":10e-1}"#,
+        r#"{"n":1.00}"#,
+        r#"{"n":"1"}"#,
+    ] {
         assert!(same("number", r#"{"n":1}"#, other).await, "{other}");
         assert!(same("integer", r#"{"n":1}"#, other).await, "{other}");
     }
@@ -200,9 +272,30 @@ async fn equal_numbers_match_in_any_spelling() {
 // R-L3
 #[tokio::test]
 async fn whole_numbers_are_compared_exactly() {
-    assert!(!same("integer", r#"{"n":9007199254740992}"#, r#"{"n":9007199254740993}"#).await);
-    assert!(!same("integer", r#"{"n":18446744073709551615}"#, r#"{"n":18446744073709551614}"#).await);
-    assert!(same("integer", r#"{"n":9007199254740992}"#, r#"{"n":9007199254740992.0}"#).await);
+    assert!(
+        !same(
+            "integer",
+            r#"{"n":9007199254740992}"#,
+            r#"{"n":9007199254740993}"#
+        )
+        .await
+    );
+    assert!(
+        !same(
+            "integer",
+            r#"{"n":18446744073709551615}"#,
+            r#"{"n":18446744073709551614}"#
+        )
+        .await
+    );
+    assert!(
+        same(
+            "integer",
+            r#"{"n":9007199254740992}"#,
+            r#"{"n":9007199254740992.0}"#
+        )
+        .await
+    );
 }
 
 // R-L3
@@ -246,20 +339,39 @@ async fn refused_attempts_count() {
 #[tokio::test]
 async fn sessions_count_attempts_separately() {
     let runtime = runtime(kb().0, policy());
-    let (one, other) = (open(&runtime, "1", Mode::Text).await, open(&runtime, "2", Mode::Text).await);
+    let (one, other) = (
+        open(&runtime, "1", Mode::Text).await,
+        open(&runtime, "2", Mode::Text).await,
+    );
     for session in [&one, &other] {
-        assert_eq!(kinds(session, "integer", &[r#"{"n":1}"#; 3]).await, [None, None, LOOP]);
+        assert_eq!(
+            kinds(session, "integer", &[r#"{"n":1}"#; 3]).await,
+            [None, None, LOOP]
+        );
     }
 }
 
 #[tokio::test]
 async fn report_of_a_turn_counts_calls_and_equal_attempts() {
     let session = text(tools![Kb(Counter::default()), limited], policy()).await;
-    kinds(&session, "limited", &[r#"{"n":1}"#, r#"{"n": 1}"#, r#"{"n":2}"#]).await;
+    kinds(
+        &session,
+        "limited",
+        &[r#"{"n":1}"#, r#"{"n": 1}"#, r#"{"n":2}"#],
+    )
+    .await;
     kinds(&session, "integer", &[r#"{"n":1}"#, r#"{"n":2}"#]).await;
     let report = session.turn_report().expect("the store is in memory");
-    assert_eq!((report.turn, report.calls, report.categories["utility"]), (0, 3, 3));
-    let of = |tool: &str| (report.tools[tool].calls, report.tools[tool].most_equal_attempts);
+    assert_eq!(
+        (report.turn, report.calls, report.categories["utility"]),
+        (0, 3, 3)
+    );
+    let of = |tool: &str| {
+        (
+            report.tools[tool].calls,
+            report.tools[tool].most_equal_attempts,
+        )
+    };
     assert_eq!((of("limited"), of("integer")), ((1, 2), (2, 1)));
     session.next_turn().await;
     let next = session.turn_report().expect("the store is in memory");

@@ -1,5 +1,9 @@
 //! The runtime through its public API. The comments above the tests name rules of `docs/rules.md`.
-#![allow(clippy::unused_self, clippy::needless_pass_by_value, reason = "tools as their authors write them")]
+#![allow(
+    clippy::unused_self,
+    clippy::needless_pass_by_value,
+    reason = "tools as their authors write them"
+)]
 
 mod support;
 mod support_b;

@@ -10,14 +10,23 @@ use tool_core::Mode;
 async fn initial_tokens_are_prompt_and_declarations() {
     let session = text(tools![speak], free()).await;
     let context = session.context();
-    assert_eq!(context.system_prompt_tokens, session.instructions().chars().count().div_ceil(4) as u64);
+    assert_eq!(
+        context.system_prompt_tokens,
+        session.instructions().chars().count().div_ceil(4) as u64
+    );
     let tools = session.definitions();
     let declared = tools
         .iter()
         .map(|tool| json!({"name": tool.name(), "description": tool.description(), "parameters": tool.parameters()}));
     let declared = Value::from(declared.collect::<Vec<_>>()).to_string();
-    assert_eq!(context.tool_decl_tokens, declared.chars().count().div_ceil(4) as u64);
-    assert_eq!(context.session_init_tokens, context.system_prompt_tokens + context.tool_decl_tokens);
+    assert_eq!(
+        context.tool_decl_tokens,
+        declared.chars().count().div_ceil(4) as u64
+    );
+    assert_eq!(
+        context.session_init_tokens,
+        context.system_prompt_tokens + context.tool_decl_tokens
+    );
     assert_eq!(context.peak_tokens, 0);
 }
 
@@ -25,7 +34,11 @@ async fn initial_tokens_are_prompt_and_declarations() {
 #[tokio::test]
 async fn host_prompt_replaces_instructions_and_keeps_peak() {
     let runtime = runtime(tools![speak], free());
-    let own = runtime.session("s", Mode::Text).system_prompt("é".repeat(9).as_str()).await.expect("opens");
+    let own = runtime
+        .session("s", Mode::Text)
+        .system_prompt("é".repeat(9).as_str())
+        .await
+        .expect("opens");
     assert_eq!(own.context().system_prompt_tokens, 3);
     for tokens in [7, 70, 30] {
         own.observe_context(tokens);
@@ -39,8 +52,14 @@ async fn host_prompt_replaces_instructions_and_keeps_peak() {
     next.observe_context(20);
     // The figures of the last opened session, and the peak of all.
     let context = runtime.metrics().context;
-    assert_eq!((context.tool_decl_tokens, context.peak_tokens), (next.context().tool_decl_tokens, 70));
-    assert_eq!(context.system_prompt_tokens, next.context().system_prompt_tokens);
+    assert_eq!(
+        (context.tool_decl_tokens, context.peak_tokens),
+        (next.context().tool_decl_tokens, 70)
+    );
+    assert_eq!(
+        context.system_prompt_tokens,
+        next.context().system_prompt_tokens
+    );
 }
 
 // R-M3, R-M4

@@ -2,7 +2,9 @@
 
 use crate::support::{Counter, call, kind, text, tools, voice};
 use serde_json::{Value, json};
-use tool_core::{Category, ErrorKind, Policy, RunContext, Session, ToolCall, ToolResponse, toolset};
+use tool_core::{
+    Category, ErrorKind, Policy, RunContext, Session, ToolCall, ToolResponse, toolset,
+};
 
 struct Agents(Counter);
 
@@ -17,7 +19,13 @@ impl Agents {
 
     /// Ask another tool the given number of times.
     #[tool(name = "delegate")]
-    async fn delegate(&self, ctx: &RunContext, to: &str, times: u32, #[arg(default)] same: bool) -> Vec<String> {
+    async fn delegate(
+        &self,
+        ctx: &RunContext,
+        to: &str,
+        times: u32,
+        #[arg(default)] same: bool,
+    ) -> Vec<String> {
         let mut kinds = Vec::new();
         for n in 0..times {
             let response = ctx.call(to, json!({"n": if same { 0 } else { n }})).await;
@@ -29,8 +37,14 @@ impl Agents {
     /// The ids of the calls that it makes.
     #[tool(name = "ids")]
     async fn ids(&self, ctx: &RunContext) -> Vec<String> {
-        let (one, two) = (ctx.call("search", json!({"n": 1})).await, ctx.call("search", json!({"n": 2})).await);
-        [one, two].iter().filter_map(|response| response.meta().call_id().map(str::to_owned)).collect()
+        let (one, two) = (
+            ctx.call("search", json!({"n": 1})).await,
+            ctx.call("search", json!({"n": 2})).await,
+        );
+        [one, two]
+            .iter()
+            .filter_map(|response| response.meta().call_id().map(str::to_owned))
+            .collect()
     }
 
     /// Ask oneself.
@@ -108,11 +122,18 @@ fn kinds(response: &ToolResponse) -> Vec<String> {
 // R-B4
 #[tokio::test]
 async fn nested_calls_spend_the_session_budget() {
-    let (session, runs) = session(Policy::text().category_budget(Category::Retrieval, Some(3))).await;
+    let (session, runs) =
+        session(Policy::text().category_budget(Category::Retrieval, Some(3))).await;
     let asked = call(&session, "delegate", json!({"to": "search", "times": 5})).await;
-    assert_eq!(kinds(&asked), ["OK", "OK", "OK", "BUDGET_EXCEEDED", "BUDGET_EXCEEDED"]);
+    assert_eq!(
+        kinds(&asked),
+        ["OK", "OK", "OK", "BUDGET_EXCEEDED", "BUDGET_EXCEEDED"]
+    );
     let direct = call(&session, "search", json!({"n": 100})).await;
-    assert_eq!((kind(&direct), runs.get()), (Some(ErrorKind::BudgetExceeded), 3));
+    assert_eq!(
+        (kind(&direct), runs.get()),
+        (Some(ErrorKind::BudgetExceeded), 3)
+    );
 }
 
 // R-B4
@@ -134,8 +155,17 @@ async fn nested_agent_shares_the_budget() {
     for _ in 0..3 {
         asked.push(call(&session, "delegate", inner.clone()).await);
     }
-    assert_eq!(kinds(&asked[0]).iter().filter(|kind| *kind == "OK").count(), 3);
-    assert_eq!([kind(&asked[1]), kind(&asked[2])], [Some(ErrorKind::BudgetExceeded), Some(ErrorKind::LoopDetected)]);
+    assert_eq!(
+        kinds(&asked[0]).iter().filter(|kind| *kind == "OK").count(),
+        3
+    );
+    assert_eq!(
+        [kind(&asked[1]), kind(&asked[2])],
+        [
+            Some(ErrorKind::BudgetExceeded),
+            Some(ErrorKind::LoopDetected)
+        ]
+    );
     assert_eq!(runs.get(), 3);
 }
 
@@ -143,10 +173,18 @@ async fn nested_agent_shares_the_budget() {
 #[tokio::test]
 async fn nested_calls_count_as_attempts() {
     let (session, runs) = session(Policy::text()).await;
-    let asked = call(&session, "delegate", json!({"to": "search", "times": 3, "same": true})).await;
+    let asked = call(
+        &session,
+        "delegate",
+        json!({"to": "search", "times": 3, "same": true}),
+    )
+    .await;
     assert_eq!(kinds(&asked), ["OK", "OK", "LOOP_DETECTED"]);
     let direct = call(&session, "search", json!({"n": 0})).await;
-    assert_eq!((kind(&direct), runs.get()), (Some(ErrorKind::LoopDetected), 2));
+    assert_eq!(
+        (kind(&direct), runs.get()),
+        (Some(ErrorKind::LoopDetected), 2)
+    );
 }
 
 // R-B4
@@ -155,7 +193,10 @@ async fn nesting_depth_is_limited() {
     let (session, runs) = session(Policy::text().max_depth(5)).await;
     let error = innermost(&call(&session, "alone", json!({"n": 0})).await);
     assert_eq!(error["type"], json!("BUDGET_EXCEEDED"));
-    assert_eq!(error["message"], json!("tools may call tools 5 deep; `alone` would be one too many"));
+    assert_eq!(
+        error["message"],
+        json!("tools may call tools 5 deep; `alone` would be one too many")
+    );
     assert_eq!(runs.get(), 6, "one call from outside, and five inside it");
 }
 
@@ -163,7 +204,10 @@ async fn nesting_depth_is_limited() {
 #[tokio::test]
 async fn default_nesting_depth_is_8() {
     let (session, runs) = session(Policy::text()).await;
-    assert_eq!(innermost(&call(&session, "alone", json!({"n": 0})).await)["type"], json!("BUDGET_EXCEEDED"));
+    assert_eq!(
+        innermost(&call(&session, "alone", json!({"n": 0})).await)["type"],
+        json!("BUDGET_EXCEEDED")
+    );
     assert_eq!(runs.get(), 9);
 }
 
@@ -173,7 +217,11 @@ async fn cycles_of_two_and_three_tools_end() {
     for first in ["ping", "rock"] {
         let (session, runs) = session(Policy::text().max_depth(4)).await;
         let error = innermost(&call(&session, first, json!({"n": 0})).await);
-        assert_eq!((&error["type"], runs.get()), (&json!("BUDGET_EXCEEDED"), 5), "{first}");
+        assert_eq!(
+            (&error["type"], runs.get()),
+            (&json!("BUDGET_EXCEEDED"), 5),
+            "{first}"
+        );
     }
 }
 
@@ -197,8 +245,14 @@ async fn cycle_with_equal_arguments_is_a_loop() {
 #[tokio::test]
 async fn concurrent_cycles_end() {
     let (session, runs) = session(Policy::text().max_depth(3).concurrent_calls(2)).await;
-    let responses = session.call_all((0..20).map(|n| ToolCall::new("", "ping", json!({"n": 100 * n})))).await;
-    assert!(responses.iter().all(|response| innermost(response)["type"] == json!("BUDGET_EXCEEDED")));
+    let responses = session
+        .call_all((0..20).map(|n| ToolCall::new("", "ping", json!({"n": 100 * n}))))
+        .await;
+    assert!(
+        responses
+            .iter()
+            .all(|response| innermost(response)["type"] == json!("BUDGET_EXCEEDED"))
+    );
     assert_eq!(runs.get(), 80);
 }
 

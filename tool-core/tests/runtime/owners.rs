@@ -4,7 +4,9 @@ use crate::support::{Counter, asked, kind, tools};
 use serde_json::json;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use tool_core::session::{Journal, JournalEntry, JournalError, MemoryStore, OpenError, RecoveredCall};
+use tool_core::session::{
+    Journal, JournalEntry, JournalError, MemoryStore, OpenError, RecoveredCall,
+};
 use tool_core::{ErrorKind, Intent, Mode, Policy, Runtime, Session, ToolCall, ToolOutput, toolset};
 
 #[derive(Clone, Default)]
@@ -38,26 +40,46 @@ struct Book(Arc<Mutex<HashMap<String, Vec<RecoveredCall>>>>);
 
 impl Book {
     fn calls(&self, session: &str) -> usize {
-        self.0.lock().expect("sound").get(session).map_or(0, Vec::len)
+        self.0
+            .lock()
+            .expect("sound")
+            .get(session)
+            .map_or(0, Vec::len)
     }
 }
 
 impl Journal for Book {
     async fn started(&self, call: &JournalEntry) -> Result<(), JournalError> {
-        let recovered = RecoveredCall { entry: call.clone(), response: None };
-        self.0.lock().expect("sound").entry(call.session.clone()).or_default().push(recovered);
+        let recovered = RecoveredCall {
+            entry: call.clone(),
+            response: None,
+        };
+        self.0
+            .lock()
+            .expect("sound")
+            .entry(call.session.clone())
+            .or_default()
+            .push(recovered);
         Ok(())
     }
 
     async fn finished(&self, session: &str, id: &str, response: &str) -> Result<(), JournalError> {
         let mut book = self.0.lock().expect("sound");
-        let call = book.get_mut(session).and_then(|calls| calls.iter_mut().rfind(|call| call.entry.call_id == id));
+        let call = book
+            .get_mut(session)
+            .and_then(|calls| calls.iter_mut().rfind(|call| call.entry.call_id == id));
         call.expect("a call that started").response = Some(response.to_owned());
         Ok(())
     }
 
     async fn recover(&self, session: &str) -> Result<Vec<RecoveredCall>, JournalError> {
-        Ok(self.0.lock().expect("sound").get(session).cloned().unwrap_or_default())
+        Ok(self
+            .0
+            .lock()
+            .expect("sound")
+            .get(session)
+            .cloned()
+            .unwrap_or_default())
     }
 
     async fn forget(&self, session: &str) -> Result<(), JournalError> {
@@ -67,8 +89,14 @@ impl Journal for Book {
 }
 
 fn process(bank: &Bank, store: &Arc<MemoryStore>, book: &Book) -> Runtime {
-    let runtime = Runtime::builder(tools![bank.clone()]).policy(Policy::voice()).store(Arc::clone(store));
-    runtime.journal(book.clone()).signing_key([7; 32]).build().expect("a runtime")
+    let runtime = Runtime::builder(tools![bank.clone()])
+        .policy(Policy::voice())
+        .store(Arc::clone(store));
+    runtime
+        .journal(book.clone())
+        .signing_key([7; 32])
+        .build()
+        .expect("a runtime")
 }
 
 async fn open(runtime: &Runtime, principal: &str) -> Result<Session, OpenError> {
@@ -87,7 +115,10 @@ fn strangers() -> impl Iterator<Item = String> {
         2 => "ada@example.com ".to_owned(),
         3 => "ada@example.co".to_owned(),
         4 => r#"["s","ada@example.com",""]"#.to_owned(),
-        number => format!("ada@example.com{}", char::from_u32(u32::try_from(number).expect("small")).unwrap_or('x')),
+        number => format!(
+            "ada@example.com{}",
+            char::from_u32(u32::try_from(number).expect("small")).unwrap_or('x')
+        ),
     })
 }
 
@@ -97,13 +128,25 @@ async fn no_stranger_opens_a_session_whose_handle_is_gone() {
     let (bank, store, book) = (Bank::default(), Arc::default(), Book::default());
     let (here, there) = (process(&bank, &store, &book), process(&bank, &store, &book));
     let ada = open(&here, "ada@example.com").await.expect("a session");
-    ada.call(asked("remind", json!({"of": "ada's secret"}))).await;
-    let token = ada.call(asked("delete", json!({}))).await.meta().confirmation().expect("a token").token.clone();
+    ada.call(asked("remind", json!({"of": "ada's secret"})))
+        .await;
+    let token = ada
+        .call(asked("delete", json!({})))
+        .await
+        .meta()
+        .confirmation()
+        .expect("a token")
+        .token
+        .clone();
     drop(ada);
     for stranger in strangers() {
         for runtime in [&here, &there] {
             let refused = open(runtime, &stranger).await.expect_err("ada's session");
-            assert_eq!(refused, OpenError::OtherPrincipal { id: "s".into() }, "{stranger:?}");
+            assert_eq!(
+                refused,
+                OpenError::OtherPrincipal { id: "s".into() },
+                "{stranger:?}"
+            );
         }
     }
     let ada = open(&there, "ada@example.com").await.expect("her session");
@@ -121,14 +164,28 @@ async fn no_stranger_recovers_or_removes_journaled_calls() {
     assert_eq!(ada.call(pay("c-1")).await.data_json(), Some("1"));
     for (number, stranger) in strangers().enumerate() {
         let next = process(&bank, &Arc::default(), &book);
-        let session = open(&next, &stranger).await.expect("the id is free in the next process");
+        let session = open(&next, &stranger)
+            .await
+            .expect("the id is free in the next process");
         let paid = session.call(pay("c-1")).await;
-        assert_eq!(paid.data_json(), Some((number + 2).to_string().as_str()), "{stranger:?} pays");
+        assert_eq!(
+            paid.data_json(),
+            Some((number + 2).to_string().as_str()),
+            "{stranger:?} pays"
+        );
         session.end().await;
     }
     let next = process(&bank, &Arc::default(), &book);
-    let again = open(&next, "ada@example.com").await.expect("a session").call(pay("c-1")).await;
-    assert_eq!((again.data_json(), bank.0.get()), (Some("1"), 1_001), "her call is answered from the journal");
+    let again = open(&next, "ada@example.com")
+        .await
+        .expect("a session")
+        .call(pay("c-1"))
+        .await;
+    assert_eq!(
+        (again.data_json(), bank.0.get()),
+        (Some("1"), 1_001),
+        "her call is answered from the journal"
+    );
 }
 
 // R-I3
@@ -141,7 +198,10 @@ async fn late_end_keeps_the_journal_of_the_next_session() {
     let next = open(&runtime, "").await.expect("it has expired");
     assert!(next.call(pay("c-1")).await.is_ok());
     late.end().await;
-    assert_eq!(kind(&late.call(pay("c-2")).await), Some(ErrorKind::SessionInactive));
+    assert_eq!(
+        kind(&late.call(pay("c-2")).await),
+        Some(ErrorKind::SessionInactive)
+    );
     assert_eq!(book.calls("s"), 1);
     next.end().await;
     assert_eq!(book.calls("s"), 0);

@@ -11,7 +11,8 @@ use tokio::time::{Instant, sleep};
 use tool_core::call::{Answer, AskError, Question, RawQuestion};
 use tool_core::session::{CapScope, HookedCall, Next};
 use tool_core::{
-    ErrorKind, Mode, Policy, RunContext, Runtime, Session, ToolError, ToolResponse, tool, tool_type, toolset,
+    ErrorKind, Mode, Policy, RunContext, Runtime, Session, ToolError, ToolResponse, tool,
+    tool_type, toolset,
 };
 
 /// A seat.
@@ -34,7 +35,10 @@ enum Side {
 /// Book a seat.
 #[tool(category = "action")]
 async fn book(ctx: &RunContext) -> Result<String, ToolError> {
-    let seat = ctx.ask::<Seat>("Which seat would you like?").await?.required()?;
+    let seat = ctx
+        .ask::<Seat>("Which seat would you like?")
+        .await?
+        .required()?;
     Ok(format!("{} {:?} {:?}", seat.row, seat.side, seat.note))
 }
 
@@ -57,7 +61,11 @@ async fn agree_and_work(ctx: &RunContext, seconds: u64) -> Result<u64, ToolError
 /// Ask for a yes for a second.
 #[tool]
 async fn agree_soon(ctx: &RunContext) -> Result<bool, ToolError> {
-    Ok(ctx.ask::<bool>("Quick?").within(Duration::from_secs(1)).await? == Answer::Accepted(true))
+    Ok(ctx
+        .ask::<bool>("Quick?")
+        .within(Duration::from_secs(1))
+        .await?
+        == Answer::Accepted(true))
 }
 
 /// Ask in a task of its own.
@@ -103,15 +111,31 @@ fn yes() -> Result<Answer<Value>, AskError> {
 }
 
 fn all_tools() -> tool_core::ToolContext {
-    tools![book, agree, agree_and_work, agree_soon, agree_in_a_task, agree_by_another, agree_on_a_thread, ask_many,]
+    tools![
+        book,
+        agree,
+        agree_and_work,
+        agree_soon,
+        agree_in_a_task,
+        agree_by_another,
+        agree_on_a_thread,
+        ask_many,
+    ]
 }
 
 /// Opens a session whose user answers like this.
-async fn answered<A>(policy: Policy, answer: impl Fn(Question) -> A + Send + Sync + 'static) -> Session
+async fn answered<A>(
+    policy: Policy,
+    answer: impl Fn(Question) -> A + Send + Sync + 'static,
+) -> Session
 where
     A: Future<Output = Result<Answer<Value>, AskError>> + Send + 'static,
 {
-    runtime(all_tools(), policy).session("s-1", Mode::Text).on_question(answer).await.expect("a session")
+    runtime(all_tools(), policy)
+        .session("s-1", Mode::Text)
+        .on_question(answer)
+        .await
+        .expect("a session")
 }
 
 /// Opens a session whose user accepts after this time.
@@ -125,7 +149,11 @@ async fn thoughtful(seconds: u64, policy: Policy) -> Session {
 
 /// Opens a session whose user never answers. Counts the questions that are shown, and those that are taken away.
 async fn silent(policy: Policy) -> (Session, Counter, Counter, Arc<Notify>) {
-    let (shown, removed, asked) = (Counter::default(), Counter::default(), Arc::new(Notify::new()));
+    let (shown, removed, asked) = (
+        Counter::default(),
+        Counter::default(),
+        Arc::new(Notify::new()),
+    );
     let (counts, ends, notify) = (shown.clone(), removed.clone(), Arc::clone(&asked));
     let session = answered(policy, move |_| {
         counts.add();
@@ -140,7 +168,10 @@ async fn silent(policy: Policy) -> (Session, Counter, Counter, Arc<Notify>) {
 }
 
 async fn book_with(answer: Value) -> ToolResponse {
-    let session = answered(Policy::text(), move |_| std::future::ready(Ok(Answer::Accepted(answer.clone())))).await;
+    let session = answered(Policy::text(), move |_| {
+        std::future::ready(Ok(Answer::Accepted(answer.clone())))
+    })
+    .await;
     call(&session, "book", json!({})).await
 }
 
@@ -148,7 +179,10 @@ async fn book_with(answer: Value) -> ToolResponse {
 #[tokio::test]
 async fn accepted_answer_is_decoded() {
     let response = book_with(json!({"row": 12, "side": "Window", "note": "near the exit"})).await;
-    assert_eq!(response.data_json(), Some(r#""12 Window Some(\"near the exit\")""#));
+    assert_eq!(
+        response.data_json(),
+        Some(r#""12 Window Some(\"near the exit\")""#)
+    );
     let response = book_with(json!({"row": 12, "side": "Aisle"})).await;
     assert_eq!(response.data_json(), Some(r#""12 Aisle None""#));
 }
@@ -163,10 +197,16 @@ async fn handler_gets_the_call_and_the_form() {
         std::future::ready(Ok(Answer::Declined))
     })
     .await;
-    let response = session.call(tool_core::ToolCall::new("call_7", "book", "{}")).await;
+    let response = session
+        .call(tool_core::ToolCall::new("call_7", "book", "{}"))
+        .await;
     assert_eq!(kind(&response), Some(ErrorKind::Denied));
     let question = seen.lock().expect("whole").take().expect("a question");
-    let origin = (question.session.as_str(), question.call_id.as_str(), question.tool.as_str());
+    let origin = (
+        question.session.as_str(),
+        question.call_id.as_str(),
+        question.tool.as_str(),
+    );
     assert_eq!(origin, ("s-1", "call_7", "book"));
     assert_eq!(question.message, "Which seat would you like?");
     let form = json!({
@@ -184,9 +224,18 @@ async fn handler_gets_the_call_and_the_form() {
 // R-Q1
 #[tokio::test]
 async fn declined_and_cancelled_answers_are_told_apart() {
-    for (answer, expected) in [(Answer::Declined, ErrorKind::Denied), (Answer::Cancelled, ErrorKind::Cancelled)] {
-        let session = answered(Policy::text(), move |_| std::future::ready(Ok(answer.clone()))).await;
-        assert_eq!(kind(&call(&session, "book", json!({})).await), Some(expected));
+    for (answer, expected) in [
+        (Answer::Declined, ErrorKind::Denied),
+        (Answer::Cancelled, ErrorKind::Cancelled),
+    ] {
+        let session = answered(Policy::text(), move |_| {
+            std::future::ready(Ok(answer.clone()))
+        })
+        .await;
+        assert_eq!(
+            kind(&call(&session, "book", json!({})).await),
+            Some(expected)
+        );
         let agreed = call(&session, "agree", json!({"message": "Go on?"})).await;
         assert_eq!(agreed.data_json(), Some("false"));
     }
@@ -198,35 +247,73 @@ async fn question_without_a_handler_fails_at_once() {
     let session = text(all_tools(), Policy::text()).await;
     let response = call(&session, "book", json!({})).await;
     assert_eq!(kind(&response), Some(ErrorKind::Permanent));
-    assert!(message(&response).contains("on_question") && message(&response).contains("ask in the conversation"));
-    let bare = all_tools().call("book", "{}", &RunContext::detached()).await;
-    assert!(message(&bare).contains("outside of a session"), "{}", message(&bare));
+    assert!(
+        message(&response).contains("on_question")
+            && message(&response).contains("ask in the conversation")
+    );
+    let bare = all_tools()
+        .call("book", "{}", &RunContext::detached())
+        .await;
+    assert!(
+        message(&bare).contains("outside of a session"),
+        "{}",
+        message(&bare)
+    );
 }
 
 // R-Q2
 #[tokio::test]
 async fn nearest_handler_answers() {
-    let answers = |answer: bool| move |_: Question| std::future::ready(Ok(Answer::Accepted(json!({"answer": answer}))));
-    let runtime = Runtime::builder(all_tools()).on_question(answers(true)).build().expect("a runtime");
+    let answers = |answer: bool| {
+        move |_: Question| std::future::ready(Ok(Answer::Accepted(json!({"answer": answer}))))
+    };
+    let runtime = Runtime::builder(all_tools())
+        .on_question(answers(true))
+        .build()
+        .expect("a runtime");
     let session = runtime.session("s-1", Mode::Text).await.expect("a session");
     let agree = |message: &str| asked("agree", json!({"message": message}));
     assert_eq!(session.call(agree("one")).await.data_json(), Some("true"));
-    let other = runtime.session("s-2", Mode::Text).on_question(answers(false)).await.expect("a session");
+    let other = runtime
+        .session("s-2", Mode::Text)
+        .on_question(answers(false))
+        .await
+        .expect("a session");
     assert_eq!(other.call(agree("one")).await.data_json(), Some("false"));
-    assert_eq!(session.call(agree("two").on_question(answers(false))).await.data_json(), Some("false"));
+    assert_eq!(
+        session
+            .call(agree("two").on_question(answers(false)))
+            .await
+            .data_json(),
+        Some("false")
+    );
     let nested = asked("agree_by_another", json!({})).on_question(answers(false));
-    assert_eq!(session.call(nested).await.data_json(), Some("false"), "the calls that it makes, too");
+    assert_eq!(
+        session.call(nested).await.data_json(),
+        Some("false"),
+        "the calls that it makes, too"
+    );
     let ctx = RunContext::builder().on_question(answers(true)).build();
-    let bare = all_tools().call("agree", r#"{"message": "bare"}"#, &ctx).await;
+    let bare = all_tools()
+        .call("agree", r#"{"message": "bare"}"#, &ctx)
+        .await;
     assert_eq!(bare.data_json(), Some("true"));
 }
 
 // R-Q3
 #[tokio::test(start_paused = true)]
 async fn time_of_the_user_is_no_time_of_the_call() {
-    let session = thoughtful(240, Policy::text().warn_after(Some(Duration::from_secs(30)))).await;
+    let session = thoughtful(
+        240,
+        Policy::text().warn_after(Some(Duration::from_secs(30))),
+    )
+    .await;
     let response = call(&session, "agree_and_work", json!({"seconds": 19})).await;
-    assert_eq!(response.data_json(), Some("20"), "the deadline of 30 s moves: {response:?}");
+    assert_eq!(
+        response.data_json(),
+        Some("20"),
+        "the deadline of 30 s moves: {response:?}"
+    );
     assert_eq!(response.meta().duration().as_secs(), 29);
     assert_eq!(response.meta().warnings().len(), 0);
 }
@@ -239,7 +326,11 @@ async fn work_after_an_answer_has_the_rest_of_the_deadline() {
     let response = call(&session, "agree_and_work", json!({"seconds": 21})).await;
     assert_eq!(kind(&response), Some(ErrorKind::Timeout));
     assert_eq!(began.elapsed().as_secs(), 270);
-    assert!(message(&response).contains("after 30000 ms"), "{}", message(&response));
+    assert!(
+        message(&response).contains("after 30000 ms"),
+        "{}",
+        message(&response)
+    );
 }
 
 // R-Q3
@@ -256,7 +347,12 @@ async fn question_of_a_task_moves_the_deadline() {
 #[tokio::test(start_paused = true)]
 async fn question_of_a_nested_call_moves_both_deadlines() {
     let session = thoughtful(200, Policy::text()).await;
-    assert_eq!(call(&session, "agree_by_another", json!({})).await.data_json(), Some("true"));
+    assert_eq!(
+        call(&session, "agree_by_another", json!({}))
+            .await
+            .data_json(),
+        Some("true")
+    );
 }
 
 // R-Q3
@@ -266,10 +362,17 @@ async fn hook_around_a_question_waits_as_long() {
         sleep(Duration::from_secs(200)).await;
         yes()
     });
-    let runtime =
-        runtime.around(async |_: HookedCall<'_>, next: Next<'_>| next.run().await).build().expect("a runtime");
+    let runtime = runtime
+        .around(async |_: HookedCall<'_>, next: Next<'_>| next.run().await)
+        .build()
+        .expect("a runtime");
     let session = runtime.session("s-1", Mode::Text).await.expect("a session");
-    assert_eq!(call(&session, "agree", json!({"message": "Go on?"})).await.data_json(), Some("true"));
+    assert_eq!(
+        call(&session, "agree", json!({"message": "Go on?"}))
+            .await
+            .data_json(),
+        Some("true")
+    );
 }
 
 // R-Q3
@@ -290,10 +393,17 @@ async fn user_has_five_minutes_for_an_answer() {
     let began = Instant::now();
     let response = call(&session, "book", json!({})).await;
     assert_eq!(kind(&response), Some(ErrorKind::Timeout));
-    assert_eq!((began.elapsed().as_secs(), shown.get(), removed.get()), (300, 1, 1));
+    assert_eq!(
+        (began.elapsed().as_secs(), shown.get(), removed.get()),
+        (300, 1, 1)
+    );
     let began = Instant::now();
     let response = call(&session, "agree_soon", json!({})).await;
-    assert!(message(&response).contains("did not answer within 1 s"), "{}", message(&response));
+    assert!(
+        message(&response).contains("did not answer within 1 s"),
+        "{}",
+        message(&response)
+    );
     assert_eq!(began.elapsed().as_secs(), 1);
 }
 
@@ -316,7 +426,10 @@ async fn cancelled_call_takes_its_question_away() {
         shown.notified().await;
         assert!(session.cancel(&id));
     });
-    assert_eq!((kind(&response), removed.get()), (Some(ErrorKind::Cancelled), 1));
+    assert_eq!(
+        (kind(&response), removed.get()),
+        (Some(ErrorKind::Cancelled), 1)
+    );
 }
 
 // R-Q4
@@ -360,7 +473,10 @@ impl Leaver {
 #[tokio::test]
 async fn call_that_has_ended_asks_nothing() {
     let asked = Arc::new(Notify::new());
-    let leaver = Arc::new(Leaver { asked: Arc::clone(&asked), left: Mutex::default() });
+    let leaver = Arc::new(Leaver {
+        asked: Arc::clone(&asked),
+        left: Mutex::default(),
+    });
     let counts = Counter::default();
     let counted = counts.clone();
     let silent = move |_: Question| {
@@ -368,12 +484,25 @@ async fn call_that_has_ended_asks_nothing() {
         asked.notify_one();
         pending()
     };
-    let session = runtime(tools![Arc::clone(&leaver)], Policy::text()).session("s-1", Mode::Text).on_question(silent);
+    let session = runtime(tools![Arc::clone(&leaver)], Policy::text())
+        .session("s-1", Mode::Text)
+        .on_question(silent);
     let session = session.await.expect("a session");
     assert!(call(&session, "leave", json!({})).await.is_ok());
-    let (ctx, task) = leaver.left.lock().expect("whole").take().expect("it has asked");
-    assert!(matches!(task.await.expect("no panic"), Err(AskError::Ended)));
-    assert!(matches!(ctx.ask::<bool>("And now?").await, Err(AskError::Ended)));
+    let (ctx, task) = leaver
+        .left
+        .lock()
+        .expect("whole")
+        .take()
+        .expect("it has asked");
+    assert!(matches!(
+        task.await.expect("no panic"),
+        Err(AskError::Ended)
+    ));
+    assert!(matches!(
+        ctx.ask::<bool>("And now?").await,
+        Err(AskError::Ended)
+    ));
     assert_eq!(counts.get(), 1, "the second was not shown");
 }
 
@@ -388,7 +517,8 @@ async fn questions_of_a_call_are_bounded() {
 // R-Q5
 #[tokio::test]
 async fn questions_that_wait_are_bounded_and_kept() {
-    let (session, shown, removed, _) = silent(Policy::text().concurrent_calls(2_000).max_step_calls(2_000)).await;
+    let (session, shown, removed, _) =
+        silent(Policy::text().concurrent_calls(2_000).max_step_calls(2_000)).await;
     let calls = (0..1_000).map(|number| {
         let session = session.clone();
         async move { call(&session, "agree", json!({"message": number.to_string()})).await }
@@ -402,7 +532,10 @@ async fn questions_that_wait_are_bounded_and_kept() {
     assert_eq!((shown.get(), removed.get()), (16, 0));
     session.end().await;
     let responses = calls.await.expect("no panic");
-    let full = responses.iter().filter(|response| kind(response) == Some(ErrorKind::BudgetExceeded)).count();
+    let full = responses
+        .iter()
+        .filter(|response| kind(response) == Some(ErrorKind::BudgetExceeded))
+        .count();
     assert_eq!((full, removed.get()), (984, 16));
 }
 
@@ -412,17 +545,41 @@ async fn answer_that_does_not_fit_is_refused_with_every_problem() {
     let response = book_with(json!({"row": 300, "side": "Left", "admin": true})).await;
     assert_eq!(kind(&response), Some(ErrorKind::Transient));
     let text = message(&response);
-    assert!(["/row", "/side", "/admin"].iter().all(|place| text.contains(place)), "{text}");
-    let hostile = [json!({}), json!([]), json!(null), json!("x"), json!({"row": "x".repeat(100_000), "side": "Aisle"})];
+    assert!(
+        ["/row", "/side", "/admin"]
+            .iter()
+            .all(|place| text.contains(place)),
+        "{text}"
+    );
+    let hostile = [
+        json!({}),
+        json!([]),
+        json!(null),
+        json!("x"),
+        json!({"row": "x".repeat(100_000), "side": "Aisle"}),
+    ];
     for answer in hostile {
         let response = book_with(answer).await;
-        assert_eq!(kind(&response), Some(ErrorKind::Transient), "{}", message(&response));
+        assert_eq!(
+            kind(&response),
+            Some(ErrorKind::Transient),
+            "{}",
+            message(&response)
+        );
         assert!(message(&response).len() < 5_000);
     }
-    let deep =
-        |_| std::future::ready(Ok(Answer::Accepted((0..100_000).fold(json!(1), |inner, _| Value::Array(vec![inner])))));
+    let deep = |_| {
+        std::future::ready(Ok(Answer::Accepted(
+            (0..100_000).fold(json!(1), |inner, _| Value::Array(vec![inner])),
+        )))
+    };
     let response = call(&answered(Policy::text(), deep).await, "book", json!({})).await;
-    assert_eq!(kind(&response), Some(ErrorKind::Transient), "{}", message(&response));
+    assert_eq!(
+        kind(&response),
+        Some(ErrorKind::Transient),
+        "{}",
+        message(&response)
+    );
 }
 
 // R-Q6
@@ -438,14 +595,21 @@ async fn type_without_a_form_is_refused_with_every_field() {
     #[tool]
     async fn invite(ctx: &RunContext) -> Result<String, String> {
         match ctx.ask::<Party>("Who?").await {
-            Err(AskError::InvalidForm(problems)) => Ok(problems.iter().map(ToString::to_string).collect()),
+            Err(AskError::InvalidForm(problems)) => {
+                Ok(problems.iter().map(ToString::to_string).collect())
+            }
             _ => Err("expected an invalid form".to_owned()),
         }
     }
-    let ctx = RunContext::builder().on_question(async |_: Question| yes()).build();
+    let ctx = RunContext::builder()
+        .on_question(async |_: Question| yes())
+        .build();
     let response = tools![invite].call("invite", "{}", &ctx).await;
     let text = response.data::<String>().expect("a text");
-    assert!(text.contains("/names") && text.contains("a list") && text.contains("/seat"), "{text}");
+    assert!(
+        text.contains("/names") && text.contains("a list") && text.contains("/seat"),
+        "{text}"
+    );
     assert!(!text.contains("/count"), "{text}");
 }
 
@@ -460,9 +624,17 @@ async fn message_hides_no_character_and_is_bounded() {
     })
     .await;
     let hidden = "\u{202e}\u{200b}\u{7}\n\u{e0041}\u{feff}";
-    call(&session, "agree", json!({"message": format!("Pay{hidden}?")})).await;
+    call(
+        &session,
+        "agree",
+        json!({"message": format!("Pay{hidden}?")}),
+    )
+    .await;
     let shown = std::mem::take(&mut *seen.lock().expect("whole"));
-    assert!(shown.starts_with("Pay") && shown.is_ascii() && !shown.contains(char::is_control), "{shown:?}");
+    assert!(
+        shown.starts_with("Pay") && shown.is_ascii() && !shown.contains(char::is_control),
+        "{shown:?}"
+    );
     call(&session, "agree", json!({"message": "x".repeat(500_000)})).await;
     assert_eq!(seen.lock().expect("whole").chars().count(), 2_003);
 }
@@ -471,12 +643,19 @@ async fn message_hides_no_character_and_is_bounded() {
 #[tokio::test]
 async fn handler_that_fails_is_an_internal_error() {
     let panics = answered(Policy::text(), |_| async { panic!("canary-of-a-handler") }).await;
-    let fails = answered(Policy::text(), |_| async { Err(AskError::failed("canary-of-a-handler")) }).await;
+    let fails = answered(Policy::text(), |_| async {
+        Err(AskError::failed("canary-of-a-handler"))
+    })
+    .await;
     for session in [panics, fails] {
         let response = call(&session, "book", json!({})).await;
         assert_eq!(kind(&response), Some(ErrorKind::Internal));
         assert!(!format!("{response:?}").contains("canary"));
-        assert_eq!(kind(&call(&session, "ask_many", json!({"questions": 0})).await), None, "the session goes on");
+        assert_eq!(
+            kind(&call(&session, "ask_many", json!({"questions": 0})).await),
+            None,
+            "the session goes on"
+        );
     }
 }
 
@@ -484,7 +663,12 @@ async fn handler_that_fails_is_an_internal_error() {
 #[tokio::test]
 async fn blocking_tool_asks_on_its_thread() {
     let session = answered(Policy::text(), |_| std::future::ready(yes())).await;
-    assert_eq!(call(&session, "agree_on_a_thread", json!({})).await.data_json(), Some("true"));
+    assert_eq!(
+        call(&session, "agree_on_a_thread", json!({}))
+            .await
+            .data_json(),
+        Some("true")
+    );
 }
 
 // R-Q1
@@ -497,20 +681,37 @@ async fn list_of_choices_is_a_field() {
     /// Choose.
     #[tool]
     async fn choose(ctx: &RunContext) -> Result<usize, ToolError> {
-        Ok(ctx.ask::<Meals>("Which sides?").await?.required()?.sides.len())
+        Ok(ctx
+            .ask::<Meals>("Which sides?")
+            .await?
+            .required()?
+            .sides
+            .len())
     }
     let ctx = RunContext::builder().on_question(async |question: Question| {
         let items = json!({"type": "string", "enum": ["Window", "Aisle"]});
-        assert_eq!(question.schema["properties"]["sides"], json!({"type": "array", "items": items}));
+        assert_eq!(
+            question.schema["properties"]["sides"],
+            json!({"type": "array", "items": items})
+        );
         Ok(Answer::Accepted(json!({"sides": ["Window", "Aisle"]})))
     });
-    assert_eq!(tools![choose].call("choose", "{}", &ctx.build()).await.data_json(), Some("2"));
+    assert_eq!(
+        tools![choose]
+            .call("choose", "{}", &ctx.build())
+            .await
+            .data_json(),
+        Some("2")
+    );
 }
 
 /// Fill in a form.
 #[tool]
 async fn fill_in(ctx: &RunContext, form: Value) -> Result<Value, ToolError> {
-    ctx.ask_raw(RawQuestion::form("Please", form)).named("details").await?.required()
+    ctx.ask_raw(RawQuestion::form("Please", form))
+        .named("details")
+        .await?
+        .required()
 }
 
 async fn filled(form: Value, answer: Value) -> ToolResponse {
@@ -519,7 +720,9 @@ async fn filled(form: Value, answer: Value) -> ToolResponse {
         std::future::ready(Ok(Answer::Accepted(answer.clone())))
     };
     let ctx = RunContext::builder().on_question(handler).build();
-    tools![fill_in].call("fill_in", json!({"form": form}), &ctx).await
+    tools![fill_in]
+        .call("fill_in", json!({"form": form}), &ctx)
+        .await
 }
 
 // R-Q6
@@ -531,11 +734,22 @@ async fn form_that_is_known_at_run_time_is_enforced() {
         "sides": {"type": "array", "items": {"anyOf": titled}},
         "old": {"type": "string", "enum": ["a"], "enumNames": ["A"]},
     }, "required": ["meal"]});
-    let fits = filled(form.clone(), json!({"meal": "f", "sides": ["v"], "old": "a"})).await;
+    let fits = filled(
+        form.clone(),
+        json!({"meal": "f", "sides": ["v"], "old": "a"}),
+    )
+    .await;
     assert!(fits.is_ok(), "{fits:?}");
-    for answer in [json!({"meal": "x"}), json!({}), json!({"meal": "f", "admin": true}), json!({"meal": "f", "old": 1})]
-    {
-        assert_eq!(kind(&filled(form.clone(), answer).await), Some(ErrorKind::Transient));
+    for answer in [
+        json!({"meal": "x"}),
+        json!({}),
+        json!({"meal": "f", "admin": true}),
+        json!({"meal": "f", "old": 1}),
+    ] {
+        assert_eq!(
+            kind(&filled(form.clone(), answer).await),
+            Some(ErrorKind::Transient)
+        );
     }
 }
 
@@ -549,7 +763,10 @@ async fn field_that_is_left_out_has_the_default_of_the_form() {
     }, "required": ["age"]});
     let answer = filled(form, json!({"name": "Ann"})).await;
     let data = answer.data_json().map(serde_json::from_str::<Value>);
-    assert_eq!(data.expect("data").expect("JSON"), json!({"name": "Ann", "age": 30}));
+    assert_eq!(
+        data.expect("data").expect("JSON"),
+        json!({"name": "Ann", "age": 30})
+    );
 }
 
 // R-Q6
@@ -565,6 +782,10 @@ async fn schema_that_is_no_form_is_refused() {
         with(json!({"oneOf": [{"const": 1}]})),
     ];
     for form in forms {
-        assert_eq!(kind(&filled(form.clone(), json!({"x": "a"})).await), Some(ErrorKind::Internal), "{form}");
+        assert_eq!(
+            kind(&filled(form.clone(), json!({"x": "a"})).await),
+            Some(ErrorKind::Internal),
+            "{form}"
+        );
     }
 }

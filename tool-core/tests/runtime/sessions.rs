@@ -4,7 +4,9 @@ use crate::support::{Counter, OnDrop, call, kind, message, open, runtime, tools}
 use serde_json::json;
 use std::time::Duration;
 use tokio::time::advance;
-use tool_core::{ErrorKind, Mode, Policy, Runtime, Session, ToolCall, ToolContext, ToolResponse, tool, toolset};
+use tool_core::{
+    ErrorKind, Mode, Policy, Runtime, Session, ToolCall, ToolContext, ToolResponse, tool, toolset,
+};
 
 #[derive(Clone, Default)]
 struct Desk {
@@ -66,12 +68,24 @@ async fn a_call_on_an_ended_session_does_not_run() {
     let (runtime, desk) = desk(Policy::text());
     let session = open(&runtime, "s", Mode::Text).await;
     session.end().await;
-    let late = session.call(ToolCall::new("call_7", "greet", json!({"name": "Ada"}))).await;
-    assert_eq!((kind(&late), desk.runs.get()), (Some(ErrorKind::SessionInactive), 0));
+    let late = session
+        .call(ToolCall::new("call_7", "greet", json!({"name": "Ada"})))
+        .await;
+    assert_eq!(
+        (kind(&late), desk.runs.get()),
+        (Some(ErrorKind::SessionInactive), 0)
+    );
     assert_eq!(message(&late), "the session has ended; nothing was done");
     assert_eq!(late.meta().call_id(), Some("call_7"));
-    for (tool, arguments) in [("greet", "not JSON"), ("no_such_tool", "{}"), ("list_running_calls", "{}")] {
-        assert!(is_over(&session.call(ToolCall::new("c", tool, arguments)).await), "{tool}");
+    for (tool, arguments) in [
+        ("greet", "not JSON"),
+        ("no_such_tool", "{}"),
+        ("list_running_calls", "{}"),
+    ] {
+        assert!(
+            is_over(&session.call(ToolCall::new("c", tool, arguments)).await),
+            "{tool}"
+        );
     }
 }
 
@@ -114,7 +128,10 @@ async fn id_of_an_ended_session_opens_a_new_one() {
     let new = open(&runtime, "s", Mode::Text).await;
     assert_eq!(new.turn(), 0);
     assert!(greet(&new).await.is_ok());
-    assert!(is_over(&greet(&old).await), "the old handle stays what it was");
+    assert!(
+        is_over(&greet(&old).await),
+        "the old handle stays what it was"
+    );
     old.end().await;
     assert!(!new.state().ended && runtime.sessions().await == Ok(1));
 }
@@ -129,7 +146,9 @@ async fn idle_session_expires_after_30_minutes() {
     advance(Duration::from_secs(30 * 60)).await;
     assert_eq!(runtime.sessions().await, Ok(0));
     assert!(is_over(&greet(&session).await));
-    assert!(is_over(&session.call(ToolCall::new("c", "greet", "not JSON")).await));
+    assert!(is_over(
+        &session.call(ToolCall::new("c", "greet", "not JSON")).await
+    ));
     assert!(session.state().ended && session.next_turn().await.ended);
     assert_eq!(desk.runs.get(), 1);
 }
@@ -159,7 +178,10 @@ async fn every_use_keeps_a_session_alive() {
     almost().await;
     open(&runtime, "s", Mode::Text).await;
     almost().await;
-    assert_eq!(kind(&session.call(ToolCall::new("c", "greet", "{}")).await), Some(ErrorKind::Validation));
+    assert_eq!(
+        kind(&session.call(ToolCall::new("c", "greet", "{}")).await),
+        Some(ErrorKind::Validation)
+    );
     almost().await;
     assert!(greet(&session).await.is_ok());
 }
@@ -180,9 +202,15 @@ async fn id_of_an_expired_session_opens_a_new_one() {
 #[tokio::test]
 async fn a_shutdown_ends_every_session() {
     let (runtime, desk) = desk(Policy::text());
-    let sessions = [open(&runtime, "1", Mode::Text).await, open(&runtime, "2", Mode::Voice).await];
+    let sessions = [
+        open(&runtime, "1", Mode::Text).await,
+        open(&runtime, "2", Mode::Voice).await,
+    ];
     let (response, ()) = tokio::join!(call(&sessions[0], "wait", json!({})), runtime.shutdown());
-    assert_eq!((kind(&response), desk.dropped.get()), (Some(ErrorKind::Cancelled), 1));
+    assert_eq!(
+        (kind(&response), desk.dropped.get()),
+        (Some(ErrorKind::Cancelled), 1)
+    );
     for session in &sessions {
         assert!(is_over(&greet(session).await));
     }
@@ -215,13 +243,29 @@ fn greet_anew() -> &'static str {
 async fn a_session_keeps_the_tools_that_it_began_with() {
     let (runtime, _) = desk(Policy::text());
     let old = open(&runtime, "old", Mode::Text).await;
-    runtime.update_tools(tools![part, greet_anew]).expect("sound tools");
+    runtime
+        .update_tools(tools![part, greet_anew])
+        .expect("sound tools");
     let new = open(&runtime, "new", Mode::Text).await;
     assert_eq!(greet(&old).await.data_json(), Some(r#""hello Ada""#));
-    assert_eq!(call(&new, "greet", json!({})).await.data_json(), Some(r#""welcome""#));
-    assert_eq!(kind(&call(&old, "part", json!({})).await), Some(ErrorKind::NotFound));
-    assert_eq!(kind(&call(&new, "wait", json!({})).await), Some(ErrorKind::NotFound));
-    let names = |tools: &ToolContext| tools.definitions().map(|tool| tool.name().to_owned()).collect::<Vec<_>>();
+    assert_eq!(
+        call(&new, "greet", json!({})).await.data_json(),
+        Some(r#""welcome""#)
+    );
+    assert_eq!(
+        kind(&call(&old, "part", json!({})).await),
+        Some(ErrorKind::NotFound)
+    );
+    assert_eq!(
+        kind(&call(&new, "wait", json!({})).await),
+        Some(ErrorKind::NotFound)
+    );
+    let names = |tools: &ToolContext| {
+        tools
+            .definitions()
+            .map(|tool| tool.name().to_owned())
+            .collect::<Vec<_>>()
+    };
     assert_eq!(names(new.tools()), names(&runtime.tools()));
     assert_ne!(names(old.tools()), names(new.tools()));
     assert!(old.instructions().contains("wait") && !new.instructions().contains("wait"));
@@ -232,12 +276,17 @@ async fn a_session_keeps_the_tools_that_it_began_with() {
 async fn joining_handle_gets_the_tools_of_the_session() {
     let (runtime, _) = desk(Policy::text());
     let first = open(&runtime, "s", Mode::Text).await;
-    runtime.update_tools(tools![greet_anew]).expect("sound tools");
+    runtime
+        .update_tools(tools![greet_anew])
+        .expect("sound tools");
     let joined = open(&runtime, "s", Mode::Text).await;
     assert_eq!(greet(&joined).await.data_json(), Some(r#""hello Ada""#));
     first.end().await;
     let fresh = open(&runtime, "s", Mode::Text).await;
-    assert_eq!(call(&fresh, "greet", json!({})).await.data_json(), Some(r#""welcome""#));
+    assert_eq!(
+        call(&fresh, "greet", json!({})).await.data_json(),
+        Some(r#""welcome""#)
+    );
 }
 
 // R-I4
@@ -245,8 +294,14 @@ async fn joining_handle_gets_the_tools_of_the_session() {
 async fn joining_transport_gets_the_tools_of_the_session() {
     let (runtime, _) = desk(Policy::text());
     let _first = open(&runtime, "s", Mode::Text).await;
-    runtime.update_tools(tools![greet_anew]).expect("sound tools");
-    let joined = runtime.session("s", Mode::Text).on_update(|_| ()).await.expect("a session");
+    runtime
+        .update_tools(tools![greet_anew])
+        .expect("sound tools");
+    let joined = runtime
+        .session("s", Mode::Text)
+        .on_update(|_| ())
+        .await
+        .expect("a session");
     assert_eq!(greet(&joined).await.data_json(), Some(r#""hello Ada""#));
 }
 
@@ -256,13 +311,28 @@ async fn renewed_session_has_new_tools_and_the_same_budget() {
     let (runtime, _) = desk(Policy::text().max_calls(Some(2)));
     let old = open(&runtime, "s", Mode::Text).await;
     assert!(greet(&old).await.is_ok());
-    runtime.update_tools(tools![greet_anew, part]).expect("sound tools");
-    let new = runtime.session("s", Mode::Text).renewed().await.expect("a session");
-    assert_eq!(call(&new, "greet", json!({})).await.data_json(), Some(r#""welcome""#));
-    assert_eq!(kind(&call(&new, "greet", json!({})).await), Some(ErrorKind::BudgetExceeded));
+    runtime
+        .update_tools(tools![greet_anew, part])
+        .expect("sound tools");
+    let new = runtime
+        .session("s", Mode::Text)
+        .renewed()
+        .await
+        .expect("a session");
+    assert_eq!(
+        call(&new, "greet", json!({})).await.data_json(),
+        Some(r#""welcome""#)
+    );
+    assert_eq!(
+        kind(&call(&new, "greet", json!({})).await),
+        Some(ErrorKind::BudgetExceeded)
+    );
     assert_eq!(kind(&greet(&old).await), Some(ErrorKind::BudgetExceeded));
     assert!(
-        open(&runtime, "s", Mode::Text).await.tools().has_tool("part"),
+        open(&runtime, "s", Mode::Text)
+            .await
+            .tools()
+            .has_tool("part"),
         "the next handle joins the renewed session"
     );
 }
@@ -274,8 +344,16 @@ async fn end_of_a_renewed_session_ends_its_earlier_calls() {
     let old = open(&runtime, "s", Mode::Text).await;
     let (response, ()) = tokio::join!(old.call(ToolCall::new("c", "wait", "{}")), async {
         runtime.update_tools(tools![part]).expect("sound tools");
-        let new = runtime.session("s", Mode::Text).renewed().await.expect("a session");
-        assert_eq!((desk.runs.get(), desk.dropped.get()), (1, 0), "the call goes on");
+        let new = runtime
+            .session("s", Mode::Text)
+            .renewed()
+            .await
+            .expect("a session");
+        assert_eq!(
+            (desk.runs.get(), desk.dropped.get()),
+            (1, 0),
+            "the call goes on"
+        );
         new.end().await;
     });
     assert_eq!((response.is_ok(), desk.dropped.get()), (false, 1));
@@ -286,9 +364,15 @@ async fn end_of_a_renewed_session_ends_its_earlier_calls() {
 async fn renewed_session_has_the_new_policy() {
     let (runtime, _) = desk(Policy::text().max_calls(Some(3)));
     let old = open(&runtime, "s", Mode::Text).await;
-    runtime.update_policy(Mode::Text, Policy::text().max_calls(Some(1))).expect("a sound policy");
+    runtime
+        .update_policy(Mode::Text, Policy::text().max_calls(Some(1)))
+        .expect("a sound policy");
     assert!(greet(&old).await.is_ok());
-    let new = runtime.session("s", Mode::Text).renewed().await.expect("a session");
+    let new = runtime
+        .session("s", Mode::Text)
+        .renewed()
+        .await
+        .expect("a session");
     assert_eq!(new.policy().limits().max_calls, Some(1));
     assert_eq!(kind(&greet(&new).await), Some(ErrorKind::BudgetExceeded));
     let invalid = Policy::text().principal_window(Duration::from_millis(1));
@@ -300,10 +384,11 @@ async fn renewed_session_has_the_new_policy() {
 async fn running_call_is_unaffected_by_new_tools() {
     let (runtime, desk) = desk(Policy::text());
     let session = open(&runtime, "s", Mode::Text).await;
-    let (response, cancelled) = tokio::join!(session.call(ToolCall::new("c", "wait", "{}")), async {
-        runtime.update_tools(tools![part]).expect("sound tools");
-        assert_eq!(desk.dropped.get(), 0);
-        session.cancel("c")
-    });
+    let (response, cancelled) =
+        tokio::join!(session.call(ToolCall::new("c", "wait", "{}")), async {
+            runtime.update_tools(tools![part]).expect("sound tools");
+            assert_eq!(desk.dropped.get(), 0);
+            session.cancel("c")
+        });
     assert!(cancelled && kind(&response) == Some(ErrorKind::Cancelled));
 }

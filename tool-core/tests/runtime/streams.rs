@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tool_core::call::ResultForm;
 use tool_core::session::HookedCall;
-use tool_core::{ErrorKind, Mode, Policy, RunContext, Runtime, Session, ToolCall, ToolContext, ToolError, tool};
+use tool_core::{
+    ErrorKind, Mode, Policy, RunContext, Runtime, Session, ToolCall, ToolContext, ToolError, tool,
+};
 
 /// Count.
 #[tool]
@@ -42,13 +44,20 @@ fn count_if_agreed(to: u32) -> impl Stream<Item = u32> + Send {
 /// Count if it can be counted.
 #[tool]
 fn try_to_count(to: u32) -> Result<impl Stream<Item = u32> + Send, ToolError> {
-    if to > 9 { Err(ToolError::permanent("too many")) } else { Ok(stream::iter(1..=to)) }
+    if to > 9 {
+        Err(ToolError::permanent("too many"))
+    } else {
+        Ok(stream::iter(1..=to))
+    }
 }
 
 /// Let another tool count.
 #[tool]
 async fn delegate(ctx: &RunContext) -> Option<String> {
-    ctx.call("count", json!({"to": 2})).await.data_json().map(str::to_owned)
+    ctx.call("count", json!({"to": 2}))
+        .await
+        .data_json()
+        .map(str::to_owned)
 }
 
 /// Return a megabyte.
@@ -58,7 +67,15 @@ fn megabyte(n: u32) -> impl Stream<Item = String> + Send {
 }
 
 fn all() -> ToolContext {
-    tools![count, count_slowly, count_aside, count_if_agreed, try_to_count, delegate, megabyte]
+    tools![
+        count,
+        count_slowly,
+        count_aside,
+        count_if_agreed,
+        try_to_count,
+        delegate,
+        megabyte
+    ]
 }
 
 fn free() -> Policy {
@@ -73,16 +90,26 @@ async fn session() -> Session {
 fn heard(call: ToolCall) -> (ToolCall, Arc<Mutex<Vec<String>>>) {
     let heard = Arc::<Mutex<Vec<String>>>::default();
     let listener = Arc::clone(&heard);
-    (call.on_update(move |update| listener.lock().expect("heard").push(update.message.clone())), heard)
+    (
+        call.on_update(move |update| listener.lock().expect("heard").push(update.message.clone())),
+        heard,
+    )
 }
 
 /// The kept updates: the ids of their calls, and the messages.
 fn kept(session: &Session) -> Vec<(String, String)> {
-    session.updates().into_iter().map(|kept| (kept.call_id, kept.update.message)).collect()
+    session
+        .updates()
+        .into_iter()
+        .map(|kept| (kept.call_id, kept.update.message))
+        .collect()
 }
 
 fn pairs(id: &str, messages: &[&str]) -> Vec<(String, String)> {
-    messages.iter().map(|message| (id.to_owned(), (*message).to_owned())).collect()
+    messages
+        .iter()
+        .map(|message| (id.to_owned(), (*message).to_owned()))
+        .collect()
 }
 
 // L24
@@ -91,7 +118,11 @@ async fn items_reach_the_listener_of_their_call() {
     for tool in ["count", "count_slowly", "count_aside", "try_to_count"] {
         let session = session().await;
         let (call, heard) = heard(asked(tool, json!({"to": 3})));
-        assert_eq!(session.call(call).await.data_json(), Some("[1,2,3]"), "{tool}");
+        assert_eq!(
+            session.call(call).await.data_json(),
+            Some("[1,2,3]"),
+            "{tool}"
+        );
         assert_eq!(*heard.lock().expect("heard"), ["1", "2", "3"], "{tool}");
         assert_eq!(kept(&session), [], "{tool}: who listens has them");
     }
@@ -102,9 +133,13 @@ async fn items_reach_the_listener_of_their_call() {
 async fn items_without_a_listener_are_kept_under_their_call() {
     for tool in ["count", "count_slowly", "count_aside"] {
         let session = session().await;
-        let response = session.call(ToolCall::new("c1", tool, json!({"to": 2}))).await;
+        let response = session
+            .call(ToolCall::new("c1", tool, json!({"to": 2})))
+            .await;
         assert_eq!(response.data_json(), Some("[1,2]"), "{tool}");
-        session.call(ToolCall::new("c2", tool, json!({"to": 1}))).await;
+        session
+            .call(ToolCall::new("c2", tool, json!({"to": 1})))
+            .await;
         let expected = [pairs("c1", &["1", "2"]), pairs("c2", &["1"])].concat();
         assert_eq!(kept(&session), expected, "{tool}");
     }
@@ -114,8 +149,14 @@ async fn items_without_a_listener_are_kept_under_their_call() {
 #[tokio::test]
 async fn items_of_an_approved_call_are_kept() {
     let session = session().await;
-    let waits = session.call(ToolCall::new("c1", "count_if_agreed", json!({"to": 2}))).await;
-    let token = &waits.meta().confirmation().expect("a person is asked").token;
+    let waits = session
+        .call(ToolCall::new("c1", "count_if_agreed", json!({"to": 2})))
+        .await;
+    let token = &waits
+        .meta()
+        .confirmation()
+        .expect("a person is asked")
+        .token;
     assert_eq!(session.approve(token).await.data_json(), Some("[1,2]"));
     assert_eq!(kept(&session), pairs("c1", &["1", "2"]));
 }
@@ -133,9 +174,15 @@ async fn items_of_a_nested_call_have_its_id() {
 #[tokio::test]
 async fn items_of_a_call_with_hooks_are_kept() {
     let before = async |_: HookedCall<'_>| Ok(());
-    let runtime = Runtime::builder(all()).policy(free()).before(before).build().expect("a runtime");
+    let runtime = Runtime::builder(all())
+        .policy(free())
+        .before(before)
+        .build()
+        .expect("a runtime");
     let session = runtime.session("s", Mode::Text).await.expect("a session");
-    session.call(ToolCall::new("c1", "count", json!({"to": 2}))).await;
+    session
+        .call(ToolCall::new("c1", "count", json!({"to": 2})))
+        .await;
     assert_eq!(kept(&session), pairs("c1", &["1", "2"]));
 }
 
@@ -143,7 +190,9 @@ async fn items_of_a_call_with_hooks_are_kept() {
 #[tokio::test]
 async fn items_of_repaired_arguments_are_kept() {
     let session = session().await;
-    session.call(ToolCall::new("c1", "count", json!({"to": "2"}))).await;
+    session
+        .call(ToolCall::new("c1", "count", json!({"to": "2"})))
+        .await;
     assert_eq!(kept(&session), pairs("c1", &["1", "2"]));
 }
 
@@ -165,7 +214,10 @@ async fn items_of_a_cancelled_call_are_kept() {
     let running = begin(&session, "c1", "count_slowly", r#"{"to":100}"#).await;
     ms(35).await;
     assert!(session.cancel("c1"));
-    assert_eq!(kind(&running.await.expect("ends")), Some(ErrorKind::Cancelled));
+    assert_eq!(
+        kind(&running.await.expect("ends")),
+        Some(ErrorKind::Cancelled)
+    );
     assert_eq!(kept(&session), pairs("c1", &["1", "2"]));
 }
 
@@ -198,8 +250,15 @@ impl fmt::Display for Unwell {
 }
 
 fn pages<E>(error: impl Fn() -> E) -> impl Stream<Item = Result<String, E>> {
-    let pages = (1..=3).map(|page| if page < 3 { Ok(format!("page {page}")) } else { Err(error()) });
-    stream::iter(pages.collect::<Vec<_>>()).chain(stream::once(async { unreachable!("it has failed") }))
+    let pages = (1..=3).map(|page| {
+        if page < 3 {
+            Ok(format!("page {page}"))
+        } else {
+            Err(error())
+        }
+    });
+    stream::iter(pages.collect::<Vec<_>>())
+        .chain(stream::once(async { unreachable!("it has failed") }))
 }
 
 /// Read pages until the service is busy.
@@ -253,7 +312,13 @@ fn unwritable() -> impl Stream<Item = std::collections::BTreeMap<Vec<u8>, u8>> +
 }
 
 async fn failing() -> Session {
-    text(tools![busy, refused, broken, unwell, shown, at_once, long, unwritable], free()).await
+    text(
+        tools![
+            busy, refused, broken, unwell, shown, at_once, long, unwritable
+        ],
+        free(),
+    )
+    .await
 }
 
 const ITEMS: &str = r#"It had returned these items before the error: ["page 1","page 2"]"#;
@@ -272,10 +337,22 @@ async fn stream_fails_at_its_first_error() {
         let (asked, heard) = heard(asked(tool, json!({})));
         let response = session.call(asked).await;
         let expected = (Some(expected), format!("{text}\n{ITEMS}"));
-        assert_eq!((kind(&response), message(&response).to_owned()), expected, "{tool}");
-        assert_eq!(*heard.lock().expect("heard"), [r#""page 1""#, r#""page 2""#], "{tool}");
+        assert_eq!(
+            (kind(&response), message(&response).to_owned()),
+            expected,
+            "{tool}"
+        );
+        assert_eq!(
+            *heard.lock().expect("heard"),
+            [r#""page 1""#, r#""page 2""#],
+            "{tool}"
+        );
         assert_eq!(response.clone().into_text(), message(&response), "{tool}");
-        assert_eq!(response.for_model(ResultForm::Plain).text, message(&response), "{tool}");
+        assert_eq!(
+            response.for_model(ResultForm::Plain).text,
+            message(&response),
+            "{tool}"
+        );
     }
 }
 
@@ -291,18 +368,26 @@ async fn error_of_an_item_keeps_its_flags() {
 #[tokio::test]
 async fn error_of_the_first_item_stands_alone() {
     let response = call(&failing().await, "at_once", json!({})).await;
-    assert_eq!((kind(&response), message(&response)), (Some(ErrorKind::Conflict), "taken"));
+    assert_eq!(
+        (kind(&response), message(&response)),
+        (Some(ErrorKind::Conflict), "taken")
+    );
 }
 
 // D10, T9
 #[tokio::test]
 async fn items_before_an_error_are_cut_as_a_result_is() {
     let response = call(&failing().await, "long", json!({})).await;
-    let (text, items) = message(&response).split_once("before the error: ").expect("items");
+    let (text, items) = message(&response)
+        .split_once("before the error: ")
+        .expect("items");
     assert!(text.starts_with("torn\n"), "{text}");
     let cut: serde_json::Value = serde_json::from_str(items).expect("JSON");
     assert_eq!(cut["partial"][0], "1".repeat(30));
-    assert!(cut["partial"].to_string().len() <= 105 && response.meta().truncated().is_some(), "{items}");
+    assert!(
+        cut["partial"].to_string().len() <= 105 && response.meta().truncated().is_some(),
+        "{items}"
+    );
 }
 
 // D10
@@ -310,7 +395,11 @@ async fn items_before_an_error_are_cut_as_a_result_is() {
 async fn item_that_does_not_serialise_is_an_error_after_the_others() {
     let response = call(&failing().await, "unwritable", json!({})).await;
     assert_eq!(kind(&response), Some(ErrorKind::Internal));
-    assert!(message(&response).ends_with("before the error: [{}]"), "{}", message(&response));
+    assert!(
+        message(&response).ends_with("before the error: [{}]"),
+        "{}",
+        message(&response)
+    );
 }
 
 // D10
@@ -318,7 +407,10 @@ async fn item_that_does_not_serialise_is_an_error_after_the_others() {
 async fn bare_stream_fails_at_its_first_error() {
     let ctx = RunContext::detached();
     let response = tools![busy].call("busy", "{}", &ctx).await;
-    assert_eq!((kind(&response), message(&response)), (Some(ErrorKind::RateLimit), &*format!("wait 30 s\n{ITEMS}")));
+    assert_eq!(
+        (kind(&response), message(&response)),
+        (Some(ErrorKind::RateLimit), &*format!("wait 30 s\n{ITEMS}"))
+    );
     assert_eq!(ctx.progress().take().len(), 2);
 }
 
@@ -329,7 +421,12 @@ async fn items_before_an_error_are_not_in_its_span() {
     let session = failing().await;
     collector.run(call(&session, "busy", json!({}))).await;
     let report = collector.report();
-    assert_eq!(report.spans()[0].error().and_then(|error| error.message.as_deref()), Some("wait 30 s"));
+    assert_eq!(
+        report.spans()[0]
+            .error()
+            .and_then(|error| error.message.as_deref()),
+        Some("wait 30 s")
+    );
 }
 
 // R-B5

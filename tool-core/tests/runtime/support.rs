@@ -15,7 +15,10 @@ pub(crate) use tools;
 
 /// Builds a runtime with these tools and one policy for both modes.
 pub(crate) fn runtime(tools: ToolContext, policy: Policy) -> Runtime {
-    Runtime::builder(tools).policy(policy).build().expect("a runtime")
+    Runtime::builder(tools)
+        .policy(policy)
+        .build()
+        .expect("a runtime")
 }
 
 /// Opens a text session of a new runtime.
@@ -40,7 +43,11 @@ pub(crate) async fn call(session: &Session, tool: &str, arguments: Value) -> Too
 /// Returns a call with a unique id.
 pub(crate) fn asked(tool: &str, arguments: Value) -> ToolCall {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    ToolCall::new(format!("call_{}", NEXT.fetch_add(1, Ordering::Relaxed)), tool, arguments)
+    ToolCall::new(
+        format!("call_{}", NEXT.fetch_add(1, Ordering::Relaxed)),
+        tool,
+        arguments,
+    )
 }
 
 /// Returns the kind of the error, or `None` for a success.

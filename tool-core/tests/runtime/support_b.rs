@@ -33,7 +33,12 @@ pub(crate) async fn ms(millis: u64) {
 }
 
 /// Starts a call in the background, and lets it run until it waits.
-pub(crate) async fn begin(session: &Session, id: &str, tool: &str, arguments: &str) -> JoinHandle<ToolResponse> {
+pub(crate) async fn begin(
+    session: &Session,
+    id: &str,
+    tool: &str,
+    arguments: &str,
+) -> JoinHandle<ToolResponse> {
     let (session, call) = (session.clone(), ToolCall::new(id, tool, arguments));
     let task = tokio::spawn(async move { session.call(call).await });
     ms(1).await;

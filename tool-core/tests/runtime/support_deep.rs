@@ -18,8 +18,16 @@ pub(crate) fn deep() -> Value {
 /// `serde_json` reads 100 levels with 232 KiB in a debug build of some features. 100,000 levels need more than any such stack.
 pub(crate) fn on_small_stack<F: Future<Output = ()>>(test: impl FnOnce() -> F + Send + 'static) {
     let run = || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime");
         runtime.block_on(test());
     };
-    thread::Builder::new().stack_size(320 << 10).spawn(run).expect("a thread").join().expect("no panic");
+    thread::Builder::new()
+        .stack_size(320 << 10)
+        .spawn(run)
+        .expect("a thread")
+        .join()
+        .expect("no panic");
 }

@@ -53,9 +53,16 @@ impl Subscriber for Listener {
     fn event(&self, event: &Event<'_>) {
         let metadata = event.metadata();
         let (level, target) = (metadata.level().to_string(), metadata.target().to_owned());
-        let mut line = Line { level, target, ..Line::default() };
+        let mut line = Line {
+            level,
+            target,
+            ..Line::default()
+        };
         event.record(&mut line);
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        self.lines
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(line);
     }
 
     fn enter(&self, _: &Id) {}
@@ -96,11 +103,19 @@ pub(crate) fn logged<F: Future>(level: Level, work: F) -> Vec<Line> {
     // would disable the callsite for good.
     static SECOND: OnceLock<Dispatch> = OnceLock::new();
     SECOND.get_or_init(|| Dispatch::new(Deaf));
-    let listener = Listener { level, lines: Arc::default() };
+    let listener = Listener {
+        level,
+        lines: Arc::default(),
+    };
     let lines = Arc::clone(&listener.lines);
     tracing::subscriber::with_default(listener, || {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
-        runtime.enable_all().start_paused(true).build().expect("a runtime").block_on(work);
+        runtime
+            .enable_all()
+            .start_paused(true)
+            .build()
+            .expect("a runtime")
+            .block_on(work);
     });
     let lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
     lines.clone()

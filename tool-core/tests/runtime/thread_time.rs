@@ -62,7 +62,9 @@ fn all() -> ToolContext {
 }
 
 fn warnings(lines: &[Line]) -> Vec<&str> {
-    let warned = lines.iter().filter(|line| line.level == "WARN" && line.target == "tool_core::calls");
+    let warned = lines
+        .iter()
+        .filter(|line| line.level == "WARN" && line.target == "tool_core::calls");
     warned.map(|line| line.message.as_str()).collect()
 }
 
@@ -73,7 +75,9 @@ fn warned(tool: &str, arguments: &serde_json::Value) -> [Vec<String>; 2] {
         call(&session, tool, arguments.clone()).await;
     });
     let bare = logged(Level::WARN, async {
-        all().call(tool, arguments.clone(), &RunContext::detached()).await;
+        all()
+            .call(tool, arguments.clone(), &RunContext::detached())
+            .await;
     });
     [governed, bare].map(|lines| warnings(&lines).into_iter().map(str::to_owned).collect())
 }
@@ -88,8 +92,13 @@ fn poll_past_the_timeout_is_warned_of() {
         json!({"wait": 150, "then": 120}),
     ] {
         for warnings in warned("work", &arguments) {
-            let [warning] = warnings.as_slice() else { panic!("{arguments}: {warnings:?}") };
-            assert!(warning.starts_with("`work` kept its thread past its timeout of 200 ms"), "{warning}");
+            let [warning] = warnings.as_slice() else {
+                panic!("{arguments}: {warnings:?}")
+            };
+            assert!(
+                warning.starts_with("`work` kept its thread past its timeout of 200 ms"),
+                "{warning}"
+            );
             assert!(warning.contains("make it `blocking`"), "{warning}");
         }
     }
@@ -106,7 +115,11 @@ fn polls_of_a_stream_are_checked() {
 // R-B5
 #[test]
 fn tool_that_waits_past_its_timeout_is_not_warned_of() {
-    for arguments in [json!({"wait": 500}), json!({"first": 100, "wait": 500}), json!({"first": 210})] {
+    for arguments in [
+        json!({"wait": 500}),
+        json!({"first": 100, "wait": 500}),
+        json!({"first": 210}),
+    ] {
         assert_eq!(warned("work", &arguments), [[""; 0]; 2], "{arguments}");
     }
 }
@@ -115,7 +128,10 @@ fn tool_that_waits_past_its_timeout_is_not_warned_of() {
 #[test]
 fn bare_call_without_a_timeout_is_not_warned_of() {
     let [governed, bare] = warned("work_on", &json!({"ms": 31_000}));
-    assert!(governed[0].contains("past its timeout of 30000 ms"), "the policy has a deadline: {governed:?}");
+    assert!(
+        governed[0].contains("past its timeout of 30000 ms"),
+        "the policy has a deadline: {governed:?}"
+    );
     assert_eq!(bare, [""; 0]);
 }
 
@@ -127,13 +143,19 @@ fn deferred_call_is_checked_from_its_start() {
             sleep(Duration::from_millis(150)).await;
             Ok(())
         };
-        let runtime = Runtime::builder(all()).before(slow).build().expect("a runtime");
+        let runtime = Runtime::builder(all())
+            .before(slow)
+            .build()
+            .expect("a runtime");
         let session = runtime.session("s", Mode::Text).await.expect("a session");
         session.call(asked("work", json!({"first": 30}))).await;
         session.call(asked("work", json!({"first": 120}))).await;
     });
     let warnings = warnings(&lines);
-    assert!(warnings.len() == 1 && warnings[0].contains("until 270 ms after its call"), "{warnings:?}");
+    assert!(
+        warnings.len() == 1 && warnings[0].contains("until 270 ms after its call"),
+        "{warnings:?}"
+    );
 }
 
 // R-B5
@@ -143,7 +165,9 @@ fn blocking_tool_may_keep_its_thread() {
         tokio::time::resume();
         let session = text(all(), Policy::text()).await;
         call(&session, "work_aside", json!({"ms": 300})).await;
-        all().call("work_aside", json!({"ms": 300}), &RunContext::detached()).await;
+        all()
+            .call("work_aside", json!({"ms": 300}), &RunContext::detached())
+            .await;
     });
     assert_eq!(warnings(&lines), [""; 0]);
 }
@@ -155,7 +179,10 @@ async fn timeout_of_800_ms_says_800_ms() {
     let session = text(tools![wait_long], Policy::text()).await;
     let response = call(&session, "wait_long", json!({})).await;
     let message = &response.error().expect("late").message;
-    assert!(message.ends_with("running; its limit is 800 ms"), "{message}");
+    assert!(
+        message.ends_with("running; its limit is 800 ms"),
+        "{message}"
+    );
 }
 
 /// Wait for longer than it may.

@@ -2,7 +2,9 @@
 
 use futures_util::FutureExt;
 use tool_core::session::{Hook, HookFuture, HookedCall};
-use tool_core::{ErrorKind, Mode, Runtime, Session, ToolCall, ToolContext, ToolError, ToolResponse, tool};
+use tool_core::{
+    ErrorKind, Mode, Runtime, Session, ToolCall, ToolContext, ToolError, ToolResponse, tool,
+};
 
 /// Wait for ever.
 #[tool]
@@ -31,7 +33,12 @@ impl Hook for Looks {
 }
 
 fn tools() -> ToolContext {
-    ToolContext::builder().with(waits).with(answers).with(blocks).build().expect("sound tools")
+    ToolContext::builder()
+        .with(waits)
+        .with(answers)
+        .with(blocks)
+        .build()
+        .expect("sound tools")
 }
 
 async fn session(runtime: &Runtime) -> Session {
@@ -49,7 +56,12 @@ fn refusal(response: &ToolResponse) -> &str {
 fn calls_outside_of_tokio_name_the_fix() {
     let runtime = Runtime::builder(tools()).build().expect("builds");
     let session = session(&runtime).now_or_never().expect("is open at once");
-    let call = |name: &str| session.call(ToolCall::new(name, name, "{}")).now_or_never().expect("is answered at once");
+    let call = |name: &str| {
+        session
+            .call(ToolCall::new(name, name, "{}"))
+            .now_or_never()
+            .expect("is answered at once")
+    };
     for name in ["waits", "blocks"] {
         assert!(refusal(&call(name)).contains("#[tokio::main]"), "{name}");
     }
@@ -59,11 +71,17 @@ fn calls_outside_of_tokio_name_the_fix() {
 // R-B5
 #[test]
 fn calls_without_a_timer_name_the_fix() {
-    let tokio = tokio::runtime::Builder::new_current_thread().build().expect("builds");
+    let tokio = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .expect("builds");
     tokio.block_on(async {
         for has_hook in [false, true] {
             let runtime = Runtime::builder(tools());
-            let runtime = if has_hook { runtime.hook(Looks) } else { runtime };
+            let runtime = if has_hook {
+                runtime.hook(Looks)
+            } else {
+                runtime
+            };
             let session = session(&runtime.build().expect("builds")).await;
             let response = session.call(ToolCall::new("c-1", "waits", "{}")).await;
             assert!(refusal(&response).contains("enable_time"));

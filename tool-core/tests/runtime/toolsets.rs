@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tool_core::tool::LifecycleFuture;
-use tool_core::{ErrorKind, Mode, Policy, RunContext, Tool, ToolContext, Toolset, ToolsetExt, toolset};
+use tool_core::{
+    ErrorKind, Mode, Policy, RunContext, Tool, ToolContext, Toolset, ToolsetExt, toolset,
+};
 
 /// A toolset that counts, and whose setup may be told to fail, to wait or to hang.
 #[derive(Clone, Default)]
@@ -31,7 +33,11 @@ impl Database {
         if let Some(go) = &self.go {
             go.notified().await;
         }
-        if self.fails.load(Ordering::Relaxed) { Err("no database".into()) } else { Ok(()) }
+        if self.fails.load(Ordering::Relaxed) {
+            Err("no database".into())
+        } else {
+            Ok(())
+        }
     }
 
     #[close]
@@ -108,7 +114,11 @@ impl Toolset for Outer {
         self.opened.add();
         Box::pin(async {
             tokio::time::sleep(self.takes).await;
-            if self.fails { Err("no outer".into()) } else { Ok(()) }
+            if self.fails {
+                Err("no outer".into())
+            } else {
+                Ok(())
+            }
         })
     }
 
@@ -138,7 +148,10 @@ async fn bare_call_without_setup_says_what_to_call() {
     assert_eq!(message(&refused), text);
     let (ready, failures) = tools.setup().await;
     assert!(failures.is_empty());
-    assert!(ready.call("query", "{}", &ctx).await.is_ok() && tools.call("query", "{}", &ctx).await.is_ok());
+    assert!(
+        ready.call("query", "{}", &ctx).await.is_ok()
+            && tools.call("query", "{}", &ctx).await.is_ok()
+    );
     assert!(tools.close().await.is_empty());
     assert_eq!(message(&tools.call("query", "{}", &ctx).await), text);
     assert_eq!(database.counts(), (1, 1));
@@ -150,7 +163,15 @@ async fn derived_toolset_without_setup_says_so_too() {
     let tools = tools![Database::default().prefixed("db")];
     let ctx = RunContext::detached();
     assert!(message(&tools.call("db_query", "{}", &ctx).await).contains("is not set up"));
-    assert!(tools.setup().await.0.call("db_query", "{}", &ctx).await.is_ok());
+    assert!(
+        tools
+            .setup()
+            .await
+            .0
+            .call("db_query", "{}", &ctx)
+            .await
+            .is_ok()
+    );
 }
 
 // L6
@@ -175,7 +196,10 @@ async fn first_session_sets_up_and_the_runtime_closes() {
 #[tokio::test]
 async fn shutdown_waits_until_the_toolsets_are_closed() {
     let (database, closed) = (Database::default(), Counter::default());
-    let runtime = runtime(tools![database.clone(), Closing(closed.clone())], Policy::text());
+    let runtime = runtime(
+        tools![database.clone(), Closing(closed.clone())],
+        Policy::text(),
+    );
     let _session = open(&runtime, "1", Mode::Text).await;
     runtime.shutdown().await;
     assert_eq!((database.counts(), closed.get()), ((1, 1), 1));
@@ -191,14 +215,26 @@ async fn tools_of_a_session_close_when_it_ends() {
     let database = Database::default();
     let runtime = runtime(tools![], Policy::text());
     let tools = tools![database.clone()];
-    let first = runtime.session("1", Mode::Text).tools(tools.clone()).await.expect("opens");
-    let second = runtime.session("2", Mode::Text).tools(tools.clone()).await.expect("opens");
+    let first = runtime
+        .session("1", Mode::Text)
+        .tools(tools.clone())
+        .await
+        .expect("opens");
+    let second = runtime
+        .session("2", Mode::Text)
+        .tools(tools.clone())
+        .await
+        .expect("opens");
     first.end().await;
     assert!(call(&second, "query", json!({})).await.is_ok());
     assert_eq!(database.counts(), (1, 0));
     second.end().await;
     assert_eq!(database.counts(), (1, 1));
-    let third = runtime.session("3", Mode::Text).tools(tools).await.expect("opens");
+    let third = runtime
+        .session("3", Mode::Text)
+        .tools(tools)
+        .await
+        .expect("opens");
     drop(third);
     settle().await;
     assert_eq!(database.counts(), (2, 2));
@@ -208,9 +244,17 @@ async fn tools_of_a_session_close_when_it_ends() {
 #[tokio::test]
 async fn contexts_and_runtimes_share_one_setup() {
     let database = Arc::new(Database::default());
-    let of = || ToolContext::builder().with(Arc::clone(&database)).build().expect("sound tools");
+    let of = || {
+        ToolContext::builder()
+            .with(Arc::clone(&database))
+            .build()
+            .expect("sound tools")
+    };
     let (one, other) = (runtime(of(), Policy::text()), runtime(of(), Policy::text()));
-    let _sessions = (open(&one, "s", Mode::Text).await, open(&other, "s", Mode::Text).await);
+    let _sessions = (
+        open(&one, "s", Mode::Text).await,
+        open(&other, "s", Mode::Text).await,
+    );
     assert_eq!(database.counts(), (1, 0));
     one.shutdown().await;
     assert_eq!(database.counts(), (1, 0));
@@ -239,9 +283,15 @@ async fn explicit_setup_counts_and_closes_explicitly() {
 async fn session_lacks_toolset_that_fails_and_retries_later() {
     let (database, closed) = (Database::default(), Counter::default());
     database.fails.store(true, Ordering::Relaxed);
-    let runtime = runtime(tools![database.clone(), Closing(closed.clone())], Policy::text());
+    let runtime = runtime(
+        tools![database.clone(), Closing(closed.clone())],
+        Policy::text(),
+    );
     let without = open(&runtime, "1", Mode::Text).await;
-    assert_eq!(kind(&call(&without, "query", json!({})).await), Some(ErrorKind::Permanent));
+    assert_eq!(
+        kind(&call(&without, "query", json!({})).await),
+        Some(ErrorKind::Permanent)
+    );
     assert!(call(&without, "work", json!({})).await.is_ok());
     assert!(!without.tools().has_tool("query") && runtime.tools().has_tool("query"));
     database.fails.store(false, Ordering::Relaxed);
@@ -262,11 +312,18 @@ async fn call_and_host_learn_why_a_toolset_is_left_out() {
                 in a later session";
     assert_eq!(message(&call(&session, "query", json!({})).await), text);
     assert!(message(&call(&session, "quer", json!({})).await).contains("no tools are available"));
-    let failures = session.tools().setup_failures().map(|failure| (&*failure.toolset, failure.error.message()));
+    let failures = session
+        .tools()
+        .setup_failures()
+        .map(|failure| (&*failure.toolset, failure.error.message()));
     assert_eq!(failures.collect::<Vec<_>>(), [("database", "no database")]);
     assert_eq!(runtime.tools().setup_failures().count(), 0);
     // A session with the tools of this one knows it as well.
-    let second = runtime.session("2", Mode::Text).tools(session.tools().clone()).await.expect("opens");
+    let second = runtime
+        .session("2", Mode::Text)
+        .tools(session.tools().clone())
+        .await
+        .expect("opens");
     assert_eq!(message(&call(&second, "query", json!({})).await), text);
     assert_eq!(second.tools().setup_failures().count(), 1);
 }
@@ -276,7 +333,10 @@ async fn call_and_host_learn_why_a_toolset_is_left_out() {
 async fn internal_error_of_a_setup_is_masked_for_models() {
     let tools = tools![Panicking];
     let (rest, _) = tools.setup().await;
-    let (runtime, ctx) = (runtime(tools.clone(), Policy::text()), RunContext::detached());
+    let (runtime, ctx) = (
+        runtime(tools.clone(), Policy::text()),
+        RunContext::detached(),
+    );
     let session = open(&runtime, "1", Mode::Text).await;
     let answers = [
         call(&session, "crash", json!({})).await,
@@ -284,7 +344,10 @@ async fn internal_error_of_a_setup_is_masked_for_models() {
         tools.call("crash", "{}", &ctx).await,
     ];
     for answer in answers {
-        assert!(message(&answer).contains("`panicking`") && message(&answer).contains("An internal error occurred"));
+        assert!(
+            message(&answer).contains("`panicking`")
+                && message(&answer).contains("An internal error occurred")
+        );
         assert!(!answer.to_json().contains("canary"));
     }
 }
@@ -297,8 +360,14 @@ async fn bare_call_after_a_failed_setup_says_why() {
     let tools = tools![database.clone()];
     let (rest, _) = tools.setup().await;
     let ctx = RunContext::detached();
-    let (before, after) = (tools.call("query", "{}", &ctx).await, rest.call("query", "{}", &ctx).await);
-    assert!(message(&before).contains("is not set up, as its setup failed: no database; call `ToolContext::setup`"));
+    let (before, after) = (
+        tools.call("query", "{}", &ctx).await,
+        rest.call("query", "{}", &ctx).await,
+    );
+    assert!(
+        message(&before)
+            .contains("is not set up, as its setup failed: no database; call `ToolContext::setup`")
+    );
     assert!(message(&after).contains("the setup of toolset `database` failed: no database"));
 }
 
@@ -317,37 +386,70 @@ async fn failure_of_a_hidden_toolset_stays_hidden() {
 #[tokio::test]
 async fn tool_outside_any_context_without_setup_says_so() {
     let database = Database::default();
-    let (tools, ctx) = (tools![database.clone().prefixed("db"), Closing(Counter::default())], RunContext::detached());
+    let (tools, ctx) = (
+        tools![database.clone().prefixed("db"), Closing(Counter::default())],
+        RunContext::detached(),
+    );
     let query = tools.function_tool("db_query").expect("a tool").clone();
     for tool in [query.clone(), query.renamed("other")] {
-        assert!(message(&tool.call("{}", &ctx).await).starts_with("toolset `database` is not set up; call"));
+        assert!(
+            message(&tool.call("{}", &ctx).await)
+                .starts_with("toolset `database` is not set up; call")
+        );
     }
     let (ready, _) = tools.setup().await;
-    assert!(query.call("{}", &ctx).await.is_ok() && query.renamed("other").call("{}", &ctx).await.is_ok());
+    assert!(
+        query.call("{}", &ctx).await.is_ok()
+            && query.renamed("other").call("{}", &ctx).await.is_ok()
+    );
     ready.close().await;
     assert!(!query.call("{}", &ctx).await.is_ok());
-    assert!(ready.function_tool("work").expect("a tool").call("{}", &ctx).await.is_ok());
+    assert!(
+        ready
+            .function_tool("work")
+            .expect("a tool")
+            .call("{}", &ctx)
+            .await
+            .is_ok()
+    );
     assert_eq!(database.counts(), (1, 1));
 }
 
 // L6
 #[tokio::test]
 async fn failed_explicit_setup_leaves_shared_toolsets_open() {
-    let (shared, own, before) = (Database::default(), Database::default(), Database::default());
-    let nested = [&shared, &own, &before].map(|database| Arc::new(database.clone()) as Arc<dyn Toolset>);
+    let (shared, own, before) = (
+        Database::default(),
+        Database::default(),
+        Database::default(),
+    );
+    let nested =
+        [&shared, &own, &before].map(|database| Arc::new(database.clone()) as Arc<dyn Toolset>);
     let runtime = runtime(tools![Arc::clone(&nested[0])], Policy::text());
     let session = open(&runtime, "1", Mode::Text).await;
     let explicit = tools![Arc::clone(&nested[2])];
     assert!(explicit.setup().await.1.is_empty());
 
     for toolset in nested {
-        let outer = Outer { fails: true, nested: vec![toolset], ..Outer::default() };
+        let outer = Outer {
+            fails: true,
+            nested: vec![toolset],
+            ..Outer::default()
+        };
         let (rest, failures) = tools![outer].setup().await;
         assert_eq!((failures.len(), rest.function_tools().len()), (1, 0));
     }
-    assert_eq!([shared.counts(), own.counts(), before.counts()], [(1, 0), (1, 1), (1, 0)]);
+    assert_eq!(
+        [shared.counts(), own.counts(), before.counts()],
+        [(1, 0), (1, 1), (1, 0)]
+    );
     assert!(call(&session, "query", json!({})).await.is_ok());
-    assert!(explicit.call("query", "{}", &RunContext::detached()).await.is_ok());
+    assert!(
+        explicit
+            .call("query", "{}", &RunContext::detached())
+            .await
+            .is_ok()
+    );
     // The setup that failed does not keep the shared one open.
     runtime.shutdown().await;
     assert_eq!(shared.counts(), (1, 1));
@@ -359,15 +461,28 @@ async fn failed_setup_leaves_what_another_set_up_meanwhile() {
     let database = Database::default();
     let nested: Arc<dyn Toolset> = Arc::new(database.clone());
     let takes = Duration::from_secs(1);
-    let failing = tools![Outer { fails: true, takes, nested: vec![Arc::clone(&nested)], ..Outer::default() }];
+    let failing = tools![Outer {
+        fails: true,
+        takes,
+        nested: vec![Arc::clone(&nested)],
+        ..Outer::default()
+    }];
     let other = tools![nested];
     let meanwhile = async {
         tokio::time::sleep(takes / 2).await;
         other.setup().await
     };
     let ((_, failures), (_, none)) = tokio::join!(failing.setup(), meanwhile);
-    assert_eq!((failures.len(), none.len(), database.counts()), (1, 0, (1, 0)));
-    assert!(other.call("query", "{}", &RunContext::detached()).await.is_ok());
+    assert_eq!(
+        (failures.len(), none.len(), database.counts()),
+        (1, 0, (1, 0))
+    );
+    assert!(
+        other
+            .call("query", "{}", &RunContext::detached())
+            .await
+            .is_ok()
+    );
 }
 
 // L6
@@ -375,11 +490,19 @@ async fn failed_setup_leaves_what_another_set_up_meanwhile() {
 async fn failed_toolset_leaves_the_same_one_beside_it_open() {
     let database = Database::default();
     let nested: Arc<dyn Toolset> = Arc::new(database.clone());
-    let outer = Outer { fails: true, nested: vec![Arc::clone(&nested)], ..Outer::default() };
+    let outer = Outer {
+        fails: true,
+        nested: vec![Arc::clone(&nested)],
+        ..Outer::default()
+    };
     let tools = tools![outer, nested];
     let (rest, failures) = tools.setup().await;
     assert_eq!(failures.len(), 1);
-    assert!(rest.call("query", "{}", &RunContext::detached()).await.is_ok());
+    assert!(
+        rest.call("query", "{}", &RunContext::detached())
+            .await
+            .is_ok()
+    );
     assert_eq!(database.counts(), (1, 0));
 }
 
@@ -387,7 +510,11 @@ async fn failed_toolset_leaves_the_same_one_beside_it_open() {
 #[tokio::test]
 async fn session_closes_toolsets_inside_of_a_failed_one() {
     let database = Database::default();
-    let outer = Outer { fails: true, nested: vec![Arc::new(database.clone())], ..Outer::default() };
+    let outer = Outer {
+        fails: true,
+        nested: vec![Arc::new(database.clone())],
+        ..Outer::default()
+    };
     let runtime = runtime(tools![outer], Policy::text());
     let _session = open(&runtime, "1", Mode::Text).await;
     settle().await;
@@ -399,9 +526,19 @@ async fn session_closes_toolsets_inside_of_a_failed_one() {
 async fn derived_toolset_shares_the_state_of_its_originals() {
     let database = Database::default();
     let nested: Arc<dyn Toolset> = Arc::new(database.clone());
-    let of = |prefix| Outer { nested: vec![Arc::clone(&nested)], ..Outer::default() }.prefixed(prefix);
-    let runtimes =
-        [tools![of("a")], tools![of("b")], tools![Arc::clone(&nested)]].map(|tools| runtime(tools, Policy::text()));
+    let of = |prefix| {
+        Outer {
+            nested: vec![Arc::clone(&nested)],
+            ..Outer::default()
+        }
+        .prefixed(prefix)
+    };
+    let runtimes = [
+        tools![of("a")],
+        tools![of("b")],
+        tools![Arc::clone(&nested)],
+    ]
+    .map(|tools| runtime(tools, Policy::text()));
     let mut sessions = Vec::new();
     for (runtime, tool) in runtimes.iter().zip(["a_query", "b_query", "query"]) {
         let session = open(runtime, "1", Mode::Text).await;
@@ -428,10 +565,22 @@ async fn derived_toolset_shares_the_state_of_its_originals() {
 async fn derived_toolset_opens_all_originals_or_none() {
     let (sound, failing) = (Database::default(), Database::default());
     failing.fails.store(true, Ordering::Relaxed);
-    let nested: Vec<Arc<dyn Toolset>> = vec![Arc::new(sound.clone()), Arc::new(failing.clone().prefixed("other"))];
-    let tools = tools![Outer { nested, ..Outer::default() }.filtered(|_| true)];
+    let nested: Vec<Arc<dyn Toolset>> = vec![
+        Arc::new(sound.clone()),
+        Arc::new(failing.clone().prefixed("other")),
+    ];
+    let tools = tools![
+        Outer {
+            nested,
+            ..Outer::default()
+        }
+        .filtered(|_| true)
+    ];
     let (rest, failures) = tools.setup().await;
-    assert_eq!((rest.function_tools().len(), failures.len(), sound.counts()), (0, 1, (1, 1)));
+    assert_eq!(
+        (rest.function_tools().len(), failures.len(), sound.counts()),
+        (0, 1, (1, 1))
+    );
     failing.fails.store(false, Ordering::Relaxed);
     assert!(tools.setup().await.1.is_empty());
     assert!(tools.close().await.is_empty());
@@ -444,12 +593,26 @@ async fn toolset_around_a_failed_one_opens_and_closes_once() {
     let (sound, failing) = (Database::default(), Database::default());
     failing.fails.store(true, Ordering::Relaxed);
     let (opened, closed) = (Counter::default(), Counter::default());
-    let nested: Vec<Arc<dyn Toolset>> = vec![Arc::new(sound.clone()), Arc::new(failing.prefixed("other"))];
-    let tools = tools![Outer { opened: opened.clone(), closed: closed.clone(), nested, ..Outer::default() }];
+    let nested: Vec<Arc<dyn Toolset>> =
+        vec![Arc::new(sound.clone()), Arc::new(failing.prefixed("other"))];
+    let tools = tools![Outer {
+        opened: opened.clone(),
+        closed: closed.clone(),
+        nested,
+        ..Outer::default()
+    }];
     let runtime = runtime(tools![], Policy::text());
-    let first = runtime.session("1", Mode::Text).tools(tools).await.expect("opens");
+    let first = runtime
+        .session("1", Mode::Text)
+        .tools(tools)
+        .await
+        .expect("opens");
     assert!(first.tools().has_tool("query") && !first.tools().has_tool("other_query"));
-    let second = runtime.session("2", Mode::Text).tools(first.tools().clone()).await.expect("opens");
+    let second = runtime
+        .session("2", Mode::Text)
+        .tools(first.tools().clone())
+        .await
+        .expect("opens");
     first.end().await;
     assert!(call(&second, "query", json!({})).await.is_ok());
     assert_eq!((opened.get(), closed.get(), sound.counts()), (1, 0, (1, 0)));
@@ -462,7 +625,10 @@ async fn toolset_around_a_failed_one_opens_and_closes_once() {
 async fn sessions_that_open_at_once_share_one_setup() {
     for fails in [false, true] {
         let go = Arc::new(Notify::new());
-        let database = Database { go: Some(Arc::clone(&go)), ..Database::default() };
+        let database = Database {
+            go: Some(Arc::clone(&go)),
+            ..Database::default()
+        };
         database.fails.store(fails, Ordering::Relaxed);
         let runtime = runtime(tools![database.clone()], Policy::text());
         let opening = (0..20).map(|id| {
@@ -473,7 +639,14 @@ async fn sessions_that_open_at_once_share_one_setup() {
         settle().await;
         go.notify_one();
         let sessions = join_all(opening).await;
-        assert!(sessions.iter().all(|session| session.as_ref().expect("opens").tools().has_tool("query") != fails));
+        assert!(
+            sessions.iter().all(|session| session
+                .as_ref()
+                .expect("opens")
+                .tools()
+                .has_tool("query")
+                != fails)
+        );
         assert_eq!(database.counts(), (1, 0));
     }
 }

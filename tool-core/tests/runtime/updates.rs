@@ -1,6 +1,10 @@
 //! Updates of running tools: kept for the host, or heard by listeners, who change nothing. L24
 
-#![allow(clippy::unused_self, clippy::needless_pass_by_value, reason = "tools as their authors write them")]
+#![allow(
+    clippy::unused_self,
+    clippy::needless_pass_by_value,
+    reason = "tools as their authors write them"
+)]
 
 use crate::support::{call, kind, text, tools};
 use crate::support_b::{begin, ms};
@@ -34,7 +38,10 @@ impl Journey {
     /// Let another tool travel.
     #[tool]
     async fn send(&self, ctx: &RunContext) -> Option<String> {
-        ctx.call("travel", json!({"steps": 1})).await.data_json().map(str::to_owned)
+        ctx.call("travel", json!({"steps": 1}))
+            .await
+            .data_json()
+            .map(str::to_owned)
     }
 
     /// Leave a task behind, which tells of more.
@@ -53,10 +60,15 @@ impl Journey {
 type Shown = Arc<Mutex<Vec<ToolResponse>>>;
 
 async fn shown() -> (Session, Shown) {
-    let (shown, runtime) = (Shown::default(), crate::support::runtime(tools![Journey], Policy::text()));
+    let (shown, runtime) = (
+        Shown::default(),
+        crate::support::runtime(tools![Journey], Policy::text()),
+    );
     let listener = Arc::clone(&shown);
     let open = runtime.session("s-1", Mode::Text);
-    let session = open.on_update(move |update| listener.lock().expect("shown").push(update)).await;
+    let session = open
+        .on_update(move |update| listener.lock().expect("shown").push(update))
+        .await;
     (session.expect("a session"), shown)
 }
 
@@ -64,8 +76,13 @@ async fn shown() -> (Session, Shown) {
 fn seen(shown: &Shown) -> Vec<(String, String)> {
     let shown = shown.lock().expect("shown");
     let pair = |response: &ToolResponse| {
-        let text = response.data_json().map_or_else(|| format!("{:?}", kind(response)), str::to_owned);
-        (response.meta().call_id().unwrap_or_default().to_owned(), text)
+        let text = response
+            .data_json()
+            .map_or_else(|| format!("{:?}", kind(response)), str::to_owned);
+        (
+            response.meta().call_id().unwrap_or_default().to_owned(),
+            text,
+        )
     };
     shown.iter().map(pair).collect()
 }
@@ -78,10 +95,19 @@ fn travel(steps: u32) -> ToolCall {
 #[tokio::test(start_paused = true)]
 async fn updates_are_kept_without_a_listener() {
     let session = text(tools![Journey], Policy::text()).await;
-    assert_eq!(session.call(travel(2)).await.data_json(), Some(r#""there""#));
+    assert_eq!(
+        session.call(travel(2)).await.data_json(),
+        Some(r#""there""#)
+    );
     let kept = session.updates();
-    let told = kept.iter().map(|kept| (&*kept.call_id, &*kept.tool, &*kept.update.message)).collect::<Vec<_>>();
-    assert_eq!(told, [("c1", "travel", "step 1"), ("c1", "travel", "step 2")]);
+    let told = kept
+        .iter()
+        .map(|kept| (&*kept.call_id, &*kept.tool, &*kept.update.message))
+        .collect::<Vec<_>>();
+    assert_eq!(
+        told,
+        [("c1", "travel", "step 1"), ("c1", "travel", "step 2")]
+    );
     assert!(session.updates().is_empty(), "taken once");
 }
 
@@ -98,9 +124,18 @@ async fn updates_of_a_failed_call_keep_their_fraction() {
 async fn listener_does_not_change_the_result() {
     let (session, shown) = shown().await;
     let response = session.call(travel(2)).await;
-    assert_eq!((response.meta().call_id(), response.data_json()), (Some("c1"), Some(r#""there""#)));
-    let expected = [("c1_update_1", r#""step 1""#), ("c1_update_2", r#""step 2""#)];
-    assert_eq!(seen(&shown), expected.map(|(id, data)| (id.to_owned(), data.to_owned())));
+    assert_eq!(
+        (response.meta().call_id(), response.data_json()),
+        (Some("c1"), Some(r#""there""#))
+    );
+    let expected = [
+        ("c1_update_1", r#""step 1""#),
+        ("c1_update_2", r#""step 2""#),
+    ];
+    assert_eq!(
+        seen(&shown),
+        expected.map(|(id, data)| (id.to_owned(), data.to_owned()))
+    );
 }
 
 // L24
@@ -109,7 +144,10 @@ async fn listener_does_not_change_a_failure() {
     let (session, shown) = shown().await;
     let response = session.call(ToolCall::new("c1", "stumble", "{}")).await;
     assert_eq!(kind(&response), Some(ErrorKind::Permanent));
-    assert_eq!(seen(&shown), [("c1_update_1".to_owned(), r#""half of it""#.to_owned())]);
+    assert_eq!(
+        seen(&shown),
+        [("c1_update_1".to_owned(), r#""half of it""#.to_owned())]
+    );
 }
 
 // L24
@@ -118,7 +156,10 @@ async fn listener_hears_updates_before_the_result() {
     let (session, shown) = shown().await;
     let travelling = begin(&session, "c1", "travel", r#"{"steps":3}"#).await;
     ms(15).await;
-    assert_eq!(seen(&shown), [("c1_update_1".to_owned(), r#""step 1""#.to_owned())]);
+    assert_eq!(
+        seen(&shown),
+        [("c1_update_1".to_owned(), r#""step 1""#.to_owned())]
+    );
     travelling.abort();
 }
 
@@ -136,9 +177,13 @@ async fn listeners_of_the_call_and_of_the_session_both_hear() {
     let (session, shown) = shown().await;
     let heard = Arc::<Mutex<Vec<String>>>::default();
     let own = Arc::clone(&heard);
-    let call = travel(2).on_update(move |update| own.lock().expect("heard").push(update.message.clone()));
+    let call =
+        travel(2).on_update(move |update| own.lock().expect("heard").push(update.message.clone()));
     assert_eq!(session.call(call).await.data_json(), Some(r#""there""#));
-    assert_eq!((heard.lock().expect("heard").len(), seen(&shown).len()), (2, 2));
+    assert_eq!(
+        (heard.lock().expect("heard").len(), seen(&shown).len()),
+        (2, 2)
+    );
 }
 
 // L24
@@ -146,36 +191,67 @@ async fn listeners_of_the_call_and_of_the_session_both_hear() {
 async fn updates_of_each_call_are_counted_apart() {
     let (session, shown) = shown().await;
     for id in ["c1", "c2"] {
-        session.call(ToolCall::new(id, "travel", r#"{"steps":2}"#)).await;
+        session
+            .call(ToolCall::new(id, "travel", r#"{"steps":2}"#))
+            .await;
     }
-    let ids = seen(&shown).into_iter().map(|(id, _)| id).collect::<Vec<_>>();
-    assert_eq!(ids, ["c1_update_1", "c1_update_2", "c2_update_1", "c2_update_2"]);
+    let ids = seen(&shown)
+        .into_iter()
+        .map(|(id, _)| id)
+        .collect::<Vec<_>>();
+    assert_eq!(
+        ids,
+        ["c1_update_1", "c1_update_2", "c2_update_1", "c2_update_2"]
+    );
 }
 
 // L24, R-B4
 #[tokio::test(start_paused = true)]
 async fn listener_hears_nested_calls() {
     let (session, shown) = shown().await;
-    assert_eq!(session.call(ToolCall::new("c1", "send", "{}")).await.data_json(), Some(r#""\"there\"""#));
-    assert_eq!(seen(&shown), [("c1.1_update_1".to_owned(), r#""step 1""#.to_owned())]);
+    assert_eq!(
+        session
+            .call(ToolCall::new("c1", "send", "{}"))
+            .await
+            .data_json(),
+        Some(r#""\"there\"""#)
+    );
+    assert_eq!(
+        seen(&shown),
+        [("c1.1_update_1".to_owned(), r#""step 1""#.to_owned())]
+    );
 }
 
 // L24
 #[tokio::test(start_paused = true)]
 async fn listener_that_panics_does_not_fail_the_call() {
     let runtime = crate::support::runtime(tools![Journey], Policy::text());
-    let deaf = runtime.session("s-1", Mode::Text).on_update(|_| panic!("deaf"));
+    let deaf = runtime
+        .session("s-1", Mode::Text)
+        .on_update(|_| panic!("deaf"));
     let session = deaf.await.expect("a session");
-    assert_eq!(session.call(travel(2)).await.data_json(), Some(r#""there""#));
+    assert_eq!(
+        session.call(travel(2)).await.data_json(),
+        Some(r#""there""#)
+    );
 }
 
 // L24
 #[tokio::test(start_paused = true)]
 async fn call_that_was_answered_reports_nothing() {
     let (session, shown) = shown().await;
-    assert_eq!(session.call(ToolCall::new("c1", "leave", "{}")).await.data_json(), Some(r#""left""#));
+    assert_eq!(
+        session
+            .call(ToolCall::new("c1", "leave", "{}"))
+            .await
+            .data_json(),
+        Some(r#""left""#)
+    );
     ms(100).await;
-    assert_eq!(seen(&shown), [("c1_update_1".to_owned(), r#""leaving""#.to_owned())]);
+    assert_eq!(
+        seen(&shown),
+        [("c1_update_1".to_owned(), r#""leaving""#.to_owned())]
+    );
 }
 
 // L24
@@ -185,9 +261,14 @@ async fn second_handle_can_add_the_listener() {
     let without = runtime.session("s-1", Mode::Text).await.expect("a session");
     let shown = Shown::default();
     let listener = Arc::clone(&shown);
-    let with = runtime.session("s-1", Mode::Text).on_update(move |u| listener.lock().expect("shown").push(u));
+    let with = runtime
+        .session("s-1", Mode::Text)
+        .on_update(move |u| listener.lock().expect("shown").push(u));
     let _with = with.await.expect("the same session");
-    assert_eq!(without.call(travel(2)).await.data_json(), Some(r#""there""#));
+    assert_eq!(
+        without.call(travel(2)).await.data_json(),
+        Some(r#""there""#)
+    );
     assert_eq!(seen(&shown).len(), 2);
 }
 

@@ -36,7 +36,10 @@ impl AgentOptions {
             options.krate = Some(crate_path(meta)?);
             Ok(())
         });
-        options.name = options.name.take().filter(|name| errors.take(is_name(name)).is_some());
+        options.name = options
+            .name
+            .take()
+            .filter(|name| errors.take(is_name(name)).is_some());
         options
     }
 }
@@ -44,14 +47,28 @@ impl AgentOptions {
 /// Parses the name, and returns the tokens of the options after it.
 fn name_and_rest(input: ParseStream) -> Result<(Option<Expr>, TokenStream)> {
     if is_option(input) && input.fork().call(Ident::parse_any)? == "name" {
-        let (key, _, name) = (input.call(Ident::parse_any)?, input.parse::<Token![=]>()?, input.parse::<Expr>()?);
-        let message = format!("the name of an agent is given without a key\nhelp: write `#[agent({})]`", compact(name));
+        let (key, _, name) = (
+            input.call(Ident::parse_any)?,
+            input.parse::<Token![=]>()?,
+            input.parse::<Expr>()?,
+        );
+        let message = format!(
+            "the name of an agent is given without a key\nhelp: write `#[agent({})]`",
+            compact(name)
+        );
         return Err(Error::new_spanned(key, message));
     }
-    let name = if input.is_empty() || is_option(input) { None } else { Some(input.parse()?) };
+    let name = if input.is_empty() || is_option(input) {
+        None
+    } else {
+        Some(input.parse()?)
+    };
     if name.is_some() && !input.is_empty() {
         input.parse::<Token![,]>().map_err(|error| {
-            Error::new(error.span(), "expected `,` after the name\nhelp: separate the name and the options by a comma")
+            Error::new(
+                error.span(),
+                "expected `,` after the name\nhelp: separate the name and the options by a comma",
+            )
         })?;
     }
     Ok((name, input.parse()?))
@@ -85,8 +102,17 @@ fn is_name(name: &Expr) -> Result<()> {
 /// to lead through tool-core.
 pub(crate) fn is_agent(attr: &Attribute, krate: Option<&Path>) -> bool {
     let segments = &attr.path().segments;
-    let Some(first) = segments.first() else { return false };
-    let is_ours = |path: &Path| path.segments.first().is_some_and(|segment| segment.ident == first.ident);
+    let Some(first) = segments.first() else {
+        return false;
+    };
+    let is_ours = |path: &Path| {
+        path.segments
+            .first()
+            .is_some_and(|segment| segment.ident == first.ident)
+    };
     let through = segments.len() == 1 || first.ident == "tool_core" || krate.is_some_and(is_ours);
-    through && segments.last().is_some_and(|segment| segment.ident == "agent")
+    through
+        && segments
+            .last()
+            .is_some_and(|segment| segment.ident == "agent")
 }

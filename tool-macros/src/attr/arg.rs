@@ -10,7 +10,17 @@ use super::grammar::{ARG, choice, flag, has_value, ungrouped, value};
 use crate::errors::Errors;
 
 /// The formats that are enforced.
-const FORMATS: &[&str] = &["date-time", "date", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
+const FORMATS: &[&str] = &[
+    "date-time",
+    "date",
+    "time",
+    "duration",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "uuid",
+];
 
 #[derive(Default)]
 pub(crate) struct ArgOptions {
@@ -96,7 +106,9 @@ impl ArgOptions {
 
     fn one(&mut self, key: &str, meta: &ParseNestedMeta) -> Result<()> {
         match key {
-            "default" if has_value(meta) => self.default = Some(DefaultOption::Value(value(meta, "30")?)),
+            "default" if has_value(meta) => {
+                self.default = Some(DefaultOption::Value(value(meta, "30")?))
+            }
             "default" if meta.input.peek(token::Paren) => {
                 let message = "expected the value of `default` after `=`\nhelp: write `default = 30`, or `default` for the type's own default";
                 return Err(Error::new_spanned(&meta.path, message));
@@ -148,22 +160,35 @@ fn constraint(key: &str, meta: &ParseNestedMeta) -> Result<Constraint> {
 
 fn one_of(meta: &ParseNestedMeta) -> Result<Constraint> {
     if !meta.input.peek(token::Paren) {
-        let message = "`one_of` needs a list in parentheses\nhelp: write `one_of(\"asc\", \"desc\")`";
+        let message =
+            "`one_of` needs a list in parentheses\nhelp: write `one_of(\"asc\", \"desc\")`";
         return Err(Error::new_spanned(&meta.path, message));
     }
     let content;
     syn::parenthesized!(content in meta.input);
     let values: Vec<Expr> =
-        Punctuated::<Expr, Token![,]>::parse_terminated_with(&content, Expr::parse)?.into_iter().collect();
+        Punctuated::<Expr, Token![,]>::parse_terminated_with(&content, Expr::parse)?
+            .into_iter()
+            .collect();
     if values.is_empty() {
-        return Err(Error::new_spanned(&meta.path, "`one_of` lists no value\nhelp: write `one_of(\"asc\", \"desc\")`"));
+        return Err(Error::new_spanned(
+            &meta.path,
+            "`one_of` lists no value\nhelp: write `one_of(\"asc\", \"desc\")`",
+        ));
     }
     let mut known = Vec::new();
     for value in &values {
         match Literal::of(value) {
-            Some(literal @ (Literal::Text(_) | Literal::Number(_))) if !known.contains(&literal) => known.push(literal),
+            Some(literal @ (Literal::Text(_) | Literal::Number(_)))
+                if !known.contains(&literal) =>
+            {
+                known.push(literal)
+            }
             Some(Literal::Text(_) | Literal::Number(_)) => {
-                return Err(Error::new_spanned(value, "duplicate value in `one_of`\nhelp: remove one of them"));
+                return Err(Error::new_spanned(
+                    value,
+                    "duplicate value in `one_of`\nhelp: remove one of them",
+                ));
             }
             _ => {
                 return Err(Error::new_spanned(

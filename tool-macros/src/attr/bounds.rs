@@ -20,10 +20,12 @@ impl Number {
     pub(crate) fn of(expr: &Expr) -> Option<Self> {
         match ungrouped(expr) {
             Expr::Lit(ExprLit { lit, .. }) => Self::of_literal(lit),
-            Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => match Self::of(&unary.expr)? {
-                Self::Int(value) => Some(Self::Int(-value)),
-                Self::Float(value) => Some(Self::Float(-value)),
-            },
+            Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => {
+                match Self::of(&unary.expr)? {
+                    Self::Int(value) => Some(Self::Int(-value)),
+                    Self::Float(value) => Some(Self::Float(-value)),
+                }
+            }
             _ => None,
         }
     }
@@ -31,7 +33,11 @@ impl Number {
     fn of_literal(lit: &Lit) -> Option<Self> {
         match lit {
             Lit::Int(int) => int.base10_parse().ok().map(Self::Int),
-            Lit::Float(float) => float.base10_parse::<f64>().ok().filter(|value| value.is_finite()).map(Self::Float),
+            Lit::Float(float) => float
+                .base10_parse::<f64>()
+                .ok()
+                .filter(|value| value.is_finite())
+                .map(Self::Float),
             _ => None,
         }
     }
@@ -96,29 +102,50 @@ impl Range {
             exclusive: is_half_open(range) && range.end.is_some(),
             written,
         };
-        refuse_unbounded(parsed.min.is_none() && parsed.max.is_none(), &parsed.written)?;
+        refuse_unbounded(
+            parsed.min.is_none() && parsed.max.is_none(),
+            &parsed.written,
+        )?;
         let (min, max) = parsed.numbers();
-        refuse_empty(min, max, parsed.exclusive && min.is_some() && min == max, &parsed.written)?;
+        refuse_empty(
+            min,
+            max,
+            parsed.exclusive && min.is_some() && min == max,
+            &parsed.written,
+        )?;
         Ok(parsed)
     }
 
     pub(crate) fn numbers(&self) -> (Option<Number>, Option<Number>) {
-        (Bound::number(self.min.as_ref()), Bound::number(self.max.as_ref()))
+        (
+            Bound::number(self.min.as_ref()),
+            Bound::number(self.max.as_ref()),
+        )
     }
 
     /// Returns the first bound that is a constant.
     pub(crate) fn constant(&self) -> Option<&ExprPath> {
-        [&self.min, &self.max].into_iter().flatten().find_map(|bound| match bound {
-            Bound::Number(_) => None,
-            Bound::Const(path) => Some(path),
-        })
+        [&self.min, &self.max]
+            .into_iter()
+            .flatten()
+            .find_map(|bound| match bound {
+                Bound::Number(_) => None,
+                Bound::Const(path) => Some(path),
+            })
     }
 
     /// Returns whether the number is within the bounds that are written in the attribute.
     pub(crate) fn contains(&self, number: Number) -> bool {
         let (min, max) = self.numbers();
         let above = min.is_none_or(|min| number >= min);
-        above && max.is_none_or(|max| if self.exclusive { number < max } else { number <= max })
+        above
+            && max.is_none_or(|max| {
+                if self.exclusive {
+                    number < max
+                } else {
+                    number <= max
+                }
+            })
     }
 }
 
@@ -138,17 +165,27 @@ impl Size {
         let size = match ungrouped(&expr) {
             Expr::Range(range) => {
                 let max = match count(range.end.as_deref())? {
-                    Some(Bound::Number(max)) if is_half_open(range) => {
-                        Some(Bound::Number(max.checked_sub(1).ok_or_else(|| empty(&written))?))
-                    }
+                    Some(Bound::Number(max)) if is_half_open(range) => Some(Bound::Number(
+                        max.checked_sub(1).ok_or_else(|| empty(&written))?,
+                    )),
                     other => other,
                 };
                 let exclusive = is_half_open(range) && matches!(max, Some(Bound::Const(_)));
-                Self { min: count(range.start.as_deref())?, max, exclusive, written }
+                Self {
+                    min: count(range.start.as_deref())?,
+                    max,
+                    exclusive,
+                    written,
+                }
             }
             single => {
                 let exact = count(Some(single))?;
-                Self { min: exact.clone(), max: exact, exclusive: false, written }
+                Self {
+                    min: exact.clone(),
+                    max: exact,
+                    exclusive: false,
+                    written,
+                }
             }
         };
         refuse_unbounded(size.min.is_none() && size.max.is_none(), &size.written)?;
@@ -158,7 +195,10 @@ impl Size {
     }
 
     pub(crate) fn numbers(&self) -> (Option<u64>, Option<u64>) {
-        (Bound::number(self.min.as_ref()), Bound::number(self.max.as_ref()))
+        (
+            Bound::number(self.min.as_ref()),
+            Bound::number(self.max.as_ref()),
+        )
     }
 
     /// Returns whether the length is within the bounds that are written in the attribute.
@@ -171,19 +211,35 @@ impl Size {
 /// Refuses bounds that limit nothing.
 fn refuse_unbounded(is_unbounded: bool, written: &TokenStream) -> Result<()> {
     if is_unbounded {
-        return Err(Error::new_spanned(written, "this range has no bounds\nhelp: add a lower or an upper bound"));
+        return Err(Error::new_spanned(
+            written,
+            "this range has no bounds\nhelp: add a lower or an upper bound",
+        ));
     }
     Ok(())
 }
 
 /// Refuses bounds that no value satisfies.
-fn refuse_empty<T: PartialOrd>(min: Option<T>, max: Option<T>, is_empty: bool, written: &TokenStream) -> Result<()> {
-    if is_empty || min.zip(max).is_some_and(|(min, max)| max < min) { Err(empty(written)) } else { Ok(()) }
+fn refuse_empty<T: PartialOrd>(
+    min: Option<T>,
+    max: Option<T>,
+    is_empty: bool,
+    written: &TokenStream,
+) -> Result<()> {
+    if is_empty || min.zip(max).is_some_and(|(min, max)| max < min) {
+        Err(empty(written))
+    } else {
+        Ok(())
+    }
 }
 
 /// Parses the one expression in the parentheses, and returns its tokens too.
 fn argument(meta: &ParseNestedMeta, example: &str) -> Result<(Expr, TokenStream)> {
-    let key = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
+    let key = meta
+        .path
+        .get_ident()
+        .map(ToString::to_string)
+        .unwrap_or_default();
     if !meta.input.peek(syn::token::Paren) {
         return Err(Error::new_spanned(
             &meta.path,
@@ -193,15 +249,27 @@ fn argument(meta: &ParseNestedMeta, example: &str) -> Result<(Expr, TokenStream)
     let content;
     syn::parenthesized!(content in meta.input);
     let written: TokenStream = content.fork().parse()?;
-    let expr =
-        content.parse::<Expr>().and_then(|expr| if content.is_empty() { Ok(expr) } else { Err(content.error("")) });
+    let expr = content.parse::<Expr>().and_then(|expr| {
+        if content.is_empty() {
+            Ok(expr)
+        } else {
+            Err(content.error(""))
+        }
+    });
     if let Ok(expr) = expr {
         return Ok((expr, written));
     }
     // syn would report tokens that are left over a second time.
     let _: TokenStream = content.parse()?;
-    let place = if written.is_empty() { meta.path.to_token_stream() } else { written };
-    Err(Error::new_spanned(place, format!("`{key}` takes one range\nhelp: write `{key}({example})`")))
+    let place = if written.is_empty() {
+        meta.path.to_token_stream()
+    } else {
+        written
+    };
+    Err(Error::new_spanned(
+        place,
+        format!("`{key}` takes one range\nhelp: write `{key}({example})`"),
+    ))
 }
 
 fn is_half_open(range: &ExprRange) -> bool {
@@ -209,12 +277,17 @@ fn is_half_open(range: &ExprRange) -> bool {
 }
 
 fn empty(written: &TokenStream) -> Error {
-    Error::new_spanned(written, "this range is empty, so no value can satisfy it\nhelp: put the lower bound first")
+    Error::new_spanned(
+        written,
+        "this range is empty, so no value can satisfy it\nhelp: put the lower bound first",
+    )
 }
 
 fn bound(expr: Option<&Expr>) -> Result<Option<Bound<Number>>> {
     let Some(expr) = expr else { return Ok(None) };
-    let bound = Number::of(expr).map(Bound::Number).or_else(|| constant(expr));
+    let bound = Number::of(expr)
+        .map(Bound::Number)
+        .or_else(|| constant(expr));
     bound.map(Some).ok_or_else(|| {
         Error::new_spanned(
             expr,

@@ -34,12 +34,19 @@ pub(crate) fn is_foreign(attr: &Attribute) -> bool {
 }
 
 /// Reads the attributes of a parameter. Returns `None` if one item is left to the derives: then they read all of them.
-pub(crate) fn parse<'a>(attrs: impl Iterator<Item = &'a Attribute>, errors: &mut Errors) -> Option<ArgOptions> {
+pub(crate) fn parse<'a>(
+    attrs: impl Iterator<Item = &'a Attribute>,
+    errors: &mut Errors,
+) -> Option<ArgOptions> {
     let mut options = ArgOptions::default();
     let mut understood = true;
     for attr in attrs {
         let parsed = attr.parse_nested_meta(|meta| {
-            understood &= if is(attr, "serde") { serde(&mut options, &meta)? } else { schemars(&mut options, &meta)? };
+            understood &= if is(attr, "serde") {
+                serde(&mut options, &meta)?
+            } else {
+                schemars(&mut options, &meta)?
+            };
             if !understood {
                 skip(&meta)?;
             }
@@ -56,15 +63,25 @@ fn serde(options: &mut ArgOptions, meta: &ParseNestedMeta) -> Result<bool> {
     } else if meta.path.is_ident("alias") {
         options.aliases.push(meta.value()?.parse()?);
     } else if meta.path.is_ident("default") {
-        options.default =
-            Some(if meta.input.peek(Token![=]) { called(&meta.value()?.parse()?)? } else { DefaultOption::OfType });
+        options.default = Some(if meta.input.peek(Token![=]) {
+            called(&meta.value()?.parse()?)?
+        } else {
+            DefaultOption::OfType
+        });
     } else if meta.path.is_ident("flatten") {
         options.flatten = Some(meta.path.clone());
     } else {
-        let key = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
+        let key = meta
+            .path
+            .get_ident()
+            .map(ToString::to_string)
+            .unwrap_or_default();
         if !SERDE.contains(&key.as_str()) {
             let help = suggestion(&key, SERDE);
-            return Err(Error::new_spanned(&meta.path, format!("unknown `#[serde]` option `{key}`\n{help}")));
+            return Err(Error::new_spanned(
+                &meta.path,
+                format!("unknown `#[serde]` option `{key}`\n{help}"),
+            ));
         }
         return Ok(false);
     }
@@ -90,7 +107,11 @@ fn called(text: &LitStr) -> Result<DefaultOption> {
             "`default` takes the path of a function\nhelp: write `default = \"path::to::function\"`",
         )
     })?;
-    let func = Box::new(Expr::Path(ExprPath { attrs: Vec::new(), qself: None, path }));
+    let func = Box::new(Expr::Path(ExprPath {
+        attrs: Vec::new(),
+        qself: None,
+        path,
+    }));
     let call = syn::ExprCall {
         attrs: Vec::new(),
         func,

@@ -9,7 +9,10 @@ use syn::ext::IdentExt as _;
 use syn::meta::ParseNestedMeta;
 use syn::parse::discouraged::Speculative as _;
 use syn::parse::{Parse, ParseStream};
-use syn::{AttrStyle, Attribute, Error, Expr, LitStr, MacroDelimiter, Meta, MetaList, Path, Result, Token, token};
+use syn::{
+    AttrStyle, Attribute, Error, Expr, LitStr, MacroDelimiter, Meta, MetaList, Path, Result, Token,
+    token,
+};
 
 use super::synonyms;
 use crate::errors::Errors;
@@ -18,7 +21,10 @@ use crate::tokens::compact;
 
 /// Returns whether the attribute has this name, alone or as the end of a path.
 pub(crate) fn is(attr: &Attribute, name: &str) -> bool {
-    attr.path().segments.last().is_some_and(|segment| segment.ident == name)
+    attr.path()
+        .segments
+        .last()
+        .is_some_and(|segment| segment.ident == name)
 }
 
 /// Rebuilds the attribute that called a macro from its arguments.
@@ -27,7 +33,11 @@ pub(crate) fn from_call(name: &str, tokens: TokenStream) -> Attribute {
     let meta = if tokens.is_empty() {
         Meta::Path(path)
     } else {
-        Meta::List(MetaList { path, delimiter: MacroDelimiter::Paren(token::Paren::default()), tokens })
+        Meta::List(MetaList {
+            path,
+            delimiter: MacroDelimiter::Paren(token::Paren::default()),
+            tokens,
+        })
     };
     Attribute {
         pound_token: <Token![#]>::default(),
@@ -84,13 +94,32 @@ pub(super) static PROMPT: AttributeGrammar = AttributeGrammar {
 
 pub(super) static RESOURCE: AttributeGrammar = AttributeGrammar {
     shown: "#[resource]",
-    known: &["uri", "mime", "name", "title", "description", "dynamic", "errors", "crate"],
+    known: &[
+        "uri",
+        "mime",
+        "name",
+        "title",
+        "description",
+        "dynamic",
+        "errors",
+        "crate",
+    ],
     repeatable: &[],
 };
 
 pub(super) static TOOLSET: AttributeGrammar = AttributeGrammar {
     shown: "#[toolset]",
-    known: &["name", "title", "description", "prefix", "auth", "crate", "discover", "part", "parts"],
+    known: &[
+        "name",
+        "title",
+        "description",
+        "prefix",
+        "auth",
+        "crate",
+        "discover",
+        "part",
+        "parts",
+    ],
     repeatable: &[],
 };
 
@@ -113,13 +142,23 @@ pub(super) static ARG: AttributeGrammar = AttributeGrammar {
     repeatable: &["example"],
 };
 
-pub(super) static AGENT: AttributeGrammar = AttributeGrammar { shown: "#[agent]", known: &["crate"], repeatable: &[] };
+pub(super) static AGENT: AttributeGrammar = AttributeGrammar {
+    shown: "#[agent]",
+    known: &["crate"],
+    repeatable: &[],
+};
 
-pub(crate) static TOOL_TYPE: AttributeGrammar =
-    AttributeGrammar { shown: "#[tool_type]", known: &["input", "crate"], repeatable: &[] };
+pub(crate) static TOOL_TYPE: AttributeGrammar = AttributeGrammar {
+    shown: "#[tool_type]",
+    known: &["input", "crate"],
+    repeatable: &[],
+};
 
-pub(crate) static SETTING: AttributeGrammar =
-    AttributeGrammar { shown: "#[setting]", known: &["binds_secret"], repeatable: &[] };
+pub(crate) static SETTING: AttributeGrammar = AttributeGrammar {
+    shown: "#[setting]",
+    known: &["binds_secret"],
+    repeatable: &[],
+};
 
 pub(crate) static TOOL_ERROR: AttributeGrammar = AttributeGrammar {
     shown: "#[tool_error]",
@@ -142,14 +181,20 @@ impl AttributeGrammar {
                 let fix = self.shown.replace(']', "(...)]");
                 errors.report(
                     meta,
-                    format!("expected the options of `{}` in parentheses\nhelp: write `{fix}`", self.shown),
+                    format!(
+                        "expected the options of `{}` in parentheses\nhelp: write `{fix}`",
+                        self.shown
+                    ),
                 );
                 return;
             }
             Meta::List(_) => {}
         }
         let all = attr.parse_nested_meta(|meta| {
-            let outcome = self.key(&meta, seen).and_then(|key| one(&key, &meta)).and_then(|()| ends(&meta));
+            let outcome = self
+                .key(&meta, seen)
+                .and_then(|key| one(&key, &meta))
+                .and_then(|()| ends(&meta));
             if let Err(error) = outcome {
                 errors.push(error);
                 up_to_comma(meta.input);
@@ -159,12 +204,20 @@ impl AttributeGrammar {
         // The closure handles every error but one: the option does not begin with a name.
         errors.take(all.map_err(|error| {
             let all = listed(self.known.iter().copied());
-            Error::new(error.span(), format!("expected an option\nhelp: expected one of {all}"))
+            Error::new(
+                error.span(),
+                format!("expected an option\nhelp: expected one of {all}"),
+            )
         }));
     }
 
     fn key(&self, meta: &ParseNestedMeta, seen: &mut Vec<String>) -> Result<String> {
-        let written = meta.path.segments.iter().map(|segment| segment.ident.unraw().to_string()).collect::<Vec<_>>();
+        let written = meta
+            .path
+            .segments
+            .iter()
+            .map(|segment| segment.ident.unraw().to_string())
+            .collect::<Vec<_>>();
         let key = written.join("::");
         if !self.known.contains(&key.as_str()) {
             // These attributes are written around one function, and their options are easily confused.
@@ -176,7 +229,10 @@ impl AttributeGrammar {
                 (None, Some(other)) => format!("help: `{key}` is an option of `{}`", other.shown),
                 (None, None) => suggestion(&key, self.known),
             };
-            return Err(Error::new_spanned(&meta.path, format!("unknown `{}` option `{key}`\n{help}", self.shown)));
+            return Err(Error::new_spanned(
+                &meta.path,
+                format!("unknown `{}` option `{key}`\n{help}", self.shown),
+            ));
         }
         if seen.contains(&key) && !self.repeatable.contains(&key.as_str()) {
             let message = format!("duplicate option `{key}`\nhelp: remove one of them");
@@ -205,7 +261,8 @@ fn ends(meta: &ParseNestedMeta) -> Result<()> {
         return Ok(());
     }
     let (next, key) = (meta.input.fork().parse::<TokenTree>()?, shown_key(meta));
-    let message = format!("unexpected `{next}` after the option `{key}`\nhelp: separate options by commas");
+    let message =
+        format!("unexpected `{next}` after the option `{key}`\nhelp: separate options by commas");
     Err(Error::new_spanned(next, message))
 }
 
@@ -215,7 +272,11 @@ pub(crate) fn value<T: Parse>(meta: &ParseNestedMeta, example: &str) -> Result<T
 }
 
 /// Parses `key = value` with a parser for the value.
-pub(crate) fn value_by<T>(meta: &ParseNestedMeta, example: &str, parse: fn(ParseStream) -> Result<T>) -> Result<T> {
+pub(crate) fn value_by<T>(
+    meta: &ParseNestedMeta,
+    example: &str,
+    parse: fn(ParseStream) -> Result<T>,
+) -> Result<T> {
     if !meta.input.peek(Token![=]) {
         return Err(missing(meta, example));
     }
@@ -226,21 +287,40 @@ pub(crate) fn value_by<T>(meta: &ParseNestedMeta, example: &str, parse: fn(Parse
         return Ok(value);
     }
     let written = up_to_comma(input);
-    Err(if written.is_empty() { missing(meta, example) } else { invalid_value(meta, &written, example) })
+    Err(if written.is_empty() {
+        missing(meta, example)
+    } else {
+        invalid_value(meta, &written, example)
+    })
 }
 
 fn missing(meta: &ParseNestedMeta, example: &str) -> Error {
     let key = shown_key(meta);
-    Error::new_spanned(&meta.path, format!("`{key}` needs a value\nhelp: write `{key} = {example}`"))
+    Error::new_spanned(
+        &meta.path,
+        format!("`{key}` needs a value\nhelp: write `{key} = {example}`"),
+    )
 }
 
 /// Makes the error for a value that the option does not take.
-pub(crate) fn invalid_value(meta: &ParseNestedMeta, written: impl ToTokens, example: &str) -> Error {
+pub(crate) fn invalid_value(
+    meta: &ParseNestedMeta,
+    written: impl ToTokens,
+    example: &str,
+) -> Error {
     let (key, shown) = (shown_key(meta), compact(&written));
     // A word without quotes is most likely the intended text.
-    let word = shown.starts_with(char::is_alphabetic) && shown.chars().all(|it| it.is_alphanumeric() || it == '_');
-    let fix = if word && example.starts_with('"') { format!("\"{shown}\"") } else { example.to_owned() };
-    Error::new_spanned(written, format!("invalid value `{shown}` for `{key}`\nhelp: write `{key} = {fix}`"))
+    let word = shown.starts_with(char::is_alphabetic)
+        && shown.chars().all(|it| it.is_alphanumeric() || it == '_');
+    let fix = if word && example.starts_with('"') {
+        format!("\"{shown}\"")
+    } else {
+        example.to_owned()
+    };
+    Error::new_spanned(
+        written,
+        format!("invalid value `{shown}` for `{key}`\nhelp: write `{key} = {fix}`"),
+    )
 }
 
 /// Parses `key` without a value.
@@ -261,15 +341,32 @@ pub(crate) fn has_value(meta: &ParseNestedMeta) -> bool {
 /// Returns the text if it is one of `known`.
 pub(crate) fn choice(what: &str, text: &LitStr, known: &[&'static str]) -> Result<&'static str> {
     let word = text.value();
-    known.iter().find(|candidate| **candidate == word).copied().ok_or_else(|| {
-        let all = known.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(", ");
-        let near = nearest(&word, known).map(|near| format!("did you mean `\"{near}\"`? ")).unwrap_or_default();
-        Error::new_spanned(text, format!("unknown {what} `{word}`\nhelp: {near}expected one of {all}"))
-    })
+    known
+        .iter()
+        .find(|candidate| **candidate == word)
+        .copied()
+        .ok_or_else(|| {
+            let all = known
+                .iter()
+                .map(|word| format!("`\"{word}\"`"))
+                .collect::<Vec<_>>()
+                .join(", ");
+            let near = nearest(&word, known)
+                .map(|near| format!("did you mean `\"{near}\"`? "))
+                .unwrap_or_default();
+            Error::new_spanned(
+                text,
+                format!("unknown {what} `{word}`\nhelp: {near}expected one of {all}"),
+            )
+        })
 }
 
 fn shown_key(meta: &ParseNestedMeta) -> String {
-    meta.path.segments.last().map(|segment| segment.ident.unraw().to_string()).unwrap_or_default()
+    meta.path
+        .segments
+        .last()
+        .map(|segment| segment.ident.unraw().to_string())
+        .unwrap_or_default()
 }
 
 /// Returns the expression inside parentheses and the invisible groups of `macro_rules!`.

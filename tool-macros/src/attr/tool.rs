@@ -7,7 +7,9 @@ use syn::punctuated::Punctuated;
 use syn::{Attribute, Error, Expr, ExprLit, Lit, LitStr, Path, Result, Token, token};
 
 use super::bounds::Number;
-use super::grammar::{PROMPT, RESOURCE, TOOL, choice, crate_path, flag, has_value, invalid_value, ungrouped, value};
+use super::grammar::{
+    PROMPT, RESOURCE, TOOL, choice, crate_path, flag, has_value, invalid_value, ungrouped, value,
+};
 use crate::errors::Errors;
 use crate::tokens::{compact, mentions};
 
@@ -102,12 +104,17 @@ impl ToolOptions {
             ItemKind::Prompt => &PROMPT,
             ItemKind::Resource => &RESOURCE,
         };
-        grammar.read(attr, &mut Vec::new(), errors, |key, meta| options.one(key, meta));
+        grammar.read(attr, &mut Vec::new(), errors, |key, meta| {
+            options.one(key, meta)
+        });
         options
     }
 
     pub(crate) fn flag(&self, name: &str) -> Option<&Path> {
-        self.flags.iter().find(|flag| flag.name == name).map(|flag| &flag.written)
+        self.flags
+            .iter()
+            .find(|flag| flag.name == name)
+            .map(|flag| &flag.written)
     }
 
     fn one(&mut self, key: &str, meta: &ParseNestedMeta) -> Result<()> {
@@ -115,7 +122,9 @@ impl ToolOptions {
             "name" => self.name = Some(value(meta, "\"...\"")?),
             "title" => self.title = Some(value(meta, "\"...\"")?),
             "description" => self.description = Some(value(meta, "\"...\"")?),
-            "category" => self.category = Some(chosen(meta, key, &["retrieval", "action", "utility"])?),
+            "category" => {
+                self.category = Some(chosen(meta, key, &["retrieval", "action", "utility"])?)
+            }
             "modes" => self.modes = Some(modes(meta)?),
             "confirm" => self.confirm = Some(confirm(meta)?),
             "timeout" => {
@@ -123,9 +132,15 @@ impl ToolOptions {
                 self.timeout = Some(meta.path.clone());
             }
             "on_duplicate" => {
-                self.on_duplicate = Some(chosen(meta, key, &["allow", "reject", "replace", "confirm"])?);
+                self.on_duplicate = Some(chosen(
+                    meta,
+                    key,
+                    &["allow", "reject", "replace", "confirm"],
+                )?);
             }
-            "duplicate_scope" => self.duplicate_scope = Some(chosen(meta, key, &["name", "name_and_args"])?),
+            "duplicate_scope" => {
+                self.duplicate_scope = Some(chosen(meta, key, &["name", "name_and_args"])?)
+            }
             "max_output" => self.max_output = Some(positive(meta, "1500")?),
             "max_calls" => self.max_calls = Some(positive(meta, "3")?),
             "guide" => self.guide = Some(value(meta, "\"guides/kb_search.md\"")?),
@@ -137,7 +152,10 @@ impl ToolOptions {
             "mime" => self.mime = Some(value(meta, "\"text/markdown\"")?),
             _ => {
                 flag(meta)?;
-                self.flags.push(FlagOption { name: key.to_owned(), written: meta.path.clone() });
+                self.flags.push(FlagOption {
+                    name: key.to_owned(),
+                    written: meta.path.clone(),
+                });
             }
         }
         Ok(())
@@ -145,9 +163,16 @@ impl ToolOptions {
 }
 
 fn chosen(meta: &ParseNestedMeta, key: &str, known: &[&'static str]) -> Result<&'static str> {
-    let example = known.first().map(|word| format!("\"{word}\"")).unwrap_or_default();
+    let example = known
+        .first()
+        .map(|word| format!("\"{word}\""))
+        .unwrap_or_default();
     let written: LitStr = value(meta, &example)?;
-    let what = if key == "category" { key.to_owned() } else { format!("`{key}` value") };
+    let what = if key == "category" {
+        key.to_owned()
+    } else {
+        format!("`{key}` value")
+    };
     choice(&what, &written, known)
 }
 
@@ -181,14 +206,21 @@ fn modes(meta: &ParseNestedMeta) -> Result<Modes> {
 fn listed_modes(meta: &ParseNestedMeta) -> Result<Punctuated<LitStr, Token![,]>> {
     let help = "help: write `modes(\"voice\", \"text\")`";
     if !meta.input.peek(token::Paren) {
-        return Err(Error::new_spanned(&meta.path, format!("`modes` needs a list in parentheses\n{help}")));
+        return Err(Error::new_spanned(
+            &meta.path,
+            format!("`modes` needs a list in parentheses\n{help}"),
+        ));
     }
     let content;
     syn::parenthesized!(content in meta.input);
     let written: TokenStream = content.parse()?;
     let parsed = Punctuated::parse_terminated.parse2(written.clone());
-    parsed
-        .map_err(|_| Error::new_spanned(&written, format!("invalid list `{}` for `modes`\n{help}", compact(&written))))
+    parsed.map_err(|_| {
+        Error::new_spanned(
+            &written,
+            format!("invalid list `{}` for `modes`\n{help}", compact(&written)),
+        )
+    })
 }
 
 /// Parses `confirm`, `confirm = true`, `confirm = function` or `confirm = self.setting`.
@@ -199,8 +231,13 @@ fn confirm(meta: &ParseNestedMeta) -> Result<Confirm> {
     }
     let expr: Expr = value(meta, "needs_approval")?;
     match ungrouped(&expr) {
-        Expr::Lit(ExprLit { lit: Lit::Bool(always), .. }) if always.value => Ok(Confirm::Always),
-        Expr::Lit(ExprLit { lit: Lit::Bool(_), .. }) => Ok(Confirm::Never),
+        Expr::Lit(ExprLit {
+            lit: Lit::Bool(always),
+            ..
+        }) if always.value => Ok(Confirm::Always),
+        Expr::Lit(ExprLit {
+            lit: Lit::Bool(_), ..
+        }) => Ok(Confirm::Never),
         Expr::Lit(_) => {
             let message = "`confirm` takes a function of the arguments\nhelp: write `confirm`, or `confirm = function` with `fn function(args: &Args) -> bool`";
             Err(Error::new_spanned(&expr, message))
@@ -246,7 +283,9 @@ fn positive<N: TryFrom<i128>>(meta: &ParseNestedMeta, example: &str) -> Result<N
             expr,
             "a limit of `0` would refuse every call\nhelp: remove the option for no limit",
         )),
-        Some(Number::Int(number)) => N::try_from(number).map_err(|_| invalid_value(meta, &expr, example)),
+        Some(Number::Int(number)) => {
+            N::try_from(number).map_err(|_| invalid_value(meta, &expr, example))
+        }
         _ => Err(invalid_value(meta, &expr, example)),
     }
 }

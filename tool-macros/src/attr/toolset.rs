@@ -50,7 +50,9 @@ impl ToolsetOptions {
             "name" => self.name = Some(value(meta, "\"...\"")?),
             "title" => self.title = Some(value(meta, "\"...\"")?),
             "description" => self.description = Some(value(meta, "\"...\"")?),
-            "prefix" if has_value(meta) => self.prefix = Some(PrefixOption::Text(value(meta, "\"...\"")?)),
+            "prefix" if has_value(meta) => {
+                self.prefix = Some(PrefixOption::Text(value(meta, "\"...\"")?))
+            }
             "prefix" => {
                 flag(meta)?;
                 self.prefix = Some(PrefixOption::Name);

@@ -15,9 +15,18 @@ const MAX_PARAMETERS: usize = 128;
 /// Refuses names and aliases that are used twice.
 pub(super) fn unique_names(tool: &Tool, errors: &mut Errors) {
     let mut seen: Vec<String> = Vec::new();
-    for argument in tool.arguments().filter(|argument| argument.flatten.is_none()) {
-        let aliases = argument.aliases.iter().map(|alias| (alias.value(), alias.span()));
-        let span = argument.renamed.as_ref().map_or_else(|| argument.ident.span(), syn::LitStr::span);
+    for argument in tool
+        .arguments()
+        .filter(|argument| argument.flatten.is_none())
+    {
+        let aliases = argument
+            .aliases
+            .iter()
+            .map(|alias| (alias.value(), alias.span()));
+        let span = argument
+            .renamed
+            .as_ref()
+            .map_or_else(|| argument.ident.span(), syn::LitStr::span);
         for (name, span) in [(argument.name.clone(), span)].into_iter().chain(aliases) {
             if name.is_empty() {
                 errors.report_at(
@@ -25,7 +34,10 @@ pub(super) fn unique_names(tool: &Tool, errors: &mut Errors) {
                     "the name of a parameter cannot be empty\nhelp: remove `name` to use the Rust name",
                 );
             } else if seen.contains(&name) {
-                errors.report_at(span, format!("parameter name `{name}` is already used\nhelp: rename one of them"));
+                errors.report_at(
+                    span,
+                    format!("parameter name `{name}` is already used\nhelp: rename one of them"),
+                );
             }
             seen.push(name);
         }
@@ -44,15 +56,20 @@ pub(super) fn described_exist(tool: &Tool, errors: &mut Errors) {
             FnArg::Receiver(_) => None,
         })
         .collect();
-    for item in tool.described.iter().filter(|item| !names.contains(&item.name)) {
+    for item in tool
+        .described
+        .iter()
+        .filter(|item| !names.contains(&item.name))
+    {
         let known: Vec<&str> = names.iter().map(String::as_str).collect();
         let (name, function) = (&item.name, tool.function.plain_name());
         let help = match nearest(name, &known) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "remove the line, or rename it".to_owned(),
         };
-        let message =
-            format!("`# Arguments` describes `{name}`, which is not a parameter of `{function}`\nhelp: {help}");
+        let message = format!(
+            "`# Arguments` describes `{name}`, which is not a parameter of `{function}`\nhelp: {help}"
+        );
         errors.report_at(item.span, message);
     }
 }
@@ -62,7 +79,9 @@ pub(super) fn parameters_are_few(tool: &Tool, errors: &mut Errors) {
     if let Some(argument) = tool.arguments().nth(MAX_PARAMETERS) {
         errors.report(
             argument.ident,
-            format!("a tool takes at most {MAX_PARAMETERS} parameters\nhelp: group them into structs"),
+            format!(
+                "a tool takes at most {MAX_PARAMETERS} parameters\nhelp: group them into structs"
+            ),
         );
     }
 }
@@ -80,7 +99,11 @@ pub(super) fn self_in_default(tool: &Tool, argument: &Argument, errors: &mut Err
             ),
         );
     }
-    for example in argument.examples.iter().filter(|example| mentions(example, "self")) {
+    for example in argument
+        .examples
+        .iter()
+        .filter(|example| mentions(example, "self"))
+    {
         errors.report(
             example,
             "an example cannot use `self`, because it is the same for every instance\nhelp: write the value itself",
@@ -90,16 +113,27 @@ pub(super) fn self_in_default(tool: &Tool, argument: &Argument, errors: &mut Err
 
 /// Refuses other options on a flattened parameter.
 pub(super) fn flatten_stands_alone(argument: &Argument, errors: &mut Errors) {
-    let Some(flatten) = &argument.flatten else { return };
-    for path in argument.written.iter().filter(|path| !path.is_ident("flatten")) {
-        let key = path.get_ident().map(ToString::to_string).unwrap_or_default();
+    let Some(flatten) = &argument.flatten else {
+        return;
+    };
+    for path in argument
+        .written
+        .iter()
+        .filter(|path| !path.is_ident("flatten"))
+    {
+        let key = path
+            .get_ident()
+            .map(ToString::to_string)
+            .unwrap_or_default();
         errors.report(
             path,
             format!("`{key}` cannot be combined with `flatten`\nhelp: move it to the fields of the flattened type"),
         );
     }
-    if matches!(argument.default, DefaultValue::OfType | DefaultValue::Computed(_))
-        && argument.option("default").is_none()
+    if matches!(
+        argument.default,
+        DefaultValue::OfType | DefaultValue::Computed(_)
+    ) && argument.option("default").is_none()
     {
         errors.report(
             flatten,
@@ -107,7 +141,10 @@ pub(super) fn flatten_stands_alone(argument: &Argument, errors: &mut Errors) {
         );
     }
     if argument.passing.form.borrows_text() {
-        errors.report(argument.ty, "`flatten` needs a struct or a map\nhelp: remove `flatten`");
+        errors.report(
+            argument.ty,
+            "`flatten` needs a struct or a map\nhelp: remove `flatten`",
+        );
     }
 }
 
@@ -116,8 +153,15 @@ pub(super) fn derived_stands_alone(argument: &Argument, errors: &mut Errors) {
     if argument.derived.is_empty() {
         return;
     }
-    for path in argument.written.iter().filter(|path| !path.is_ident("description") && !path.is_ident("name")) {
-        let key = path.get_ident().map(ToString::to_string).unwrap_or_default();
+    for path in argument
+        .written
+        .iter()
+        .filter(|path| !path.is_ident("description") && !path.is_ident("name"))
+    {
+        let key = path
+            .get_ident()
+            .map(ToString::to_string)
+            .unwrap_or_default();
         errors.report(path, format!("`{key}` cannot be combined with this parameter's `#[serde]` or `#[schemars]` attributes\nhelp: use those attributes instead, or define a type for the parameter"));
     }
     if argument.passing.form.borrows_text() && !matches!(argument.passing.form, PassingForm::Str) {

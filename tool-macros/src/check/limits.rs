@@ -38,10 +38,18 @@ fn kind(ty: &Type) -> Kind {
                     return Kind::List(element(inner));
                 }
             }
-            if let Some(inner) = argument_of(&path.path, "Option").or_else(|| argument_of(&path.path, "Cow")) {
+            if let Some(inner) =
+                argument_of(&path.path, "Option").or_else(|| argument_of(&path.path, "Cow"))
+            {
                 return kind(inner);
             }
-            match path.path.segments.last().map(|last| last.ident.to_string()).as_deref() {
+            match path
+                .path
+                .segments
+                .last()
+                .map(|last| last.ident.to_string())
+                .as_deref()
+            {
                 Some("String" | "str") => Kind::Text,
                 Some("bool") => Kind::Bool,
                 Some(name) if NUMBERS.contains(&name) => Kind::Number,
@@ -65,22 +73,35 @@ pub(super) fn fit_the_type(argument: &Argument, errors: &mut Errors) {
     let kind = kind(argument.ty);
     for constraint in &argument.constraints {
         let (needs, fits) = match constraint {
-            Constraint::Range(_) => {
-                ("a number", matches!(kind, Kind::Number | Kind::List(Element::Number | Element::Other)))
-            }
+            Constraint::Range(_) => (
+                "a number",
+                matches!(
+                    kind,
+                    Kind::Number | Kind::List(Element::Number | Element::Other)
+                ),
+            ),
             Constraint::Items(_) => ("a list", matches!(kind, Kind::List(_))),
             Constraint::OneOf(values) => {
                 one_of_fits(argument.ty, kind, values, errors);
                 ("text or a number", kind != Kind::Bool)
             }
-            _ => ("text", matches!(kind, Kind::Text | Kind::List(Element::Text | Element::Other))),
+            _ => (
+                "text",
+                matches!(
+                    kind,
+                    Kind::Text | Kind::List(Element::Text | Element::Other)
+                ),
+            ),
         };
         if let Constraint::Range(range) = constraint
-            && let Some(path) = range.constant().filter(|_| number_type(argument.ty).is_none())
+            && let Some(path) = range
+                .constant()
+                .filter(|_| number_type(argument.ty).is_none())
         {
             let shown = compact(argument.ty);
-            let message =
-                format!("the type of a constant bound is not known for `{shown}`\nhelp: write the number itself");
+            let message = format!(
+                "the type of a constant bound is not known for `{shown}`\nhelp: write the number itself"
+            );
             errors.report(path, message);
         }
         if !fits && kind != Kind::Unknown {
@@ -93,7 +114,9 @@ pub(super) fn fit_the_type(argument: &Argument, errors: &mut Errors) {
 
 fn alternatives(kind: Kind) -> &'static str {
     match kind {
-        Kind::Text => "has `length`, `pattern`, `one_of`\nhelp: `length(..)` limits how long a text is",
+        Kind::Text => {
+            "has `length`, `pattern`, `one_of`\nhelp: `length(..)` limits how long a text is"
+        }
         Kind::Number => "has `range`, `one_of`\nhelp: `range(..)` limits how large a number is",
         Kind::List(Element::Text) => {
             "has `items`, and `length`, `pattern`, `one_of` for each element\nhelp: `items(..)` limits how many there are"
@@ -139,24 +162,37 @@ pub(super) fn admit_the_literals(argument: &Argument, errors: &mut Errors) {
 
 fn not_valid_for(value: &syn::Expr, ty: &Type, wanted: &str, errors: &mut Errors) {
     let (shown, ty) = (compact(value), compact(ty));
-    errors.report(value, format!("`{shown}` is not a valid `{ty}`\nhelp: write {wanted}"));
+    errors.report(
+        value,
+        format!("`{shown}` is not a valid `{ty}`\nhelp: write {wanted}"),
+    );
 }
 
 /// Refuses a default that its own limits refuse.
 pub(super) fn admit_the_default(argument: &Argument, errors: &mut Errors) {
-    let DefaultValue::Literal(expr, literal) = &argument.default else { return };
+    let DefaultValue::Literal(expr, literal) = &argument.default else {
+        return;
+    };
     let shown = compact(expr);
     for constraint in &argument.constraints {
         match (constraint, literal) {
             (Constraint::Range(range), Literal::Number(number)) if !range.contains(*number) => {
                 outside(&shown, &range.written, "", errors);
             }
-            (Constraint::Length(size), Literal::Text(text)) if !size.contains(text.chars().count() as u64) => {
+            (Constraint::Length(size), Literal::Text(text))
+                if !size.contains(text.chars().count() as u64) =>
+            {
                 outside(&shown, &size.written, ", by its length", errors);
             }
             (Constraint::OneOf(values), _) if !values.iter().any(|value| equal(value, literal)) => {
-                let all =
-                    crate::names::listed(values.iter().map(compact).collect::<Vec<_>>().iter().map(String::as_str));
+                let all = crate::names::listed(
+                    values
+                        .iter()
+                        .map(compact)
+                        .collect::<Vec<_>>()
+                        .iter()
+                        .map(String::as_str),
+                );
                 errors.report(
                     expr,
                     format!(
@@ -178,7 +214,8 @@ fn outside(shown: &str, written: &proc_macro2::TokenStream, how: &str, errors: &
 }
 
 fn equal(value: &syn::Expr, literal: &Literal) -> bool {
-    let same_number = |a: Number, b: Number| a.partial_cmp(&b).is_some_and(std::cmp::Ordering::is_eq);
+    let same_number =
+        |a: Number, b: Number| a.partial_cmp(&b).is_some_and(std::cmp::Ordering::is_eq);
     match (Literal::of(value), literal) {
         (Some(Literal::Number(a)), Literal::Number(b)) => same_number(a, *b),
         (Some(other), literal) => other == *literal,

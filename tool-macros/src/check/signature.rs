@@ -20,7 +20,9 @@ pub(super) fn is_free(tool: &Tool, errors: &mut Errors) -> bool {
         errors.report(bare(receiver), message);
         return false;
     }
-    let of_impl = tool.function.defaultness.is_some() || mentions(&sig.inputs, "Self") || mentions(&sig.output, "Self");
+    let of_impl = tool.function.defaultness.is_some()
+        || mentions(&sig.inputs, "Self")
+        || mentions(&sig.output, "Self");
     if of_impl {
         errors.report(&sig.ident, message);
     } else if !tool.function.has_body() {
@@ -31,13 +33,17 @@ pub(super) fn is_free(tool: &Tool, errors: &mut Errors) -> bool {
 
 /// Requires `&self`, as calls may run concurrently.
 pub(super) fn receiver_is_shared(tool: &Tool, errors: &mut Errors) {
-    let Some(receiver) = tool.function.sig.receiver() else { return };
+    let Some(receiver) = tool.function.sig.receiver() else {
+        return;
+    };
     if is_shared(receiver) {
         return;
     }
     let shown = tool.kind.shown();
     let message = match &receiver.kind {
-        ReceiverKind::Reference(_, Some(_), None) => "methods take `&self` without a lifetime\nhelp: write `&self`",
+        ReceiverKind::Reference(_, Some(_), None) => {
+            "methods take `&self` without a lifetime\nhelp: write `&self`"
+        }
         ReceiverKind::Reference(..) => {
             "methods take `&self`, because calls may run concurrently\nhelp: put the mutable state behind a `Mutex`"
         }
@@ -60,7 +66,10 @@ pub(super) fn is_shared(receiver: &Receiver) -> bool {
 
 /// Returns the receiver without its attributes.
 fn bare(receiver: &Receiver) -> Receiver {
-    Receiver { attrs: Vec::new(), ..receiver.clone() }
+    Receiver {
+        attrs: Vec::new(),
+        ..receiver.clone()
+    }
 }
 
 /// Refuses generic parameters, as a tool has one schema.
@@ -85,17 +94,27 @@ pub(super) fn is_not_generic(tool: &Tool, errors: &mut Errors) {
 pub(super) fn is_plainly_callable(tool: &Tool, errors: &mut Errors) {
     let (sig, shown) = (&tool.function.sig, tool.kind.shown());
     if let Some(constness) = &sig.constness {
-        errors
-            .report(constness, format!("`{shown}` functions cannot be `const`\nhelp: call the `const fn` from a tool"));
+        errors.report(
+            constness,
+            format!("`{shown}` functions cannot be `const`\nhelp: call the `const fn` from a tool"),
+        );
     }
     if let Safety::Unsafe(token) = &sig.safety {
         errors.report(token, format!("`{shown}` functions cannot be `unsafe`, because a model cannot uphold their conditions\nhelp: check the conditions in a safe function, and call this function from it"));
     }
     if let Some(abi) = &sig.abi {
-        errors.report(abi, format!("`{shown}` functions cannot be `extern`\nhelp: call the `extern fn` from a tool"));
+        errors.report(
+            abi,
+            format!(
+                "`{shown}` functions cannot be `extern`\nhelp: call the `extern fn` from a tool"
+            ),
+        );
     }
     if let Some(variadic) = &sig.variadic {
-        errors.report(variadic, format!("`{shown}` functions cannot be variadic\nhelp: take a `Vec`"));
+        errors.report(
+            variadic,
+            format!("`{shown}` functions cannot be variadic\nhelp: take a `Vec`"),
+        );
     }
 }
 
@@ -117,13 +136,19 @@ fn has_a_body(function: &FunctionItem, errors: &mut Errors) {
 /// Refuses a `const fn`, as a span opens at run time.
 fn is_not_const(function: &FunctionItem, errors: &mut Errors) {
     if let Some(constness) = &function.sig.constness {
-        errors.report(constness, "`#[agent]` functions cannot be `const`\nhelp: call the `const fn` from an agent");
+        errors.report(
+            constness,
+            "`#[agent]` functions cannot be `const`\nhelp: call the `const fn` from an agent",
+        );
     }
 }
 
 /// Refuses a second `#[agent]`.
 fn is_one_agent(function: &FunctionItem, errors: &mut Errors) {
     for again in function.attrs.iter().filter(|attr| is_agent(attr, None)) {
-        errors.report(again, "duplicate `#[agent]` attribute\nhelp: remove one of them");
+        errors.report(
+            again,
+            "duplicate `#[agent]` attribute\nhelp: remove one of them",
+        );
     }
 }

@@ -46,7 +46,9 @@ fn takes_text(tool: &Tool, argument: &Argument, errors: &mut Errors) {
                 syn::Type::Path(path) => Some(&path.path),
                 _ => None,
             };
-            let lists = ["Vec", "VecDeque", "HashSet", "BTreeSet", "HashMap", "BTreeMap"];
+            let lists = [
+                "Vec", "VecDeque", "HashSet", "BTreeSet", "HashMap", "BTreeMap",
+            ];
             path.is_some_and(|path| lists.iter().any(|list| argument_of(path, list).is_some()))
         }
     };
@@ -63,8 +65,9 @@ fn takes_text(tool: &Tool, argument: &Argument, errors: &mut Errors) {
 fn is_not_flattened(tool: &Tool, argument: &Argument, errors: &mut Errors) {
     if let Some(flatten) = &argument.flatten {
         let noun = tool.kind.name();
-        let message =
-            format!("a {noun} has no `flatten`, because its arguments are texts\nhelp: take each field as a parameter");
+        let message = format!(
+            "a {noun} has no `flatten`, because its arguments are texts\nhelp: take each field as a parameter"
+        );
         errors.report(flatten, message);
     }
 }
@@ -102,11 +105,14 @@ fn variables_are_parameters(tool: &Tool, uri: &LitStr, errors: &mut Errors) {
             );
             errors.report(argument.ident, message);
         } else if !matches!(argument.default, DefaultValue::None) {
-            let message = format!("a variable of a URI always has a value\nhelp: remove the default of `{name}`");
+            let message = format!(
+                "a variable of a URI always has a value\nhelp: remove the default of `{name}`"
+            );
             errors.report(
-                argument
-                    .option("default")
-                    .map_or_else(|| quote::ToTokens::to_token_stream(argument.ident), quote::ToTokens::to_token_stream),
+                argument.option("default").map_or_else(
+                    || quote::ToTokens::to_token_stream(argument.ident),
+                    quote::ToTokens::to_token_stream,
+                ),
                 message,
             );
         }
@@ -116,9 +122,21 @@ fn variables_are_parameters(tool: &Tool, uri: &LitStr, errors: &mut Errors) {
 /// Refuses a method with two of `#[tool]`, `#[prompt]` and `#[resource]`.
 pub(super) fn is_one_kind(toolset: &Toolset, errors: &mut Errors) {
     for (at, tool) in toolset.tools.iter().enumerate() {
-        if toolset.tools.iter().take(at).any(|other| std::ptr::eq(other.function, tool.function)) {
-            let attr = tool.function.attrs.iter().find(|attr| is(attr, tool.kind.name()));
-            let first = toolset.tools.iter().find(|other| std::ptr::eq(other.function, tool.function));
+        if toolset
+            .tools
+            .iter()
+            .take(at)
+            .any(|other| std::ptr::eq(other.function, tool.function))
+        {
+            let attr = tool
+                .function
+                .attrs
+                .iter()
+                .find(|attr| is(attr, tool.kind.name()));
+            let first = toolset
+                .tools
+                .iter()
+                .find(|other| std::ptr::eq(other.function, tool.function));
             let first = first.map_or("#[tool]", |first| first.kind.shown());
             let message = format!(
                 "`{}` on a method that has `{first}`\nhelp: write two methods that call a third one",
@@ -133,13 +151,20 @@ pub(super) fn is_one_kind(toolset: &Toolset, errors: &mut Errors) {
 pub(super) fn unique_uris(toolset: &Toolset, errors: &mut Errors) {
     let mut seen: Vec<(&LitStr, bool)> = Vec::new();
     for tool in &toolset.tools {
-        let Some(uri) = &tool.options.uri else { continue };
+        let Some(uri) = &tool.options.uri else {
+            continue;
+        };
         let conditional = tool.function.is_conditional();
-        if let Some((first, _)) = seen
-            .iter()
-            .find(|(other, other_conditional)| other.value() == uri.value() && !(conditional && *other_conditional))
-        {
-            errors.report(uri, format!("duplicate URI `{}` in this block\nhelp: change one", uri.value()));
+        if let Some((first, _)) = seen.iter().find(|(other, other_conditional)| {
+            other.value() == uri.value() && !(conditional && *other_conditional)
+        }) {
+            errors.report(
+                uri,
+                format!(
+                    "duplicate URI `{}` in this block\nhelp: change one",
+                    uri.value()
+                ),
+            );
             errors.push(Error::new(first.span(), "first used here"));
         }
         seen.push((uri, conditional));

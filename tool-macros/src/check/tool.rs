@@ -62,9 +62,14 @@ fn has_description(tool: &Tool, errors: &mut Errors) {
     };
     if missing {
         let (name, noun) = (tool.function.plain_name(), tool.kind.name());
-        let reader = if tool.kind == ItemKind::Tool { "the model chooses" } else { "people choose" };
-        let message =
-            format!("{noun} `{name}` has no description\nhelp: add a `///` comment, by which {reader} the {noun}");
+        let reader = if tool.kind == ItemKind::Tool {
+            "the model chooses"
+        } else {
+            "people choose"
+        };
+        let message = format!(
+            "{noun} `{name}` has no description\nhelp: add a `///` comment, by which {reader} the {noun}"
+        );
         errors.report(tool.ident(), message);
     }
 }
@@ -80,7 +85,11 @@ fn retrieval_is_harmless(tool: &Tool, errors: &mut Errors) {
 
 /// Refuses `blocking` on an async function.
 fn blocking_is_sync(tool: &Tool, errors: &mut Errors) {
-    if let Some(path) = tool.options.flag("blocking").filter(|_| tool.function.sig.asyncness.is_some()) {
+    if let Some(path) = tool
+        .options
+        .flag("blocking")
+        .filter(|_| tool.function.sig.asyncness.is_some())
+    {
         let message = "`async` functions cannot be `blocking`\nhelp: remove `async`, or move the blocking work to a separate function";
         errors.report(path, message);
     }
@@ -90,8 +99,19 @@ fn blocking_is_sync(tool: &Tool, errors: &mut Errors) {
 /// stream.
 fn timeout_can_interrupt(tool: &Tool, errors: &mut Errors) {
     let signature = &tool.function.sig;
-    let Some(path) = tool.options.timeout.as_ref().filter(|_| signature.asyncness.is_none()) else { return };
-    let returns_stream = signature.output.to_token_stream().to_string().contains("Stream");
+    let Some(path) = tool
+        .options
+        .timeout
+        .as_ref()
+        .filter(|_| signature.asyncness.is_none())
+    else {
+        return;
+    };
+    let returns_stream = signature
+        .output
+        .to_token_stream()
+        .to_string()
+        .contains("Stream");
     if tool.options.flag("blocking").is_none() && !returns_stream {
         let message = "`timeout` cannot interrupt a function that is not `async`\nhelp: add `blocking`, so that it runs on a thread of its own, or make it `async`";
         errors.report(path, message);
@@ -105,25 +125,38 @@ fn self_in_confirm(tool: &Tool, errors: &mut Errors) {
     {
         let function = tool.function.plain_name();
         let problem = format!("`confirm` uses `self`, but `{function}` does not take `self`");
-        errors.report(expr, format!("{problem}\nhelp: add `&self`, or use a function of the arguments"));
+        errors.report(
+            expr,
+            format!("{problem}\nhelp: add `&self`, or use a function of the arguments"),
+        );
     }
 }
 
 /// Refuses `crate` on a method, as the block gives it.
 pub(super) fn crate_is_of_the_block(tool: &Tool, errors: &mut Errors) {
     if let Some(path) = &tool.options.krate {
-        errors.report(path, "`crate` is an option of the block\nhelp: move it to `#[toolset(crate = ..)]`");
+        errors.report(
+            path,
+            "`crate` is an option of the block\nhelp: move it to `#[toolset(crate = ..)]`",
+        );
     }
 }
 
 /// Refuses a guide that cannot be read or is empty.
 fn guide_exists(tool: &Tool, errors: &mut Errors) {
-    let Some(guide) = &tool.options.guide else { return };
-    let Some(root) = std::env::var_os("CARGO_MANIFEST_DIR") else { return };
+    let Some(guide) = &tool.options.guide else {
+        return;
+    };
+    let Some(root) = std::env::var_os("CARGO_MANIFEST_DIR") else {
+        return;
+    };
     let path = Path::new(&root).join(guide.value());
     match std::fs::read_to_string(&path) {
         Ok(text) if !text.trim().is_empty() => {}
-        Ok(_) => errors.report(guide, "the guide is empty\nhelp: write the guide, or remove `guide`"),
+        Ok(_) => errors.report(
+            guide,
+            "the guide is empty\nhelp: write the guide, or remove `guide`",
+        ),
         Err(error) => {
             let shown = guide.value();
             errors.report(
@@ -142,8 +175,15 @@ fn tool_name(tool: &Tool, prefix: Option<&str>, errors: &mut Errors) {
     if !is_tool_name(text) {
         let noun = tool.kind.name();
         let help = format!("\nhelp: set a name with `#[{noun}(name = \"...\")]`");
-        let help = if tool.options.name.is_some() { "" } else { &help };
-        errors.report_at(*span, format!("invalid {noun} name `{text}`\n{NAME_NOTE}{help}"));
+        let help = if tool.options.name.is_some() {
+            ""
+        } else {
+            &help
+        };
+        errors.report_at(
+            *span,
+            format!("invalid {noun} name `{text}`\n{NAME_NOTE}{help}"),
+        );
         return;
     }
     if let Some(prefix) = prefix.filter(|prefix| is_tool_name(prefix)) {
@@ -152,7 +192,10 @@ fn tool_name(tool: &Tool, prefix: Option<&str>, errors: &mut Errors) {
             let length = whole.len();
             errors.report_at(
                 *span,
-                format!("{} name `{whole}` has {length} characters with its prefix\n{NAME_NOTE}", tool.kind.name()),
+                format!(
+                    "{} name `{whole}` has {length} characters with its prefix\n{NAME_NOTE}",
+                    tool.kind.name()
+                ),
             );
         }
     }

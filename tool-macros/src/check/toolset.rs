@@ -48,14 +48,16 @@ fn has_a_name(toolset: &Toolset, errors: &mut Errors) {
     let ty = ungrouped_type(&toolset.block.parsed.self_ty);
     if !matches!(ty, Type::Path(_)) {
         let shown = compact(ty);
-        errors.report(ty, format!("`{shown}` cannot be a toolset\nhelp: put the methods on a struct or an enum"));
+        errors.report(
+            ty,
+            format!("`{shown}` cannot be a toolset\nhelp: put the methods on a struct or an enum"),
+        );
     }
 }
 
 /// Refuses a type that borrows.
 fn has_no_lifetimes(toolset: &Toolset, errors: &mut Errors) {
-    let message =
-        "a toolset cannot borrow, because it outlives every call\nhelp: own the data, or share it in an `Arc`";
+    let message = "a toolset cannot borrow, because it outlives every call\nhelp: own the data, or share it in an `Arc`";
     for lifetime in toolset.block.parsed.generics.lifetimes() {
         errors.report(lifetime, message);
     }
@@ -67,7 +69,11 @@ fn has_no_lifetimes(toolset: &Toolset, errors: &mut Errors) {
 
 /// Refuses a block without tools, unless it has parts.
 fn has_tools(toolset: &Toolset, errors: &mut Errors) {
-    let attempted = toolset.block.members.iter().any(|member| matches!(member, ImplMember::Broken(..)));
+    let attempted = toolset
+        .block
+        .members
+        .iter()
+        .any(|member| matches!(member, ImplMember::Broken(..)));
     if toolset.tools.is_empty() && toolset.options.parts.is_empty() && !attempted {
         let message = "`#[toolset]` found no `#[tool]` method in this `impl`\nhelp: add `#[tool]` above a method";
         errors.report(&toolset.block.parsed.self_ty, message);
@@ -78,15 +84,27 @@ fn has_tools(toolset: &Toolset, errors: &mut Errors) {
 fn part_is_only_a_part(toolset: &Toolset, errors: &mut Errors) {
     let options = &toolset.options;
     let Some(part) = &options.part else { return };
-    for path in options.written.iter().filter(|path| !path.is_ident("part") && !path.is_ident("crate")) {
-        let key = path.get_ident().map(ToString::to_string).unwrap_or_default();
+    for path in options
+        .written
+        .iter()
+        .filter(|path| !path.is_ident("part") && !path.is_ident("crate"))
+    {
+        let key = path
+            .get_ident()
+            .map(ToString::to_string)
+            .unwrap_or_default();
         errors.report(
             path,
             format!("`{key}` is an option of the main block\nhelp: move it to the `#[toolset]` without `part`"),
         );
     }
-    let is_generic =
-        toolset.block.parsed.generics.params.iter().any(|param| !matches!(param, GenericParam::Lifetime(_)));
+    let is_generic = toolset
+        .block
+        .parsed
+        .generics
+        .params
+        .iter()
+        .any(|param| !matches!(param, GenericParam::Lifetime(_)));
     if let (PartOption::Unnamed(path), true) = (part, is_generic) {
         let message = "a part of a generic type needs a name, because it cannot be discovered\nhelp: write `part = admin` here and `parts(admin)` on the main block";
         errors.report(path, message);
@@ -98,7 +116,10 @@ fn parts_are_named_once(toolset: &Toolset, errors: &mut Errors) {
     let mut seen: Vec<&proc_macro2::Ident> = Vec::new();
     for part in &toolset.options.parts {
         if seen.contains(&part) {
-            errors.report(part, format!("duplicate part `{part}`\nhelp: remove one of them"));
+            errors.report(
+                part,
+                format!("duplicate part `{part}`\nhelp: remove one of them"),
+            );
         }
         seen.push(part);
     }
@@ -128,7 +149,12 @@ fn one_lifecycle(toolset: &Toolset, name: &str, function: &FunctionItem, errors:
             ),
         );
     }
-    let of_kind = |kind: ItemKind| Some((kind.name(), function.attrs.iter().find(|attr| is(attr, kind.name()))?));
+    let of_kind = |kind: ItemKind| {
+        Some((
+            kind.name(),
+            function.attrs.iter().find(|attr| is(attr, kind.name()))?,
+        ))
+    };
     if let Some((noun, attr)) = ItemKind::ALL.into_iter().find_map(of_kind) {
         errors.report(attr, format!("a `#[{name}]` method cannot be a {noun}, because the runtime calls it\nhelp: remove one of the two attributes"));
     }

@@ -18,7 +18,11 @@ use crate::tokens::{located, site};
 pub(super) fn define_private(expansion: &ToolExpansion) -> TokenStream {
     let is_private = expansion.has_struct() && expansion.tool.options.args.is_none();
     let definition = is_private.then(|| define(expansion, &TokenStream::new()));
-    let derived = expansion.tool.arguments().enumerate().filter(|(_, argument)| !argument.derived.is_empty());
+    let derived = expansion
+        .tool
+        .arguments()
+        .enumerate()
+        .filter(|(_, argument)| !argument.derived.is_empty());
     let derived = derived.map(|(index, argument)| derived_struct(expansion, index, argument));
     quote!(#definition #(#derived)*)
 }
@@ -54,7 +58,9 @@ fn documentation(argument: &Argument) -> TokenStream {
     match &argument.description {
         Some(ModelText::Literal(words)) => quote!(#[doc = #words]),
         // rustc takes literals and macros only.
-        Some(ModelText::Expr(expr)) if matches!(ungrouped(expr), Expr::Macro(_)) => quote!(#[doc = #expr]),
+        Some(ModelText::Expr(expr)) if matches!(ungrouped(expr), Expr::Macro(_)) => {
+            quote!(#[doc = #expr])
+        }
         Some(ModelText::Docs { text, .. }) => text.parts().iter().map(doc_attribute).collect(),
         Some(ModelText::Expr(_)) | None => {
             let text = format!("`{}`", argument.name);
@@ -98,7 +104,12 @@ struct TypePaths {
 impl TypePaths {
     /// The place is the parameter's type, under which rustc reports errors.
     fn inside(text: TokenStream, place: Span) -> Self {
-        Self { option: quote_spanned!(place=> __Option), vec: quote_spanned!(place=> __Vec), text, place }
+        Self {
+            option: quote_spanned!(place=> __Option),
+            vec: quote_spanned!(place=> __Vec),
+            text,
+            place,
+        }
     }
 
     fn outside(scope: &ItemScope) -> Self {
@@ -142,7 +153,11 @@ pub(crate) fn slot_type(scope: &ItemScope, argument: &Argument) -> TokenStream {
 /// Returns the type whose schema is published, which is the stored type without borrows.
 pub(crate) fn table_type(scope: &ItemScope, argument: &Argument) -> TokenStream {
     let place = located(argument.ty);
-    stored_type(scope, argument.passing, &TypePaths::inside(quote_spanned!(place=> __String), place))
+    stored_type(
+        scope,
+        argument.passing,
+        &TypePaths::inside(quote_spanned!(place=> __String), place),
+    )
 }
 
 /// Writes the trait through which generated code reaches the type of a parameter, unless the type is well known. All errors
@@ -159,11 +174,18 @@ pub(crate) fn parameter_trait(scope: &ItemScope, argument: &Argument) -> Option<
         return Some(quote_spanned!(place=> <#ty as __tool::ToolParameter>));
     };
     let feature = Ident::new(feature, site());
-    Some(quote_spanned!(place=> <#ty as __tool::ForeignParameter<__tool::schemars_features::#feature>>))
+    Some(
+        quote_spanned!(place=> <#ty as __tool::ForeignParameter<__tool::schemars_features::#feature>>),
+    )
 }
 
 fn stored_type(scope: &ItemScope, passing: ParamPassing, paths: &TypePaths) -> TokenStream {
-    let TypePaths { option, vec, text, place } = paths;
+    let TypePaths {
+        option,
+        vec,
+        text,
+        place,
+    } = paths;
     let place = *place;
     let stored = match passing.form {
         PassingForm::Owned(ty) | PassingForm::Ref(ty) => scope.without_self(ty),
@@ -174,7 +196,11 @@ fn stored_type(scope: &ItemScope, passing: ParamPassing, paths: &TypePaths) -> T
         PassingForm::Str | PassingForm::Cow => text.clone(),
         PassingForm::StrSlice | PassingForm::StrVec => quote_spanned!(place=> #vec<#text>),
     };
-    if passing.optional { quote_spanned!(place=> #option<#stored>) } else { stored }
+    if passing.optional {
+        quote_spanned!(place=> #option<#stored>)
+    } else {
+        stored
+    }
 }
 
 /// Returns the name of the struct with one field for a parameter that is left to the derives.
@@ -186,8 +212,15 @@ pub(crate) fn derived_ident(expansion: &ToolExpansion, index: usize) -> Ident {
 /// Expands to: `#[derive(Deserialize, JsonSchema)] struct __ToolSearchParam3 { #[serde(with = "..")] at: Timestamp }`
 fn derived_struct(expansion: &ToolExpansion, index: usize, argument: &Argument) -> TokenStream {
     let krate = expansion.scope.krate.to_string().replace(' ', "");
-    let (serde, schemars) = (format!("{krate}::__private::serde"), format!("{krate}::__private::schemars"));
-    let (ident, ty, name) = (derived_ident(expansion, index), table_type(expansion.scope, argument), field(argument));
+    let (serde, schemars) = (
+        format!("{krate}::__private::serde"),
+        format!("{krate}::__private::schemars"),
+    );
+    let (ident, ty, name) = (
+        derived_ident(expansion, index),
+        table_type(expansion.scope, argument),
+        field(argument),
+    );
     let (attrs, cfgs) = (&argument.derived, expansion.cfgs());
     let doc = match &argument.description {
         Some(ModelText::Literal(words)) => quote!(#[doc = #words]),
@@ -197,7 +230,10 @@ fn derived_struct(expansion: &ToolExpansion, index: usize, argument: &Argument) 
         }
         None => TokenStream::new(),
     };
-    let rename = argument.renamed.as_ref().map(|name| quote!(#[serde(rename = #name)]));
+    let rename = argument
+        .renamed
+        .as_ref()
+        .map(|name| quote!(#[serde(rename = #name)]));
     quote_spanned! {site()=>
         #cfgs
         #[derive(__tool::serde::Deserialize, __tool::schemars::JsonSchema)]

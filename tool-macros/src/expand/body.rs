@@ -35,22 +35,37 @@ pub(crate) fn tool<'a>(expansion: &ToolExpansion<'a>) -> RewrittenBody<'a> {
     let consumed = expansion.tool.agent.as_ref().map(|agent| agent.attr);
     let Some(body) = Body::of(expansion.tool.function) else {
         // rustc refuses a function without a body.
-        return RewrittenBody { body: expansion.tool.function.body.to_token_stream(), consumed };
+        return RewrittenBody {
+            body: expansion.tool.function.body.to_token_stream(),
+            consumed,
+        };
     };
     let code = match &expansion.tool.agent {
         Some(agent) => body.block(body.in_agent(krate, &agent.options)),
         None => body.code.clone(),
     };
-    let (name, path) = (quoted(&expansion.tool.name.text), quoted(&spec::path(expansion)));
+    let (name, path) = (
+        quoted(&expansion.tool.name.text),
+        quoted(&spec::path(expansion)),
+    );
     let span = body.span(krate, "tool_span", &quote_spanned!(site()=> #name, #path));
-    RewrittenBody { body: body.closed(&body.in_span(krate, &span, &code, true)), consumed }
+    RewrittenBody {
+        body: body.closed(&body.in_span(krate, &span, &code, true)),
+        consumed,
+    }
 }
 
 /// Wraps the body of an agent in its span.
 ///
 /// Expands to: `{ __private::agent_span!("researcher", u8).run_async(async move { returns!(u8); 1 }).await }`
-pub(crate) fn agent(item: &TokenStream, function: &FunctionItem, agent: &AgentOptions) -> TokenStream {
-    let Some(body) = Body::of(function) else { return item.clone() };
+pub(crate) fn agent(
+    item: &TokenStream,
+    function: &FunctionItem,
+    agent: &AgentOptions,
+) -> TokenStream {
+    let Some(body) = Body::of(function) else {
+        return item.clone();
+    };
     let rewritten = body.closed(&body.in_agent(&krate_path(agent.krate.as_ref()), agent));
     // The tokens before the body stay as they are: they belong to other attributes, or to rustc.
     let mut trees = flattened(item.clone());
@@ -62,20 +77,33 @@ impl<'a> Body<'a> {
     fn of(function: &'a FunctionItem) -> Option<Self> {
         let code = braces_of(&function.body)?;
         let (inner, rest) = without_inner_attributes(code.stream());
-        let code = if inner.is_empty() { code } else { regrouped(&code, rest) };
-        Some(Self { sig: &function.sig, inner, code })
+        let code = if inner.is_empty() {
+            code
+        } else {
+            regrouped(&code, rest)
+        };
+        Some(Self {
+            sig: &function.sig,
+            inner,
+            code,
+        })
     }
 
     /// Wraps the code in an agent's span. Code that is not `async` may make a future, which goes on with the span.
     ///
     /// Expands to: `__private::in_agent("researcher", move || -> u8 { 1 }, __private::finish!())` where it is not `async`
     fn in_agent(&self, krate: &TokenStream, agent: &AgentOptions) -> TokenStream {
-        let name = agent
-            .name
-            .as_ref()
-            .map_or_else(|| self.sig.ident.unraw().to_string().to_token_stream(), ToTokens::to_token_stream);
+        let name = agent.name.as_ref().map_or_else(
+            || self.sig.ident.unraw().to_string().to_token_stream(),
+            ToTokens::to_token_stream,
+        );
         if self.sig.asyncness.is_some() {
-            return self.in_span(krate, &self.span(krate, "agent_span", &name), &self.code, false);
+            return self.in_span(
+                krate,
+                &self.span(krate, "agent_span", &name),
+                &self.code,
+                false,
+            );
         }
         let hidden = matches!(self.returned(), Some(Type::ImplTrait(_))).then(|| quote!(future));
         let (span, closure) = (site(), self.closure(&self.code));
@@ -93,7 +121,10 @@ impl<'a> Body<'a> {
 
     /// Expands to: `__private::tool_span!("add", "::add", i64)`
     fn span(&self, krate: &TokenStream, open: &str, arguments: &TokenStream) -> TokenStream {
-        let (open, returned) = (generated(open), self.annotation().map(|ty| quote_spanned!(site()=> , #ty)));
+        let (open, returned) = (
+            generated(open),
+            self.annotation().map(|ty| quote_spanned!(site()=> , #ty)),
+        );
         quote_spanned!(site()=> #krate::__private::#open!(#arguments #returned))
     }
 
@@ -101,20 +132,38 @@ impl<'a> Body<'a> {
     /// each tool. That of an agent may be one that is not `Send`, and it is not.
     ///
     /// Expands to: `span.run(move || -> R { .. })`, or `span.run_async(pin!(async move { returns!(R); .. })).await`
-    fn in_span(&self, krate: &TokenStream, span: &TokenStream, code: &Group, is_pinned: bool) -> TokenStream {
+    fn in_span(
+        &self,
+        krate: &TokenStream,
+        span: &TokenStream,
+        code: &Group,
+        is_pinned: bool,
+    ) -> TokenStream {
         if self.sig.asyncness.is_none() {
             let closure = self.closure(code);
             return self.called(&quote_spanned!(site()=> #span.run(#closure)));
         }
         // At the place of the return type: rustc points there when it says which type it expected.
-        let place = self.returned().map_or_else(|| located(&self.sig.ident), located);
+        let place = self
+            .returned()
+            .map_or_else(|| located(&self.sig.ident), located);
         let krate = respanned(krate, place);
-        let typed = self.annotation().map(|ty| quote_spanned!(place=> #krate::__returns!(#ty);));
+        let typed = self
+            .annotation()
+            .map(|ty| quote_spanned!(place=> #krate::__returns!(#ty);));
         // Inner braces keep the user's places. On one line rustc would call them unnecessary.
-        let code = if is_one_line(code) { code.stream() } else { code.to_token_stream() };
+        let code = if is_one_line(code) {
+            code.stream()
+        } else {
+            code.to_token_stream()
+        };
         let block = self.block(quote!(#typed #code));
         let future = quote_spanned!(site()=> async move #block);
-        let future = if is_pinned { quote_spanned!(site()=> ::core::pin::pin!(#future)) } else { future };
+        let future = if is_pinned {
+            quote_spanned!(site()=> ::core::pin::pin!(#future))
+        } else {
+            future
+        };
         self.called(&quote_spanned!(site()=> #span.run_async(#future).await))
     }
 
@@ -160,10 +209,16 @@ fn is_one_line(group: &Group) -> bool {
 
 /// Returns the braces of the body, out of the invisible group that `$body:block` puts around them.
 fn braces_of(body: &TokenTree) -> Option<Group> {
-    let TokenTree::Group(group) = body else { return None };
+    let TokenTree::Group(group) = body else {
+        return None;
+    };
     match group.delimiter() {
         Delimiter::Brace => Some(group.clone()),
-        _ => group.stream().into_iter().next().and_then(|tree| braces_of(&tree)),
+        _ => group
+            .stream()
+            .into_iter()
+            .next()
+            .and_then(|tree| braces_of(&tree)),
     }
 }
 
@@ -171,8 +226,15 @@ fn braces_of(body: &TokenTree) -> Option<Group> {
 fn without_inner_attributes(code: TokenStream) -> (TokenStream, TokenStream) {
     let trees = code.into_iter().collect::<Vec<_>>();
     let (mut inner, mut rest) = (TokenStream::new(), trees.as_slice());
-    while let [TokenTree::Punct(hash), TokenTree::Punct(bang), TokenTree::Group(group), after @ ..] = rest {
-        if hash.as_char() != '#' || bang.as_char() != '!' || group.delimiter() != Delimiter::Bracket {
+    while let [
+        TokenTree::Punct(hash),
+        TokenTree::Punct(bang),
+        TokenTree::Group(group),
+        after @ ..,
+    ] = rest
+    {
+        if hash.as_char() != '#' || bang.as_char() != '!' || group.delimiter() != Delimiter::Bracket
+        {
             break;
         }
         inner.extend(quote!(#hash #bang #group));
@@ -191,7 +253,10 @@ fn without_impl_trait(ty: &Type) -> TokenStream {
 fn infer_impl_trait(ty: &mut Type) {
     match ty {
         Type::ImplTrait(_) => {
-            *ty = Type::Infer(TypeInfer { attrs: Vec::new(), underscore_token: <syn::Token![_]>::default() });
+            *ty = Type::Infer(TypeInfer {
+                attrs: Vec::new(),
+                underscore_token: <syn::Token![_]>::default(),
+            });
         }
         Type::Array(array) => infer_impl_trait(&mut array.elem),
         Type::Group(group) => infer_impl_trait(&mut group.elem),
@@ -201,7 +266,9 @@ fn infer_impl_trait(ty: &mut Type) {
         Type::Tuple(tuple) => tuple.elems.iter_mut().for_each(infer_impl_trait),
         Type::Path(path) => {
             for segment in &mut path.path.segments {
-                let PathArguments::AngleBracketed(arguments) = &mut segment.arguments else { continue };
+                let PathArguments::AngleBracketed(arguments) = &mut segment.arguments else {
+                    continue;
+                };
                 for argument in &mut arguments.args {
                     if let GenericArgument::Type(ty) = argument {
                         infer_impl_trait(ty);

@@ -24,7 +24,11 @@ pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
         return TokenStream::new();
     }
     let (args, cfgs) = (&expansion.args, expansion.cfgs());
-    let (generics, applied, clause) = (args.impl_generics(), args.applied(&quote!('__de)), args.where_clause());
+    let (generics, applied, clause) = (
+        args.impl_generics(),
+        args.applied(&quote!('__de)),
+        args.where_clause(),
+    );
     let rows = rows(expansion);
     let (fields, body) = (generated("__f"), body(expansion));
     let implementation = quote_spanned! {site()=>
@@ -40,7 +44,11 @@ pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
 
 /// Writes the rows of the table of parameters.
 pub(super) fn rows(expansion: &ToolExpansion) -> impl Iterator<Item = TokenStream> {
-    expansion.tool.arguments().enumerate().map(|(i, argument)| row(expansion, i, argument))
+    expansion
+        .tool
+        .arguments()
+        .enumerate()
+        .map(|(i, argument)| row(expansion, i, argument))
 }
 
 fn needs_deserialize(expansion: &ToolExpansion) -> bool {
@@ -50,7 +58,11 @@ fn needs_deserialize(expansion: &ToolExpansion) -> bool {
 /// Expands to: `impl<'__de> __tool::serde::Deserialize<'__de> for CreateEventArgs<'__de> { .. }`
 fn deserialize(expansion: &ToolExpansion) -> TokenStream {
     let (args, cfgs) = (&expansion.args, expansion.cfgs());
-    let (generics, applied, clause) = (args.impl_generics(), args.applied(&quote!('__de)), args.where_clause());
+    let (generics, applied, clause) = (
+        args.impl_generics(),
+        args.applied(&quote!('__de)),
+        args.where_clause(),
+    );
     quote_spanned! {site()=>
         #cfgs
         impl #generics __tool::serde::Deserialize<'__de> for #applied #clause {
@@ -69,7 +81,10 @@ fn body(expansion: &ToolExpansion) -> TokenStream {
         let (name, value) = (field(argument), field_value(expansion, i, argument));
         quote_spanned!(span=> #name: #value)
     });
-    let marker = expansion.args.generic.then(|| quote_spanned!(span=> __marker: ::core::marker::PhantomData));
+    let marker = expansion
+        .args
+        .generic
+        .then(|| quote_spanned!(span=> __marker: ::core::marker::PhantomData));
     let built = values.chain(marker);
     let built = quote_spanned!(span=> Self { #(#built),* });
     let checks = checks(expansion);
@@ -98,7 +113,13 @@ fn reading(expansion: &ToolExpansion) -> TokenStream {
         // Every member is unknown to an empty table, and therefore an error.
         return quote_spanned!(span=> #fields.next(Self::PARAMETERS)?;);
     }
-    let named = || expansion.tool.arguments().enumerate().filter(|(_, argument)| !is_kept(argument));
+    let named = || {
+        expansion
+            .tool
+            .arguments()
+            .enumerate()
+            .filter(|(_, argument)| !is_kept(argument))
+    };
     let slots: Vec<Ident> = named().map(|(i, _)| slot(i)).collect();
     let first_kept = expansion.tool.arguments().position(is_kept);
     let kept = first_kept.map(|i| (i, quote_spanned!(span=> #fields.keep(&mut #rest)?)));
@@ -116,7 +137,11 @@ fn reading(expansion: &ToolExpansion) -> TokenStream {
     let last = arms.len().saturating_sub(1);
     let arms = arms.into_iter().enumerate().map(|(position, (i, action))| {
         let pattern = unsuffixed(i);
-        if position == last { quote_spanned!(span=> _ => #action) } else { quote_spanned!(span=> #pattern => #action) }
+        if position == last {
+            quote_spanned!(span=> _ => #action)
+        } else {
+            quote_spanned!(span=> #pattern => #action)
+        }
     });
     let declared = quote_spanned!(span=> #(let mut #slots = __None;)*);
     let rest = first_kept.map(|_| quote_spanned!(span=> let mut #rest = __tool::Rest::new();));

@@ -26,7 +26,8 @@ impl ToolExpansion<'_> {
 
     /// Returns whether there is a struct of the arguments: it is public, or a function decides by it.
     pub(crate) fn has_struct(&self) -> bool {
-        self.tool.options.args.is_some() || matches!(self.tool.options.confirm, Some(Confirm::When(_)))
+        self.tool.options.args.is_some()
+            || matches!(self.tool.options.confirm, Some(Confirm::When(_)))
     }
 
     /// Puts the body of a generated function where the user's body begins.
@@ -36,7 +37,11 @@ impl ToolExpansion<'_> {
     pub(crate) fn braced(&self, code: TokenStream) -> Group {
         let mut braces = Group::new(Delimiter::Brace, code);
         let body = &self.tool.function.body;
-        let place = if let TokenTree::Group(group) = body { group.span_open() } else { body.span() };
+        let place = if let TokenTree::Group(group) = body {
+            group.span_open()
+        } else {
+            body.span()
+        };
         braces.set_span(place.resolved_at(site()));
         braces
     }
@@ -60,14 +65,26 @@ pub(crate) struct ArgsType<'a> {
 
 impl<'a> ArgsType<'a> {
     pub(crate) fn of(tool: &Tool, scope: &'a ItemScope<'a>, ident: Ident) -> Self {
-        let borrows =
-            tool.arguments().any(|argument| argument.derived.is_empty() && argument.passing.form.borrows_text());
-        let generic = tool.arguments().any(|argument| scope.is_mentioned_in(&scope.without_self(argument.ty)));
-        Self { ident, borrows, generic, scope }
+        let borrows = tool
+            .arguments()
+            .any(|argument| argument.derived.is_empty() && argument.passing.form.borrows_text());
+        let generic = tool
+            .arguments()
+            .any(|argument| scope.is_mentioned_in(&scope.without_self(argument.ty)));
+        Self {
+            ident,
+            borrows,
+            generic,
+            scope,
+        }
     }
 
     /// The struct's name: `args = Name`, or CamelCase(fn) + `ArgsType`, out of the way of a type that the block mentions.
-    pub(crate) fn name(tool: &Tool, taken: &mut Vec<String>, is_mentioned: impl Fn(&str) -> bool) -> Ident {
+    pub(crate) fn name(
+        tool: &Tool,
+        taken: &mut Vec<String>,
+        is_mentioned: impl Fn(&str) -> bool,
+    ) -> Ident {
         if let Some(name) = &tool.options.args {
             return name.clone();
         }
@@ -85,7 +102,10 @@ impl<'a> ArgsType<'a> {
 
     /// Writes the type: `CreateEventArgs<'a, T>`.
     pub(crate) fn applied(&self, lifetime: &TokenStream) -> TokenStream {
-        let (ident, list) = (&self.ident, self.list(self.borrows.then_some(lifetime), &self.scope.applied()));
+        let (ident, list) = (
+            &self.ident,
+            self.list(self.borrows.then_some(lifetime), &self.scope.applied()),
+        );
         quote!(#ident #list)
     }
 
@@ -113,13 +133,21 @@ impl<'a> ArgsType<'a> {
     }
 
     pub(crate) fn where_clause(&self) -> TokenStream {
-        if self.generic { self.scope.where_clause() } else { TokenStream::new() }
+        if self.generic {
+            self.scope.where_clause()
+        } else {
+            TokenStream::new()
+        }
     }
 }
 
 /// Returns whether the tool mentions the word outside of its body.
 pub(crate) fn tool_mentions(tool: &Tool, word: &str) -> bool {
-    let (attrs, sig, description) = (&tool.function.attrs, &tool.function.sig, &tool.options.description);
+    let (attrs, sig, description) = (
+        &tool.function.attrs,
+        &tool.function.sig,
+        &tool.options.description,
+    );
     let confirm = match &tool.options.confirm {
         Some(Confirm::When(expr) | Confirm::Instance(expr)) => Some(expr),
         _ => None,
@@ -187,7 +215,9 @@ fn piece(part: &DocPart, separator: &str, scope: &ItemScope) -> TokenStream {
             quote_spanned!(span=> __tool::own_section(#expr))
         }
     };
-    let Some(Condition(condition)) = &part.condition else { return written };
+    let Some(Condition(condition)) = &part.condition else {
+        return written;
+    };
     quote_spanned! {span=>
         {
             #[cfg(#condition)]

@@ -20,7 +20,9 @@ pub(crate) fn expand_toolset(toolset: &Toolset) -> TokenStream {
     let scope = ItemScope::of_block(toolset.block, toolset.options.krate.as_ref());
     let expansions = expansions(toolset, &scope);
     let items = expansions.iter().map(|expansion| expansion.here(items));
-    let public = expansions.iter().filter_map(|expansion| expansion.here(arguments::define_public));
+    let public = expansions
+        .iter()
+        .filter_map(|expansion| expansion.here(arguments::define_public));
     let specs = BlockSpecs::of(&expansions);
     let registered = match &toolset.options.part {
         None => main_block(toolset, &scope, &specs),
@@ -30,9 +32,14 @@ pub(crate) fn expand_toolset(toolset: &Toolset) -> TokenStream {
     let cfgs = cfgs(&toolset.block.parsed.attrs);
     let consumed = consumed(&toolset.tools, &["agent", "prompt", "resource", "tool"]);
     let constant = scope.enclose(&cfgs, &quote!(#consumed #(#items)* #registered));
-    let expansion_of =
-        |function: &FunctionItem| expansions.iter().find(|expansion| is_traced(expansion.tool, function));
-    let block = toolset.block.rewritten(|function| expansion_of(function).map(|expansion| expansion.here(body::tool)));
+    let expansion_of = |function: &FunctionItem| {
+        expansions
+            .iter()
+            .find(|expansion| is_traced(expansion.tool, function))
+    };
+    let block = toolset
+        .block
+        .rewritten(|function| expansion_of(function).map(|expansion| expansion.here(body::tool)));
     quote!(#block #(#cfgs #public)* #constant)
 }
 
@@ -51,15 +58,27 @@ struct BlockSpecs {
 impl BlockSpecs {
     fn of(expansions: &[ToolExpansion]) -> Self {
         let of_kind = |kind| {
-            let of_kind = expansions.iter().filter(move |expansion| expansion.tool.kind == kind);
-            of_kind.map(|expansion| expansion.here(spec::expand)).collect::<Vec<_>>()
+            let of_kind = expansions
+                .iter()
+                .filter(move |expansion| expansion.tool.kind == kind);
+            of_kind
+                .map(|expansion| expansion.here(spec::expand))
+                .collect::<Vec<_>>()
         };
-        let (tools, prompts, resources) =
-            (of_kind(ItemKind::Tool), of_kind(ItemKind::Prompt), of_kind(ItemKind::Resource));
+        let (tools, prompts, resources) = (
+            of_kind(ItemKind::Tool),
+            of_kind(ItemKind::Prompt),
+            of_kind(ItemKind::Resource),
+        );
         let span = Span::mixed_site();
-        let prompts = (!prompts.is_empty()).then(|| quote_spanned!(span=> .prompts(&[#(#prompts),*])));
-        let resources = (!resources.is_empty()).then(|| quote_spanned!(span=> .resources(&[#(#resources),*])));
-        Self { tools: quote_spanned!(span=> &[#(#tools),*]), others: quote!(#prompts #resources) }
+        let prompts =
+            (!prompts.is_empty()).then(|| quote_spanned!(span=> .prompts(&[#(#prompts),*])));
+        let resources =
+            (!resources.is_empty()).then(|| quote_spanned!(span=> .resources(&[#(#resources),*])));
+        Self {
+            tools: quote_spanned!(span=> &[#(#tools),*]),
+            others: quote!(#prompts #resources),
+        }
     }
 }
 
@@ -68,13 +87,27 @@ impl BlockSpecs {
 /// A name that is not imported is that of the struct. Imports look in all namespaces, and attributes have their own.
 ///
 /// Expands to: `const _: () = { struct tool; use tool as _; };`
-fn consumed<'a>(tools: impl IntoIterator<Item = &'a Tool<'a>>, names: &[&str]) -> Option<TokenStream> {
-    let attrs: Vec<&Attribute> = tools.into_iter().flat_map(|tool| &tool.function.attrs).collect();
-    let first = |name: &&str| attrs.iter().find_map(|attr| attr.path().get_ident().filter(|ident| *ident == *name));
-    let found: Vec<Ident> =
-        names.iter().filter_map(first).map(|ident| Ident::new(&ident.to_string(), located(ident))).collect();
+fn consumed<'a>(
+    tools: impl IntoIterator<Item = &'a Tool<'a>>,
+    names: &[&str],
+) -> Option<TokenStream> {
+    let attrs: Vec<&Attribute> = tools
+        .into_iter()
+        .flat_map(|tool| &tool.function.attrs)
+        .collect();
+    let first = |name: &&str| {
+        attrs
+            .iter()
+            .find_map(|attr| attr.path().get_ident().filter(|ident| *ident == *name))
+    };
+    let found: Vec<Ident> = names
+        .iter()
+        .filter_map(first)
+        .map(|ident| Ident::new(&ident.to_string(), located(ident)))
+        .collect();
     let span = Span::mixed_site();
-    (!found.is_empty()).then(|| quote_spanned!(span=> const _: () = { #(struct #found; use #found as _;)* };))
+    (!found.is_empty())
+        .then(|| quote_spanned!(span=> const _: () = { #(struct #found; use #found as _;)* };))
 }
 
 fn cfgs(attrs: &[Attribute]) -> TokenStream {
@@ -92,7 +125,11 @@ fn expansions<'a>(toolset: &'a Toolset, scope: &'a ItemScope) -> Vec<ToolExpansi
     };
     let expand = |tool| {
         let name = ArgsType::name(tool, &mut taken, is_mentioned);
-        ToolExpansion { tool, scope, args: ArgsType::of(tool, scope, name) }
+        ToolExpansion {
+            tool,
+            scope,
+            args: ArgsType::of(tool, scope, name),
+        }
     };
     toolset.tools.iter().map(expand).collect()
 }
@@ -146,7 +183,11 @@ fn options(toolset: &Toolset, scope: &ItemScope) -> TokenStream {
         let auth = scope.without_self(auth);
         quote!(.auth(|| #auth))
     });
-    let undiscovered = options.discover.as_ref().filter(|discover| !discover.value).map(|_| quote!(.no_discovery()));
+    let undiscovered = options
+        .discover
+        .as_ref()
+        .filter(|discover| !discover.value)
+        .map(|_| quote!(.no_discovery()));
     // An error about a missing part points at its name.
     let parts = options.parts.iter().map(|name| {
         let mut part = part_ident(name);
@@ -154,15 +195,25 @@ fn options(toolset: &Toolset, scope: &ItemScope) -> TokenStream {
         part
     });
     let parts = (!options.parts.is_empty()).then(|| quote!(.parts(&[#(Self::#parts),*])));
-    let setup = toolset.setup.first().map(|function| lifecycle("setup", function, scope));
-    let close = toolset.close.first().map(|function| lifecycle("close", function, scope));
+    let setup = toolset
+        .setup
+        .first()
+        .map(|function| lifecycle("setup", function, scope));
+    let close = toolset
+        .close
+        .first()
+        .map(|function| lifecycle("close", function, scope));
     quote!(#title #prefix #auth #undiscovered #parts #setup #close)
 }
 
 /// Expands to: `.setup(|this| __tool::lifecycle(async move { __tool::outcome!(GoogleCalendar::setup(this).await) }))`
 fn lifecycle(method: &str, function: &FunctionItem, scope: &ItemScope) -> TokenStream {
-    let (method, this, path, name) =
-        (generated(method), generated("__this"), scope.self_path(function.ident().span()), function.ident());
+    let (method, this, path, name) = (
+        generated(method),
+        generated("__this"),
+        scope.self_path(function.ident().span()),
+        function.ident(),
+    );
     let awaited = function.sig.asyncness.map(|_| quote!(.await));
     let outcome = quote_spanned!(located(name)=> __tool::outcome!(#path::#name(#this) #awaited));
     quote_spanned!(located(name)=> .#method(|#this| __tool::lifecycle(async move { #outcome })))
@@ -225,9 +276,16 @@ pub(crate) fn expand_function(tool: &Tool) -> TokenStream {
     let scope = ItemScope::free(tool.options.krate.as_ref(), tool.function);
     let (function, name) = (tool.function, tool.ident());
     let ident = ArgsType::name(tool, &mut Vec::new(), |name| tool_mentions(tool, name));
-    let expansion = ToolExpansion { tool, scope: &scope, args: ArgsType::of(tool, &scope, ident) };
-    let (items, public, spec) =
-        (expansion.here(items), expansion.here(arguments::define_public), expansion.here(spec::expand));
+    let expansion = ToolExpansion {
+        tool,
+        scope: &scope,
+        args: ArgsType::of(tool, &scope, ident),
+    };
+    let (items, public, spec) = (
+        expansion.here(items),
+        expansion.here(arguments::define_public),
+        expansion.here(spec::expand),
+    );
     let consumed = consumed([tool], &["agent"]);
     let (spec_type, register) = match tool.kind {
         ItemKind::Tool => ("ToolSpec", "function"),

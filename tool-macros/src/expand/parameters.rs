@@ -27,15 +27,22 @@ pub(crate) fn row(expansion: &ToolExpansion, index: usize, argument: &Argument) 
     if argument.flatten.is_some() {
         return quote_spanned!(place=> #ty::ROW.flat(#name));
     }
-    let description = argument
-        .description
-        .as_ref()
-        .map_or_else(|| "".to_token_stream(), |model_text| text(model_text, expansion.scope));
+    let description = argument.description.as_ref().map_or_else(
+        || "".to_token_stream(),
+        |model_text| text(model_text, expansion.scope),
+    );
     let aliases = &argument.aliases;
     let aliases = (!aliases.is_empty()).then(|| quote!(.aliases(&[#(#aliases),*])));
-    let limits = argument.constraints.iter().map(|kind| limit(kind, argument, expansion.scope));
-    let limits = (!argument.constraints.is_empty()).then(|| quote_spanned!(span=> .constraints(&[#(#limits),*])));
-    let (default, examples) = (value::table_entry(expansion, argument), value::examples(expansion, argument));
+    let limits = argument
+        .constraints
+        .iter()
+        .map(|kind| limit(kind, argument, expansion.scope));
+    let limits = (!argument.constraints.is_empty())
+        .then(|| quote_spanned!(span=> .constraints(&[#(#limits),*])));
+    let (default, examples) = (
+        value::table_entry(expansion, argument),
+        value::examples(expansion, argument),
+    );
     let row = if let Some(ty) = ty {
         quote_spanned!(place=> #ty::ROW.named(#name, #description))
     } else {
@@ -67,7 +74,10 @@ fn limit(kind: &Constraint, argument: &Argument, scope: &ItemScope) -> TokenStre
         Constraint::Pattern(text) => quote_spanned!(span=> __Limit::Pattern(#text)),
         Constraint::Format(text) => quote_spanned!(span=> __Limit::Format(#text)),
         Constraint::OneOf(values) => {
-            let values = values.iter().filter_map(Literal::of).map(|value| literal(&value));
+            let values = values
+                .iter()
+                .filter_map(Literal::of)
+                .map(|value| literal(&value));
             quote_spanned!(span=> __Limit::OneOf(&[#(#values),*]))
         }
     }
@@ -92,10 +102,12 @@ fn range_tokens(range: &Range, argument: &Argument, scope: &ItemScope) -> TokenS
     let is_float = ty.as_ref().is_some_and(|ty| ty == "f32" || ty == "f64");
     let whole = |bound: &Option<Bound<Number>>| match bound {
         None => Some(None),
-        Some(Bound::Number(Number::Int(value))) => {
-            Some(Some(proc_macro2::Literal::i128_unsuffixed(*value).into_token_stream()))
+        Some(Bound::Number(Number::Int(value))) => Some(Some(
+            proc_macro2::Literal::i128_unsuffixed(*value).into_token_stream(),
+        )),
+        Some(Bound::Const(path)) if !is_float => {
+            Some(Some(constant(path, ty.as_ref(), "i128", scope)))
         }
-        Some(Bound::Const(path)) if !is_float => Some(Some(constant(path, ty.as_ref(), "i128", scope))),
         Some(_) => None,
     };
     if let (Some(min), Some(max)) = (whole(&range.min), whole(&range.max)) {
@@ -127,7 +139,9 @@ fn sized(name: &str, size: &Size, scope: &ItemScope) -> TokenStream {
     let usize = generated("usize");
     let bound = |bound: &Option<Bound<u64>>, less: Option<TokenStream>| {
         option(bound.as_ref().map(|bound| match bound {
-            Bound::Number(count) => proc_macro2::Literal::u64_unsuffixed(*count).into_token_stream(),
+            Bound::Number(count) => {
+                proc_macro2::Literal::u64_unsuffixed(*count).into_token_stream()
+            }
             Bound::Const(path) => {
                 let value = constant(path, Some(&usize), "u64", scope);
                 quote_spanned!(site()=> #value #less)
@@ -135,7 +149,11 @@ fn sized(name: &str, size: &Size, scope: &ItemScope) -> TokenStream {
         }))
     };
     let less = size.exclusive.then(|| quote!(-1));
-    let (variant, min, max) = (generated(name), bound(&size.min, None), bound(&size.max, less));
+    let (variant, min, max) = (
+        generated(name),
+        bound(&size.min, None),
+        bound(&size.max, less),
+    );
     quote_spanned!(site()=> __Limit::#variant(#min, #max))
 }
 
@@ -153,5 +171,8 @@ fn number(number: Number) -> TokenStream {
 }
 
 fn option(value: Option<TokenStream>) -> TokenStream {
-    value.map_or_else(|| generated("__None").to_token_stream(), |value| quote_spanned!(site()=> __Some(#value)))
+    value.map_or_else(
+        || generated("__None").to_token_stream(),
+        |value| quote_spanned!(site()=> __Some(#value)),
+    )
 }

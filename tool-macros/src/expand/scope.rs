@@ -36,12 +36,22 @@ impl<'a> ItemScope<'a> {
     pub(crate) fn free(krate: Option<&Path>, function: &FunctionItem) -> Self {
         let calls_deprecated = is_deprecated(&function.attrs);
         let is_renamed = krate.is_some();
-        Self { krate: krate_path(krate), is_renamed, self_ty: quote!(()), generics: None, calls_deprecated }
+        Self {
+            krate: krate_path(krate),
+            is_renamed,
+            self_ty: quote!(()),
+            generics: None,
+            calls_deprecated,
+        }
     }
 
     /// Returns the path to tool-core at the place of generated tokens.
     pub(crate) fn krate_here(&self) -> TokenStream {
-        if self.is_renamed { self.krate.clone() } else { respanned(&self.krate, site()) }
+        if self.is_renamed {
+            self.krate.clone()
+        } else {
+            respanned(&self.krate, site())
+        }
     }
 
     pub(crate) fn is_free(&self) -> bool {
@@ -53,14 +63,20 @@ impl<'a> ItemScope<'a> {
     }
 
     fn params(&self) -> impl Iterator<Item = &'a GenericParam> {
-        self.generics.into_iter().flat_map(|generics| &generics.params)
+        self.generics
+            .into_iter()
+            .flat_map(|generics| &generics.params)
     }
 
     /// Writes the generics of a generated item: `T: Store, const N: usize,`.
     pub(crate) fn declared(&self) -> TokenStream {
         let params = self.params().map(|param| match param {
             GenericParam::Type(param) => {
-                let (ident, colon, bounds) = (&param.ident, &param.colon_token, self.without_self(&param.bounds));
+                let (ident, colon, bounds) = (
+                    &param.ident,
+                    &param.colon_token,
+                    self.without_self(&param.bounds),
+                );
                 quote!(#ident #colon #bounds)
             }
             GenericParam::Const(param) => {
@@ -96,8 +112,12 @@ impl<'a> ItemScope<'a> {
     }
 
     pub(crate) fn where_clause(&self) -> TokenStream {
-        let clause = self.generics.and_then(|generics| generics.where_clause.as_ref());
-        clause.map(|clause| self.without_self(clause)).unwrap_or_default()
+        let clause = self
+            .generics
+            .and_then(|generics| generics.where_clause.as_ref());
+        clause
+            .map(|clause| self.without_self(clause))
+            .unwrap_or_default()
     }
 
     /// Returns whether the tokens mention the generics of the block.
@@ -112,7 +132,10 @@ impl<'a> ItemScope<'a> {
     /// Writes the type before `::method`, at the place of the method: `GoogleCalendar`, or `<Store<T>>`.
     pub(crate) fn self_path(&self, place: Span) -> TokenStream {
         let ty = respanned(&self.self_ty, place);
-        let is_plain = ty.clone().into_iter().all(|tree| matches!(&tree, proc_macro2::TokenTree::Ident(_)));
+        let is_plain = ty
+            .clone()
+            .into_iter()
+            .all(|tree| matches!(&tree, proc_macro2::TokenTree::Ident(_)));
         if is_plain { ty } else { quote!(<#ty>) }
     }
 
@@ -152,5 +175,8 @@ fn is_deprecated(attrs: &[Attribute]) -> bool {
 }
 
 pub(crate) fn krate_path(krate: Option<&Path>) -> TokenStream {
-    krate.map_or_else(|| quote_spanned!(Span::mixed_site()=> ::tool_core), ToTokens::to_token_stream)
+    krate.map_or_else(
+        || quote_spanned!(Span::mixed_site()=> ::tool_core),
+        ToTokens::to_token_stream,
+    )
 }

@@ -39,10 +39,12 @@ pub(super) fn decode(expansion: &ToolExpansion) -> TokenStream {
     let arguments = || expansion.tool.arguments().enumerate();
     let declared = arguments().map(|(i, argument)| declaration(expansion, i, argument));
     let slots = arguments().map(|(i, argument)| reference(expansion, i, argument));
-    let values = arguments().filter(|(_, argument)| !is_passed_as_decoded(argument)).filter_map(|(i, argument)| {
-        let (slot, value) = (slot(i), decoded_value(expansion, i, argument)?);
-        Some(quote_spanned!(span=> let #slot = #value;))
-    });
+    let values = arguments()
+        .filter(|(_, argument)| !is_passed_as_decoded(argument))
+        .filter_map(|(i, argument)| {
+            let (slot, value) = (slot(i), decoded_value(expansion, i, argument)?);
+            Some(quote_spanned!(span=> let #slot = #value;))
+        });
     let checks = checks(expansion);
     if checks.is_empty() {
         return quote_spanned!(span=> #(#declared)* #call.decode(&mut [#(#slots),*])?; #(#values)*);
@@ -79,7 +81,9 @@ fn reference(expansion: &ToolExpansion, index: usize, argument: &Argument) -> To
         return quote_spanned!(span=> <#ty as __tool::ToolParameter>::flattened_slot(&mut #slot));
     }
     match parameter_trait(expansion.scope, argument) {
-        Some(ty) if argument.flatten.is_some() => quote_spanned!(span=> #ty::flattened_slot(&mut #slot)),
+        Some(ty) if argument.flatten.is_some() => {
+            quote_spanned!(span=> #ty::flattened_slot(&mut #slot))
+        }
         Some(ty) => quote_spanned!(span=> #ty::slot(&mut #slot)),
         // The compiler reports a type that cannot be decoded at the slot.
         None => {
@@ -98,11 +102,20 @@ fn is_passed_as_decoded(argument: &Argument) -> bool {
 }
 
 /// Writes the value of a slot, or `None` where the instance decides later.
-fn decoded_value(expansion: &ToolExpansion, index: usize, argument: &Argument) -> Option<TokenStream> {
+fn decoded_value(
+    expansion: &ToolExpansion,
+    index: usize,
+    argument: &Argument,
+) -> Option<TokenStream> {
     if matches!(argument.default, DefaultValue::Instance(_)) {
         return None;
     }
-    Some(value::or_default(expansion, argument, &slot(index).to_token_stream(), filled(index, argument)))
+    Some(value::or_default(
+        expansion,
+        argument,
+        &slot(index).to_token_stream(),
+        filled(index, argument),
+    ))
 }
 
 /// Expands to: `__tool::filled(f0)`
@@ -120,7 +133,11 @@ fn filled(index: usize, argument: &Argument) -> TokenStream {
 
 /// Writes the value that the call of the method takes.
 pub(super) fn passed(index: usize, argument: &Argument) -> TokenStream {
-    if is_passed_as_decoded(argument) { filled(index, argument) } else { slot(index).to_token_stream() }
+    if is_passed_as_decoded(argument) {
+        filled(index, argument)
+    } else {
+        slot(index).to_token_stream()
+    }
 }
 
 /// Expands to: `let f2 = call.or_instance_default(f2, 2, |text| <u32 as __tool::ToolParameter>::from_text(text))?;`
@@ -129,7 +146,8 @@ pub(super) fn passed(index: usize, argument: &Argument) -> TokenStream {
 pub(super) fn instance_defaults(expansion: &ToolExpansion) -> TokenStream {
     let (span, call) = (site(), generated("__call"));
     let arguments = expansion.tool.arguments().enumerate();
-    let each = arguments.filter(|(_, argument)| matches!(argument.default, DefaultValue::Instance(_)));
+    let each =
+        arguments.filter(|(_, argument)| matches!(argument.default, DefaultValue::Instance(_)));
     let each = each.map(|(i, argument)| {
         let (slot, number) = (slot(i), unsuffixed(i));
         let read = if let Some(ty) = parameter_trait(expansion.scope, argument) {

@@ -12,7 +12,9 @@ use crate::model::parameter::DefaultValue;
 use crate::model::passing::ungrouped_type;
 use crate::model::toolset::Parameter;
 use crate::names::camel_case;
-use crate::tokens::{compact, generated, line, located, mentions, site, with_static_lifetimes, without_self_value};
+use crate::tokens::{
+    compact, generated, line, located, mentions, site, with_static_lifetimes, without_self_value,
+};
 
 /// Expands to:
 ///
@@ -23,9 +25,17 @@ use crate::tokens::{compact, generated, line, located, mentions, site, with_stat
 /// ```
 pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
     let span = site();
-    let (name, cfgs, wrapper) = (&expansion.tool.name.text, expansion.cfgs(), wrapper::ident(expansion));
-    let description =
-        expansion.tool.description.as_ref().map(|description| text(description, expansion.scope)).unwrap_or_default();
+    let (name, cfgs, wrapper) = (
+        &expansion.tool.name.text,
+        expansion.cfgs(),
+        wrapper::ident(expansion),
+    );
+    let description = expansion
+        .tool
+        .description
+        .as_ref()
+        .map(|description| text(description, expansion.scope))
+        .unwrap_or_default();
     let (parameters, path) = (parameters(expansion), path(expansion));
     let location = source_location(line(expansion.tool.ident().span()), &path);
     let (options, output) = (options(expansion), output(expansion));
@@ -34,7 +44,11 @@ pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
         let returns = text(returns, expansion.scope);
         quote_spanned!(span=> .returns(#returns))
     });
-    let uses_context = expansion.tool.parameters.iter().any(|slot| matches!(slot, Parameter::Context(_)));
+    let uses_context = expansion
+        .tool
+        .parameters
+        .iter()
+        .any(|slot| matches!(slot, Parameter::Context(_)));
     let uses_context = uses_context.then(|| quote_spanned!(span=> .uses_context()));
     let spec = quote_spanned! {span=>
         __tool::ToolSpec::new(#name, #description, #wrapper, #parameters)
@@ -70,11 +84,18 @@ fn text_method(expansion: &ToolExpansion, method: &TokenStream) -> TokenStream {
         })
     });
     let completers = completers.collect::<Vec<_>>();
-    let complete = (!completers.is_empty()).then(|| quote_spanned!(span=> .complete(&[#(#completers),*])));
+    let complete =
+        (!completers.is_empty()).then(|| quote_spanned!(span=> .complete(&[#(#completers),*])));
     if tool.kind == ItemKind::Prompt {
         return quote_spanned!(span=> __tool::PromptSpec::new(#method) #complete);
     }
-    let (uri, mime) = (&tool.options.uri, tool.options.mime.as_ref().map(|mime| quote!(.mime_type(#mime))));
+    let (uri, mime) = (
+        &tool.options.uri,
+        tool.options
+            .mime
+            .as_ref()
+            .map(|mime| quote!(.mime_type(#mime))),
+    );
     quote_spanned!(span=> __tool::ResourceSpec::new(#uri, #method) #mime #complete)
 }
 
@@ -107,12 +128,18 @@ pub(super) fn source_location(line: u32, path: &str) -> TokenStream {
 fn options(expansion: &ToolExpansion) -> TokenStream {
     let options: &ToolOptions = &expansion.tool.options;
     let title = options.title.as_ref().map(|title| quote!(.title(#title)));
-    let timeout = options.timeout_ms.map(proc_macro2::Literal::u64_unsuffixed).map(|ms| quote!(.timeout_ms(#ms)));
+    let timeout = options
+        .timeout_ms
+        .map(proc_macro2::Literal::u64_unsuffixed)
+        .map(|ms| quote!(.timeout_ms(#ms)));
     let max_output = options.max_output.map(|most| {
         let most = unsuffixed(most);
         quote!(.max_output(#most))
     });
-    let max_calls = options.max_calls.map(proc_macro2::Literal::u32_unsuffixed).map(|most| quote!(.max_calls(#most)));
+    let max_calls = options
+        .max_calls
+        .map(proc_macro2::Literal::u32_unsuffixed)
+        .map(|most| quote!(.max_calls(#most)));
     let flags = options.flags.iter().map(|flag| {
         let name = generated(&flag.name);
         quote!(.#name())
@@ -136,7 +163,11 @@ fn choices(options: &ToolOptions) -> TokenStream {
         ("duplicate_scope", "DuplicateScope", options.duplicate_scope),
     ];
     let chosen = chosen.into_iter().filter_map(|(method, ty, choice)| {
-        let (method, ty, variant) = (generated(method), generated(ty), generated(&camel_case(choice?)));
+        let (method, ty, variant) = (
+            generated(method),
+            generated(ty),
+            generated(&camel_case(choice?)),
+        );
         Some(quote_spanned!(site()=> .#method(__tool::#ty::#variant)))
     });
     let modes = options.modes.map(|modes| {
@@ -163,7 +194,9 @@ fn confirm(expansion: &ToolExpansion) -> Option<TokenStream> {
         }
         Confirm::Instance(expr) => {
             let asks = without_self_value(expansion.scope.without_self(expr), &this);
-            return Some(quote_spanned!(span=> .confirm(__tool::Confirm::Always).instance_confirm(|#this| #asks)));
+            return Some(
+                quote_spanned!(span=> .confirm(__tool::Confirm::Always).instance_confirm(|#this| #asks)),
+            );
         }
     };
     Some(quote_spanned!(span=> .confirm(__tool::Confirm::#when)))
@@ -177,7 +210,9 @@ fn instance_defaults(expansion: &ToolExpansion) -> Option<TokenStream> {
         .arguments()
         .enumerate()
         .filter_map(|(i, argument)| {
-            let DefaultValue::Instance(expr) = &argument.default else { return None };
+            let DefaultValue::Instance(expr) = &argument.default else {
+                return None;
+            };
             let expr = without_self_value(expansion.scope.without_self(expr), &this);
             let (number, value) = (unsuffixed(i), value::json(expansion, argument, &expr));
             Some(quote_spanned!(site()=> (#number, |#this| #value)))
@@ -188,7 +223,9 @@ fn instance_defaults(expansion: &ToolExpansion) -> Option<TokenStream> {
 
 /// Expands to: `.output(__tool::output!(Result<Event, CalendarError>))`. A type that cannot be named has no schema.
 fn output(expansion: &ToolExpansion) -> Option<TokenStream> {
-    let ReturnType::Type(_, ty) = &expansion.tool.function.sig.output else { return None };
+    let ReturnType::Type(_, ty) = &expansion.tool.function.sig.output else {
+        return None;
+    };
     if expansion.tool.kind != ItemKind::Tool {
         return None;
     }

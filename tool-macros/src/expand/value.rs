@@ -26,21 +26,31 @@ pub(crate) fn or_default(
         DefaultValue::None => return required,
         DefaultValue::Instance(_) => return found.clone(),
         DefaultValue::OfType => match argument.passing {
-            ParamPassing { form: PassingForm::Str | PassingForm::Cow, optional: false } => {
+            ParamPassing {
+                form: PassingForm::Str | PassingForm::Cow,
+                optional: false,
+            } => {
                 quote_spanned!(site()=> __tool::Text::from(""))
             }
-            passing if passing.form.borrows_text() => return quote_spanned!(site()=> #found.unwrap_or_default()),
+            passing if passing.form.borrows_text() => {
+                return quote_spanned!(site()=> #found.unwrap_or_default());
+            }
             _ => {
                 let made = default_of_type(expansion, argument);
                 return quote_spanned!(site()=> #found.unwrap_or_else(#made));
             }
         },
-        DefaultValue::Literal(expr, literal) => stored(argument, &expr.to_token_stream(), Some(literal)),
+        DefaultValue::Literal(expr, literal) => {
+            stored(argument, &expr.to_token_stream(), Some(literal))
+        }
         DefaultValue::Computed(expr) => stored(argument, &expansion.scope.without_self(expr), None),
     };
     // The annotation makes rustc report a default of another type under the default.
     let made = match argument.passing {
-        ParamPassing { form: PassingForm::Owned(ty) | PassingForm::Ref(ty), optional: false } => {
+        ParamPassing {
+            form: PassingForm::Owned(ty) | PassingForm::Ref(ty),
+            optional: false,
+        } => {
             let ty = expansion.scope.without_self(ty);
             quote_spanned!(site()=> -> #ty { #made })
         }
@@ -61,13 +71,24 @@ fn stored(argument: &Argument, expr: &TokenStream, literal: Option<&Literal>) ->
     let span = site();
     match argument.passing.form {
         PassingForm::Owned(_) | PassingForm::Ref(_) => owned(argument, expr, literal),
-        PassingForm::Str | PassingForm::StrSlice | PassingForm::StrVec => {
-            converted(argument, expr, literal, &|text| quote_spanned!(span=> __tool::Text::from(#text)))
-        }
-        PassingForm::Cow => {
-            converted(argument, expr, literal, &|text| quote_spanned!(span=> __tool::Text::from(__String::from(#text))))
-        }
-        PassingForm::Slice(_) => converted(argument, expr, literal, &|list| quote_spanned!(span=> __Vec::from(#list))),
+        PassingForm::Str | PassingForm::StrSlice | PassingForm::StrVec => converted(
+            argument,
+            expr,
+            literal,
+            &|text| quote_spanned!(span=> __tool::Text::from(#text)),
+        ),
+        PassingForm::Cow => converted(
+            argument,
+            expr,
+            literal,
+            &|text| quote_spanned!(span=> __tool::Text::from(__String::from(#text))),
+        ),
+        PassingForm::Slice(_) => converted(
+            argument,
+            expr,
+            literal,
+            &|list| quote_spanned!(span=> __Vec::from(#list)),
+        ),
     }
 }
 
@@ -81,7 +102,10 @@ fn converted(
     let (span, each) = (site(), generated("__value").to_token_stream());
     let on_each = convert(&each);
     match argument.passing {
-        ParamPassing { form: PassingForm::StrSlice | PassingForm::StrVec, .. } => quote_spanned! {span=>
+        ParamPassing {
+            form: PassingForm::StrSlice | PassingForm::StrVec,
+            ..
+        } => quote_spanned! {span=>
             ::core::iter::Iterator::collect(
                 ::core::iter::Iterator::map(::core::iter::IntoIterator::into_iter(#expr), |#each| #on_each)
             )
@@ -91,7 +115,11 @@ fn converted(
         }
         ParamPassing { optional, .. } => {
             let value = convert(expr);
-            if optional { quote_spanned!(span=> __Some(#value)) } else { value }
+            if optional {
+                quote_spanned!(span=> __Some(#value))
+            } else {
+                value
+            }
         }
     }
 }
@@ -104,7 +132,11 @@ fn owned(argument: &Argument, expr: &TokenStream, literal: Option<&Literal>) -> 
         _ => expr.clone(),
     };
     let is_option = argument.passing.optional || is_option(argument.ty);
-    if literal.is_some() && is_option { quote_spanned!(span=> __Some(#converted)) } else { converted }
+    if literal.is_some() && is_option {
+        quote_spanned!(span=> __Some(#converted))
+    } else {
+        converted
+    }
 }
 
 fn is_option(ty: &Type) -> bool {
@@ -138,14 +170,27 @@ pub(crate) fn table_entry(expansion: &ToolExpansion, argument: &Argument) -> Tok
 /// Writes the conversion of an expression to JSON, by the parameter's own type.
 ///
 /// Expands to: `__tool::to_json(&(|| -> u32 { expr })())`
-pub(crate) fn json(expansion: &ToolExpansion, argument: &Argument, expr: &TokenStream) -> TokenStream {
+pub(crate) fn json(
+    expansion: &ToolExpansion,
+    argument: &Argument,
+    expr: &TokenStream,
+) -> TokenStream {
     let value = if argument.passing.form.borrows_text() {
-        converted(argument, expr, None, &|text| quote_spanned!(site()=> __String::from(#text)))
+        converted(
+            argument,
+            expr,
+            None,
+            &|text| quote_spanned!(site()=> __String::from(#text)),
+        )
     } else {
         stored(argument, expr, None)
     };
     let ty = table_type(expansion.scope, argument);
-    made_json(expansion, argument, &quote_spanned!(site()=> || -> #ty { #value }))
+    made_json(
+        expansion,
+        argument,
+        &quote_spanned!(site()=> || -> #ty { #value }),
+    )
 }
 
 /// Writes the conversion of what a closure makes. The wrapper has an equal closure, so that the compiler reports a mistake in
@@ -191,7 +236,11 @@ fn number_json(expr: &Expr) -> String {
             syn::Lit::Int(int) => int.base10_digits().to_owned(),
             syn::Lit::Float(float) => {
                 let digits = float.base10_digits();
-                if digits.ends_with('.') { format!("{digits}0") } else { digits.replace(".e", ".0e") }
+                if digits.ends_with('.') {
+                    format!("{digits}0")
+                } else {
+                    digits.replace(".e", ".0e")
+                }
             }
             _ => String::new(),
         },
@@ -209,7 +258,9 @@ fn quoted(text: &str) -> String {
             '\n' => json.push_str("\\n"),
             '\r' => json.push_str("\\r"),
             '\t' => json.push_str("\\t"),
-            control if u32::from(control) < 0x20 => json.extend(format!("\\u{:04x}", u32::from(control)).chars()),
+            control if u32::from(control) < 0x20 => {
+                json.extend(format!("\\u{:04x}", u32::from(control)).chars())
+            }
             other => json.push(other),
         }
     }

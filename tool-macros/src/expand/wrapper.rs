@@ -16,12 +16,20 @@ use crate::tokens::{generated, located, respanned, site};
 
 /// Names the wrapper: `__tool_create_event`.
 pub(crate) fn ident(expansion: &ToolExpansion) -> Ident {
-    format_ident!("__tool_{}", expansion.tool.function.plain_name(), span = site())
+    format_ident!(
+        "__tool_{}",
+        expansion.tool.function.plain_name(),
+        span = site()
+    )
 }
 
 /// Names the function that decides about approval: `__tool_confirm_create_event`.
 pub(crate) fn confirm_ident(expansion: &ToolExpansion) -> Ident {
-    format_ident!("__tool_confirm_{}", expansion.tool.function.plain_name(), span = site())
+    format_ident!(
+        "__tool_confirm_{}",
+        expansion.tool.function.plain_name(),
+        span = site()
+    )
 }
 
 /// Expands to:
@@ -36,11 +44,17 @@ pub(crate) fn confirm_ident(expansion: &ToolExpansion) -> Ident {
 pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
     let span = site();
     let (name, cfgs, call) = (ident(expansion), expansion.cfgs(), generated("__call"));
-    let (self_ty, generics, clause) =
-        (&expansion.scope.self_ty, expansion.scope.declared(), expansion.scope.where_clause());
+    let (self_ty, generics, clause) = (
+        &expansion.scope.self_ty,
+        expansion.scope.declared(),
+        expansion.scope.where_clause(),
+    );
     let self_ty = respanned(self_ty, span);
-    let this =
-        if expansion.tool.has_receiver() { generated("__this").to_token_stream() } else { quote_spanned!(span=> _) };
+    let this = if expansion.tool.has_receiver() {
+        generated("__this").to_token_stream()
+    } else {
+        quote_spanned!(span=> _)
+    };
     let (decoded, contexts, defaults, answer, confirm) = (
         slots::decode(expansion),
         contexts(expansion),
@@ -64,13 +78,23 @@ fn context_ident(position: usize) -> Ident {
 /// Expands to: `let ctx0 = __tool::context::<&RunContext>(call)?;`
 fn contexts(expansion: &ToolExpansion) -> TokenStream {
     let call = generated("__call");
-    let each = expansion.tool.parameters.iter().enumerate().filter_map(|(position, slot)| match slot {
-        Parameter::Context(ty) => {
-            let (name, place, ty) = (context_ident(position), located(ty), expansion.scope.without_self(ty));
-            Some(quote_spanned!(place=> let #name = __tool::context::<#ty>(#call)?;))
-        }
-        Parameter::Argument(_) => None,
-    });
+    let each =
+        expansion
+            .tool
+            .parameters
+            .iter()
+            .enumerate()
+            .filter_map(|(position, slot)| match slot {
+                Parameter::Context(ty) => {
+                    let (name, place, ty) = (
+                        context_ident(position),
+                        located(ty),
+                        expansion.scope.without_self(ty),
+                    );
+                    Some(quote_spanned!(place=> let #name = __tool::context::<#ty>(#call)?;))
+                }
+                Parameter::Argument(_) => None,
+            });
     quote!(#(#each)*)
 }
 
@@ -90,18 +114,26 @@ fn may_borrow(output: &ReturnType) -> bool {
 fn answer(expansion: &ToolExpansion) -> TokenStream {
     let function = &expansion.tool.function.sig;
     let (call, name) = (generated("__call"), &function.ident);
-    let this = expansion.tool.has_receiver().then(|| generated("__this").to_token_stream());
-    let passed = expansion.tool.parameters.iter().enumerate().map(|(position, slot)| match slot {
-        Parameter::Context(_) => context_ident(position).to_token_stream(),
-        Parameter::Argument(argument) => {
-            let index = expansion
-                .tool
-                .arguments()
-                .position(|other| std::ptr::eq(other, &raw const **argument))
-                .unwrap_or_default();
-            pass(index, argument)
-        }
-    });
+    let this = expansion
+        .tool
+        .has_receiver()
+        .then(|| generated("__this").to_token_stream());
+    let passed = expansion
+        .tool
+        .parameters
+        .iter()
+        .enumerate()
+        .map(|(position, slot)| match slot {
+            Parameter::Context(_) => context_ident(position).to_token_stream(),
+            Parameter::Argument(argument) => {
+                let index = expansion
+                    .tool
+                    .arguments()
+                    .position(|other| std::ptr::eq(other, &raw const **argument))
+                    .unwrap_or_default();
+                pass(index, argument)
+            }
+        });
     let passed = this.into_iter().chain(passed);
     let path = if expansion.scope.is_free() {
         name.to_token_stream()
@@ -127,8 +159,12 @@ fn answer(expansion: &ToolExpansion) -> TokenStream {
         };
         match expansion.tool.kind {
             ItemKind::Tool => quote_spanned!(returned=> __tool::respond!(#call, #result)),
-            ItemKind::Prompt => quote_spanned!(returned=> __tool::respond_text!(prompt_result, #call, #result)),
-            ItemKind::Resource => quote_spanned!(returned=> __tool::respond_text!(resource_result, #call, #result)),
+            ItemKind::Prompt => {
+                quote_spanned!(returned=> __tool::respond_text!(prompt_result, #call, #result))
+            }
+            ItemKind::Resource => {
+                quote_spanned!(returned=> __tool::respond_text!(resource_result, #call, #result))
+            }
         }
     };
     if function.asyncness.is_none() {
@@ -136,7 +172,10 @@ fn answer(expansion: &ToolExpansion) -> TokenStream {
         return quote_spanned!(returned=> __Ok(#answered));
     }
     // If the method borrows what was decoded, the future owns that.
-    let borrows = expansion.tool.arguments().any(|argument| argument.passing.form.borrows_args());
+    let borrows = expansion
+        .tool
+        .arguments()
+        .any(|argument| argument.passing.form.borrows_args());
     let value = generated("__value");
     if borrows && !is_never && may_borrow(&function.output) {
         // A result that borrows from what the future owns is converted before the future ends.
@@ -152,8 +191,11 @@ fn answer(expansion: &ToolExpansion) -> TokenStream {
     } else {
         called
     };
-    let answered =
-        if is_never { quote_spanned!(returned=> match #value {}) } else { converted(value.to_token_stream()) };
+    let answered = if is_never {
+        quote_spanned!(returned=> match #value {})
+    } else {
+        converted(value.to_token_stream())
+    };
     quote_spanned!(located(name)=> __Ok(__tool::start(#call, #future, |#value, #call| #answered)))
 }
 
@@ -163,7 +205,9 @@ fn pass(index: usize, argument: &Argument) -> TokenStream {
     match (argument.passing.form, argument.passing.optional) {
         (PassingForm::Owned(_), _) => place,
         (PassingForm::Str | PassingForm::Slice(_), false) => quote_spanned!(span=> &*#place),
-        (PassingForm::Str | PassingForm::Slice(_), true) => quote_spanned!(span=> #place.as_deref()),
+        (PassingForm::Str | PassingForm::Slice(_), true) => {
+            quote_spanned!(span=> #place.as_deref())
+        }
         (PassingForm::Ref(_), false) => quote_spanned!(span=> &#place),
         (PassingForm::Ref(_), true) => quote_spanned!(span=> #place.as_ref()),
         (PassingForm::Cow, false) => quote_spanned!(span=> #place.into_cow()),
@@ -189,8 +233,14 @@ fn texts(place: &TokenStream) -> TokenStream {
 /// }
 /// ```
 fn confirm(expansion: &ToolExpansion) -> Option<TokenStream> {
-    let Some(Confirm::When(expr)) = &expansion.tool.options.confirm else { return None };
-    let (name, cfgs, applied) = (confirm_ident(expansion), expansion.cfgs(), expansion.args.applied(&quote!('_)));
+    let Some(Confirm::When(expr)) = &expansion.tool.options.confirm else {
+        return None;
+    };
+    let (name, cfgs, applied) = (
+        confirm_ident(expansion),
+        expansion.cfgs(),
+        expansion.args.applied(&quote!('_)),
+    );
     let clause = expansion.scope.where_clause();
     let generics = expansion.scope.declared();
     let generics = expansion.scope.is_generic().then(|| quote!(<#generics>));

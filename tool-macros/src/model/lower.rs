@@ -18,7 +18,11 @@ use crate::input::{FunctionItem, ImplBlock, ImplMember};
 use crate::names::snake_case;
 use crate::tokens::compact;
 
-pub(crate) fn toolset<'a>(block: &'a ImplBlock, options: ToolsetOptions, errors: &mut Errors) -> Toolset<'a> {
+pub(crate) fn toolset<'a>(
+    block: &'a ImplBlock,
+    options: ToolsetOptions,
+    errors: &mut Errors,
+) -> Toolset<'a> {
     let docs = docs::read(&block.parsed.attrs);
     let name = toolset_name(block, &options);
     let explicit = options.description.clone().map(model_text);
@@ -45,7 +49,12 @@ pub(crate) fn toolset<'a>(block: &'a ImplBlock, options: ToolsetOptions, errors:
 fn add_function<'a>(toolset: &mut Toolset<'a>, function: &'a FunctionItem, errors: &mut Errors) {
     let mut item_attrs = Vec::new();
     for attr in &function.attrs {
-        item_attrs.extend(ItemKind::ALL.into_iter().find(|kind| is(attr, kind.name())).map(|kind| (kind, attr)));
+        item_attrs.extend(
+            ItemKind::ALL
+                .into_iter()
+                .find(|kind| is(attr, kind.name()))
+                .map(|kind| (kind, attr)),
+        );
         match () {
             () if is(attr, "setup") => {
                 takes_no_options(attr, "setup", errors);
@@ -56,7 +65,9 @@ fn add_function<'a>(toolset: &mut Toolset<'a>, function: &'a FunctionItem, error
                 toolset.close.push(function);
             }
             () if attr.path().is_ident("cfg_attr") => {
-                let inside = ItemKind::ALL.into_iter().find(|kind| crate::tokens::mentions(&attr.meta, kind.name()));
+                let inside = ItemKind::ALL
+                    .into_iter()
+                    .find(|kind| crate::tokens::mentions(&attr.meta, kind.name()));
                 if let Some(shown) = inside.map(ItemKind::shown) {
                     let message = format!(
                         "`{shown}` cannot be inside `cfg_attr`\nhelp: write `{shown}`, and `#[cfg(..)]` on the method"
@@ -68,30 +79,50 @@ fn add_function<'a>(toolset: &mut Toolset<'a>, function: &'a FunctionItem, error
         }
     }
     for kind in ItemKind::ALL {
-        let mut attrs = item_attrs.iter().filter(|(of, _)| *of == kind).map(|(_, attr)| *attr);
+        let mut attrs = item_attrs
+            .iter()
+            .filter(|(of, _)| *of == kind)
+            .map(|(_, attr)| *attr);
         let Some(first) = attrs.next() else { continue };
         if let Some(again) = attrs.next() {
-            errors.report(again, format!("duplicate `{}` attribute\nhelp: merge the options into one", kind.shown()));
+            errors.report(
+                again,
+                format!(
+                    "duplicate `{}` attribute\nhelp: merge the options into one",
+                    kind.shown()
+                ),
+            );
         }
         let options = ToolOptions::parse(kind, first, errors);
         let krate = toolset.options.krate.as_ref();
-        toolset.tools.push(tool(kind, function, options, krate, errors));
+        toolset
+            .tools
+            .push(tool(kind, function, options, krate, errors));
     }
 }
 
 /// Returns the given name, or the last segment of the type in snake case.
 fn toolset_name(block: &ImplBlock, options: &ToolsetOptions) -> SpannedName {
     if let Some(literal) = &options.name {
-        return SpannedName { text: literal.value(), span: literal.span() };
+        return SpannedName {
+            text: literal.value(),
+            span: literal.span(),
+        };
     }
     let last = match ungrouped_type(&block.parsed.self_ty) {
         Type::Path(path) => path.path.segments.last().map(|last| &last.ident),
         _ => None,
     };
     match last {
-        Some(ident) => SpannedName { text: snake_case(&ident.unraw().to_string()), span: ident.span() },
+        Some(ident) => SpannedName {
+            text: snake_case(&ident.unraw().to_string()),
+            span: ident.span(),
+        },
         // `check` refuses a type without a name.
-        None => SpannedName { text: "toolset".to_owned(), span: Span::call_site() },
+        None => SpannedName {
+            text: "toolset".to_owned(),
+            span: Span::call_site(),
+        },
     }
 }
 
@@ -105,8 +136,14 @@ pub(crate) fn tool<'a>(
 ) -> Tool<'a> {
     let docs = docs::read(&function.attrs);
     let name = match &options.name {
-        Some(literal) => SpannedName { text: literal.value(), span: literal.span() },
-        None => SpannedName { text: function.plain_name(), span: function.ident().span() },
+        Some(literal) => SpannedName {
+            text: literal.value(),
+            span: literal.span(),
+        },
+        None => SpannedName {
+            text: function.plain_name(),
+            span: function.ident().span(),
+        },
     };
     let parameters = parameters(function, &docs.arguments, errors);
     Tool {
@@ -122,11 +159,23 @@ pub(crate) fn tool<'a>(
     }
 }
 
-fn agent<'a>(function: &'a FunctionItem, krate: Option<&Path>, errors: &mut Errors) -> Option<AgentAttribute<'a>> {
+fn agent<'a>(
+    function: &'a FunctionItem,
+    krate: Option<&Path>,
+    errors: &mut Errors,
+) -> Option<AgentAttribute<'a>> {
     let mut all = function.attrs.iter().filter(|attr| is_agent(attr, krate));
     let attr = all.next()?;
-    all.for_each(|again| errors.report(again, "duplicate `#[agent]` attribute\nhelp: remove one of them"));
-    Some(AgentAttribute { attr, options: AgentOptions::parse(attr, errors) })
+    all.for_each(|again| {
+        errors.report(
+            again,
+            "duplicate `#[agent]` attribute\nhelp: remove one of them",
+        )
+    });
+    Some(AgentAttribute {
+        attr,
+        options: AgentOptions::parse(attr, errors),
+    })
 }
 
 fn description(options: &ToolOptions, docs: &DocComment) -> Option<ModelText> {
@@ -134,7 +183,11 @@ fn description(options: &ToolOptions, docs: &DocComment) -> Option<ModelText> {
     explicit.or_else(|| ModelText::of_docs(&docs.description, "\n"))
 }
 
-fn parameters<'a>(function: &'a FunctionItem, described: &[DocArgument], errors: &mut Errors) -> Vec<Parameter<'a>> {
+fn parameters<'a>(
+    function: &'a FunctionItem,
+    described: &[DocArgument],
+    errors: &mut Errors,
+) -> Vec<Parameter<'a>> {
     let mut parameters = Vec::new();
     for input in &function.sig.inputs {
         match input {
@@ -146,19 +199,28 @@ fn parameters<'a>(function: &'a FunctionItem, described: &[DocArgument], errors:
             }
             FnArg::Typed(typed) => {
                 refuse_cfg(&typed.attrs, errors);
-                parameters
-                    .extend(argument(typed, described, errors).map(|argument| Parameter::Argument(Box::new(argument))));
+                parameters.extend(
+                    argument(typed, described, errors)
+                        .map(|argument| Parameter::Argument(Box::new(argument))),
+                );
             }
         }
     }
     parameters
 }
 
-fn argument<'a>(typed: &'a PatType, described: &[DocArgument], errors: &mut Errors) -> Option<Argument<'a>> {
+fn argument<'a>(
+    typed: &'a PatType,
+    described: &[DocArgument],
+    errors: &mut Errors,
+) -> Option<Argument<'a>> {
     match &*typed.pat {
         Pat::Ident(pat) if pat.by_ref.is_none() && pat.subpat.is_none() => {
             let name = pat.ident.unraw().to_string();
-            let listed = described.iter().find(|item| item.name == name).map(|item| &item.text);
+            let listed = described
+                .iter()
+                .find(|item| item.name == name)
+                .map(|item| &item.text);
             Argument::lower(&pat.ident, typed, listed, errors)
         }
         Pat::Wild(pat) => {
@@ -176,7 +238,11 @@ fn argument<'a>(typed: &'a PatType, described: &[DocArgument], errors: &mut Erro
 /// Suggests a name for a parameter of this type.
 fn parameter_name(ty: &Type) -> String {
     match ungrouped_type(ty) {
-        Type::Path(path) => path.path.segments.last().map(|last| snake_case(&last.ident.to_string())),
+        Type::Path(path) => path
+            .path
+            .segments
+            .last()
+            .map(|last| snake_case(&last.ident.to_string())),
         Type::Reference(reference) => Some(parameter_name(&reference.elem)),
         _ => None,
     }
@@ -184,10 +250,10 @@ fn parameter_name(ty: &Type) -> String {
 }
 
 fn refuse_cfg(attrs: &[Attribute], errors: &mut Errors) {
-    let message =
-        "tool parameters cannot have `#[cfg(..)]`\nhelp: write two versions of the function, each with `#[cfg(..)]`";
+    let message = "tool parameters cannot have `#[cfg(..)]`\nhelp: write two versions of the function, each with `#[cfg(..)]`";
     let decides = |attr: &&Attribute| {
-        attr.path().is_ident("cfg") || attr.path().is_ident("cfg_attr") && !docs::is_conditional_doc(attr)
+        attr.path().is_ident("cfg")
+            || attr.path().is_ident("cfg_attr") && !docs::is_conditional_doc(attr)
     };
     if let Some(cfg) = attrs.iter().find(decides) {
         errors.report(cfg, message);
@@ -195,14 +261,23 @@ fn refuse_cfg(attrs: &[Attribute], errors: &mut Errors) {
 }
 
 fn refuse_on_self(attrs: &[Attribute], errors: &mut Errors) {
-    for attr in attrs.iter().filter(|attr| is(attr, "arg") || is(attr, "context")) {
-        errors.report(attr, "`self` is not a tool parameter\nhelp: remove the attribute");
+    for attr in attrs
+        .iter()
+        .filter(|attr| is(attr, "arg") || is(attr, "context"))
+    {
+        errors.report(
+            attr,
+            "`self` is not a tool parameter\nhelp: remove the attribute",
+        );
     }
 }
 
 fn takes_no_options(attr: &Attribute, name: &str, errors: &mut Errors) {
     if !matches!(attr.meta, Meta::Path(_)) {
-        errors.report(&attr.meta, format!("`#[{name}]` takes no options\nhelp: write `#[{name}]` alone"));
+        errors.report(
+            &attr.meta,
+            format!("`#[{name}]` takes no options\nhelp: write `#[{name}]` alone"),
+        );
     }
 }
 

@@ -33,7 +33,10 @@ impl ModelText {
             return None;
         }
         let joined = text.literal(separator).map(Self::Literal);
-        Some(joined.unwrap_or_else(|| Self::Docs { text: text.clone(), separator }))
+        Some(joined.unwrap_or_else(|| Self::Docs {
+            text: text.clone(),
+            separator,
+        }))
     }
 }
 
@@ -100,7 +103,10 @@ impl<'a> Argument<'a> {
         }
         let derived = merge_foreign(&mut options, &typed.attrs, errors);
         let passing = errors.take(ParamPassing::of(&typed.ty))?;
-        let name = options.name.as_ref().map_or_else(|| ident.unraw().to_string(), LitStr::value);
+        let name = options
+            .name
+            .as_ref()
+            .map_or_else(|| ident.unraw().to_string(), LitStr::value);
         Some(Self {
             ident,
             ty: &typed.ty,
@@ -129,12 +135,18 @@ impl<'a> Argument<'a> {
 fn type_names(form: PassingForm) -> TypeNames {
     match form {
         PassingForm::Owned(ty) | PassingForm::Ref(ty) | PassingForm::Slice(ty) => TypeNames::of(ty),
-        PassingForm::Str | PassingForm::Cow | PassingForm::StrSlice | PassingForm::StrVec => TypeNames::Plain,
+        PassingForm::Str | PassingForm::Cow | PassingForm::StrSlice | PassingForm::StrVec => {
+            TypeNames::Plain
+        }
     }
 }
 
 /// Adds what `#[serde]` and `#[schemars]` say. `#[arg]` wins. Returns the attributes that are left to the derives.
-fn merge_foreign<'a>(options: &mut ArgOptions, attrs: &'a [Attribute], errors: &mut Errors) -> Vec<&'a Attribute> {
+fn merge_foreign<'a>(
+    options: &mut ArgOptions,
+    attrs: &'a [Attribute],
+    errors: &mut Errors,
+) -> Vec<&'a Attribute> {
     let foreign = || attrs.iter().filter(|attr| foreign::is_foreign(attr));
     let Some(parsed) = foreign::parse(foreign(), errors) else {
         return foreign().collect();
@@ -148,7 +160,11 @@ fn merge_foreign<'a>(options: &mut ArgOptions, attrs: &'a [Attribute], errors: &
 }
 
 /// Returns the description: from the attribute, else from the parameter's docs, else from the function's list.
-fn description(explicit: Option<Expr>, attrs: &[Attribute], listed: Option<&DocText>) -> Option<ModelText> {
+fn description(
+    explicit: Option<Expr>,
+    attrs: &[Attribute],
+    listed: Option<&DocText>,
+) -> Option<ModelText> {
     if let Some(expr) = explicit {
         return Some(model_text(expr));
     }
@@ -175,7 +191,11 @@ pub(super) fn is_context(typed: &PatType) -> bool {
 fn is_run_context(ty: &Type) -> bool {
     match super::passing::ungrouped_type(ty) {
         Type::Reference(reference) => is_run_context(&reference.elem),
-        Type::Path(path) => path.path.segments.last().is_some_and(|segment| segment.ident == "RunContext"),
+        Type::Path(path) => path
+            .path
+            .segments
+            .last()
+            .is_some_and(|segment| segment.ident == "RunContext"),
         _ => false,
     }
 }

@@ -33,7 +33,10 @@ pub(crate) enum PassingForm<'a> {
 
 impl<'a> From<PassingForm<'a>> for ParamPassing<'a> {
     fn from(form: PassingForm<'a>) -> Self {
-        Self { form, optional: false }
+        Self {
+            form,
+            optional: false,
+        }
     }
 }
 
@@ -46,7 +49,11 @@ impl<'a> ParamPassing<'a> {
                     let message = "tool parameters cannot be `&mut`\nhelp: take the value itself and declare it `mut`";
                     return Err(Error::new_spanned(ty, message));
                 }
-                if reference.lifetime.as_ref().is_some_and(|lifetime| lifetime.ident == "static") {
+                if reference
+                    .lifetime
+                    .as_ref()
+                    .is_some_and(|lifetime| lifetime.ident == "static")
+                {
                     let message = "tool parameters cannot be `&'static`, because arguments live only as long as the call\nhelp: remove the lifetime";
                     return Err(Error::new_spanned(ty, message));
                 }
@@ -79,9 +86,15 @@ impl<'a> ParamPassing<'a> {
         match argument_of(path, "Option").map(ungrouped_type) {
             Some(Type::Reference(reference)) if reference.mutability.is_none() => {
                 let form = PassingForm::of_referent(&reference.elem)?;
-                (!matches!(form, PassingForm::StrSlice)).then_some(Self { form, optional: true })
+                (!matches!(form, PassingForm::StrSlice)).then_some(Self {
+                    form,
+                    optional: true,
+                })
             }
-            Some(Type::Path(inner)) if is_cow_str(&inner.path) => Some(Self { form: PassingForm::Cow, optional: true }),
+            Some(Type::Path(inner)) if is_cow_str(&inner.path) => Some(Self {
+                form: PassingForm::Cow,
+                optional: true,
+            }),
             _ => Some(PassingForm::Owned(ty).into()),
         }
     }
@@ -119,8 +132,10 @@ impl<'a> PassingForm<'a> {
 }
 
 /// The primitive types of numbers.
-pub(crate) const NUMBERS: &[&str] =
-    &["i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128", "usize", "f32", "f64"];
+pub(crate) const NUMBERS: &[&str] = &[
+    "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128", "usize", "f32",
+    "f64",
+];
 
 /// Returns the primitive type of the numbers in a type.
 pub(crate) fn number_type(ty: &Type) -> Option<&'static str> {
@@ -138,7 +153,10 @@ pub(crate) fn ungrouped_type(ty: &Type) -> &Type {
 
 /// Returns the `T` of `name<T>`, by the last segment of the path.
 pub(crate) fn argument_of<'a>(path: &'a Path, name: &str) -> Option<&'a Type> {
-    let segment = path.segments.last().filter(|segment| segment.ident == name)?;
+    let segment = path
+        .segments
+        .last()
+        .filter(|segment| segment.ident == name)?;
     arguments(segment).next()
 }
 
@@ -148,10 +166,13 @@ fn arguments(segment: &PathSegment) -> impl Iterator<Item = &Type> {
         PathArguments::AngleBracketed(arguments) => Some(&arguments.args),
         _ => None,
     };
-    arguments.into_iter().flatten().filter_map(|argument| match argument {
-        GenericArgument::Type(ty) => Some(ty),
-        _ => None,
-    })
+    arguments
+        .into_iter()
+        .flatten()
+        .filter_map(|argument| match argument {
+            GenericArgument::Type(ty) => Some(ty),
+            _ => None,
+        })
 }
 
 fn is_str(ty: &Type) -> bool {
@@ -163,22 +184,38 @@ fn is_ref_str(ty: &Type) -> bool {
 }
 
 fn is_cow_str(path: &Path) -> bool {
-    let is_static = path.segments.last().is_some_and(|segment| mentions(&segment.arguments, "static"));
+    let is_static = path
+        .segments
+        .last()
+        .is_some_and(|segment| mentions(&segment.arguments, "static"));
     argument_of(path, "Cow").is_some_and(is_str) && !is_static
 }
 
 /// Returns the type to take instead of a type of the standard library without a fixed size. A user's type of that name is
 /// written with its module.
 fn owned_form(elem: &Type) -> Option<&'static str> {
-    let Type::Path(path) = ungrouped_type(elem) else { return None };
-    let segments = path.path.segments.iter().map(|segment| segment.ident.to_string()).collect::<Vec<_>>();
+    let Type::Path(path) = ungrouped_type(elem) else {
+        return None;
+    };
+    let segments = path
+        .path
+        .segments
+        .iter()
+        .map(|segment| segment.ident.to_string())
+        .collect::<Vec<_>>();
     // Only a path has a schema.
-    let forms = [("path", "Path", "PathBuf"), ("ffi", "OsStr", "String"), ("ffi", "CStr", "String")];
-    let (_, _, owned) = forms.into_iter().find(|(module, name, _)| match segments.as_slice() {
-        [only] => only == name,
-        [.., parent, last] => parent == module && last == name,
-        [] => false,
-    })?;
+    let forms = [
+        ("path", "Path", "PathBuf"),
+        ("ffi", "OsStr", "String"),
+        ("ffi", "CStr", "String"),
+    ];
+    let (_, _, owned) = forms
+        .into_iter()
+        .find(|(module, name, _)| match segments.as_slice() {
+            [only] => only == name,
+            [.., parent, last] => parent == module && last == name,
+            [] => false,
+        })?;
     Some(owned)
 }
 
@@ -202,13 +239,20 @@ fn unsized_parts(ty: &Type) -> Vec<UnsizedPart> {
             return borrows;
         }
     };
-    vec![UnsizedPart { name: compact(ty), written: compact(ty), owned }]
+    vec![UnsizedPart {
+        name: compact(ty),
+        written: compact(ty),
+        owned,
+    }]
 }
 
 fn unsized_borrows(ty: &Type, found: &mut Vec<UnsizedPart>) {
     let (borrowed, inner): (Option<&Type>, Vec<&Type>) = match ungrouped_type(ty) {
         Type::Reference(reference) => (Some(&reference.elem), vec![&reference.elem]),
-        Type::Path(path) => (argument_of(&path.path, "Cow"), path.path.segments.iter().flat_map(arguments).collect()),
+        Type::Path(path) => (
+            argument_of(&path.path, "Cow"),
+            path.path.segments.iter().flat_map(arguments).collect(),
+        ),
         Type::Slice(slice) => (None, vec![&slice.elem]),
         Type::Array(array) => (None, vec![&array.elem]),
         Type::Tuple(tuple) => (None, tuple.elems.iter().collect()),
@@ -216,9 +260,15 @@ fn unsized_borrows(ty: &Type, found: &mut Vec<UnsizedPart>) {
     };
     match borrowed.and_then(|elem| Some((elem, owned_form(elem)?))) {
         Some((elem, owned)) => {
-            found.push(UnsizedPart { name: compact(elem), written: compact(ty), owned: owned.to_owned() });
+            found.push(UnsizedPart {
+                name: compact(elem),
+                written: compact(ty),
+                owned: owned.to_owned(),
+            });
         }
-        None => inner.into_iter().for_each(|inner| unsized_borrows(inner, found)),
+        None => inner
+            .into_iter()
+            .for_each(|inner| unsized_borrows(inner, found)),
     }
 }
 
@@ -233,9 +283,12 @@ fn unusable(ty: &Type) -> Error {
 fn not_borrowable(ty: &Type) -> Error {
     let (shown, parts) = (compact(ty), unsized_parts(ty));
     if let Some(UnsizedPart { name, .. }) = parts.first() {
-        let fix = parts.iter().fold(shown.clone(), |text, part| text.replace(&part.written, &part.owned));
-        let message =
-            format!("`{shown}` cannot be a tool parameter, because `{name}` has no fixed size\nhelp: take `{fix}`");
+        let fix = parts.iter().fold(shown.clone(), |text, part| {
+            text.replace(&part.written, &part.owned)
+        });
+        let message = format!(
+            "`{shown}` cannot be a tool parameter, because `{name}` has no fixed size\nhelp: take `{fix}`"
+        );
         return Error::new_spanned(ty, message);
     }
     let message = format!(

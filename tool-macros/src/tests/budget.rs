@@ -6,7 +6,9 @@ use crate::driver;
 const LINES: usize = 90;
 
 fn lines(source: &str) -> usize {
-    pretty(&driver::toolset(tokens(""), &tokens(source))).lines().count()
+    pretty(&driver::toolset(tokens(""), &tokens(source)))
+        .lines()
+        .count()
 }
 
 #[test]
@@ -30,7 +32,8 @@ fn a_tool_of_five_parameters_adds_at_most_90_lines() {
         ) -> Result<Event, CalendarError> { todo!() }"#;
     let other = "/// Ping.\n #[tool] fn ping(&self) {}";
     // The user's own lines do not count: the doc comment, the signature and the body.
-    let added = lines(&format!("impl Calendar {{ {other} {tool} }}")) - lines(&format!("impl Calendar {{ {other} }}"));
+    let added = lines(&format!("impl Calendar {{ {other} {tool} }}"))
+        - lines(&format!("impl Calendar {{ {other} }}"));
     let written = pretty(&tokens("impl Calendar { /// Create a new calendar event.\n async fn create_event( &self, ctx: &RunContext, title: String, start_time: Timestamp, duration_minutes: u32, attendees: Option<Vec<String>>, description: Option<&str>) -> Result<Event, CalendarError> { todo!() } }")).lines().count() - 2;
     println!("{} lines", added - written);
     assert!(added - written <= LINES, "{} lines", added - written);

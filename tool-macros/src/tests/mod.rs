@@ -9,7 +9,8 @@ use proc_macro2::TokenStream;
 
 /// Formats the tokens.
 fn pretty(tokens: &TokenStream) -> String {
-    let file: syn::File = syn::parse2(tokens.clone()).unwrap_or_else(|error| panic!("{error}\n{tokens}"));
+    let file: syn::File =
+        syn::parse2(tokens.clone()).unwrap_or_else(|error| panic!("{error}\n{tokens}"));
     prettyplease::unparse(&file)
 }
 
@@ -22,7 +23,11 @@ fn errors_in(expanded: &TokenStream) -> Vec<String> {
     let mut found = Vec::new();
     let trees: Vec<_> = expanded.clone().into_iter().collect();
     for window in trees.windows(3) {
-        if let [proc_macro2::TokenTree::Ident(name), _, proc_macro2::TokenTree::Group(group)] = window
+        if let [
+            proc_macro2::TokenTree::Ident(name),
+            _,
+            proc_macro2::TokenTree::Group(group),
+        ] = window
             && name == "compile_error"
             && let Ok(text) = syn::parse2::<syn::LitStr>(group.stream())
         {

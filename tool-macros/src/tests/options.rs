@@ -40,9 +40,18 @@ fn reads_every_tool_option() {
         args = MyArgs, crate = ::other::path,
     )]));
     assert_eq!(options.name.map(|name| name.value()).as_deref(), Some("n"));
-    assert_eq!((options.category, options.on_duplicate), (Some("action"), Some("reject")));
-    assert_eq!((options.modes, options.timeout_ms), (Some(Modes::Both), Some(800)));
-    assert_eq!((options.max_output, options.max_calls), (Some(1500), Some(3)));
+    assert_eq!(
+        (options.category, options.on_duplicate),
+        (Some("action"), Some("reject"))
+    );
+    assert_eq!(
+        (options.modes, options.timeout_ms),
+        (Some(Modes::Both), Some(800))
+    );
+    assert_eq!(
+        (options.max_output, options.max_calls),
+        (Some(1500), Some(3))
+    );
     assert!(matches!(options.confirm, Some(Confirm::Always)));
     assert_eq!(options.flags.len(), 7);
     assert!(options.args.is_some() && options.krate.is_some() && options.guide.is_some());
@@ -50,29 +59,72 @@ fn reads_every_tool_option() {
 
 #[test]
 fn confirm_takes_a_function_or_a_boolean() {
-    assert!(matches!(tool(&parse_quote!(#[tool(confirm = needs_approval)])).confirm, Some(Confirm::When(_))));
-    assert!(matches!(tool(&parse_quote!(#[tool(confirm = |args| args.amount > 3)])).confirm, Some(Confirm::When(_))));
-    assert!(matches!(tool(&parse_quote!(#[tool(confirm = self.asks)])).confirm, Some(Confirm::Instance(_))));
-    assert!(matches!(tool(&parse_quote!(#[tool(confirm = false)])).confirm, Some(Confirm::Never)));
+    assert!(matches!(
+        tool(&parse_quote!(#[tool(confirm = needs_approval)])).confirm,
+        Some(Confirm::When(_))
+    ));
+    assert!(matches!(
+        tool(&parse_quote!(#[tool(confirm = |args| args.amount > 3)])).confirm,
+        Some(Confirm::When(_))
+    ));
+    assert!(matches!(
+        tool(&parse_quote!(#[tool(confirm = self.asks)])).confirm,
+        Some(Confirm::Instance(_))
+    ));
+    assert!(matches!(
+        tool(&parse_quote!(#[tool(confirm = false)])).confirm,
+        Some(Confirm::Never)
+    ));
 }
 
 #[test]
 fn reads_timeouts_in_milliseconds_seconds_or_minutes() {
-    let read = |text: &str| milliseconds(&syn::LitStr::new(text, proc_macro2::Span::call_site())).ok();
-    assert_eq!(["800ms", "5s", "2m", "5 s"].map(read), [Some(800), Some(5_000), Some(120_000), Some(5_000)]);
-    assert_eq!(["", "5", "s", "0s", "-5s", "1.5s", "5h", "99999999999999999999s"].map(read), [None; 8]);
+    let read =
+        |text: &str| milliseconds(&syn::LitStr::new(text, proc_macro2::Span::call_site())).ok();
+    assert_eq!(
+        ["800ms", "5s", "2m", "5 s"].map(read),
+        [Some(800), Some(5_000), Some(120_000), Some(5_000)]
+    );
+    assert_eq!(
+        [
+            "",
+            "5",
+            "s",
+            "0s",
+            "-5s",
+            "1.5s",
+            "5h",
+            "99999999999999999999s"
+        ]
+        .map(read),
+        [None; 8]
+    );
 }
 
 #[test]
 fn reads_prefixes_and_parts_with_and_without_values() {
     let read = |attr: &syn::Attribute| ToolsetOptions::parse(attr, &mut Errors::default());
-    assert!(matches!(read(&parse_quote!(#[toolset(prefix)])).prefix, Some(PrefixOption::Name)));
-    assert!(matches!(read(&parse_quote!(#[toolset(prefix = "x")])).prefix, Some(PrefixOption::Text(_))));
-    assert!(matches!(read(&parse_quote!(#[toolset(part)])).part, Some(PartOption::Unnamed(_))));
+    assert!(matches!(
+        read(&parse_quote!(#[toolset(prefix)])).prefix,
+        Some(PrefixOption::Name)
+    ));
+    assert!(matches!(
+        read(&parse_quote!(#[toolset(prefix = "x")])).prefix,
+        Some(PrefixOption::Text(_))
+    ));
+    assert!(matches!(
+        read(&parse_quote!(#[toolset(part)])).part,
+        Some(PartOption::Unnamed(_))
+    ));
     assert!(
         matches!(read(&parse_quote!(#[toolset(part = admin)])).part, Some(PartOption::Named(name)) if name == "admin")
     );
-    assert_eq!(read(&parse_quote!(#[toolset(parts(admin, stats))])).parts.len(), 2);
+    assert_eq!(
+        read(&parse_quote!(#[toolset(parts(admin, stats))]))
+            .parts
+            .len(),
+        2
+    );
 }
 
 #[test]
@@ -84,10 +136,22 @@ fn reads_ranges_with_any_bounds_and_signs() {
         }
         _ => panic!("a range"),
     };
-    assert_eq!(range(&parse_quote!(#[arg(range(5..=480))])), (Some(Int(5)), Some(Int(480)), false));
-    assert_eq!(range(&parse_quote!(#[arg(range(-5..1_0))])), (Some(Int(-5)), Some(Int(10)), true));
-    assert_eq!(range(&parse_quote!(#[arg(range(0..))])), (Some(Int(0)), None, false));
-    assert_eq!(range(&parse_quote!(#[arg(range(..=0.5))])), (None, Some(Float(0.5)), false));
+    assert_eq!(
+        range(&parse_quote!(#[arg(range(5..=480))])),
+        (Some(Int(5)), Some(Int(480)), false)
+    );
+    assert_eq!(
+        range(&parse_quote!(#[arg(range(-5..1_0))])),
+        (Some(Int(-5)), Some(Int(10)), true)
+    );
+    assert_eq!(
+        range(&parse_quote!(#[arg(range(0..))])),
+        (Some(Int(0)), None, false)
+    );
+    assert_eq!(
+        range(&parse_quote!(#[arg(range(..=0.5))])),
+        (None, Some(Float(0.5)), false)
+    );
 }
 
 #[test]
@@ -96,34 +160,65 @@ fn reads_lengths_as_inclusive_bounds() {
         Some(Constraint::Length(size) | Constraint::Items(size)) => size.numbers(),
         _ => panic!("a size"),
     };
-    assert_eq!(size(&parse_quote!(#[arg(length(1..=80))])), (Some(1), Some(80)));
+    assert_eq!(
+        size(&parse_quote!(#[arg(length(1..=80))])),
+        (Some(1), Some(80))
+    );
     assert_eq!(size(&parse_quote!(#[arg(length(..100))])), (None, Some(99)));
     assert_eq!(size(&parse_quote!(#[arg(items(3))])), (Some(3), Some(3)));
 }
 
 #[test]
 fn reads_several_examples() {
-    assert_eq!(arg(&parse_quote!(#[arg(example = 1, example = two())])).examples.len(), 2);
+    assert_eq!(
+        arg(&parse_quote!(#[arg(example = 1, example = two())]))
+            .examples
+            .len(),
+        2
+    );
 }
 
 #[test]
 fn converts_literal_defaults_to_json() {
     let json = |attr: &syn::Attribute| match arg(attr).default {
-        Some(DefaultOption::Value(expr)) => Literal::of(&expr).map(|literal| literal_json(&expr, &literal)),
+        Some(DefaultOption::Value(expr)) => {
+            Literal::of(&expr).map(|literal| literal_json(&expr, &literal))
+        }
         _ => None,
     };
-    assert_eq!(json(&parse_quote!(#[arg(default = 1_000u32)])).as_deref(), Some("1000"));
-    assert_eq!(json(&parse_quote!(#[arg(default = -0x10)])).as_deref(), Some("-16"));
-    assert_eq!(json(&parse_quote!(#[arg(default = 1.)])).as_deref(), Some("1.0"));
-    assert_eq!(json(&parse_quote!(#[arg(default = (true))])).as_deref(), Some("true"));
-    assert_eq!(json(&parse_quote!(#[arg(default = "a\"\\\n\u{1}é")])).as_deref(), Some("\"a\\\"\\\\\\n\\u0001é\""));
+    assert_eq!(
+        json(&parse_quote!(#[arg(default = 1_000u32)])).as_deref(),
+        Some("1000")
+    );
+    assert_eq!(
+        json(&parse_quote!(#[arg(default = -0x10)])).as_deref(),
+        Some("-16")
+    );
+    assert_eq!(
+        json(&parse_quote!(#[arg(default = 1.)])).as_deref(),
+        Some("1.0")
+    );
+    assert_eq!(
+        json(&parse_quote!(#[arg(default = (true))])).as_deref(),
+        Some("true")
+    );
+    assert_eq!(
+        json(&parse_quote!(#[arg(default = "a\"\\\n\u{1}é")])).as_deref(),
+        Some("\"a\\\"\\\\\\n\\u0001é\"")
+    );
     assert_eq!(json(&parse_quote!(#[arg(default = two())])), None);
 }
 
 #[test]
 fn accepts_patterns_with_brackets_in_classes() {
     for good in [r"^\(a\)[()\]]$", "[]a]", "[^]a(]", "(a|(b))", "a]"] {
-        assert_eq!(arg(&parse_quote!(#[arg(pattern = #good)])).constraints.len(), 1, "{good}");
+        assert_eq!(
+            arg(&parse_quote!(#[arg(pattern = #good)]))
+                .constraints
+                .len(),
+            1,
+            "{good}"
+        );
     }
 }
 
@@ -135,12 +230,20 @@ fn reports_errors_after_an_unknown_option() {
         &parse_quote!(#[tool(nam = f(1, 2), timeout = "soon", blu, category = 3)]),
         &mut errors,
     );
-    assert_eq!(errors_in(&errors.into_tokens().unwrap_or_default()).len(), 4);
+    assert_eq!(
+        errors_in(&errors.into_tokens().unwrap_or_default()).len(),
+        4
+    );
 }
 
 #[test]
 fn reads_options_inside_macro_rules_groups() {
-    let grouped = |tokens| proc_macro2::TokenTree::from(proc_macro2::Group::new(proc_macro2::Delimiter::None, tokens));
+    let grouped = |tokens| {
+        proc_macro2::TokenTree::from(proc_macro2::Group::new(
+            proc_macro2::Delimiter::None,
+            tokens,
+        ))
+    };
     let (number, text) = (grouped(tokens("5")), grouped(tokens("\"x\"")));
     let options = arg(&parse_quote!(#[arg(default = #number, name = #text, range(1..=#number))]));
     assert!(

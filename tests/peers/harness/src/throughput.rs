@@ -36,10 +36,20 @@ pub fn run<T: Throughput>(variant: &str, sessions: usize) {
             .chunks(sessions.div_ceil(THREADS))
             .map(|own| scope.spawn(|| runtime().block_on(thread(&contestant, own, &barrier))))
             .collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
     });
-    let a_second: f64 = done.iter().map(|(calls, taken, _)| *calls as f64 / taken.as_secs_f64()).sum();
-    let cpu_ns = done.iter().map(|(calls, _, cpu)| cpu.as_nanos() as f64 / *calls as f64).sum::<f64>() / THREADS as f64;
+    let a_second: f64 = done
+        .iter()
+        .map(|(calls, taken, _)| *calls as f64 / taken.as_secs_f64())
+        .sum();
+    let cpu_ns = done
+        .iter()
+        .map(|(calls, _, cpu)| cpu.as_nanos() as f64 / *calls as f64)
+        .sum::<f64>()
+        / THREADS as f64;
     println!(
         "{{\"kind\":\"throughput\",\"variant\":\"{}\",\"calls_a_second\":{a_second:.0},\"cpu_ns\":{cpu_ns:.1}}}",
         T::NAME
@@ -48,13 +58,22 @@ pub fn run<T: Throughput>(variant: &str, sessions: usize) {
 
 /// Calls until LENGTH is over: calls, time and CPU time. Each call is in another session than the call before, so that
 /// none finds its session in a cache. Turns end outside the time.
-async fn thread(contestant: &impl Throughput, own: &[usize], barrier: &Barrier) -> (usize, Duration, Duration) {
-    let texts: Vec<_> = (0..CALLS).map(|i| W1_ARGS.replacen("a@example.com", &format!("a{i}@exa.com"), 1)).collect();
+async fn thread(
+    contestant: &impl Throughput,
+    own: &[usize],
+    barrier: &Barrier,
+) -> (usize, Duration, Duration) {
+    let texts: Vec<_> = (0..CALLS)
+        .map(|i| W1_ARGS.replacen("a@example.com", &format!("a{i}@exa.com"), 1))
+        .collect();
     let (mut calls, mut taken, mut cpu) = (0, Duration::ZERO, Duration::ZERO);
     for text in &texts {
         for session in own {
             let answer = contestant.call(*session, W1_NAME, text).await;
-            assert!(answer.contains("\"end\":\"2026-01-06T17:30:00Z\""), "{answer}");
+            assert!(
+                answer.contains("\"end\":\"2026-01-06T17:30:00Z\""),
+                "{answer}"
+            );
         }
     }
     barrier.wait();
@@ -65,7 +84,11 @@ async fn thread(contestant: &impl Throughput, own: &[usize], barrier: &Barrier) 
         let (began, began_cpu) = (Instant::now(), cpu_now());
         for text in &texts {
             for session in own {
-                black_box(contestant.call(*session, black_box(W1_NAME), black_box(text)).await);
+                black_box(
+                    contestant
+                        .call(*session, black_box(W1_NAME), black_box(text))
+                        .await,
+                );
             }
         }
         taken += began.elapsed();

@@ -9,7 +9,10 @@ use serde_json::{Value, json};
 async fn errors_of(text: &str) -> String {
     let file = file(text);
     let ran = piped(&["list", "--tools", path(&file)]).await;
-    assert_eq!((ran.status, ran.output.as_str()), (CommandStatus::Usage, ""));
+    assert_eq!(
+        (ran.status, ran.output.as_str()),
+        (CommandStatus::Usage, "")
+    );
     ran.errors.replace(path(&file), "FILE")
 }
 
@@ -40,9 +43,17 @@ async fn reports_every_problem_of_the_file() {
 
 #[tokio::test]
 async fn reports_a_file_of_another_kind() {
-    assert!(errors_of("[{").await.contains("error: FILE: invalid JSON: "));
+    assert!(
+        errors_of("[{")
+            .await
+            .contains("error: FILE: invalid JSON: ")
+    );
     assert!(errors_of("3").await.contains("expected an array"));
-    assert!(errors_of("{\"servers\": []}").await.contains("expected an array `tools`"));
+    assert!(
+        errors_of("{\"servers\": []}")
+            .await
+            .contains("expected an array `tools`")
+    );
     let deep = "[".repeat(100_000);
     assert!(errors_of(&deep).await.contains("recursion limit"));
 }
@@ -54,7 +65,10 @@ async fn reads_the_result_of_tools_list() {
         "annotations": {"readOnlyHint": true}}], "nextCursor": null});
     let file = file(result.to_string());
     let listed = in_json(&["list", "--tools", path(&file)]).await.json();
-    assert_eq!((&listed[0]["title"], &listed[0]["outputSchema"]), (&json!("Echo"), &json!({"type": "object"})));
+    assert_eq!(
+        (&listed[0]["title"], &listed[0]["outputSchema"]),
+        (&json!("Echo"), &json!({"type": "object"}))
+    );
 }
 
 #[tokio::test]
@@ -63,12 +77,29 @@ async fn validates_and_echoes_a_call_of_a_declared_tool() {
     // The echo is not a result, so the output schema does not apply to it.
     let tools = json!([{"name": "math.factorial", "inputSchema": schema, "outputSchema": {"type": "integer"}}]);
     let file = file(tools.to_string());
-    let call =
-        async |arguments| in_json(&["call", "math.factorial", "--tools", path(&file), "--args", arguments]).await;
+    let call = async |arguments| {
+        in_json(&[
+            "call",
+            "math.factorial",
+            "--tools",
+            path(&file),
+            "--args",
+            arguments,
+        ])
+        .await
+    };
     let ran = call(r#"{"n": 5}"#).await;
-    assert_eq!((ran.status, &ran.json()["data"]), (CommandStatus::Success, &json!({"n": 5})), "{}", ran.output);
+    assert_eq!(
+        (ran.status, &ran.json()["data"]),
+        (CommandStatus::Success, &json!({"n": 5})),
+        "{}",
+        ran.output
+    );
     let ran = call(r#"{"n": 0}"#).await;
-    assert_eq!((ran.status, &ran.json()["error"]["type"]), (CommandStatus::Failure, &json!("VALIDATION")));
+    assert_eq!(
+        (ran.status, &ran.json()["error"]["type"]),
+        (CommandStatus::Failure, &json!("VALIDATION"))
+    );
     assert!(ran.json()["meta"]["problems"].is_array(), "{}", ran.output);
 }
 
@@ -79,10 +110,23 @@ async fn declares_ten_thousand_tools() {
         "type": "object", "properties": {"n": {"type": "integer", "minimum": n}}}})
     };
     let file = file((0..10_000).map(tool).collect::<Value>().to_string());
-    let ran = in_json(&["schema", "--provider", "openai-chat", "--tools", path(&file)]).await;
+    let ran = in_json(&[
+        "schema",
+        "--provider",
+        "openai-chat",
+        "--tools",
+        path(&file),
+    ])
+    .await;
     let schema = ran.json();
-    assert_eq!(schema["declarations"].as_array().map(Vec::len), Some(10_000));
-    assert_eq!(schema["report"]["tools"].as_array().map(Vec::len), Some(10_000));
+    assert_eq!(
+        schema["declarations"].as_array().map(Vec::len),
+        Some(10_000)
+    );
+    assert_eq!(
+        schema["report"]["tools"].as_array().map(Vec::len),
+        Some(10_000)
+    );
 }
 
 #[tokio::test]
@@ -111,7 +155,11 @@ async fn reads_every_form_of_declarations() {
     ] {
         let file = file(text.to_string());
         let listed = in_json(&["list", "--tools", path(&file)]).await.json();
-        assert_eq!(listed[0]["inputSchema"], json!({"type": "object", "properties": {}}), "{text}");
+        assert_eq!(
+            listed[0]["inputSchema"],
+            json!({"type": "object", "properties": {}}),
+            "{text}"
+        );
     }
 }
 
@@ -119,8 +167,7 @@ async fn reads_every_form_of_declarations() {
 async fn hints_become_the_category_and_come_out_again() {
     let schema = json!({"type": "object"});
     let reads = json!({"readOnlyHint": true, "openWorldHint": true, "title": "Reads"});
-    let writes =
-        json!({"readOnlyHint": false, "destructiveHint": true, "idempotentHint": true, "openWorldHint": false});
+    let writes = json!({"readOnlyHint": false, "destructiveHint": true, "idempotentHint": true, "openWorldHint": false});
     let file = file(
         json!([
             {"name": "reads", "inputSchema": schema, "annotations": reads},
@@ -132,15 +179,23 @@ async fn hints_become_the_category_and_come_out_again() {
     );
     let listed = in_json(&["list", "--tools", path(&file)]).await.json();
     let categories = [0, 1, 2, 3].map(|at: usize| listed[at]["category"].clone());
-    assert_eq!(categories, ["retrieval", "action", "action", "utility"].map(Value::from));
-    let ran = in_json(&["schema", "--provider", "mcp", "--tools", path(&file)]).await.json();
+    assert_eq!(
+        categories,
+        ["retrieval", "action", "action", "utility"].map(Value::from)
+    );
+    let ran = in_json(&["schema", "--provider", "mcp", "--tools", path(&file)])
+        .await
+        .json();
     let hints = |at: usize| ran["declarations"][at]["annotations"].clone();
     assert_eq!(
         hints(0),
         json!({"readOnlyHint": true, "idempotentHint": true, "openWorldHint": true, "title": "Reads"})
     );
     assert_eq!(hints(1), writes);
-    assert_eq!(hints(2), json!({"readOnlyHint": false, "destructiveHint": true, "openWorldHint": true}));
+    assert_eq!(
+        hints(2),
+        json!({"readOnlyHint": false, "destructiveHint": true, "openWorldHint": true})
+    );
 }
 
 #[tokio::test]
@@ -156,20 +211,44 @@ async fn skips_invalid_tools_on_request() {
     ]);
     let file = file(tools.to_string());
     let ran = in_json(&["list", "--tools", path(&file), "--skip-invalid"]).await;
-    let names = ran.json().as_array().expect("a list").iter().map(|tool| tool["name"].clone()).collect::<Vec<_>>();
-    assert_eq!((ran.status, names), (CommandStatus::Success, vec![json!("fine"), json!("also")]));
-    let warnings = ran.errors.lines().filter(|line| line.starts_with("warning: ")).collect::<Vec<_>>();
-    assert!(warnings.len() == 4 && warnings[0].contains("duplicate tool name `fine`"), "{}", ran.errors);
+    let names = ran
+        .json()
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|tool| tool["name"].clone())
+        .collect::<Vec<_>>();
+    assert_eq!(
+        (ran.status, names),
+        (CommandStatus::Success, vec![json!("fine"), json!("also")])
+    );
+    let warnings = ran
+        .errors
+        .lines()
+        .filter(|line| line.starts_with("warning: "))
+        .collect::<Vec<_>>();
+    assert!(
+        warnings.len() == 4 && warnings[0].contains("duplicate tool name `fine`"),
+        "{}",
+        ran.errors
+    );
 }
 
 #[tokio::test]
 async fn warns_of_more_tools_than_the_provider_accepts() {
     let tool = |n: usize| json!({"name": format!("tool_{n}"), "inputSchema": {"type": "object"}});
     let file = file((0..129).map(tool).collect::<Value>().to_string());
-    let arguments = ["schema", "--provider", "openai-chat", "--tools", path(&file)];
+    let arguments = [
+        "schema",
+        "--provider",
+        "openai-chat",
+        "--tools",
+        path(&file),
+    ];
     let ran = in_json(&arguments).await;
     assert!(
-        ran.errors.contains("warning: 129 tools are declared, but openai-chat accepts at most 128"),
+        ran.errors
+            .contains("warning: 129 tools are declared, but openai-chat accepts at most 128"),
         "{}",
         ran.errors
     );
@@ -188,10 +267,20 @@ async fn names_that_differ_in_case_or_punctuation_are_declared() {
             .to_string(),
     );
     for provider in ["openai-chat", "cohere", "gemini"] {
-        let report =
-            in_json(&["schema", "--provider", provider, "--tools", path(&file)]).await.json()["report"].clone();
-        let wire = report["tools"].as_array().expect("tools").iter().map(|tool| tool["declaredAs"].to_string());
-        assert_eq!(wire.collect::<std::collections::HashSet<_>>().len(), names.len(), "{provider}: {report}");
+        let report = in_json(&["schema", "--provider", provider, "--tools", path(&file)])
+            .await
+            .json()["report"]
+            .clone();
+        let wire = report["tools"]
+            .as_array()
+            .expect("tools")
+            .iter()
+            .map(|tool| tool["declaredAs"].to_string());
+        assert_eq!(
+            wire.collect::<std::collections::HashSet<_>>().len(),
+            names.len(),
+            "{provider}: {report}"
+        );
     }
     let ran = in_json(&["call", "get.item", "--tools", path(&file)]).await;
     assert_eq!(ran.json()["meta"]["tool"], json!("get.item"));
@@ -204,7 +293,11 @@ async fn lint_folds_what_repeats_and_does_not_warn_of_titles() {
     let tool = |n: usize| json!({"name": format!("tool_{n}"), "description": "One.", "inputSchema": schema});
     let file = file((0..40).map(tool).collect::<Value>().to_string());
     let ran = piped(&["lint", "--provider", "ollama", "--tools", path(&file)]).await;
-    let warnings = ran.output.lines().filter(|line| line.starts_with("warning: ")).collect::<Vec<_>>();
+    let warnings = ran
+        .output
+        .lines()
+        .filter(|line| line.starts_with("warning: "))
+        .collect::<Vec<_>>();
     let expected = "warning: `minLength` is not enforced: the description has it: 40 times in 40 tools, first tool_0 at `/properties/a` (ollama)";
     assert_eq!(warnings, [expected], "{}", ran.output);
 }

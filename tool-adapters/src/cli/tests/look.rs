@@ -18,7 +18,14 @@ use tool_core::{RunContext, ToolContext, tool};
 ///
 /// # Returns
 /// The number of the booking
-#[tool(category = "action", confirm, destructive, timeout = "20s", max_calls = 3, on_duplicate = "reject")]
+#[tool(
+    category = "action",
+    confirm,
+    destructive,
+    timeout = "20s",
+    max_calls = 3,
+    on_duplicate = "reject"
+)]
 async fn book_flight(
     #[arg(pattern = "^[A-Z]{3}$")] from: String,
     #[arg(default = 1, range(1..=9))] seats: u8,
@@ -36,11 +43,21 @@ async fn shown(arguments: &[&str], width: usize, expected: Expect) {
         .build()
         .expect("sound tools");
     let ran = run_in(&tools, arguments, "", Some(width), false).await;
-    assert_eq!((ran.status, ran.errors.as_str()), (CommandStatus::Success, ""));
+    assert_eq!(
+        (ran.status, ran.errors.as_str()),
+        (CommandStatus::Success, "")
+    );
     // The source's line changes with the file.
-    let lines =
-        ran.output.lines().filter(|line| !line.starts_with("source") && !line.contains("look.rs:")).collect::<Vec<_>>();
-    assert!(lines.iter().all(|line| line.chars().count() <= width), "{}", ran.output);
+    let lines = ran
+        .output
+        .lines()
+        .filter(|line| !line.starts_with("source") && !line.contains("look.rs:"))
+        .collect::<Vec<_>>();
+    assert!(
+        lines.iter().all(|line| line.chars().count() <= width),
+        "{}",
+        ran.output
+    );
     expected.assert_eq(&(lines.join("\n") + "\n"));
 }
 
@@ -187,7 +204,14 @@ async fn show_is_a_list_at_40_columns() {
 
 #[tokio::test]
 async fn lint_fits_40_columns() {
-    let arguments = ["lint", "--provider", "mcp", "--provider", "anthropic", "--notes"];
+    let arguments = [
+        "lint",
+        "--provider",
+        "mcp",
+        "--provider",
+        "anthropic",
+        "--notes",
+    ];
     shown(
         &arguments,
         40,
@@ -226,17 +250,35 @@ async fn lint_fits_40_columns() {
 async fn schema_and_manifest_fit_40_columns() {
     for arguments in [&["schema", "--provider", "mcp"][..], &["manifest"]] {
         let ran = run_in(&tools(), arguments, "", Some(40), false).await;
-        assert!(ran.output.contains("command_line_add\n  "), "{}", ran.output);
-        assert!(ran.output.lines().all(|line| line.chars().count() <= 40), "{}", ran.output);
+        assert!(
+            ran.output.contains("command_line_add\n  "),
+            "{}",
+            ran.output
+        );
+        assert!(
+            ran.output.lines().all(|line| line.chars().count() <= 40),
+            "{}",
+            ran.output
+        );
     }
 }
 
 #[tokio::test]
 async fn text_has_colours_only_on_request() {
-    for arguments in [&["list"][..], &["show", "command_line_delete"], &["--help"], &["lint", "--notes"], &["bark"]] {
+    for arguments in [
+        &["list"][..],
+        &["show", "command_line_delete"],
+        &["--help"],
+        &["lint", "--notes"],
+        &["bark"],
+    ] {
         let plain = run_in(&tools(), arguments, "", Some(60), false).await;
         let colored = run_in(&tools(), arguments, "", Some(60), true).await;
-        assert!(!plain.output.contains('\u{1b}') && !plain.errors.contains('\u{1b}'), "{}", plain.output);
+        assert!(
+            !plain.output.contains('\u{1b}') && !plain.errors.contains('\u{1b}'),
+            "{}",
+            plain.output
+        );
         let text = colored.output + &colored.errors;
         assert!(text.contains("\u{1b}["), "{arguments:?}: {text}");
         let stripped = anstream::adapter::strip_str(&text).to_string();
@@ -249,15 +291,29 @@ async fn text_has_colours_only_on_request() {
 #[tokio::test]
 async fn show_names_the_nearest_tool() {
     let ran = piped(&["show", "command_line_ad"]).await;
-    assert_eq!((ran.status, ran.output.as_str()), (CommandStatus::Failure, ""));
-    assert!(ran.errors.contains("did you mean `command_line_add`?"), "{}", ran.errors);
+    assert_eq!(
+        (ran.status, ran.output.as_str()),
+        (CommandStatus::Failure, "")
+    );
+    assert!(
+        ran.errors.contains("did you mean `command_line_add`?"),
+        "{}",
+        ran.errors
+    );
 }
 
 #[tokio::test]
 async fn show_has_the_file_of_a_declaration_as_its_source() {
-    let file = file(json!([{"name": "echo", "description": "Echo.", "inputSchema": {"type": "object"}}]).to_string());
+    let file = file(
+        json!([{"name": "echo", "description": "Echo.", "inputSchema": {"type": "object"}}])
+            .to_string(),
+    );
     let ran = piped(&["show", "echo", "--tools", path(&file)]).await;
-    assert!(ran.output.contains("No parameters.") && ran.output.contains(path(&file)), "{}", ran.output);
+    assert!(
+        ran.output.contains("No parameters.") && ran.output.contains(path(&file)),
+        "{}",
+        ran.output
+    );
 }
 
 static SHOWN: Notify = Notify::const_new();
@@ -289,21 +345,42 @@ async fn wait_for_progress(ctx: &RunContext) -> &'static str {
 
 #[tokio::test]
 async fn a_long_call_shows_its_progress_in_one_line() {
-    let tools = ToolContext::builder().with(wait_for_progress).build().expect("sound tools");
+    let tools = ToolContext::builder()
+        .with(wait_for_progress)
+        .build()
+        .expect("sound tools");
     let (mut input, mut output, mut errors) = (&b""[..], Vec::new(), ReleasingErrors(Vec::new()));
-    let mut io = CommandIo::new(&mut input, &mut output, &mut errors).width(40).progress(true);
+    let mut io = CommandIo::new(&mut input, &mut output, &mut errors)
+        .width(40)
+        .progress(true);
     let status = run(["tools", "call", "wait_for_progress"], &tools, &mut io).await;
     assert_eq!((status, &*output), (CommandStatus::Success, &b"done\n"[..]));
     let errors = String::from_utf8(errors.0).expect("text");
     let erased = "\r\u{1b}[2K";
-    assert!(errors.starts_with(&format!("{erased}wait_for_progress 50 % half way, 0 s{erased}")), "{errors:?}");
-    assert!(errors.contains(&format!("{erased}ok: ")) && !errors.trim_end().contains('\n'), "{errors:?}");
+    assert!(
+        errors.starts_with(&format!(
+            "{erased}wait_for_progress 50 % half way, 0 s{erased}"
+        )),
+        "{errors:?}"
+    );
+    assert!(
+        errors.contains(&format!("{erased}ok: ")) && !errors.trim_end().contains('\n'),
+        "{errors:?}"
+    );
 }
 
 #[tokio::test]
 async fn a_short_call_shows_no_progress() {
     let (mut input, mut output, mut errors) = (&b""[..], Vec::new(), Vec::new());
     let mut io = CommandIo::new(&mut input, &mut output, &mut errors).progress(true);
-    let status = run(["tools", "call", "command_line_add", "a=1"], &tools(), &mut io).await;
-    assert!(status == CommandStatus::Success && !errors.contains(&b'\r'), "{errors:?}");
+    let status = run(
+        ["tools", "call", "command_line_add", "a=1"],
+        &tools(),
+        &mut io,
+    )
+    .await;
+    assert!(
+        status == CommandStatus::Success && !errors.contains(&b'\r'),
+        "{errors:?}"
+    );
 }

@@ -34,7 +34,11 @@ fn command_line_delete(id: u32) -> String {
 }
 
 pub(crate) fn tools() -> ToolContext {
-    ToolContext::builder().with(command_line_add).with(command_line_delete).build().expect("sound tools")
+    ToolContext::builder()
+        .with(command_line_add)
+        .with(command_line_delete)
+        .build()
+        .expect("sound tools")
 }
 
 /// The outcome of a command line.
@@ -46,12 +50,16 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.output).unwrap_or_else(|error| panic!("{error}: {}", self.output))
+        serde_json::from_str(&self.output)
+            .unwrap_or_else(|error| panic!("{error}: {}", self.output))
     }
 
     /// Parses each line of the output.
     pub(crate) fn lines(&self) -> Vec<Value> {
-        self.output.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+        self.output
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("JSON"))
+            .collect()
     }
 }
 
@@ -75,7 +83,11 @@ pub(crate) async fn run_in(
     }
     let status = run([&["tools"], arguments].concat(), tools, &mut io).await;
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-    Outcome { status, output: text(output), errors: text(errors) }
+    Outcome {
+        status,
+        output: text(output),
+        errors: text(errors),
+    }
 }
 
 /// Runs in a pipe, which gets text.
@@ -100,8 +112,15 @@ pub(crate) fn refused_tool() -> ToolContext {
     }
     let parameters = serde_json::json!({
         "type": "object", "properties": {"größe": {"type": "string"}}, "patternProperties": {"ß": {"type": "string"}}});
-    let declared = RawTool { name: "measure".into(), description: "Measure something.".into(), parameters };
-    ToolContext::builder().with(FunctionTool::raw(declared, nothing)).build().expect("sound")
+    let declared = RawTool {
+        name: "measure".into(),
+        description: "Measure something.".into(),
+        parameters,
+    };
+    ToolContext::builder()
+        .with(FunctionTool::raw(declared, nothing))
+        .build()
+        .expect("sound")
 }
 
 /// Creates a temporary file with this text.

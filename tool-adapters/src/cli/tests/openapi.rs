@@ -5,7 +5,8 @@ use crate::cli::tests::{file, in_json, path, piped};
 use serde_json::json;
 
 fn document() -> tempfile::NamedTempFile {
-    let parameters = json!([{"name": "id", "in": "path", "required": true, "schema": {"type": "integer"}}]);
+    let parameters =
+        json!([{"name": "id", "in": "path", "required": true, "schema": {"type": "integer"}}]);
     file(
         json!({
             "openapi": "3.0.3",
@@ -44,7 +45,12 @@ async fn json_of_a_document_is_what_other_commands_read() {
     assert_eq!(printed.json()["refused"][0]["kind"], "body");
     let declared = file(&printed.output);
     let called = piped(&["call", "getPet", "id=7", "--tools", path(&declared)]).await;
-    assert_eq!((called.status, called.json()), (CommandStatus::Success, json!({"id": 7})), "{}", called.errors);
+    assert_eq!(
+        (called.status, called.json()),
+        (CommandStatus::Success, json!({"id": 7})),
+        "{}",
+        called.errors
+    );
 }
 
 #[tokio::test]
@@ -52,10 +58,22 @@ async fn names_the_file_and_the_problem() {
     let old = file(r#"{"swagger": "2.0"}"#);
     let ran = piped(&["openapi", path(&old)]).await;
     assert_eq!(ran.status, CommandStatus::Usage);
-    assert!(ran.errors.contains(path(&old)) && ran.errors.contains("convert it to OpenAPI 3"), "{}", ran.errors);
+    assert!(
+        ran.errors.contains(path(&old)) && ran.errors.contains("convert it to OpenAPI 3"),
+        "{}",
+        ran.errors
+    );
     let ran = piped(&["openapi", path(&document()), "--only", "none"]).await;
-    assert!(ran.errors.contains("the document has no operation `none`"), "{}", ran.errors);
+    assert!(
+        ran.errors.contains("the document has no operation `none`"),
+        "{}",
+        ran.errors
+    );
     let ran = piped(&["openapi", "http://127.0.0.1:9/api.json"]).await;
     assert_eq!(ran.status, CommandStatus::Failure);
-    assert!(ran.errors.contains("expected a public host"), "{}", ran.errors);
+    assert!(
+        ran.errors.contains("expected a public host"),
+        "{}",
+        ran.errors
+    );
 }

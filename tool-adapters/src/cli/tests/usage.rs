@@ -11,25 +11,54 @@ async fn reports_invalid_arguments_and_exits_with_2() {
         (&[][..], "Usage: tools"),
         (&["manifst"], "similar subcommand exists: 'manifest'"),
         (&["schema"], "--provider <NAME>"),
-        (&["schema", "--provider", "openai"], "possible values: openai-chat, openai-responses, openai-realtime"),
+        (
+            &["schema", "--provider", "openai"],
+            "possible values: openai-chat, openai-responses, openai-realtime",
+        ),
         (&["call"], "<NAME>"),
         (&["call", "x", "--batch", "-"], "cannot be used with"),
-        (&["call", "x", "--args", "@no/such/file"], "error: no/such/file: No such file"),
-        (&["call", "--batch", "no/such/file"], "error: no/such/file: No such file"),
-        (&["list", "--tools", "no/such/file"], "error: no/such/file: No such file"),
-        (&["manifest", "--check", "no/such/file"], "the manifest `no/such/file`: No such file"),
-        (&["serve", "--mcp", "carrier-pigeon"], "possible values: stdio, http"),
+        (
+            &["call", "x", "--args", "@no/such/file"],
+            "error: no/such/file: No such file",
+        ),
+        (
+            &["call", "--batch", "no/such/file"],
+            "error: no/such/file: No such file",
+        ),
+        (
+            &["list", "--tools", "no/such/file"],
+            "error: no/such/file: No such file",
+        ),
+        (
+            &["manifest", "--check", "no/such/file"],
+            "the manifest `no/such/file`: No such file",
+        ),
+        (
+            &["serve", "--mcp", "carrier-pigeon"],
+            "possible values: stdio, http",
+        ),
     ] {
         let ran = piped(arguments).await;
-        assert_eq!((ran.status, ran.output.as_str()), (CommandStatus::Usage, ""), "{arguments:?}");
-        assert!(ran.errors.contains(expected), "{arguments:?}: {}", ran.errors);
+        assert_eq!(
+            (ran.status, ran.output.as_str()),
+            (CommandStatus::Usage, ""),
+            "{arguments:?}"
+        );
+        assert!(
+            ran.errors.contains(expected),
+            "{arguments:?}: {}",
+            ran.errors
+        );
     }
 }
 
 #[tokio::test]
 async fn prints_help_to_standard_output_and_succeeds() {
     let ran = piped(&["--help"]).await;
-    assert_eq!((ran.status, ran.errors.as_str()), (CommandStatus::Success, ""));
+    assert_eq!(
+        (ran.status, ran.errors.as_str()),
+        (CommandStatus::Success, "")
+    );
     for word in [
         "list",
         "show",
@@ -51,7 +80,12 @@ async fn prints_help_to_standard_output_and_succeeds() {
 
 #[tokio::test]
 async fn json_is_the_same_on_a_terminal_and_in_a_pipe() {
-    for arguments in [&["list"][..], &["show", "command_line_add"], &["schema", "--provider", "mcp"], &["lint"]] {
+    for arguments in [
+        &["list"][..],
+        &["show", "command_line_add"],
+        &["schema", "--provider", "mcp"],
+        &["lint"],
+    ] {
         let asked = on_terminal(&[arguments, &["--json"]].concat()).await;
         assert_eq!(asked.output, in_json(arguments).await.output);
     }
@@ -77,12 +111,21 @@ async fn json_hides_no_character() {
         for json in [&["--json"][..], &[]] {
             let ran = piped(&[command, &["--tools", path(&file)], json].concat()).await;
             let shown = ran.output.clone() + &ran.errors;
-            assert!(!shown.contains(|c| "\u{202e}\u{200b}\u{e0041}\u{7f}".contains(c)), "{command:?}: {shown:?}");
+            assert!(
+                !shown.contains(|c| "\u{202e}\u{200b}\u{e0041}\u{7f}".contains(c)),
+                "{command:?}: {shown:?}"
+            );
             assert!(!ran.output.is_empty(), "{command:?}");
         }
     }
     let listed = in_json(&["list", "--tools", path(&file)]).await;
-    assert!(listed.output.contains("user\\u202efdp.exe\\u200b\\udb40\\udc41\\u007f"), "{}", listed.output);
+    assert!(
+        listed
+            .output
+            .contains("user\\u202efdp.exe\\u200b\\udb40\\udc41\\u007f"),
+        "{}",
+        listed.output
+    );
     assert_eq!(listed.json()[0]["description"], hidden);
 }
 
@@ -96,7 +139,11 @@ async fn a_pipe_gets_text_in_long_lines() {
         (&["lint", "--provider", "mcp"], "mcp "),
     ] {
         let ran = piped(arguments).await;
-        assert!(ran.output.starts_with(begins), "{arguments:?}: {}", ran.output);
+        assert!(
+            ran.output.starts_with(begins),
+            "{arguments:?}: {}",
+            ran.output
+        );
     }
 }
 
@@ -104,16 +151,23 @@ async fn a_pipe_gets_text_in_long_lines() {
 async fn prints_the_version() {
     let ran = piped(&["--version"]).await;
     let version = concat!("tools ", env!("CARGO_PKG_VERSION"), "\n");
-    assert_eq!((ran.status, ran.output.as_str()), (CommandStatus::Success, version));
+    assert_eq!(
+        (ran.status, ran.output.as_str()),
+        (CommandStatus::Success, version)
+    );
 }
 
 #[tokio::test]
 async fn completions_have_the_names_of_the_tools() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let ran = piped(&["completions", shell]).await;
-        assert_eq!((ran.status, ran.errors.as_str()), (CommandStatus::Success, ""));
+        assert_eq!(
+            (ran.status, ran.errors.as_str()),
+            (CommandStatus::Success, "")
+        );
         assert!(ran.output.contains("manifest"), "{shell}: {}", ran.output);
-        let names = ["command_line_add", "command_line_delete"].map(|name| ran.output.contains(name));
+        let names =
+            ["command_line_add", "command_line_delete"].map(|name| ran.output.contains(name));
         // clap_complete's scripts for these two shells complete no values of arguments by their place.
         let expected = !["elvish", "powershell"].contains(&shell);
         assert_eq!(names, [expected; 2], "{shell}");
@@ -125,11 +179,32 @@ async fn lint_exits_with_1_if_a_provider_refuses_a_tool() {
     let ran = run_with(&refused_tool(), &["lint", "--provider", "mcp"], "").await;
     assert_eq!(ran.status, CommandStatus::Success, "{}", ran.output);
     let ran = run_with(&refused_tool(), &["check"], "").await;
-    assert_eq!((ran.status, ran.errors.as_str()), (CommandStatus::Failure, ""));
-    assert!(ran.output.starts_with("error: measure: it is not declared: the parameter `größe` at "), "{}", ran.output);
-    let ran = run_with(&refused_tool(), &["schema", "--provider", "anthropic", "--json"], "").await;
-    assert_eq!((ran.status, ran.output.as_str()), (CommandStatus::Success, "[]\n"));
-    assert!(ran.errors.starts_with("warning: `measure` is not declared: "), "{}", ran.errors);
+    assert_eq!(
+        (ran.status, ran.errors.as_str()),
+        (CommandStatus::Failure, "")
+    );
+    assert!(
+        ran.output
+            .starts_with("error: measure: it is not declared: the parameter `größe` at "),
+        "{}",
+        ran.output
+    );
+    let ran = run_with(
+        &refused_tool(),
+        &["schema", "--provider", "anthropic", "--json"],
+        "",
+    )
+    .await;
+    assert_eq!(
+        (ran.status, ran.output.as_str()),
+        (CommandStatus::Success, "[]\n")
+    );
+    assert!(
+        ran.errors
+            .starts_with("warning: `measure` is not declared: "),
+        "{}",
+        ran.errors
+    );
 }
 
 /// A closed output.
@@ -147,11 +222,18 @@ impl Write for ClosedOutput {
 
 #[tokio::test]
 async fn succeeds_if_the_reader_closes_the_output() {
-    for arguments in [&["tools", "list"][..], &["tools", "--help"], &["tools", "manifest"]] {
+    for arguments in [
+        &["tools", "list"][..],
+        &["tools", "--help"],
+        &["tools", "manifest"],
+    ] {
         let mut errors = Vec::new();
         let (mut input, mut output) = (io::empty(), ClosedOutput);
         let mut io = CommandIo::new(&mut input, &mut output, &mut errors);
-        assert_eq!(run(arguments, &tools(), &mut io).await, CommandStatus::Success);
+        assert_eq!(
+            run(arguments, &tools(), &mut io).await,
+            CommandStatus::Success
+        );
         assert!(errors.is_empty());
     }
 }

@@ -17,7 +17,12 @@ fn command_line_greet(#[context] user: UserData<User>) -> String {
 }
 
 fn command_line() -> CommandLine {
-    CommandLine::new(ToolContext::builder().with(command_line_greet).build().expect("sound tools"))
+    CommandLine::new(
+        ToolContext::builder()
+            .with(command_line_greet)
+            .build()
+            .expect("sound tools"),
+    )
 }
 
 fn with_user() -> CommandLine {
@@ -30,7 +35,11 @@ async fn run(command_line: &CommandLine, options: &[&str]) -> Outcome {
     let arguments = [&["tools", "call", "command_line_greet"], options].concat();
     let status = command_line.run(arguments, &mut io).await;
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-    Outcome { status, output: text(output), errors: text(errors) }
+    Outcome {
+        status,
+        output: text(output),
+        errors: text(errors),
+    }
 }
 
 // D7
@@ -42,16 +51,32 @@ async fn a_tool_without_user_data_says_how_to_give_it() {
         assert!(ran.errors.contains(part), "{part}: {}", ran.errors);
     }
     let ran = run(&with_user(), &[]).await;
-    assert!(ran.errors.contains("give it with `--user-data JSON`"), "{}", ran.errors);
+    assert!(
+        ran.errors.contains("give it with `--user-data JSON`"),
+        "{}",
+        ran.errors
+    );
 }
 
 // D7
 #[tokio::test]
 async fn user_data_is_made_from_json() {
     let ran = run(&with_user(), &["--user-data", r#"{"name": "Ada"}"#]).await;
-    assert_eq!((ran.status, ran.output.as_str()), (CommandStatus::Success, "Hello Ada\n"), "{}", ran.errors);
+    assert_eq!(
+        (ran.status, ran.output.as_str()),
+        (CommandStatus::Success, "Hello Ada\n"),
+        "{}",
+        ran.errors
+    );
     let file = crate::cli::tests::file(r#"{"name": "Bob"}"#);
-    let ran = run(&with_user(), &["--user-data", &format!("@{}", crate::cli::tests::path(&file))]).await;
+    let ran = run(
+        &with_user(),
+        &[
+            "--user-data",
+            &format!("@{}", crate::cli::tests::path(&file)),
+        ],
+    )
+    .await;
     assert_eq!(ran.output, "Hello Bob\n");
 }
 
@@ -69,5 +94,9 @@ async fn user_data_that_cannot_be_made_is_a_usage_error() {
         assert!(ran.errors.contains(problem), "{}", ran.errors);
     }
     let ran = run(&other_type, &["--user-data", "{}"]).await;
-    assert!(ran.errors.contains("`--user-data` makes another type"), "{}", ran.errors);
+    assert!(
+        ran.errors.contains("`--user-data` makes another type"),
+        "{}",
+        ran.errors
+    );
 }

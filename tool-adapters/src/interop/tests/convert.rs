@@ -9,7 +9,11 @@ struct Desk;
 impl Desk {
     /// Book a table.
     #[tool]
-    fn book(&self, #[arg(range(1..=12))] guests: u8, name: Option<String>) -> Result<String, ToolError> {
+    fn book(
+        &self,
+        #[arg(range(1..=12))] guests: u8,
+        name: Option<String>,
+    ) -> Result<String, ToolError> {
         match name {
             Some(name) => Ok(format!("{guests} for {name}")),
             None => Err(ToolError::transient("the book is open elsewhere")),
@@ -25,7 +29,10 @@ impl Desk {
     /// Show the room.
     #[tool]
     fn show(&self) -> Vec<Content> {
-        vec![Content::text("the room"), Content::image("aGk=", "image/png")]
+        vec![
+            Content::text("the room"),
+            Content::image("aGk=", "image/png"),
+        ]
     }
 }
 
@@ -34,5 +41,10 @@ pub(crate) fn tools() -> ToolContext {
 }
 
 pub(crate) async fn session() -> Session {
-    Runtime::builder(tools()).build().expect("a runtime").session("s", Mode::Text).await.expect("a session")
+    Runtime::builder(tools())
+        .build()
+        .expect("a runtime")
+        .session("s", Mode::Text)
+        .await
+        .expect("a session")
 }

@@ -18,7 +18,9 @@ impl Challenge {
         let mut rest = header.chars().peekable();
         loop {
             while rest.next_if(|c| *c == ',' || c.is_whitespace()).is_some() {}
-            let word = take(&mut rest, |c| !matches!(c, ',' | '=' | '"') && !c.is_whitespace());
+            let word = take(&mut rest, |c| {
+                !matches!(c, ',' | '=' | '"') && !c.is_whitespace()
+            });
             if word.is_empty() {
                 // A character that belongs to no word and no value.
                 if rest.next().is_none() {
@@ -87,7 +89,15 @@ mod tests {
         ] {
             assert_eq!(Challenge::parse(header), expected, "{header}");
         }
-        for header in ["", "Bearer", "Basic realm=\"x\"", "=", "\"", "Bearer =,=\"", "DPoP scope=\"a\""] {
+        for header in [
+            "",
+            "Bearer",
+            "Basic realm=\"x\"",
+            "=",
+            "\"",
+            "Bearer =,=\"",
+            "DPoP scope=\"a\"",
+        ] {
             assert_eq!(Challenge::parse(header), Challenge::default(), "{header}");
         }
     }

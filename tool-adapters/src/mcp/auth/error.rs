@@ -44,7 +44,9 @@ pub enum LoginError {
     #[error("the login was not completed in time; begin again")]
     Timeout,
     /// The server asks for a login again and again.
-    #[error("the server asked for a login {0} times in a few minutes; it may not accept its own tokens")]
+    #[error(
+        "the server asked for a login {0} times in a few minutes; it may not accept its own tokens"
+    )]
     TooMany(usize),
     /// The authorization server issues no token.
     #[error("the authorization server issued no token: {0}")]
@@ -60,7 +62,9 @@ pub enum LoginError {
 impl From<FetchError> for LoginError {
     fn from(error: FetchError) -> Self {
         match error {
-            FetchError::Unreachable { .. } | FetchError::Status(..) => Self::Unavailable(shown(&error.to_string())),
+            FetchError::Unreachable { .. } | FetchError::Status(..) => {
+                Self::Unavailable(shown(&error.to_string()))
+            }
             error => Self::Discovery(shown(&error.to_string())),
         }
     }
@@ -70,7 +74,9 @@ impl From<IssuerError> for LoginError {
     fn from(error: IssuerError) -> Self {
         match error {
             IssuerError::Fetch(error) => error.into(),
-            IssuerError::Missing { tried, .. } if tried.is_unavailable() => Self::Unavailable(tried.to_string()),
+            IssuerError::Missing { tried, .. } if tried.is_unavailable() => {
+                Self::Unavailable(tried.to_string())
+            }
             error @ IssuerError::Missing { .. } => Self::Discovery(error.to_string()),
         }
     }
@@ -79,11 +85,13 @@ impl From<IssuerError> for LoginError {
 impl From<OAuth2Error> for LoginError {
     fn from(error: OAuth2Error) -> Self {
         match error {
-            OAuth2Error::Denied { error, description } => {
-                Self::Denied(description.map_or_else(|| error.clone(), |text| format!("{error} ({text})")))
-            }
+            OAuth2Error::Denied { error, description } => Self::Denied(
+                description.map_or_else(|| error.clone(), |text| format!("{error} ({text})")),
+            ),
             OAuth2Error::Callback(problem) => Self::Callback(problem),
-            OAuth2Error::Transient(reason) | OAuth2Error::Busy { reason, .. } => Self::Unavailable(reason),
+            OAuth2Error::Transient(reason) | OAuth2Error::Busy { reason, .. } => {
+                Self::Unavailable(reason)
+            }
             OAuth2Error::Refused(reason) | OAuth2Error::Revoked(reason) => Self::Refused(reason),
             error => Self::Settings(error.to_string()),
         }

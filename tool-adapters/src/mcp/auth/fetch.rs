@@ -59,10 +59,20 @@ impl Fetcher {
         policy: Option<EgressPolicy>,
         allow_local: bool,
     ) -> Result<Self, FetchError> {
-        let builder = builder.redirect(redirect::Policy::none()).referer(false).no_gzip();
-        let http = builder.timeout(TIMEOUT).connect_timeout(CONNECT_TIMEOUT).build();
+        let builder = builder
+            .redirect(redirect::Policy::none())
+            .referer(false)
+            .no_gzip();
+        let http = builder
+            .timeout(TIMEOUT)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .build();
         let http = http.map_err(|error| unbuilt(&error))?;
-        Ok(Self { http, policy, allow_local })
+        Ok(Self {
+            http,
+            policy,
+            allow_local,
+        })
     }
 
     /// Returns the client, which the exchange of tokens uses too.
@@ -84,38 +94,61 @@ impl Fetcher {
             return Err(refuse("expected no user, no password and no fragment"));
         }
         if let Some(policy) = &self.policy {
-            policy.check_url(&url).map_err(|error| refuse(&error.to_string()))?;
+            policy
+                .check_url(&url)
+                .map_err(|error| refuse(&error.to_string()))?;
         }
         Ok(url)
     }
 
     /// Fetches a JSON document. Returns `None` if the server has none there.
     pub(crate) async fn document(&self, url: &Url) -> Result<Option<Value>, FetchError> {
-        let request = self.http.get(url.clone()).header(ACCEPT, "application/json");
+        let request = self
+            .http
+            .get(url.clone())
+            .header(ACCEPT, "application/json");
         let (status, body) = self.send(request, url).await?;
         match status {
             status if status.is_success() => object(&body, url).map(Some),
-            status if status.is_client_error() && !matches!(status.as_u16(), 408 | 425 | 429) => Ok(None),
+            status if status.is_client_error() && !matches!(status.as_u16(), 408 | 425 | 429) => {
+                Ok(None)
+            }
             status => Err(FetchError::Status(host(url), status.as_u16())),
         }
     }
 
     /// Sends a request. Returns the status and the JSON object of the answer.
-    pub(crate) async fn exchange(&self, request: RequestBuilder, url: &Url) -> Result<(StatusCode, Value), FetchError> {
-        let (status, body) = self.send(request.header(ACCEPT, "application/json"), url).await?;
+    pub(crate) async fn exchange(
+        &self,
+        request: RequestBuilder,
+        url: &Url,
+    ) -> Result<(StatusCode, Value), FetchError> {
+        let (status, body) = self
+            .send(request.header(ACCEPT, "application/json"), url)
+            .await?;
         if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
             return Err(FetchError::Status(host(url), status.as_u16()));
         }
         Ok((status, object(&body, url)?))
     }
 
-    async fn send(&self, request: RequestBuilder, url: &Url) -> Result<(StatusCode, Zeroizing<Vec<u8>>), FetchError> {
+    async fn send(
+        &self,
+        request: RequestBuilder,
+        url: &Url,
+    ) -> Result<(StatusCode, Zeroizing<Vec<u8>>), FetchError> {
         #[cfg(feature = "gateway")]
         if let Some(policy) = &self.policy {
             let checked = policy.check_proxied(url).await;
-            checked.map_err(|error| FetchError::Unreachable { host: host(url), problem: error.to_string() })?;
+            checked.map_err(|error| FetchError::Unreachable {
+                host: host(url),
+                problem: error.to_string(),
+            })?;
         }
-        let failed = |error: reqwest::Error| FetchError::Unreachable { host: host(url), problem: describe(&error) };
+        let failed = |error: reqwest::Error| FetchError::Unreachable {
+            host: host(url),
+            problem: describe(&error),
+        };
         let mut response = request.send().await.map_err(failed)?;
         if response.status().is_redirection() {
             return Err(FetchError::Redirect(host(url)));
@@ -132,7 +165,10 @@ impl Fetcher {
 }
 
 fn unbuilt(error: &(dyn Error + 'static)) -> FetchError {
-    FetchError::Unreachable { host: "the network".to_owned(), problem: format!("no HTTP client: {error}") }
+    FetchError::Unreachable {
+        host: "the network".to_owned(),
+        problem: format!("no HTTP client: {error}"),
+    }
 }
 
 fn host(url: &Url) -> String {
@@ -140,7 +176,10 @@ fn host(url: &Url) -> String {
 }
 
 fn object(body: &[u8], url: &Url) -> Result<Value, FetchError> {
-    serde_json::from_slice::<Value>(body).ok().filter(Value::is_object).ok_or_else(|| FetchError::NotJson(host(url)))
+    serde_json::from_slice::<Value>(body)
+        .ok()
+        .filter(Value::is_object)
+        .ok_or_else(|| FetchError::NotJson(host(url)))
 }
 
 /// Describes a failed request without its URL.

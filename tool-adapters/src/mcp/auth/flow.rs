@@ -7,7 +7,8 @@ use crate::mcp::auth::fetch::Fetcher;
 use crate::mcp::auth::login::{Consent, LoginRequest, OAuthLogin};
 use crate::mcp::auth::loopback::Loopback;
 use crate::mcp::auth::metadata::{
-    Attempts, IssuerError, IssuerMetadata, ResourceMetadata, at_path, is_same_issuer, resource_metadata_path,
+    Attempts, IssuerError, IssuerMetadata, ResourceMetadata, at_path, is_same_issuer,
+    resource_metadata_path,
 };
 use crate::oauth2::{CallbackParams, HttpClient, OAuth2Client, shown};
 use indexmap::IndexSet;
@@ -63,17 +64,26 @@ pub(crate) async fn discover(
         return own_issuer(fetcher, server, tried).await;
     };
     // Of several servers, a registered client is known at one.
-    let is_registered = |named: &&String| client_issuer.is_some_and(|own| is_same_issuer(own, named));
+    let is_registered =
+        |named: &&String| client_issuer.is_some_and(|own| is_same_issuer(own, named));
     let named = &metadata.authorization_servers;
     let Some(issuer) = named.iter().find(is_registered).or_else(|| named.first()) else {
         return own_issuer(fetcher, server, tried).await;
     };
     let issuer = IssuerMetadata::fetch(fetcher, issuer).await?;
-    Ok(Discovered { resource: metadata.resource, scopes: metadata.scopes_supported, issuer })
+    Ok(Discovered {
+        resource: metadata.resource,
+        scopes: metadata.scopes_supported,
+        issuer,
+    })
 }
 
 /// Returns the server itself as its authorization server, as those of revision 2025-03-26 are.
-async fn own_issuer(fetcher: &Fetcher, server: &Url, mut earlier: Attempts) -> Result<Discovered, LoginError> {
+async fn own_issuer(
+    fetcher: &Fetcher,
+    server: &Url,
+    mut earlier: Attempts,
+) -> Result<Discovered, LoginError> {
     let origin = server.origin().ascii_serialization();
     let issuer = match IssuerMetadata::fetch(fetcher, &origin).await {
         Ok(issuer) => issuer,
@@ -81,7 +91,11 @@ async fn own_issuer(fetcher: &Fetcher, server: &Url, mut earlier: Attempts) -> R
             let is_absent = tried.is_absent();
             earlier.extend(tried);
             if !is_absent {
-                return Err(IssuerError::Missing { host, tried: earlier }.into());
+                return Err(IssuerError::Missing {
+                    host,
+                    tried: earlier,
+                }
+                .into());
             }
             tracing::warn!(
                 server = host,
@@ -92,7 +106,11 @@ async fn own_issuer(fetcher: &Fetcher, server: &Url, mut earlier: Attempts) -> R
         }
         Err(error) => return Err(error.into()),
     };
-    Ok(Discovered { resource: server.to_string(), scopes: Vec::new(), issuer })
+    Ok(Discovered {
+        resource: server.to_string(),
+        scopes: Vec::new(),
+        issuer,
+    })
 }
 
 /// Returns the metadata of a server, which it publishes on its own origin. Returns `None` if there is none.
@@ -122,14 +140,20 @@ async fn resource_metadata(
         match fetcher.document(&url).await {
             Ok(Some(document)) => {
                 let metadata = ResourceMetadata::of(document, server);
-                return metadata.map(Some).map_err(|problem| unsound(format!("{problem}, at {url}")));
+                return metadata
+                    .map(Some)
+                    .map_err(|problem| unsound(format!("{problem}, at {url}")));
             }
             Ok(None) => tried.absent(&url),
             Err(error) => tried.failed(&url, &error),
         }
     }
     // A server that does not answer may have metadata.
-    if tried.is_unavailable() { Err(LoginError::Unavailable(tried.to_string())) } else { Ok(None) }
+    if tried.is_unavailable() {
+        Err(LoginError::Unavailable(tried.to_string()))
+    } else {
+        Ok(None)
+    }
 }
 
 /// A login at the authorization server of a server.
@@ -150,7 +174,12 @@ impl Flow<'_> {
         };
         let all = base.iter().chain(granted).chain(needed).take(MAX_SCOPES);
         let mut scopes = all.cloned().collect::<IndexSet<_>>();
-        let offers_refresh = self.found.issuer.scopes_supported.iter().any(|scope| scope == OFFLINE);
+        let offers_refresh = self
+            .found
+            .issuer
+            .scopes_supported
+            .iter()
+            .any(|scope| scope == OFFLINE);
         if !scopes.is_empty() && offers_refresh && !matches!(self.login.consent, Consent::Machine) {
             scopes.insert(OFFLINE.to_owned());
         }
@@ -159,8 +188,12 @@ impl Flow<'_> {
 
     fn grant(&self, scopes: Vec<String>) -> Result<OAuth2, LoginError> {
         let issuer = &self.found.issuer;
-        let missing = |what: &str| LoginError::Discovery(format!("the authorization server has no {what}"));
-        let token_url = issuer.token_endpoint.as_deref().ok_or_else(|| missing("token endpoint"))?;
+        let missing =
+            |what: &str| LoginError::Discovery(format!("the authorization server has no {what}"));
+        let token_url = issuer
+            .token_endpoint
+            .as_deref()
+            .ok_or_else(|| missing("token endpoint"))?;
         // Checked here too, as the page is opened in a browser: another scheme would start a program.
         let token_url = self.fetcher.parse("the token endpoint", token_url)?;
         let auth_url = match (&issuer.authorization_endpoint, &self.login.consent) {
@@ -168,26 +201,49 @@ impl Flow<'_> {
             (None, Consent::Machine) => token_url.clone(),
             (None, _) => return Err(missing("authorization endpoint")),
         };
-        let (provider, auth_url, token_url) = (issuer.issuer.clone(), auth_url.into(), token_url.into());
-        Ok(OAuth2 { provider, scopes, auth_url, token_url })
+        let (provider, auth_url, token_url) =
+            (issuer.issuer.clone(), auth_url.into(), token_url.into());
+        Ok(OAuth2 {
+            provider,
+            scopes,
+            auth_url,
+            token_url,
+        })
     }
 
     fn client(&self, registration: &Registration) -> OAuth2Client {
         // The library needs a redirect URL, which is not sent without a code.
         let redirect_url = Some(&*registration.redirect_url).filter(|url| !url.is_empty());
-        let client = OAuth2Client::new(&registration.client_id, redirect_url.unwrap_or("http://127.0.0.1/callback"));
+        let client = OAuth2Client::new(
+            &registration.client_id,
+            redirect_url.unwrap_or("http://127.0.0.1/callback"),
+        );
         let client = match &registration.secret {
             Some(secret) => client.secret(secret.clone()),
             None => client,
         };
-        let client = if registration.secret_in_body { client.secret_in_body() } else { client };
+        let client = if registration.secret_in_body {
+            client.secret_in_body()
+        } else {
+            client
+        };
         client.resource(&self.found.resource)
     }
 
     /// Refreshes tokens at the issuer that has issued them.
-    pub(crate) async fn refresh(&self, registration: &Registration, refresh: &Secret) -> Result<Tokens, LoginError> {
-        let (grant, http) = (self.grant(Vec::new())?, HttpClient::from(self.fetcher.http().clone()));
-        let mut tokens = self.client(registration).refresh(&grant, &http, refresh).await?;
+    pub(crate) async fn refresh(
+        &self,
+        registration: &Registration,
+        refresh: &Secret,
+    ) -> Result<Tokens, LoginError> {
+        let (grant, http) = (
+            self.grant(Vec::new())?,
+            HttpClient::from(self.fetcher.http().clone()),
+        );
+        let mut tokens = self
+            .client(registration)
+            .refresh(&grant, &http, refresh)
+            .await?;
         tokens.refresh.get_or_insert_with(|| refresh.clone());
         Ok(tokens)
     }
@@ -206,7 +262,12 @@ impl Flow<'_> {
             Consent::Machine => {
                 let registration = self.register("", &scopes).await?;
                 let http = HttpClient::from(self.fetcher.http().clone());
-                (self.client(&registration).client_credentials(&grant, &http).await?, registration)
+                (
+                    self.client(&registration)
+                        .client_credentials(&grant, &http)
+                        .await?,
+                    registration,
+                )
             }
             consent => {
                 // Some servers support it and do not say so. A person who registers a client there knows the server.
@@ -239,8 +300,9 @@ impl Flow<'_> {
             Consent::Redirect { url, .. } => (None, url.clone()),
             Consent::Machine | Consent::Stored(_) => (None, String::new()),
         };
-        let known =
-            known.filter(|known| known.redirect_url == redirect_url && is_same_issuer(&known.issuer, &grant.provider));
+        let known = known.filter(|known| {
+            known.redirect_url == redirect_url && is_same_issuer(&known.issuer, &grant.provider)
+        });
         let registration = match known {
             Some(known) if self.login.client.is_none() => known.clone(),
             _ => self.register(&redirect_url, &grant.scopes).await?,
@@ -249,18 +311,37 @@ impl Flow<'_> {
         let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
         let state = Secret::from(CsrfToken::new_random().into_secret());
         let url = client.authorization_url(grant, challenge, &state)?;
-        let (server, issuer, scopes) = (self.server.to_string(), grant.provider.clone(), grant.scopes.clone());
-        let request = LoginRequest { url, server, issuer, scopes };
-        let asked = timeout(self.login.timeout, callback(consent, loopback, request, &state));
+        let (server, issuer, scopes) = (
+            self.server.to_string(),
+            grant.provider.clone(),
+            grant.scopes.clone(),
+        );
+        let request = LoginRequest {
+            url,
+            server,
+            issuer,
+            scopes,
+        };
+        let asked = timeout(
+            self.login.timeout,
+            callback(consent, loopback, request, &state),
+        );
         let query = asked.await.map_err(|_| LoginError::Timeout)??;
         let code = self.code(query.expose(), &state)?;
-        let (verifier, http) = (Secret::from(verifier.into_secret()), HttpClient::from(self.fetcher.http().clone()));
+        let (verifier, http) = (
+            Secret::from(verifier.into_secret()),
+            HttpClient::from(self.fetcher.http().clone()),
+        );
         let tokens = client.exchange_code(grant, &http, &code, &verifier).await?;
         Ok((tokens, registration))
     }
 
     /// Listens on the port of the known registration, as many authorization servers compare it.
-    async fn listen(&self, port: u16, known: Option<&Registration>) -> Result<Loopback, LoginError> {
+    async fn listen(
+        &self,
+        port: u16,
+        known: Option<&Registration>,
+    ) -> Result<Loopback, LoginError> {
         let known = known.and_then(|known| Url::parse(&known.redirect_url).ok()?.port());
         match known.filter(|_| port == 0) {
             Some(known) => match Loopback::bind(known).await {
@@ -276,7 +357,9 @@ impl Flow<'_> {
         let mut params = CallbackParams::parse(query)?;
         let sent = params.state.take().unwrap_or_default();
         if !bool::from(sent.expose().as_bytes().ct_eq(state.expose().as_bytes())) {
-            return Err(LoginError::Callback("expected the `state` of this login, got another one".to_owned()));
+            return Err(LoginError::Callback(
+                "expected the `state` of this login, got another one".to_owned(),
+            ));
         }
         let issuer = &self.found.issuer;
         let is_own = match &params.issuer {
@@ -285,8 +368,10 @@ impl Flow<'_> {
             None => !issuer.authorization_response_iss_parameter_supported,
         };
         if !is_own {
-            let problem =
-                format!("expected the issuer `{}` (RFC 9207), got another one or none", issuer.issuer.escape_debug());
+            let problem = format!(
+                "expected the issuer `{}` (RFC 9207), got another one or none",
+                issuer.issuer.escape_debug()
+            );
             return Err(LoginError::Callback(problem));
         }
         Ok(params.into_code()?)
@@ -294,7 +379,11 @@ impl Flow<'_> {
 
     /// Returns the client as the authorization server knows it: the one that the program is registered as, its document, or a new
     /// registration.
-    async fn register(&self, redirect_url: &str, scopes: &[String]) -> Result<Registration, LoginError> {
+    async fn register(
+        &self,
+        redirect_url: &str,
+        scopes: &[String],
+    ) -> Result<Registration, LoginError> {
         let issuer = &self.found.issuer;
         let registered = |client_id: &str, secret: Option<Secret>| Registration {
             issuer: issuer.issuer.clone(),
@@ -333,7 +422,9 @@ impl Flow<'_> {
         let url = self.fetcher.parse("the registration endpoint", endpoint)?;
         let methods = &issuer.token_endpoint_auth_methods_supported;
         let supports = |method: &str| methods.iter().any(|known| known == method);
-        let method = ["none", "client_secret_basic", "client_secret_post"].into_iter().find(|method| supports(method));
+        let method = ["none", "client_secret_basic", "client_secret_post"]
+            .into_iter()
+            .find(|method| supports(method));
         let is_native = matches!(self.login.consent, Consent::Browser { .. });
         let mut request = json!({
             "client_name": self.login.client_name,
@@ -344,21 +435,48 @@ impl Flow<'_> {
             "application_type": if is_native { "native" } else { "web" },
         });
         // All scopes of the server, as a registered client can never ask for more.
-        let all = scopes.iter().chain(&self.found.scopes).map(String::as_str).collect::<IndexSet<_>>();
+        let all = scopes
+            .iter()
+            .chain(&self.found.scopes)
+            .map(String::as_str)
+            .collect::<IndexSet<_>>();
         if !all.is_empty() {
-            request["scope"] = json!(all.into_iter().take(MAX_SCOPES).collect::<Vec<_>>().join(" "));
+            request["scope"] = json!(
+                all.into_iter()
+                    .take(MAX_SCOPES)
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            );
         }
         let body = request.to_string();
-        let request = self.fetcher.http().post(url.clone()).header(CONTENT_TYPE, "application/json").body(body);
+        let request = self
+            .fetcher
+            .http()
+            .post(url.clone())
+            .header(CONTENT_TYPE, "application/json")
+            .body(body);
         let (status, answer) = self.fetcher.exchange(request, &url).await?;
-        let text = |name: &str| answer.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let text = |name: &str| {
+            answer
+                .get(name)
+                .and_then(Value::as_str)
+                .filter(|text| !text.is_empty())
+        };
         let Some(client_id) = text("client_id").filter(|_| status.is_success()) else {
             let error = text("error").unwrap_or("no `client_id`");
-            let description = text("error_description").map(|text| format!(" ({text})")).unwrap_or_default();
-            return Err(LoginError::Registration(shown(&format!("{error}{description}, status {status}"))));
+            let description = text("error_description")
+                .map(|text| format!(" ({text})"))
+                .unwrap_or_default();
+            return Err(LoginError::Registration(shown(&format!(
+                "{error}{description}, status {status}"
+            ))));
         };
-        let method = text("token_endpoint_auth_method").or(method).unwrap_or("none");
-        let secret = text("client_secret").filter(|_| method != "none").map(Secret::from);
+        let method = text("token_endpoint_auth_method")
+            .or(method)
+            .unwrap_or("none");
+        let secret = text("client_secret")
+            .filter(|_| method != "none")
+            .map(Secret::from);
         Ok(Registration {
             issuer: issuer.issuer.clone(),
             client_id: client_id.to_owned(),
@@ -371,7 +489,12 @@ impl Flow<'_> {
 
 /// Returns true if an authorization server takes the secret of a client in the body of a request only.
 fn takes_body_only(issuer: &IssuerMetadata) -> bool {
-    let supports = |method: &str| issuer.token_endpoint_auth_methods_supported.iter().any(|known| known == method);
+    let supports = |method: &str| {
+        issuer
+            .token_endpoint_auth_methods_supported
+            .iter()
+            .any(|known| known == method)
+    };
     supports("client_secret_post") && !supports("client_secret_basic")
 }
 
@@ -382,11 +505,15 @@ async fn callback(
     request: LoginRequest,
     state: &Secret,
 ) -> Result<Secret, LoginError> {
-    let failed = |error: Box<dyn std::error::Error + Send + Sync>| LoginError::Ask(shown(&error.to_string()));
+    let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
+        LoginError::Ask(shown(&error.to_string()))
+    };
     match (consent, loopback) {
         (Consent::Browser { open, .. }, Some(loopback)) => {
             let opened = trace::in_current_span(open(request));
-            let (callback, opened) = (loopback.callback(state), async { opened.await.map_err(failed) });
+            let (callback, opened) = (loopback.callback(state), async {
+                opened.await.map_err(failed)
+            });
             // A program may wait until its browser is closed, which may be after the callback.
             tokio::pin!(callback, opened);
             tokio::select! {
@@ -399,6 +526,8 @@ async fn callback(
             }
         }
         (Consent::Redirect { ask, .. }, _) => ask(request).await.map_err(failed),
-        _ => Err(LoginError::Settings("a login without a person needs no callback".to_owned())),
+        _ => Err(LoginError::Settings(
+            "a login without a person needs no callback".to_owned(),
+        )),
     }
 }

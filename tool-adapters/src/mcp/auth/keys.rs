@@ -43,13 +43,22 @@ impl IssuerKey {
         // A symmetric key among public ones would let anyone sign.
         let is_public = matches!(
             jwk.algorithm,
-            AlgorithmParameters::RSA(_) | AlgorithmParameters::EllipticCurve(_) | AlgorithmParameters::OctetKeyPair(_)
+            AlgorithmParameters::RSA(_)
+                | AlgorithmParameters::EllipticCurve(_)
+                | AlgorithmParameters::OctetKeyPair(_)
         );
-        let signs = matches!(jwk.common.public_key_use, None | Some(PublicKeyUse::Signature));
+        let signs = matches!(
+            jwk.common.public_key_use,
+            None | Some(PublicKeyUse::Signature)
+        );
         let key = DecodingKey::from_jwk(&jwk)
             .ok()
             .filter(|key| is_public && signs && key.family() != AlgorithmFamily::Hmac)?;
-        Some(Self { id: jwk.common.key_id, algorithm: jwk.common.key_algorithm, key })
+        Some(Self {
+            id: jwk.common.key_id,
+            algorithm: jwk.common.key_algorithm,
+            key,
+        })
     }
 
     fn fits(&self, id: Option<&str>, algorithm: Algorithm) -> bool {
@@ -62,8 +71,15 @@ impl IssuerKey {
 
 impl IssuerDocuments {
     /// Returns the keys with which a token may be signed.
-    pub(crate) fn keys(&self, id: Option<&str>, algorithm: Algorithm) -> impl Iterator<Item = &IssuerKey> {
-        self.keys.iter().filter(move |key| key.fits(id, algorithm)).take(MAX_TRIED)
+    pub(crate) fn keys(
+        &self,
+        id: Option<&str>,
+        algorithm: Algorithm,
+    ) -> impl Iterator<Item = &IssuerKey> {
+        self.keys
+            .iter()
+            .filter(move |key| key.fits(id, algorithm))
+            .take(MAX_TRIED)
     }
 }
 
@@ -77,11 +93,20 @@ pub(crate) struct IssuerCache {
 
 impl IssuerCache {
     pub(crate) fn new(issuer: String, fetcher: Fetcher) -> Self {
-        Self { issuer, fetcher, current: Mutex::default(), fetches: tokio::sync::Mutex::default() }
+        Self {
+            issuer,
+            fetcher,
+            current: Mutex::default(),
+            fetches: tokio::sync::Mutex::default(),
+        }
     }
 
     fn current(&self) -> Option<Arc<IssuerDocuments>> {
-        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let current = self
+            .current
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         current.filter(|documents| documents.fetched.elapsed() < KEPT)
     }
 
@@ -92,7 +117,10 @@ impl IssuerCache {
         are_sufficient: impl Fn(&IssuerDocuments) -> bool,
     ) -> Option<Arc<IssuerDocuments>> {
         let current = self.current();
-        let (cache, seen) = (Arc::clone(self), current.as_ref().map(|documents| documents.fetched));
+        let (cache, seen) = (
+            Arc::clone(self),
+            current.as_ref().map(|documents| documents.fetched),
+        );
         match &current {
             Some(documents) if are_sufficient(documents) => {
                 if documents.fetched.elapsed() >= FRESH {
@@ -121,7 +149,10 @@ impl IssuerCache {
         if self.current().map(|documents| documents.fetched) != seen {
             return;
         }
-        while fetches.front().is_some_and(|first| first.elapsed() >= WINDOW) {
+        while fetches
+            .front()
+            .is_some_and(|first| first.elapsed() >= WINDOW)
+        {
             fetches.pop_front();
         }
         if fetches.len() >= MAX_FETCHES {
@@ -130,21 +161,47 @@ impl IssuerCache {
         fetches.push_back(Instant::now());
         match self.fetch().await {
             Ok(documents) => {
-                *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(documents));
+                *self.current.lock().unwrap_or_else(PoisonError::into_inner) =
+                    Some(Arc::new(documents));
             }
-            Err(error) => tracing::error!(issuer = %self.issuer, error, "failed to fetch the keys of an issuer"),
+            Err(error) => {
+                tracing::error!(issuer = %self.issuer, error, "failed to fetch the keys of an issuer")
+            }
         }
     }
 
     async fn fetch(&self) -> Result<IssuerDocuments, String> {
-        let metadata = IssuerMetadata::fetch(&self.fetcher, &self.issuer).await.map_err(|error| error.to_string())?;
-        let jwks = metadata.jwks_uri.as_deref().ok_or("its metadata has no `jwks_uri`")?;
-        let url = self.fetcher.parse("the issuer's keys", jwks).map_err(|error| error.to_string())?;
-        let document = self.fetcher.document(&url).await.map_err(|error| error.to_string())?;
+        let metadata = IssuerMetadata::fetch(&self.fetcher, &self.issuer)
+            .await
+            .map_err(|error| error.to_string())?;
+        let jwks = metadata
+            .jwks_uri
+            .as_deref()
+            .ok_or("its metadata has no `jwks_uri`")?;
+        let url = self
+            .fetcher
+            .parse("the issuer's keys", jwks)
+            .map_err(|error| error.to_string())?;
+        let document = self
+            .fetcher
+            .document(&url)
+            .await
+            .map_err(|error| error.to_string())?;
         let document = document.ok_or("it publishes no keys at its `jwks_uri`")?;
-        let keys = document.get("keys").and_then(Value::as_array).ok_or("its keys have no `keys`")?;
-        let keys = keys.iter().take(MAX_KEYS).filter_map(IssuerKey::of).collect();
-        Ok(IssuerDocuments { metadata, keys, fetched: Instant::now() })
+        let keys = document
+            .get("keys")
+            .and_then(Value::as_array)
+            .ok_or("its keys have no `keys`")?;
+        let keys = keys
+            .iter()
+            .take(MAX_KEYS)
+            .filter_map(IssuerKey::of)
+            .collect();
+        Ok(IssuerDocuments {
+            metadata,
+            keys,
+            fetched: Instant::now(),
+        })
     }
 }
 
@@ -164,7 +221,10 @@ mod tests {
         let key = IssuerKey::of(&with("kid", "a")).expect("a key");
         assert!(key.fits(Some("a"), Algorithm::EdDSA) && key.fits(None, Algorithm::EdDSA));
         assert!(!key.fits(Some("b"), Algorithm::EdDSA) && !key.fits(Some("a"), Algorithm::RS256));
-        assert!(!IssuerKey::of(&with("alg", "RS256")).is_some_and(|key| key.fits(None, Algorithm::EdDSA)));
+        assert!(
+            !IssuerKey::of(&with("alg", "RS256"))
+                .is_some_and(|key| key.fits(None, Algorithm::EdDSA))
+        );
         assert!(IssuerKey::of(&with("use", "sig")).is_some());
         for other in [
             with("use", "enc"),

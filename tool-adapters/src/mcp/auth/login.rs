@@ -102,7 +102,10 @@ impl OAuthLogin {
             let opened = open(request);
             Box::pin(async move { opened.await.map_err(Into::into) })
         };
-        Self::new(Consent::Browser { open: Arc::new(open), port: 0 })
+        Self::new(Consent::Browser {
+            open: Arc::new(open),
+            port: 0,
+        })
     }
 
     /// Asks a person in a browser that comes back to a URL of the program, such as `https://app.example/callback`. `ask` shows the
@@ -117,12 +120,21 @@ impl OAuthLogin {
             let asked = ask(request);
             Box::pin(async move { asked.await.map(Secret::from).map_err(Into::into) })
         };
-        Self::new(Consent::Redirect { url: redirect_url.into(), ask: Arc::new(ask) })
+        Self::new(Consent::Redirect {
+            url: redirect_url.into(),
+            ask: Arc::new(ask),
+        })
     }
 
     /// Gets tokens for the program itself (client credentials), as a client that is registered at this issuer.
-    pub fn machine(issuer: impl Into<String>, client_id: impl Into<String>, client_secret: impl Into<Secret>) -> Self {
-        Self::new(Consent::Machine).client(issuer, client_id).client_secret(client_secret)
+    pub fn machine(
+        issuer: impl Into<String>,
+        client_id: impl Into<String>,
+        client_secret: impl Into<Secret>,
+    ) -> Self {
+        Self::new(Consent::Machine)
+            .client(issuer, client_id)
+            .client_secret(client_secret)
     }
 
     /// Uses the login that another program keeps in the [`store`](Self::store), and refreshes its tokens. Without one the error is
@@ -142,7 +154,11 @@ impl OAuthLogin {
     /// Sets a client that is registered at an issuer, in place of dynamic registration. Its id and secret are used at this issuer
     /// only: a server that names another one gets neither.
     pub fn client(mut self, issuer: impl Into<String>, client_id: impl Into<String>) -> Self {
-        self.client = Some(RegisteredClient { issuer: issuer.into(), id: client_id.into(), secret: None });
+        self.client = Some(RegisteredClient {
+            issuer: issuer.into(),
+            id: client_id.into(),
+            secret: None,
+        });
         self
     }
 
@@ -157,17 +173,26 @@ impl OAuthLogin {
     /// Sets the URL of the document that describes the client. Authorization servers that support such documents take it for the
     /// client's id, and need no registration.
     pub fn client_metadata(self, url: impl Into<String>) -> Self {
-        Self { client_metadata: Some(url.into()), ..self }
+        Self {
+            client_metadata: Some(url.into()),
+            ..self
+        }
     }
 
     /// Sets the name of the client that dynamic registration sends, which the person sees.
     pub fn client_name(self, name: impl Into<String>) -> Self {
-        Self { client_name: name.into(), ..self }
+        Self {
+            client_name: name.into(),
+            ..self
+        }
     }
 
     /// Sets the scopes to ask for, in place of those that the server names.
     pub fn scopes(self, scopes: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self { scopes: scopes.into_iter().map(Into::into).collect(), ..self }
+        Self {
+            scopes: scopes.into_iter().map(Into::into).collect(),
+            ..self
+        }
     }
 
     /// Sets the port of this machine to which a [`browser`](Self::browser) comes back, for a client whose redirect URL,
@@ -181,19 +206,28 @@ impl OAuthLogin {
 
     /// Sets the store of tokens and registrations. Defaults to memory, so that a person signs in once for each client.
     pub fn store(self, store: impl LoginStore) -> Self {
-        Self { store: Arc::new(store), ..self }
+        Self {
+            store: Arc::new(store),
+            ..self
+        }
     }
 
     /// Sets the time in which a person has to sign in. Defaults to 5 minutes. The limit of the connection and of calls,
     /// [`McpClient::timeout`](crate::mcp::McpClient::timeout), begins anew after it.
     pub fn timeout(self, limit: Duration) -> Self {
-        Self { timeout: limit, ..self }
+        Self {
+            timeout: limit,
+            ..self
+        }
     }
 
     /// Sets the rules for requests to authorization servers, whose addresses the server names. By default they go to public
     /// addresses, and to this machine if the server is on this machine.
     pub fn egress(self, policy: EgressPolicy) -> Self {
-        Self { egress: Some(policy), ..self }
+        Self {
+            egress: Some(policy),
+            ..self
+        }
     }
 }
 
@@ -267,7 +301,12 @@ impl LoginStore for MemoryLoginStore {
         &'a self,
         server: &'a str,
     ) -> Pin<Box<dyn Future<Output = Result<Option<Secret>, AskError>> + Send + 'a>> {
-        let login = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(server).cloned();
+        let login = self
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(server)
+            .cloned();
         Box::pin(std::future::ready(Ok(login)))
     }
 

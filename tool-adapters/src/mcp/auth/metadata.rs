@@ -19,11 +19,17 @@ pub(crate) fn resource_metadata_path(resource: &Url) -> String {
 pub(crate) fn issuer_metadata_urls(issuer: &Url) -> Vec<Url> {
     let path = issuer.path().trim_end_matches('/');
     let inserted = |name: &str| format!("/.well-known/{name}{path}");
-    let mut paths = vec![inserted("oauth-authorization-server"), inserted("openid-configuration")];
+    let mut paths = vec![
+        inserted("oauth-authorization-server"),
+        inserted("openid-configuration"),
+    ];
     if !path.is_empty() {
         paths.push(format!("{path}/.well-known/openid-configuration"));
     }
-    paths.into_iter().map(|path| at_path(issuer, &path)).collect()
+    paths
+        .into_iter()
+        .map(|path| at_path(issuer, &path))
+        .collect()
 }
 
 /// Returns a URL of the same origin.
@@ -51,10 +57,14 @@ impl ResourceMetadata {
         let metadata = serde_json::from_value::<Self>(document).map_err(|_| {
             "expected metadata of a protected resource with `resource` and `authorization_servers`".to_owned()
         })?;
-        let resource = Url::parse(&metadata.resource).ok().filter(|url| covers(url, server));
+        let resource = Url::parse(&metadata.resource)
+            .ok()
+            .filter(|url| covers(url, server));
         if resource.is_none() || metadata.authorization_servers.len() > MAX_ITEMS {
             let named = metadata.resource.escape_debug();
-            return Err(format!("the metadata is that of another resource, `{named:.200}`"));
+            return Err(format!(
+                "the metadata is that of another resource, `{named:.200}`"
+            ));
         }
         Ok(metadata)
     }
@@ -62,8 +72,13 @@ impl ResourceMetadata {
 
 /// Returns true if a resource is the server, or a path above it on the same origin.
 fn covers(resource: &Url, server: &Url) -> bool {
-    let (above, path) = (resource.path().trim_end_matches('/'), server.path().trim_end_matches('/'));
-    let is_above = path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let (above, path) = (
+        resource.path().trim_end_matches('/'),
+        server.path().trim_end_matches('/'),
+    );
+    let is_above = path
+        .strip_prefix(above)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     resource.origin() == server.origin() && resource.fragment().is_none() && is_above
 }
 
@@ -158,12 +173,16 @@ impl Attempts {
 
     /// Returns true if one of the servers may answer later.
     pub(crate) fn is_unavailable(&self) -> bool {
-        self.0.iter().any(|attempt| attempt.kind == AttemptKind::Unavailable)
+        self.0
+            .iter()
+            .any(|attempt| attempt.kind == AttemptKind::Unavailable)
     }
 
     /// Returns true if the servers have answered, and have nothing at any address.
     pub(crate) fn is_absent(&self) -> bool {
-        self.0.iter().all(|attempt| attempt.kind == AttemptKind::Absent)
+        self.0
+            .iter()
+            .all(|attempt| attempt.kind == AttemptKind::Absent)
     }
 }
 
@@ -208,12 +227,24 @@ impl IssuerMetadata {
                 Ok(metadata) if is_same_issuer(&metadata.issuer, issuer) => return Ok(metadata),
                 Ok(metadata) => {
                     let got = metadata.issuer.escape_debug().take(200).collect::<String>();
-                    tried.unusable(&at, format!("expected the issuer `{}`, got `{got}`", issuer.escape_debug()));
+                    tried.unusable(
+                        &at,
+                        format!(
+                            "expected the issuer `{}`, got `{got}`",
+                            issuer.escape_debug()
+                        ),
+                    );
                 }
-                Err(_) => tried.unusable(&at, "expected the metadata of an authorization server".to_owned()),
+                Err(_) => tried.unusable(
+                    &at,
+                    "expected the metadata of an authorization server".to_owned(),
+                ),
             }
         }
-        Err(IssuerError::Missing { host: url.host_str().unwrap_or_default().to_owned(), tried })
+        Err(IssuerError::Missing {
+            host: url.host_str().unwrap_or_default().to_owned(),
+            tried,
+        })
     }
 
     /// Returns the endpoints that a server has which publishes no metadata, as in revision 2025-03-26.
@@ -248,13 +279,27 @@ mod tests {
     #[test]
     fn metadata_is_inserted_before_the_path() {
         for (resource, path) in [
-            ("https://mcp.example", "/.well-known/oauth-protected-resource"),
-            ("https://mcp.example/", "/.well-known/oauth-protected-resource"),
-            ("https://mcp.example/team/mcp?x=1", "/.well-known/oauth-protected-resource/team/mcp"),
+            (
+                "https://mcp.example",
+                "/.well-known/oauth-protected-resource",
+            ),
+            (
+                "https://mcp.example/",
+                "/.well-known/oauth-protected-resource",
+            ),
+            (
+                "https://mcp.example/team/mcp?x=1",
+                "/.well-known/oauth-protected-resource/team/mcp",
+            ),
         ] {
             assert_eq!(resource_metadata_path(&url(resource)), path);
         }
-        let texts = |issuer: &str| issuer_metadata_urls(&url(issuer)).iter().map(Url::to_string).collect::<Vec<_>>();
+        let texts = |issuer: &str| {
+            issuer_metadata_urls(&url(issuer))
+                .iter()
+                .map(Url::to_string)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(
             texts("https://as.example/tenant"),
             [
@@ -269,10 +314,20 @@ mod tests {
     // C21
     #[test]
     fn an_issuer_may_differ_by_its_last_slash() {
-        assert!(is_same_issuer("https://accounts.google.com", "https://accounts.google.com/"));
-        for other in ["https://accounts.google.com//", "https://accounts.google.co", "https://ACCOUNTS.google.com", ""]
-        {
-            assert!(!is_same_issuer("https://accounts.google.com", other), "{other}");
+        assert!(is_same_issuer(
+            "https://accounts.google.com",
+            "https://accounts.google.com/"
+        ));
+        for other in [
+            "https://accounts.google.com//",
+            "https://accounts.google.co",
+            "https://ACCOUNTS.google.com",
+            "",
+        ] {
+            assert!(
+                !is_same_issuer("https://accounts.google.com", other),
+                "{other}"
+            );
         }
     }
 
@@ -280,7 +335,11 @@ mod tests {
     fn metadata_of_other_resources_is_refused() {
         let server = url("https://mcp.example/team/mcp");
         let read = |resource: &str| ResourceMetadata::of(json!({"resource": resource}), &server);
-        for own in ["https://mcp.example/team/mcp", "https://mcp.example", "https://mcp.example/team/"] {
+        for own in [
+            "https://mcp.example/team/mcp",
+            "https://mcp.example",
+            "https://mcp.example/team/",
+        ] {
             read(own).expect(own);
         }
         for other in [
@@ -295,7 +354,10 @@ mod tests {
         ] {
             read(other).expect_err(other);
         }
-        ResourceMetadata::of(json!({"authorization_servers": ["https://as.example"]}), &server)
-            .expect_err("no resource");
+        ResourceMetadata::of(
+            json!({"authorization_servers": ["https://as.example"]}),
+            &server,
+        )
+        .expect_err("no resource");
     }
 }

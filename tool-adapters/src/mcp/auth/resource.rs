@@ -50,8 +50,17 @@ pub struct OAuthResource {
 impl OAuthResource {
     /// Creates a resource by the URL under which clients reach the server, with its path. It is the audience of the tokens.
     pub fn new(url: impl Into<String>) -> Self {
-        let (scopes, tool_scopes, leeway) = (BTreeSet::new(), HashMap::new(), Duration::from_secs(30));
-        Self { url: url.into(), name: None, issuers: Vec::new(), audiences: Vec::new(), scopes, tool_scopes, leeway }
+        let (scopes, tool_scopes, leeway) =
+            (BTreeSet::new(), HashMap::new(), Duration::from_secs(30));
+        Self {
+            url: url.into(),
+            name: None,
+            issuers: Vec::new(),
+            audiences: Vec::new(),
+            scopes,
+            tool_scopes,
+            leeway,
+        }
     }
 
     /// Adds an issuer of tokens, such as `https://login.example/tenant`, exactly as its tokens name it. Its keys are found in its
@@ -68,7 +77,10 @@ impl OAuthResource {
         client_id: impl Into<String>,
         client_secret: impl Into<Secret>,
     ) -> Self {
-        self.issuers.push((issuer.into(), Some((client_id.into(), client_secret.into()))));
+        self.issuers.push((
+            issuer.into(),
+            Some((client_id.into(), client_secret.into())),
+        ));
         self
     }
 
@@ -88,14 +100,24 @@ impl OAuthResource {
 
     /// Adds scopes that calls of a tool need beside those of each request. A client whose token lacks one is answered 403 with
     /// the scopes, and can ask its user for more.
-    pub fn tool_scopes(mut self, tool: impl Into<String>, scopes: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.tool_scopes.entry(tool.into()).or_default().extend(scopes.into_iter().map(Into::into));
+    pub fn tool_scopes(
+        mut self,
+        tool: impl Into<String>,
+        scopes: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Self {
+        self.tool_scopes
+            .entry(tool.into())
+            .or_default()
+            .extend(scopes.into_iter().map(Into::into));
         self
     }
 
     /// Sets the name of the server that clients may show to their users.
     pub fn name(self, name: impl Into<String>) -> Self {
-        Self { name: Some(name.into()), ..self }
+        Self {
+            name: Some(name.into()),
+            ..self
+        }
     }
 
     /// Sets the time by which the clocks of the issuer and of this machine may differ. Defaults to 30 s.
@@ -110,8 +132,16 @@ impl OAuthResource {
         if self.issuers.is_empty() {
             problems.push("expected an `OAuthResource::issuer`, got none".to_owned());
         }
-        for scope in self.scopes.iter().chain(self.tool_scopes.values().flatten()).filter(|scope| !is_scope(scope)) {
-            problems.push(format!("expected a scope of visible ASCII characters, got `{}`", scope.escape_debug()));
+        for scope in self
+            .scopes
+            .iter()
+            .chain(self.tool_scopes.values().flatten())
+            .filter(|scope| !is_scope(scope))
+        {
+            problems.push(format!(
+                "expected a scope of visible ASCII characters, got `{}`",
+                scope.escape_debug()
+            ));
         }
         let mut issuers = Vec::new();
         match Fetcher::trusted() {
@@ -129,15 +159,31 @@ impl OAuthResource {
             Err(error) => problems.push(error.to_string()),
         }
         let metadata_path = url.as_ref().map(resource_metadata_path).unwrap_or_default();
-        let metadata_url = url.map(|url| at_path(&url, &metadata_path).to_string()).unwrap_or_default();
-        let audiences = if self.audiences.is_empty() { vec![self.url.clone()] } else { self.audiences.clone() };
-        ResourceGate { resource: self, metadata_path, metadata_url, audiences, issuers, problems }
+        let metadata_url = url
+            .map(|url| at_path(&url, &metadata_path).to_string())
+            .unwrap_or_default();
+        let audiences = if self.audiences.is_empty() {
+            vec![self.url.clone()]
+        } else {
+            self.audiences.clone()
+        };
+        ResourceGate {
+            resource: self,
+            metadata_path,
+            metadata_url,
+            audiences,
+            issuers,
+            problems,
+        }
     }
 
     fn checked_url(&self, problems: &mut Vec<String>) -> Option<Url> {
-        let parsed = Fetcher::trusted().and_then(|fetcher| fetcher.parse("the resource", &self.url));
+        let parsed =
+            Fetcher::trusted().and_then(|fetcher| fetcher.parse("the resource", &self.url));
         let example = "set the server's public URL, such as https://mcp.example/mcp";
-        parsed.map_err(|error| problems.push(format!("{error}; {example}"))).ok()
+        parsed
+            .map_err(|error| problems.push(format!("{error}; {example}")))
+            .ok()
     }
 }
 
@@ -148,7 +194,10 @@ debug_only!(
 
 /// Returns true if a text is a scope (RFC 6749, 3.3), which has no quotes and no blanks.
 fn is_scope(scope: &str) -> bool {
-    !scope.is_empty() && scope.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\'))
+    !scope.is_empty()
+        && scope
+            .bytes()
+            .all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\'))
 }
 
 /// The check of the requests of a resource.
@@ -185,7 +234,11 @@ impl ResourceGate {
             return Router::new();
         }
         let resource = &self.resource;
-        let scopes = resource.scopes.iter().chain(resource.tool_scopes.values().flatten()).collect::<BTreeSet<_>>();
+        let scopes = resource
+            .scopes
+            .iter()
+            .chain(resource.tool_scopes.values().flatten())
+            .collect::<BTreeSet<_>>();
         let mut metadata = json!({
             "resource": resource.url,
             "authorization_servers": resource.issuers.iter().map(|(issuer, _)| issuer).collect::<Vec<_>>(),
@@ -200,7 +253,15 @@ impl ResourceGate {
         let body: Arc<str> = metadata.to_string().into();
         let answer = move || {
             let body = String::from(&*body);
-            async move { ([(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "max-age=3600")], body) }
+            async move {
+                (
+                    [
+                        (header::CONTENT_TYPE, "application/json"),
+                        (header::CACHE_CONTROL, "max-age=3600"),
+                    ],
+                    body,
+                )
+            }
         };
         Router::new().route(&self.metadata_path, get(answer))
     }
@@ -209,12 +270,24 @@ impl ResourceGate {
     pub(crate) async fn admit(&self, headers: &HeaderMap) -> Result<AccessClaims, Refusal> {
         let mut sent = headers.get_all(header::AUTHORIZATION).iter();
         let value = sent.next().ok_or(Refusal::Missing)?;
-        let text = value.to_str().ok().filter(|_| sent.next().is_none()).ok_or(Refusal::Malformed)?;
-        let (scheme, token) = text.split_at_checked("Bearer ".len()).ok_or(Refusal::Malformed)?;
+        let text = value
+            .to_str()
+            .ok()
+            .filter(|_| sent.next().is_none())
+            .ok_or(Refusal::Malformed)?;
+        let (scheme, token) = text
+            .split_at_checked("Bearer ".len())
+            .ok_or(Refusal::Malformed)?;
         if !scheme.eq_ignore_ascii_case("Bearer ") || !self.problems.is_empty() {
             return Err(Refusal::Malformed);
         }
-        let checked = check(token.trim(), &self.issuers, &self.audiences, self.resource.leeway).await;
+        let checked = check(
+            token.trim(),
+            &self.issuers,
+            &self.audiences,
+            self.resource.leeway,
+        )
+        .await;
         let claims = checked.map_err(Refusal::Token)?;
         self.require(&claims, self.resource.scopes.iter())?;
         Ok(claims)
@@ -226,7 +299,10 @@ impl ResourceGate {
         claims: Option<&AccessClaims>,
         tools: impl IntoIterator<Item = &'a str>,
     ) -> Result<(), Refusal> {
-        let needed = tools.into_iter().filter_map(|tool| self.resource.tool_scopes.get(tool)).flatten();
+        let needed = tools
+            .into_iter()
+            .filter_map(|tool| self.resource.tool_scopes.get(tool))
+            .flatten();
         match claims {
             Some(claims) => self.require(claims, needed),
             None => needed.count().eq(&0).then_some(()).ok_or(Refusal::Missing),
@@ -238,13 +314,22 @@ impl ResourceGate {
         !self.resource.tool_scopes.is_empty()
     }
 
-    fn require<'a>(&self, claims: &AccessClaims, needed: impl Iterator<Item = &'a String>) -> Result<(), Refusal> {
+    fn require<'a>(
+        &self,
+        claims: &AccessClaims,
+        needed: impl Iterator<Item = &'a String>,
+    ) -> Result<(), Refusal> {
         let needed = needed.collect::<BTreeSet<_>>();
         if needed.iter().all(|scope| claims.scopes().contains(scope)) {
             return Ok(());
         }
         // The scopes of each request too, as a client asks for exactly those that the answer names.
-        let all = self.resource.scopes.iter().chain(needed).collect::<BTreeSet<_>>();
+        let all = self
+            .resource
+            .scopes
+            .iter()
+            .chain(needed)
+            .collect::<BTreeSet<_>>();
         Err(Refusal::Scopes(all.into_iter().cloned().collect()))
     }
 
@@ -254,23 +339,39 @@ impl ResourceGate {
         let (status, error, scopes): (_, _, Vec<String>) = match refusal {
             Refusal::Token(TokenProblem::Unavailable) => {
                 tracing::warn!("refused a request, as its token cannot be checked at the moment");
-                let (retry, text) = ([(header::RETRY_AFTER, "5")], "Service Unavailable: the token cannot be checked");
+                let (retry, text) = (
+                    [(header::RETRY_AFTER, "5")],
+                    "Service Unavailable: the token cannot be checked",
+                );
                 return (StatusCode::SERVICE_UNAVAILABLE, retry, text).into_response();
             }
             Refusal::Missing => (StatusCode::UNAUTHORIZED, None, needed()),
             Refusal::Malformed => {
                 let text = "expected one Authorization header with a bearer token".to_owned();
-                (StatusCode::UNAUTHORIZED, Some(("invalid_token", text)), needed())
+                (
+                    StatusCode::UNAUTHORIZED,
+                    Some(("invalid_token", text)),
+                    needed(),
+                )
             }
-            Refusal::Token(problem) => {
-                (StatusCode::UNAUTHORIZED, Some(("invalid_token", problem.to_string())), needed())
-            }
+            Refusal::Token(problem) => (
+                StatusCode::UNAUTHORIZED,
+                Some(("invalid_token", problem.to_string())),
+                needed(),
+            ),
             Refusal::Scopes(scopes) => {
                 let text = "the token lacks a scope".to_owned();
-                (StatusCode::FORBIDDEN, Some(("insufficient_scope", text)), scopes.clone())
+                (
+                    StatusCode::FORBIDDEN,
+                    Some(("insufficient_scope", text)),
+                    scopes.clone(),
+                )
             }
         };
-        let mut challenge = vec![format!("Bearer resource_metadata=\"{}\"", self.metadata_url)];
+        let mut challenge = vec![format!(
+            "Bearer resource_metadata=\"{}\"",
+            self.metadata_url
+        )];
         if let Some((code, text)) = &error {
             tracing::warn!(reason = text, "refused a request");
             challenge.push(format!("error=\"{code}\", error_description=\"{text}\""));
@@ -280,8 +381,14 @@ impl ResourceGate {
         }
         let message = match &error {
             Some((_, text)) => format!("{}: {text}", status.canonical_reason().unwrap_or_default()),
-            None => "Unauthorized: send an access token; WWW-Authenticate says where to get one".to_owned(),
+            None => "Unauthorized: send an access token; WWW-Authenticate says where to get one"
+                .to_owned(),
         };
-        (status, [(header::WWW_AUTHENTICATE, challenge.join(", "))], message).into_response()
+        (
+            status,
+            [(header::WWW_AUTHENTICATE, challenge.join(", "))],
+            message,
+        )
+            .into_response()
     }
 }

@@ -58,13 +58,24 @@ pub struct AccessClaims {
 impl AccessClaims {
     fn new(issuer: &str, claims: Map<String, Value>) -> Self {
         // `scp` is the name that some providers use.
-        let scopes = ["scope", "scp"].iter().filter_map(|name| claims.get(*name)).flat_map(|scopes| match scopes {
-            Value::String(scopes) => scopes.split(' ').map(str::to_owned).collect::<Vec<_>>(),
-            Value::Array(scopes) => scopes.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-            _ => Vec::new(),
-        });
+        let scopes = ["scope", "scp"]
+            .iter()
+            .filter_map(|name| claims.get(*name))
+            .flat_map(|scopes| match scopes {
+                Value::String(scopes) => scopes.split(' ').map(str::to_owned).collect::<Vec<_>>(),
+                Value::Array(scopes) => scopes
+                    .iter()
+                    .filter_map(Value::as_str)
+                    .map(str::to_owned)
+                    .collect(),
+                _ => Vec::new(),
+            });
         let scopes = scopes.filter(|scope| !scope.is_empty()).collect();
-        Self { issuer: issuer.to_owned(), scopes, claims }
+        Self {
+            issuer: issuer.to_owned(),
+            scopes,
+            claims,
+        }
     }
 
     /// Returns the issuer of the token.
@@ -95,12 +106,20 @@ impl AccessClaims {
     /// Returns the principal of a session: the issuer and the subject, or else the client. An issuer has neither a blank nor a
     /// `#`, so that no two are equal.
     pub(crate) fn principal(&self) -> Option<String> {
-        let subject = self.subject().map(|subject| format!("{} {subject}", self.issuer));
-        subject.or_else(|| self.client_id().map(|client| format!("{}#client {client}", self.issuer)))
+        let subject = self
+            .subject()
+            .map(|subject| format!("{} {subject}", self.issuer));
+        subject.or_else(|| {
+            self.client_id()
+                .map(|client| format!("{}#client {client}", self.issuer))
+        })
     }
 
     fn text(&self, name: &str) -> Option<&str> {
-        self.claims.get(name).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
+        self.claims
+            .get(name)
+            .and_then(Value::as_str)
+            .filter(|text| !text.trim().is_empty())
     }
 }
 
@@ -144,7 +163,11 @@ pub(crate) struct TrustedIssuer {
 
 impl TrustedIssuer {
     pub(crate) fn new(cache: IssuerCache, introspection: Option<(String, Secret)>) -> Self {
-        Self { cache: Arc::new(cache), introspection, asking: Semaphore::new(MAX_INTROSPECTIONS) }
+        Self {
+            cache: Arc::new(cache),
+            introspection,
+            asking: Semaphore::new(MAX_INTROSPECTIONS),
+        }
     }
 }
 
@@ -159,17 +182,27 @@ pub(crate) async fn check(
         return Err(TokenProblem::Malformed);
     }
     let claims = if let Some(named) = unchecked_issuer(token) {
-        let issuer = issuers.iter().find(|known| known.cache.issuer == named).ok_or(TokenProblem::Issuer)?;
+        let issuer = issuers
+            .iter()
+            .find(|known| known.cache.issuer == named)
+            .ok_or(TokenProblem::Issuer)?;
         check_jwt(token, &issuer.cache, audiences, leeway).await?
     } else {
-        let issuer = issuers.iter().find(|known| known.introspection.is_some()).ok_or(TokenProblem::Malformed)?;
+        let issuer = issuers
+            .iter()
+            .find(|known| known.introspection.is_some())
+            .ok_or(TokenProblem::Malformed)?;
         introspect(token, issuer, audiences, leeway).await?
     };
     // The proof of possession (RFC 8705, RFC 9449) is not checked here, so a stolen token would be accepted.
     if claims.claim("cnf").is_some() {
         return Err(TokenProblem::Bound);
     }
-    claims.principal().is_some().then_some(claims).ok_or(TokenProblem::Claim)
+    claims
+        .principal()
+        .is_some()
+        .then_some(claims)
+        .ok_or(TokenProblem::Claim)
 }
 
 /// Returns the issuer that a JWT names, before its signature is checked. Returns `None` for other tokens.
@@ -180,20 +213,29 @@ fn unchecked_issuer(token: &str) -> Option<String> {
         return None;
     }
     let payload = serde_json::from_slice::<Value>(&BASE64.decode(payload).ok()?).ok()?;
-    payload.get("iss").and_then(Value::as_str).map(str::to_owned)
+    payload
+        .get("iss")
+        .and_then(Value::as_str)
+        .map(str::to_owned)
 }
 
 /// Returns true if the header of a JWT is that of an access token: a token of another type is for something else, and one that is
 /// compressed, or whose payload is not encoded, is read in another way than it was signed.
 fn is_access_token(token: &str) -> bool {
-    let header = token.split('.').next().and_then(|header| BASE64.decode(header).ok());
-    let header = header.and_then(|header| serde_json::from_slice::<Map<String, Value>>(&header).ok());
+    let header = token
+        .split('.')
+        .next()
+        .and_then(|header| BASE64.decode(header).ok());
+    let header =
+        header.and_then(|header| serde_json::from_slice::<Map<String, Value>>(&header).ok());
     let Some(header) = header else { return false };
     let is_known = |kind: &Value| {
         let kind = kind.as_str().unwrap_or_default().to_ascii_lowercase();
         TYPES.contains(&kind.strip_prefix("application/").unwrap_or(&kind))
     };
-    header.get("typ").is_none_or(is_known) && !header.contains_key("zip") && !header.contains_key("b64")
+    header.get("typ").is_none_or(is_known)
+        && !header.contains_key("zip")
+        && !header.contains_key("b64")
 }
 
 async fn check_jwt(
@@ -212,7 +254,9 @@ async fn check_jwt(
         return Err(TokenProblem::Malformed);
     }
     let id = header.kid.as_deref();
-    let documents = issuer.documents(|documents| documents.keys(id, header.alg).next().is_some()).await;
+    let documents = issuer
+        .documents(|documents| documents.keys(id, header.alg).next().is_some())
+        .await;
     let documents = documents.ok_or(TokenProblem::Unavailable)?;
     let mut validation = Validation::new(header.alg);
     validation.leeway = leeway.as_secs();
@@ -224,7 +268,9 @@ async fn check_jwt(
     for key in documents.keys(id, header.alg) {
         match decode::<Map<String, Value>>(token, &key.key, &validation) {
             // The library also accepts a list of issuers that contains this one.
-            Ok(checked) if checked.claims.get("iss").and_then(Value::as_str) == Some(&*issuer.issuer) => {
+            Ok(checked)
+                if checked.claims.get("iss").and_then(Value::as_str) == Some(&*issuer.issuer) =>
+            {
                 return Ok(AccessClaims::new(&issuer.issuer, checked.claims));
             }
             Ok(_) => return Err(TokenProblem::Issuer),
@@ -240,7 +286,9 @@ fn problem_of(error: &ErrorKind) -> TokenProblem {
         ErrorKind::InvalidAudience => TokenProblem::Audience,
         ErrorKind::ExpiredSignature => TokenProblem::Expired,
         ErrorKind::ImmatureSignature => TokenProblem::TooEarly,
-        ErrorKind::MissingRequiredClaim(_) | ErrorKind::InvalidClaimFormat(_) => TokenProblem::Claim,
+        ErrorKind::MissingRequiredClaim(_) | ErrorKind::InvalidClaimFormat(_) => {
+            TokenProblem::Claim
+        }
         ErrorKind::InvalidAlgorithm | ErrorKind::InvalidAlgorithmName => TokenProblem::Algorithm,
         _ => TokenProblem::Signature,
     }
@@ -257,24 +305,49 @@ async fn introspect(
         tracing::error!(issuer = %issuer.cache.issuer, %error, "failed to ask an issuer about a token");
         TokenProblem::Unavailable
     };
-    let (id, secret) = issuer.introspection.as_ref().ok_or(TokenProblem::Malformed)?;
-    let _permit = issuer.asking.try_acquire().map_err(|_| TokenProblem::Unavailable)?;
-    let documents = issuer.cache.documents(|_| true).await.ok_or(TokenProblem::Unavailable)?;
-    let endpoint = documents.metadata.introspection_endpoint.as_deref().ok_or(TokenProblem::Unavailable)?;
+    let (id, secret) = issuer
+        .introspection
+        .as_ref()
+        .ok_or(TokenProblem::Malformed)?;
+    let _permit = issuer
+        .asking
+        .try_acquire()
+        .map_err(|_| TokenProblem::Unavailable)?;
+    let documents = issuer
+        .cache
+        .documents(|_| true)
+        .await
+        .ok_or(TokenProblem::Unavailable)?;
+    let endpoint = documents
+        .metadata
+        .introspection_endpoint
+        .as_deref()
+        .ok_or(TokenProblem::Unavailable)?;
     let fetcher = &issuer.cache.fetcher;
-    let url = fetcher.parse("the introspection endpoint", endpoint).map_err(unavailable)?;
+    let url = fetcher
+        .parse("the introspection endpoint", endpoint)
+        .map_err(unavailable)?;
     let body = oauth2::url::form_urlencoded::Serializer::new(String::new())
         .extend_pairs([("token", token), ("token_type_hint", "access_token")])
         .finish();
-    let encoded = |text: &str| oauth2::url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
-    let request = fetcher.http().post(url.clone()).basic_auth(encoded(id), Some(encoded(secret.expose())));
-    let request = request.header("content-type", "application/x-www-form-urlencoded").body(body);
+    let encoded = |text: &str| {
+        oauth2::url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>()
+    };
+    let request = fetcher
+        .http()
+        .post(url.clone())
+        .basic_auth(encoded(id), Some(encoded(secret.expose())));
+    let request = request
+        .header("content-type", "application/x-www-form-urlencoded")
+        .body(body);
     let (status, answer) = fetcher.exchange(request, &url).await.map_err(unavailable)?;
     if !status.is_success() {
         tracing::error!(issuer = %issuer.cache.issuer, %status, "the issuer refuses to tell about tokens");
         return Err(TokenProblem::Unavailable);
     }
-    let Value::Object(claims) = answer else { return Err(TokenProblem::Inactive) };
+    let Value::Object(claims) = answer else {
+        return Err(TokenProblem::Inactive);
+    };
     check_introspected(&claims, &issuer.cache.issuer, audiences, leeway)?;
     Ok(AccessClaims::new(&issuer.cache.issuer, claims))
 }
@@ -288,10 +361,17 @@ fn check_introspected(
     if claims.get("active") != Some(&Value::Bool(true)) {
         return Err(TokenProblem::Inactive);
     }
-    if claims.get("iss").is_some_and(|named| named.as_str() != Some(issuer)) {
+    if claims
+        .get("iss")
+        .is_some_and(|named| named.as_str() != Some(issuer))
+    {
         return Err(TokenProblem::Issuer);
     }
-    let is_own = |named: &Value| named.as_str().is_some_and(|named| audiences.iter().any(|own| own == named));
+    let is_own = |named: &Value| {
+        named
+            .as_str()
+            .is_some_and(|named| audiences.iter().any(|own| own == named))
+    };
     let is_audience = match claims.get("aud") {
         Some(Value::Array(named)) => named.iter().any(is_own),
         named => named.is_some_and(is_own),
@@ -299,8 +379,13 @@ fn check_introspected(
     if !is_audience {
         return Err(TokenProblem::Audience);
     }
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-    let (leeway, time) = (leeway.as_secs_f64(), |name: &str| claims.get(name).map(Value::as_f64));
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs_f64();
+    let (leeway, time) = (leeway.as_secs_f64(), |name: &str| {
+        claims.get(name).map(Value::as_f64)
+    });
     match (time("exp"), time("nbf")) {
         (Some(None), _) | (_, Some(None)) => Err(TokenProblem::Claim),
         (Some(Some(end)), _) if end + leeway <= now => Err(TokenProblem::Expired),
@@ -316,16 +401,27 @@ mod tests {
 
     #[test]
     fn scopes_are_read_in_each_form() {
-        for claims in [json!({"scope": "a b"}), json!({"scp": ["a", "b"]}), json!({"scope": "a", "scp": "b "})] {
-            let Value::Object(claims) = claims else { panic!("an object") };
-            assert_eq!(AccessClaims::new("https://as.example", claims).scopes(), ["a", "b"]);
+        for claims in [
+            json!({"scope": "a b"}),
+            json!({"scp": ["a", "b"]}),
+            json!({"scope": "a", "scp": "b "}),
+        ] {
+            let Value::Object(claims) = claims else {
+                panic!("an object")
+            };
+            assert_eq!(
+                AccessClaims::new("https://as.example", claims).scopes(),
+                ["a", "b"]
+            );
         }
     }
 
     #[test]
     fn principals_of_issuers_and_clients_differ() {
         let principal = |issuer: &str, claims: Value| {
-            let Value::Object(claims) = claims else { panic!("an object") };
+            let Value::Object(claims) = claims else {
+                panic!("an object")
+            };
             AccessClaims::new(issuer, claims).principal()
         };
         let (a, b) = ("https://a.example", "https://b.example");
@@ -337,15 +433,23 @@ mod tests {
             principal(a, json!({"sub": "client x"})),
         ];
         assert!(all.iter().all(Option::is_some));
-        assert_eq!(all.iter().collect::<std::collections::HashSet<_>>().len(), all.len());
+        assert_eq!(
+            all.iter().collect::<std::collections::HashSet<_>>().len(),
+            all.len()
+        );
         assert_eq!(principal(a, json!({"sub": " "})), None);
     }
 
     #[test]
     fn introspected_tokens_need_this_audience_and_time() {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a time").as_secs();
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .expect("a time")
+            .as_secs();
         let check = |claims: Value| {
-            let Value::Object(claims) = claims else { panic!("an object") };
+            let Value::Object(claims) = claims else {
+                panic!("an object")
+            };
             check_introspected(
                 &claims,
                 "https://as.example",
@@ -358,13 +462,31 @@ mod tests {
         check(json!({"active": true, "aud": ["https://other.example", aud]})).expect("sound");
         for (claims, problem) in [
             (json!({"aud": aud}), TokenProblem::Inactive),
-            (json!({"active": "true", "aud": aud}), TokenProblem::Inactive),
+            (
+                json!({"active": "true", "aud": aud}),
+                TokenProblem::Inactive,
+            ),
             (json!({"active": true}), TokenProblem::Audience),
-            (json!({"active": true, "aud": "https://mcp.example.evil"}), TokenProblem::Audience),
-            (json!({"active": true, "aud": aud, "iss": "https://evil.example"}), TokenProblem::Issuer),
-            (json!({"active": true, "aud": aud, "exp": now - 60}), TokenProblem::Expired),
-            (json!({"active": true, "aud": aud, "exp": "never"}), TokenProblem::Claim),
-            (json!({"active": true, "aud": aud, "nbf": now + 60}), TokenProblem::TooEarly),
+            (
+                json!({"active": true, "aud": "https://mcp.example.evil"}),
+                TokenProblem::Audience,
+            ),
+            (
+                json!({"active": true, "aud": aud, "iss": "https://evil.example"}),
+                TokenProblem::Issuer,
+            ),
+            (
+                json!({"active": true, "aud": aud, "exp": now - 60}),
+                TokenProblem::Expired,
+            ),
+            (
+                json!({"active": true, "aud": aud, "exp": "never"}),
+                TokenProblem::Claim,
+            ),
+            (
+                json!({"active": true, "aud": aud, "nbf": now + 60}),
+                TokenProblem::TooEarly,
+            ),
         ] {
             assert_eq!(check(claims.clone()), Err(problem), "{claims}");
         }

@@ -91,10 +91,13 @@ pub(crate) struct Refused {
 impl ServerTokens {
     pub(crate) fn new(login: OAuthLogin, server: &Url) -> Result<Arc<Self>, LoginError> {
         let is_local = is_local(server.host_str().unwrap_or_default());
-        let policy = login
-            .egress
-            .clone()
-            .unwrap_or_else(|| if is_local { EgressPolicy::new().allow_loopback() } else { EgressPolicy::new() });
+        let policy = login.egress.clone().unwrap_or_else(|| {
+            if is_local {
+                EgressPolicy::new().allow_loopback()
+            } else {
+                EgressPolicy::new()
+            }
+        });
         let fetcher = Fetcher::guarded(&policy, is_local)?;
         let mut server = server.clone();
         server.set_fragment(None);
@@ -117,22 +120,33 @@ impl ServerTokens {
 
     /// Waits until no login is under way.
     pub(crate) async fn asked(&self) {
-        let _ = self.asking.subscribe().wait_for(|logins| *logins == 0).await;
+        let _ = self
+            .asking
+            .subscribe()
+            .wait_for(|logins| *logins == 0)
+            .await;
     }
 
     /// Returns the error of the last attempt to get a token, if it failed.
     pub(crate) fn failure(&self) -> Option<LoginError> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Returns the error for which there is no token to send.
     #[cfg(feature = "gateway")]
     pub(crate) fn missing(&self) -> Option<LoginError> {
-        self.failure().filter(|_| self.current().is_none_or(|(_, end)| is_over(end)))
+        self.failure()
+            .filter(|_| self.current().is_none_or(|(_, end)| is_over(end)))
     }
 
     fn current(&self) -> Option<(Secret, Option<Timestamp>)> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.current
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Returns the token for a request. Returns `None` if there is none yet, so that the server says what it needs.
@@ -144,7 +158,10 @@ impl ServerTokens {
     }
 
     /// Returns another token, after the server has refused a request.
-    pub(crate) async fn renew(self: &Arc<Self>, refused: Refused) -> Result<Option<Secret>, LoginError> {
+    pub(crate) async fn renew(
+        self: &Arc<Self>,
+        refused: Refused,
+    ) -> Result<Option<Secret>, LoginError> {
         self.run(Some(refused)).await
     }
 
@@ -155,7 +172,11 @@ impl ServerTokens {
             let mut state = tokens.state.lock().await;
             tokens.provide(&mut state, refused, seen).await
         }));
-        task.await.unwrap_or_else(|_| Err(LoginError::Ask("the function of the program panicked".to_owned())))
+        task.await.unwrap_or_else(|_| {
+            Err(LoginError::Ask(
+                "the function of the program panicked".to_owned(),
+            ))
+        })
     }
 
     async fn provide(
@@ -169,9 +190,15 @@ impl ServerTokens {
             state.is_loaded = true;
             self.publish(state);
         }
-        let current = self.current().filter(|(_, end)| !is_over(*end)).map(|(token, _)| token);
+        let current = self
+            .current()
+            .filter(|(_, end)| !is_over(*end))
+            .map(|(token, _)| token);
         let is_other = |token: &Secret| match &refused {
-            Some(refused) => refused.token.as_ref().is_none_or(|old| old.expose() != token.expose()),
+            Some(refused) => refused
+                .token
+                .as_ref()
+                .is_none_or(|old| old.expose() != token.expose()),
             None => true,
         };
         if let Some(token) = current.filter(is_other) {
@@ -187,15 +214,21 @@ impl ServerTokens {
             None => self.refresh_expired(state).await,
         };
         self.attempts.fetch_add(1, Ordering::AcqRel);
-        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = outcome.as_ref().err().cloned();
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) =
+            outcome.as_ref().err().cloned();
         outcome
     }
 
     /// Refreshes a token that is about to end. Returns `None` if that is not possible.
     async fn refresh_expired(&self, state: &mut State) -> Result<Option<Secret>, LoginError> {
-        let Some(found) = state.found.clone() else { return Ok(None) };
+        let Some(found) = state.found.clone() else {
+            return Ok(None);
+        };
         if self.is_machine() {
-            return self.log_in(state, &found, &Challenge::default()).await.map(Some);
+            return self
+                .log_in(state, &found, &Challenge::default())
+                .await
+                .map(Some);
         }
         match self.refresh(state, &found).await {
             Ok(token) => Ok(token),
@@ -209,17 +242,23 @@ impl ServerTokens {
     async fn attempt(&self, state: &mut State, refused: &Refused) -> Result<Secret, LoginError> {
         // Found anew, as the server may have moved to another authorization server.
         let client_issuer = self.login.client.as_ref().map(|client| &*client.issuer);
-        let found = discover(&self.fetcher, &self.server, &refused.challenge, client_issuer).await?;
+        let found = discover(
+            &self.fetcher,
+            &self.server,
+            &refused.challenge,
+            client_issuer,
+        )
+        .await?;
         state.found = Some(found.clone());
-        if state
-            .stored
-            .as_ref()
-            .is_some_and(|stored| !is_same_issuer(&stored.registration.issuer, &found.issuer.issuer))
-        {
+        if state.stored.as_ref().is_some_and(|stored| {
+            !is_same_issuer(&stored.registration.issuer, &found.issuer.issuer)
+        }) {
             tracing::warn!(issuer = %found.issuer.issuer.escape_debug(), "the server has another authorization server now");
             self.keep(state, None).await?;
         }
-        let is_fresh = state.refreshed.is_some_and(|refreshed| refreshed.elapsed() < RECENT);
+        let is_fresh = state
+            .refreshed
+            .is_some_and(|refreshed| refreshed.elapsed() < RECENT);
         if !refused.challenge.is_insufficient_scope && !is_fresh {
             match self.refresh(state, &found).await {
                 Ok(Some(token)) => return Ok(token),
@@ -231,13 +270,29 @@ impl ServerTokens {
     }
 
     /// Returns a new token by the refresh token, if there is one.
-    async fn refresh(&self, state: &mut State, found: &Discovered) -> Result<Option<Secret>, LoginError> {
-        let Some(mut stored) = state.stored.clone() else { return Ok(None) };
+    async fn refresh(
+        &self,
+        state: &mut State,
+        found: &Discovered,
+    ) -> Result<Option<Secret>, LoginError> {
+        let Some(mut stored) = state.stored.clone() else {
+            return Ok(None);
+        };
         if stored.registration.issuer != found.issuer.issuer {
             return Ok(None);
         }
-        let Some(refresh) = stored.tokens.as_ref().and_then(|tokens| tokens.refresh.clone()) else { return Ok(None) };
-        match self.flow(found).refresh(&stored.registration, &refresh).await {
+        let Some(refresh) = stored
+            .tokens
+            .as_ref()
+            .and_then(|tokens| tokens.refresh.clone())
+        else {
+            return Ok(None);
+        };
+        match self
+            .flow(found)
+            .refresh(&stored.registration, &refresh)
+            .await
+        {
             Ok(tokens) => {
                 let access = tokens.access.clone();
                 stored.tokens = Some(tokens);
@@ -264,7 +319,9 @@ impl ServerTokens {
         let known = state.stored.as_ref().and_then(StoredLogin::access);
         let newer = self.load().await?;
         let access = newer.as_ref().and_then(StoredLogin::access);
-        let access = access.filter(|access| known.is_none_or(|known| known.expose() != access.expose())).cloned();
+        let access = access
+            .filter(|access| known.is_none_or(|known| known.expose() != access.expose()))
+            .cloned();
         if access.is_some() {
             state.stored = newer;
             self.publish(state);
@@ -272,24 +329,46 @@ impl ServerTokens {
         Ok(access)
     }
 
-    async fn log_in(&self, state: &mut State, found: &Discovered, challenge: &Challenge) -> Result<Secret, LoginError> {
+    async fn log_in(
+        &self,
+        state: &mut State,
+        found: &Discovered,
+        challenge: &Challenge,
+    ) -> Result<Secret, LoginError> {
         if let Consent::Stored(hint) = &self.login.consent {
             let newer = self.take_newer(state).await?;
             return newer.ok_or_else(|| LoginError::Required(hint.clone()));
         }
-        while state.logins.front().is_some_and(|first| first.elapsed() >= WINDOW) {
+        while state
+            .logins
+            .front()
+            .is_some_and(|first| first.elapsed() >= WINDOW)
+        {
             state.logins.pop_front();
         }
-        let max = if self.is_machine() { MAX_MACHINE_LOGINS } else { MAX_LOGINS };
+        let max = if self.is_machine() {
+            MAX_MACHINE_LOGINS
+        } else {
+            MAX_LOGINS
+        };
         if state.logins.len() >= max {
             return Err(LoginError::TooMany(max));
         }
         state.logins.push_back(Instant::now());
-        let known = state.stored.as_ref().map(|stored| stored.registration.clone());
-        let granted = state.stored.as_ref().map(|stored| stored.scopes.clone()).unwrap_or_default();
+        let known = state
+            .stored
+            .as_ref()
+            .map(|stored| stored.registration.clone());
+        let granted = state
+            .stored
+            .as_ref()
+            .map(|stored| stored.scopes.clone())
+            .unwrap_or_default();
         let begun = {
             let _asking = Asking::new(&self.asking);
-            self.flow(found).begin(known.as_ref(), &challenge.scopes, &granted).await
+            self.flow(found)
+                .begin(known.as_ref(), &challenge.scopes, &granted)
+                .await
         };
         let (tokens, registration, asked) = match begun {
             Ok(done) => done,
@@ -300,10 +379,21 @@ impl ServerTokens {
             }
             Err(error) => return Err(error),
         };
-        let granted = tokens.scope.as_ref().map(|scope| scope.split_whitespace().map(str::to_owned).collect());
+        let granted = tokens
+            .scope
+            .as_ref()
+            .map(|scope| scope.split_whitespace().map(str::to_owned).collect());
         let (access, scopes) = (tokens.access.clone(), granted.unwrap_or(asked));
         state.refreshed = None;
-        self.keep(state, Some(StoredLogin { registration, tokens: Some(tokens), scopes })).await?;
+        self.keep(
+            state,
+            Some(StoredLogin {
+                registration,
+                tokens: Some(tokens),
+                scopes,
+            }),
+        )
+        .await?;
         Ok(access)
     }
 
@@ -312,20 +402,31 @@ impl ServerTokens {
     }
 
     fn flow<'a>(&'a self, found: &'a Discovered) -> Flow<'a> {
-        Flow { login: &self.login, fetcher: &self.fetcher, server: &self.server, found }
+        Flow {
+            login: &self.login,
+            fetcher: &self.fetcher,
+            server: &self.server,
+            found,
+        }
     }
 
     /// Keeps a login, in the store too.
     async fn keep(&self, state: &mut State, login: Option<StoredLogin>) -> Result<(), LoginError> {
         state.stored = login;
         self.publish(state);
-        let text = state.stored.as_ref().map(|login| login.to_text(self.server.as_str()));
+        let text = state
+            .stored
+            .as_ref()
+            .map(|login| login.to_text(self.server.as_str()));
         let saved = self.login.store.save(self.server.as_str(), text).await;
         saved.map_err(|error| LoginError::Store(shown(&error.to_string())))
     }
 
     fn publish(&self, state: &State) {
-        let tokens = state.stored.as_ref().and_then(|stored| stored.tokens.as_ref());
+        let tokens = state
+            .stored
+            .as_ref()
+            .and_then(|stored| stored.tokens.as_ref());
         let current = tokens.map(|tokens| (tokens.access.clone(), tokens.expires_at));
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = current;
     }
@@ -333,17 +434,23 @@ impl ServerTokens {
     async fn load(&self) -> Result<Option<StoredLogin>, LoginError> {
         let loaded = self.login.store.load(self.server.as_str()).await;
         let text = loaded.map_err(|error| LoginError::Store(shown(&error.to_string())))?;
-        let stored = text.and_then(|text| StoredLogin::of_text(text.expose(), self.server.as_str()));
+        let stored =
+            text.and_then(|text| StoredLogin::of_text(text.expose(), self.server.as_str()));
         // A client that the program sets has precedence over an earlier one.
         Ok(stored.filter(|stored| match &self.login.client {
-            Some(client) => client.id == stored.registration.client_id && client.issuer == stored.registration.issuer,
+            Some(client) => {
+                client.id == stored.registration.client_id
+                    && client.issuer == stored.registration.issuer
+            }
             None => true,
         }))
     }
 }
 
 fn is_over(end: Option<Timestamp>) -> bool {
-    let early = jiff::Timestamp::now().saturating_add(EARLY).unwrap_or(jiff::Timestamp::MAX);
+    let early = jiff::Timestamp::now()
+        .saturating_add(EARLY)
+        .unwrap_or(jiff::Timestamp::MAX);
     end.is_some_and(|end| end.0 <= early)
 }
 
@@ -377,15 +484,23 @@ impl StoredLogin {
     /// Reads the login at a server. Returns `None` for one of another server or of another form.
     fn of_text(text: &str, server: &str) -> Option<Self> {
         let document = serde_json::from_str::<LoginDocument>(text).ok();
-        let document = document.filter(|document| document.version == VERSION && document.server == server)?;
+        let document =
+            document.filter(|document| document.version == VERSION && document.server == server)?;
         let tokens = document.access_token.map(|access| {
             let mut tokens = Tokens::new(access);
             tokens.refresh = document.refresh_token;
             tokens.expires_at = document.expires_at;
             tokens
         });
-        let registration = Registration { secret: document.client_secret, ..document.registration };
-        Some(Self { registration, tokens, scopes: document.scopes })
+        let registration = Registration {
+            secret: document.client_secret,
+            ..document.registration
+        };
+        Some(Self {
+            registration,
+            tokens,
+            scopes: document.scopes,
+        })
     }
 }
 

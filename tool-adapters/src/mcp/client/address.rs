@@ -87,11 +87,16 @@ impl ServerAddress {
         if let Self::Command(command, from_parent) = self {
             clean_environment(command, from_parent);
             credentials.note_command(command);
-            *self = Self::Process(process::prepare(std::mem::replace(command, Command::new(""))));
+            *self = Self::Process(process::prepare(std::mem::replace(
+                command,
+                Command::new(""),
+            )));
         }
         let (tasks, calls) = (changes.tasks.clone(), changes.calls.clone());
         match self {
-            Self::Command(..) => Err(ImportError::Protocol("the command has no environment".into()).into()),
+            Self::Command(..) => {
+                Err(ImportError::Protocol("the command has no environment".into()).into())
+            }
             Self::Process(command) => {
                 let (process, output, input) =
                     ServerProcess::start(command, credentials).map_err(ImportError::Start)?;
@@ -111,7 +116,12 @@ impl ServerAddress {
                 credentials.check_proxied(&url).await?;
                 let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
                 config.custom_headers = credentials.header_map()?;
-                let client = AuthorizedClient::new(&url, Arc::clone(credentials), tasks, changes.routes.clone())?;
+                let client = AuthorizedClient::new(
+                    &url,
+                    Arc::clone(credentials),
+                    tasks,
+                    changes.routes.clone(),
+                )?;
                 let others = calls.over_http(client.clone());
                 let transport = StreamableHttpClientTransport::with_client(client, config);
                 let served = serve(changes, (transport, Some(others)), probe).await;
@@ -120,7 +130,8 @@ impl ServerAddress {
             }
             Self::Streams(streams) => {
                 let taken = || ImportError::Protocol("its streams are closed".into());
-                let transport = LineTransport::new(streams.take().ok_or_else(taken)?, None, tasks, calls);
+                let transport =
+                    LineTransport::new(streams.take().ok_or_else(taken)?, None, tasks, calls);
                 let served = serve(changes, (transport, None), probe).await;
                 let failed = |error| ConnectError::of(&error, protocol_error(&error, credentials));
                 Ok((served.map_err(failed)?, None))
@@ -138,10 +149,19 @@ enum ConnectError {
 
 impl ConnectError {
     fn of(error: &ClientInitializeError, shown: ImportError) -> Self {
-        let ClientInitializeError::JsonRpcError(error) = error else { return Self::Other(shown) };
-        let names_revisions = error.data.as_ref().is_some_and(|data| data.get("supported").is_some());
+        let ClientInitializeError::JsonRpcError(error) = error else {
+            return Self::Other(shown);
+        };
+        let names_revisions = error
+            .data
+            .as_ref()
+            .is_some_and(|data| data.get("supported").is_some());
         let is_unknown = error.code == ErrorCode::METHOD_NOT_FOUND;
-        if is_unknown || names_revisions { Self::NoSessions(shown) } else { Self::Other(shown) }
+        if is_unknown || names_revisions {
+            Self::NoSessions(shown)
+        } else {
+            Self::Other(shown)
+        }
     }
 
     fn into_import_error(self) -> ImportError {
@@ -159,11 +179,17 @@ impl From<ImportError> for ConnectError {
 
 async fn serve(
     changes: ListChanges,
-    (transport, others): (impl Transport<RoleClient> + 'static, Option<Receiver<ServerJsonRpcMessage>>),
+    (transport, others): (
+        impl Transport<RoleClient> + 'static,
+        Option<Receiver<ServerJsonRpcMessage>>,
+    ),
     probe: bool,
 ) -> Result<RunningClient, ClientInitializeError> {
     let lifecycle = if probe {
-        ClientLifecycleMode::Auto { preferred_versions: vec![ProtocolVersion::LATEST], legacy_version: None }
+        ClientLifecycleMode::Auto {
+            preferred_versions: vec![ProtocolVersion::LATEST],
+            legacy_version: None,
+        }
     } else {
         ClientLifecycleMode::Initialize
     };
@@ -172,11 +198,24 @@ async fn serve(
 }
 
 /// Returns the error of a process that did not become a server.
-async fn start_error(error: &ClientInitializeError, process: &ServerProcess, credentials: &Credentials) -> ImportError {
-    let is_lost =
-        matches!(error, ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. });
-    match if is_lost { process.status().await } else { None } {
-        Some(status) => ImportError::Ended { status, lines: process.last_lines() },
+async fn start_error(
+    error: &ClientInitializeError,
+    process: &ServerProcess,
+    credentials: &Credentials,
+) -> ImportError {
+    let is_lost = matches!(
+        error,
+        ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }
+    );
+    match if is_lost {
+        process.status().await
+    } else {
+        None
+    } {
+        Some(status) => ImportError::Ended {
+            status,
+            lines: process.last_lines(),
+        },
         None => protocol_error(error, credentials),
     }
 }
@@ -184,18 +223,26 @@ async fn start_error(error: &ClientInitializeError, process: &ServerProcess, cre
 /// Returns the error of a connection that was not made, without rmcp's names of types.
 fn protocol_error(error: &ClientInitializeError, credentials: &Credentials) -> ImportError {
     match error {
-        ClientInitializeError::ConnectionClosed(_) => credentials.protocol_failure("it closed the connection"),
+        ClientInitializeError::ConnectionClosed(_) => {
+            credentials.protocol_failure("it closed the connection")
+        }
         ClientInitializeError::TransportError { error, .. } => {
             ImportError::Connection(credentials.display(&text_with_causes(&*error.error)).into())
         }
-        ClientInitializeError::ExpectedInitResponse(_) | ClientInitializeError::ExpectedInitResult(_) => {
+        ClientInitializeError::ExpectedInitResponse(_)
+        | ClientInitializeError::ExpectedInitResult(_) => {
             credentials.protocol_failure("expected an answer to `initialize`, got another message")
         }
         ClientInitializeError::JsonRpcError(error) => {
-            let text = format!("it answered `initialize` with the error {}: {}", error.code.0, error.message);
+            let text = format!(
+                "it answered `initialize` with the error {}: {}",
+                error.code.0, error.message
+            );
             ImportError::Connection(credentials.display(&text).into())
         }
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => protocol_error(fallback, credentials),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => {
+            protocol_error(fallback, credentials)
+        }
         error => credentials.protocol_failure(&error.to_string()),
     }
 }
@@ -222,10 +269,16 @@ const INHERITED: &[&str] = &[
 /// Removes this process's variables from a command, except for [`INHERITED`] and named ones. Variables that were set on the
 /// command stay.
 fn clean_environment(command: &mut Command, from_parent: &[String]) {
-    let own = command.get_envs().map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned)));
+    let own = command
+        .get_envs()
+        .map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned)));
     let own = own.collect::<Vec<_>>();
     command.env_clear();
-    for name in INHERITED.iter().copied().chain(from_parent.iter().map(String::as_str)) {
+    for name in INHERITED
+        .iter()
+        .copied()
+        .chain(from_parent.iter().map(String::as_str))
+    {
         if let Some(value) = env::var_os(name) {
             command.env(name, value);
         }

@@ -2,7 +2,9 @@
 
 use crate::mcp::original::{self, Removed};
 use crate::providers::framing::frame::is_too_large_to_parse;
-use rmcp::model::{CallToolResult, ContentBlock, ErrorData, RequestId, ResourceContents, ServerJsonRpcMessage};
+use rmcp::model::{
+    CallToolResult, ContentBlock, ErrorData, RequestId, ResourceContents, ServerJsonRpcMessage,
+};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
@@ -24,7 +26,8 @@ pub(crate) const MAX_MESSAGE: usize = 16 << 20;
 
 /// Returns the error of an answer whose values would take too much memory.
 pub(crate) fn too_many_values() -> ErrorData {
-    let message = "expected an answer with fewer values from the tool's server; ask for less at once";
+    let message =
+        "expected an answer with fewer values from the tool's server; ask for less at once";
     ErrorData::internal_error(message, None)
 }
 
@@ -80,7 +83,13 @@ struct TextResult<'a> {
 impl TextResult<'_> {
     /// Returns true if all members are passed on as they are.
     fn is_plain(&self) -> bool {
-        let others = [&self.meta, &self.result_type, &self.next_cursor, &self.ttl_ms, &self.cache_scope];
+        let others = [
+            &self.meta,
+            &self.result_type,
+            &self.next_cursor,
+            &self.ttl_ms,
+            &self.cache_scope,
+        ];
         others.iter().all(|member| member.is_none())
     }
 }
@@ -113,8 +122,17 @@ impl<'a> Answer<'a> {
         } else {
             original::passed_on(result, removed)
         };
-        let parts = read.content.into_iter().map(|part| Content::text(part.text)).collect();
-        Some(Self { passed_on, is_error: read.is_error == Some(true), data: read.structured_content, parts })
+        let parts = read
+            .content
+            .into_iter()
+            .map(|part| Content::text(part.text))
+            .collect();
+        Some(Self {
+            passed_on,
+            is_error: read.is_error == Some(true),
+            data: read.structured_content,
+            parts,
+        })
     }
 
     fn read_parts(result: &'a str, removed: &[Removed]) -> Option<Self> {
@@ -144,49 +162,92 @@ impl<'a> Answer<'a> {
             members.shift_remove("isError");
         }
         let parts = parts.unwrap_or_default().into_iter();
-        let parts = parts
-            .map(|part| ContentBlock::deserialize(&part).map_or_else(|_| Content::text(part.to_string()), content));
+        let parts = parts.map(|part| {
+            ContentBlock::deserialize(&part)
+                .map_or_else(|_| Content::text(part.to_string()), content)
+        });
         let parts = parts.collect::<Vec<_>>();
         if let Some(Value::Array(sent)) = members.get_mut("content") {
-            for (part, read) in sent.iter_mut().zip(&parts).filter(|(part, _)| !part.is_object()) {
+            for (part, read) in sent
+                .iter_mut()
+                .zip(&parts)
+                .filter(|(part, _)| !part.is_object())
+            {
                 *part = json!({"type": "text", "text": text_of(read)});
             }
         } else {
             // Clients need the member, and older ones the data in it.
-            let text = data.iter().map(|data| json!({"type": "text", "text": data.to_string()}));
+            let text = data
+                .iter()
+                .map(|data| json!({"type": "text", "text": data.to_string()}));
             let text = text.collect::<Vec<_>>();
             members.insert("content".to_owned(), text.into());
         }
         let passed_on = Cow::Owned(original::passed_on(&result.to_string(), removed).into_owned());
-        Some(Self { passed_on, is_error: is_error == Some(true), data, parts })
+        Some(Self {
+            passed_on,
+            is_error: is_error == Some(true),
+            data,
+            parts,
+        })
     }
 
     /// Converts the result of a tool of this server. It is checked before it is cut to the maximum size of a result.
-    pub(crate) fn into_output(self, server: &str, schema: Option<&SchemaChecker>) -> Result<ToolOutput, ToolError> {
+    pub(crate) fn into_output(
+        self,
+        server: &str,
+        schema: Option<&SchemaChecker>,
+    ) -> Result<ToolOutput, ToolError> {
         let original = Original::new(self.passed_on, original::shorten);
         if self.is_error {
-            let text = self.parts.iter().filter_map(text_of).collect::<Vec<_>>().join("\n");
-            let text = if text.is_empty() { "the tool failed" } else { &text };
-            return Ok(ToolOutput::failed(ToolError::permanent(truncate(text, MAX_TEXT))).original(original));
+            let text = self
+                .parts
+                .iter()
+                .filter_map(text_of)
+                .collect::<Vec<_>>()
+                .join("\n");
+            let text = if text.is_empty() {
+                "the tool failed"
+            } else {
+                &text
+            };
+            return Ok(
+                ToolOutput::failed(ToolError::permanent(truncate(text, MAX_TEXT)))
+                    .original(original),
+            );
         }
         let violation = |problem: &str| {
             let server = server.escape_debug();
-            ToolError::permanent(format!("the server `{server}` violates the output schema of its tool: {problem}"))
+            ToolError::permanent(format!(
+                "the server `{server}` violates the output schema of its tool: {problem}"
+            ))
         };
         match (self.data, schema) {
             (None, Some(_)) => Err(violation("the result has no `structuredContent`")),
             (None, None) => Ok(ToolOutput::content(self.parts).original(original)),
             (Some(data), schema) => {
-                let problems = schema.map(|schema| schema.problems(&data)).unwrap_or_default();
+                let problems = schema
+                    .map(|schema| schema.problems(&data))
+                    .unwrap_or_default();
                 if problems.is_empty() {
                     let repeats = self.parts.is_empty() || repeats(&self.parts, &data);
                     let output = ToolOutput::new(data).original(original);
-                    return Ok(if repeats { output } else { output.with_content(self.parts) });
+                    return Ok(if repeats {
+                        output
+                    } else {
+                        output.with_content(self.parts)
+                    });
                 }
-                let shown = problems.iter().take(MAX_PROBLEMS).map(|problem| match &*problem.pointer {
-                    "" => problem.to_string().replacen("arguments: ", "the result: ", 1),
-                    _ => problem.to_string(),
-                });
+                let shown =
+                    problems
+                        .iter()
+                        .take(MAX_PROBLEMS)
+                        .map(|problem| match &*problem.pointer {
+                            "" => problem
+                                .to_string()
+                                .replacen("arguments: ", "the result: ", 1),
+                            _ => problem.to_string(),
+                        });
                 let shown = shown.collect::<Vec<_>>().join("; ");
                 Err(violation(&truncate(&shown, MAX_TEXT)))
             }
@@ -197,17 +258,24 @@ impl<'a> Answer<'a> {
 /// Returns true if the parts are the data as JSON, or the value that a server has wrapped as `{"result": ..}`, as most servers send it
 /// again for older clients.
 fn repeats(parts: &[Content], data: &Value) -> bool {
-    let [Content::Text { text }] = parts else { return false };
+    let [Content::Text { text }] = parts else {
+        return false;
+    };
     if is_too_large_to_parse(text.as_bytes()) {
         return false;
     }
-    let Ok(value) = serde_json::from_str::<Value>(text) else { return false };
+    let Ok(value) = serde_json::from_str::<Value>(text) else {
+        return false;
+    };
     value == *data || data.get("result") == Some(&value)
 }
 
 fn text_of(part: &Content) -> Option<&str> {
     match part {
-        Content::Text { text } | Content::Resource { text: Some(text), .. } => Some(text),
+        Content::Text { text }
+        | Content::Resource {
+            text: Some(text), ..
+        } => Some(text),
         _ => None,
     }
 }
@@ -222,12 +290,25 @@ pub(crate) fn content(block: ContentBlock) -> Content {
         ContentBlock::Text(text) => Content::text(text.text),
         ContentBlock::Image(image) => Content::image(image.data, image.mime_type),
         ContentBlock::Audio(audio) => Content::audio(audio.data, audio.mime_type),
-        ContentBlock::ResourceLink(link) => Content::Resource { uri: link.uri, mime_type: link.mime_type, text: None },
+        ContentBlock::ResourceLink(link) => Content::Resource {
+            uri: link.uri,
+            mime_type: link.mime_type,
+            text: None,
+        },
         ContentBlock::Resource(resource) => match resource.resource {
-            ResourceContents::TextResourceContents { uri, mime_type, text, .. } => {
-                Content::Resource { uri, mime_type, text: Some(text) }
-            }
-            ResourceContents::BlobResourceContents { mime_type, blob, .. } => embedded(mime_type, blob),
+            ResourceContents::TextResourceContents {
+                uri,
+                mime_type,
+                text,
+                ..
+            } => Content::Resource {
+                uri,
+                mime_type,
+                text: Some(text),
+            },
+            ResourceContents::BlobResourceContents {
+                mime_type, blob, ..
+            } => embedded(mime_type, blob),
             other => as_text(&other),
         },
         other => as_text(&other),

@@ -34,12 +34,18 @@ impl SamplingBudget {
     /// Creates a budget of this many requests and tokens for a session. One call may have all of them.
     pub const fn new(requests: u32, tokens: u64) -> Self {
         let session = Amount { requests, tokens };
-        Self { session, call: session }
+        Self {
+            session,
+            call: session,
+        }
     }
 
     /// Sets the requests and tokens that one call may have of the session's.
     pub const fn per_call(self, requests: u32, tokens: u64) -> Self {
-        Self { call: Amount { requests, tokens }, ..self }
+        Self {
+            call: Amount { requests, tokens },
+            ..self
+        }
     }
 }
 
@@ -85,7 +91,11 @@ impl Spending {
 
     fn correct(&self, charged: u64, used: u64) {
         let mut spent = self.lock();
-        spent.sampled.tokens = spent.sampled.tokens.saturating_sub(charged).saturating_add(used);
+        spent.sampled.tokens = spent
+            .sampled
+            .tokens
+            .saturating_sub(charged)
+            .saturating_add(used);
     }
 
     fn refund(&self, charged: u64) {
@@ -109,14 +119,19 @@ pub(crate) struct ServerSpending {
 impl Default for ServerSpending {
     fn default() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        Self { key: NEXT.fetch_add(1, Ordering::Relaxed), outside: Arc::default() }
+        Self {
+            key: NEXT.fetch_add(1, Ordering::Relaxed),
+            outside: Arc::default(),
+        }
     }
 }
 
 impl ServerSpending {
     /// Returns the spending of the session of a run.
     fn of_session(&self, ctx: &RunContext) -> Arc<Spending> {
-        let Some(sessions) = ctx.session_memo::<SessionSpending>() else { return Arc::clone(&self.outside) };
+        let Some(sessions) = ctx.session_memo::<SessionSpending>() else {
+            return Arc::clone(&self.outside);
+        };
         let mut servers = sessions.0.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(servers.entry(self.key).or_default())
     }
@@ -137,12 +152,18 @@ impl ServerSpending {
         let spent = |what: &str, whose: &str| {
             format!("the {what} that this server may use of the model in a {whose} are spent")
         };
-        let charged = call.charge(budget.call, least, wanted).map_err(|what| spent(what, "call"))?;
+        let charged = call
+            .charge(budget.call, least, wanted)
+            .map_err(|what| spent(what, "call"))?;
         let session = self.of_session(ctx);
         match session.charge(budget.session, least, charged) {
             Ok(tokens) => {
                 call.correct(charged, tokens);
-                Ok(Charge { call, session, tokens })
+                Ok(Charge {
+                    call,
+                    session,
+                    tokens,
+                })
             }
             Err(what) => {
                 call.refund(charged);
@@ -185,9 +206,16 @@ mod tests {
         let charge = |call, wanted| server.charge(&ctx, call, &budget, (10, wanted));
         assert_eq!(charge(&one, 500).expect("both have them").tokens, 500);
         assert_eq!(charge(&one, 500).expect("the call has 100").tokens, 100);
-        assert!(charge(&one, 10).is_err_and(|why| why.contains("requests") && why.contains("call")));
-        assert_eq!(charge(&other, 600).expect("the session has 400").tokens, 400);
-        assert!(charge(&other, 10).is_err_and(|why| why.contains("tokens") && why.contains("session")));
+        assert!(
+            charge(&one, 10).is_err_and(|why| why.contains("requests") && why.contains("call"))
+        );
+        assert_eq!(
+            charge(&other, 600).expect("the session has 400").tokens,
+            400
+        );
+        assert!(
+            charge(&other, 10).is_err_and(|why| why.contains("tokens") && why.contains("session"))
+        );
     }
 
     #[test]
@@ -196,10 +224,22 @@ mod tests {
         let budget = SamplingBudget::new(10, 1_000);
         let call = Spending::default();
         for used in [100, 200, 300] {
-            server.charge(&ctx, &call, &budget, (1, 1_000)).expect("room").correct(used);
+            server
+                .charge(&ctx, &call, &budget, (1, 1_000))
+                .expect("room")
+                .correct(used);
         }
-        server.charge(&ctx, &call, &budget, (1, 1_000)).expect("room").refund();
-        assert_eq!(server.charge(&ctx, &call, &budget, (1, 1_000)).expect("room").tokens, 400);
+        server
+            .charge(&ctx, &call, &budget, (1, 1_000))
+            .expect("room")
+            .refund();
+        assert_eq!(
+            server
+                .charge(&ctx, &call, &budget, (1, 1_000))
+                .expect("room")
+                .tokens,
+            400
+        );
         assert!(server.charge(&ctx, &call, &budget, (1, 1)).is_err());
     }
 }

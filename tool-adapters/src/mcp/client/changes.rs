@@ -80,7 +80,10 @@ impl ChangedLists {
     /// Returns the kinds of the lists that have changed since the last time.
     pub(crate) fn take(&self) -> Vec<Declaration> {
         let kinds = self.kinds.swap(0, Ordering::AcqRel);
-        Declaration::ALL.into_iter().filter(|kind| kinds & *kind as u8 != 0).collect()
+        Declaration::ALL
+            .into_iter()
+            .filter(|kind| kinds & *kind as u8 != 0)
+            .collect()
     }
 }
 

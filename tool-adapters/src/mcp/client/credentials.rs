@@ -32,7 +32,8 @@ use zeroize::Zeroizing;
 type TokenError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Returns a token. It receives the token that the server refused, if there is one.
-pub(crate) type TokenProvider = dyn Fn(Option<String>) -> BoxFuture<'static, Result<String, TokenError>> + Send + Sync;
+pub(crate) type TokenProvider =
+    dyn Fn(Option<String>) -> BoxFuture<'static, Result<String, TokenError>> + Send + Sync;
 
 pub(crate) type Token = Zeroizing<String>;
 
@@ -75,7 +76,11 @@ const MAX_LINE: usize = 800;
 impl Credentials {
     /// Returns a text with the known secrets masked.
     pub(crate) fn redact(&self, text: &str) -> String {
-        self.secrets(|_, _| true).iter().fold(text.to_owned(), |text, secret| text.replace(&***secret, KEY))
+        self.secrets(|_, _| true)
+            .iter()
+            .fold(text.to_owned(), |text, secret| {
+                text.replace(&***secret, KEY)
+            })
     }
 
     /// Returns the secrets that are masked in answers.
@@ -87,19 +92,30 @@ impl Credentials {
     /// that they cannot be masked.
     pub(crate) fn is_in_names(&self, tool: &Tool) -> bool {
         let keys = self.keys();
-        let mut schemas = [Some(&tool.input_schema), tool.output_schema.as_ref()].into_iter().flatten();
-        has_key(&tool.name, &keys) || (!keys.is_empty() && schemas.any(|schema| names_have_key(schema.iter(), &keys)))
+        let mut schemas = [Some(&tool.input_schema), tool.output_schema.as_ref()]
+            .into_iter()
+            .flatten();
+        has_key(&tool.name, &keys)
+            || (!keys.is_empty() && schemas.any(|schema| names_have_key(schema.iter(), &keys)))
     }
 
     /// Returns an answer of the server with the keys masked that it repeats.
-    pub(crate) fn redact_answer<T: Serialize + DeserializeOwned>(&self, answer: T) -> Result<T, ImportError> {
+    pub(crate) fn redact_answer<T: Serialize + DeserializeOwned>(
+        &self,
+        answer: T,
+    ) -> Result<T, ImportError> {
         let keys = self.keys();
         if keys.is_empty() {
             return Ok(answer);
         }
-        let masked = serde_json::to_value(&answer)
-            .and_then(|mut value| mask(&mut value, &keys).then(|| serde_json::from_value(value)).transpose());
-        Ok(masked.map_err(|error| self.protocol_error(&error))?.unwrap_or(answer))
+        let masked = serde_json::to_value(&answer).and_then(|mut value| {
+            mask(&mut value, &keys)
+                .then(|| serde_json::from_value(value))
+                .transpose()
+        });
+        Ok(masked
+            .map_err(|error| self.protocol_error(&error))?
+            .unwrap_or(answer))
     }
 
     /// Returns a declaration of the server with the keys masked that it repeats.
@@ -108,20 +124,28 @@ impl Credentials {
         declared: Declared<T>,
     ) -> Result<Declared<T>, ImportError> {
         let Declared { item, sent } = declared;
-        Ok(Declared { item: self.redact_answer(item)?, sent: self.redact_answer(sent)? })
+        Ok(Declared {
+            item: self.redact_answer(item)?,
+            sent: self.redact_answer(sent)?,
+        })
     }
 
     /// Returns the text of a result with the keys masked that it repeats, and the places of these.
-    pub(crate) fn redact_result<'a>(&self, result: &'a str) -> Result<(Cow<'a, str>, Vec<Removed>), ImportError> {
+    pub(crate) fn redact_result<'a>(
+        &self,
+        result: &'a str,
+    ) -> Result<(Cow<'a, str>, Vec<Removed>), ImportError> {
         let keys = self.keys();
         let is_escaped = || {
-            let needs_escape = |key: &Token| key.contains(|c: char| c == '"' || c == '\\' || c.is_control());
+            let needs_escape =
+                |key: &Token| key.contains(|c: char| c == '"' || c == '\\' || c.is_control());
             result.contains("\\u") || result.contains("\\/") || keys.iter().any(needs_escape)
         };
         if keys.is_empty() || !(has_key(result, &keys) || is_escaped()) {
             return Ok((Cow::Borrowed(result), Vec::new()));
         }
-        let mut value = serde_json::from_str::<Value>(result).map_err(|error| self.protocol_error(&error))?;
+        let mut value =
+            serde_json::from_str::<Value>(result).map_err(|error| self.protocol_error(&error))?;
         let mut masked = Vec::new();
         mask_each(&mut value, &keys, "", &mut masked);
         if masked.is_empty() && parse_strict::<Value>(result).is_ok() {
@@ -142,7 +166,10 @@ impl Credentials {
 
     /// Returns a text of the server for a person or a log: on one line, cut, and with secrets masked.
     pub(crate) fn display(&self, text: &str) -> String {
-        truncate(&escape_invisible(&truncate(&self.redact(text), MAX_LINE)), MAX_LINE)
+        truncate(
+            &escape_invisible(&truncate(&self.redact(text), MAX_LINE)),
+            MAX_LINE,
+        )
     }
 
     /// Returns the error of a connection.
@@ -156,12 +183,16 @@ impl Credentials {
 
     pub(crate) fn add_secret(&self, text: &str, kind: SecretKind) {
         let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = secrets.iter().any(|(known, known_kind)| **known == text && *known_kind == kind);
+        let known = secrets
+            .iter()
+            .any(|(known, known_kind)| **known == text && *known_kind == kind);
         if text.len() < MIN_SECRET || known {
             return;
         }
         let is_token = |(_, kind): &(Token, SecretKind)| *kind == SecretKind::Token;
-        if kind == SecretKind::Token && secrets.iter().filter(|secret| is_token(secret)).count() == MAX_TOKENS {
+        if kind == SecretKind::Token
+            && secrets.iter().filter(|secret| is_token(secret)).count() == MAX_TOKENS
+        {
             let oldest = secrets.iter().position(is_token);
             oldest.map(|oldest| secrets.remove(oldest));
         }
@@ -171,7 +202,10 @@ impl Credentials {
     /// Notes a secret, and the words in it, such as the token after `Bearer`.
     fn add_words(&self, text: &str, kind: SecretKind) {
         self.add_secret(text, kind);
-        for word in text.split(' ').filter(|word| !matches!(*word, "Bearer" | "Basic")) {
+        for word in text
+            .split(' ')
+            .filter(|word| !matches!(*word, "Bearer" | "Basic"))
+        {
             self.add_secret(word, kind);
         }
     }
@@ -183,8 +217,12 @@ impl Credentials {
         if is_named {
             self.add_secret(text.trim(), kind);
         }
-        let is_token = |word: &str| is_named && words.len() <= 2 && !matches!(word, "Bearer" | "Basic");
-        for word in words.iter().filter(|word| looks_like_key(word) || is_token(word)) {
+        let is_token =
+            |word: &str| is_named && words.len() <= 2 && !matches!(word, "Bearer" | "Basic");
+        for word in words
+            .iter()
+            .filter(|word| looks_like_key(word) || is_token(word))
+        {
             self.add_secret(word, kind);
         }
     }
@@ -192,7 +230,11 @@ impl Credentials {
     /// Notes the secrets of a command and of the variables that are set on it.
     pub(crate) fn note_command(&self, command: &Command) {
         for masked in names::of_command(command).1 {
-            let kind = if looks_random(&masked.text) { SecretKind::Key } else { SecretKind::Word };
+            let kind = if looks_random(&masked.text) {
+                SecretKind::Key
+            } else {
+                SecretKind::Word
+            };
             self.add_masked(&masked.text, masked.is_named, kind);
         }
         if names::has_key_argument(command) {
@@ -204,13 +246,20 @@ impl Credentials {
             );
         }
         for (name, value) in command.get_envs() {
-            let (name, value) =
-                (name.to_string_lossy(), value.map(|value| value.to_string_lossy()).unwrap_or_default());
+            let (name, value) = (
+                name.to_string_lossy(),
+                value
+                    .map(|value| value.to_string_lossy())
+                    .unwrap_or_default(),
+            );
             if is_secret_name(&name) || looks_random(&value) {
                 self.add_masked(&value, is_secret_name(&name), SecretKind::Key);
             }
             // `DATABASE_URL` is the name of no key.
-            if let Some(url) = Url::parse(&value).ok().filter(|url| url.password().is_some()) {
+            if let Some(url) = Url::parse(&value)
+                .ok()
+                .filter(|url| url.password().is_some())
+            {
                 for secret in names::secrets_of_url(&url) {
                     self.add_secret(&secret, SecretKind::Key);
                 }
@@ -222,8 +271,11 @@ impl Credentials {
     pub(crate) fn header_map(&self) -> Result<HashMap<HeaderName, HeaderValue>, ImportError> {
         let mut headers = HashMap::new();
         for (name, value) in &self.headers {
-            let parsed = HeaderName::try_from(name).ok().zip(HeaderValue::from_str(value).ok());
-            let (parsed, mut value) = parsed.ok_or_else(|| ImportError::Header(name.escape_debug().to_string()))?;
+            let parsed = HeaderName::try_from(name)
+                .ok()
+                .zip(HeaderValue::from_str(value).ok());
+            let (parsed, mut value) =
+                parsed.ok_or_else(|| ImportError::Header(name.escape_debug().to_string()))?;
             value.set_sensitive(true);
             headers.insert(parsed, value);
         }
@@ -237,13 +289,18 @@ impl Credentials {
             || self.headers.iter().any(|(name, _)| is_secret_name(name))
             || base_url::has_key(url.as_str());
         if has_key && url.scheme() != "https" && !is_local(host) && !self.allow_unencrypted {
-            return Err(ImportError::Unencrypted { host: host.to_owned() });
+            return Err(ImportError::Unencrypted {
+                host: host.to_owned(),
+            });
         }
         Ok(())
     }
 
     /// Returns true if connections go to the hosts of a policy only.
-    #[cfg_attr(not(feature = "egress"), allow(clippy::unused_self, reason = "no policy exists"))]
+    #[cfg_attr(
+        not(feature = "egress"),
+        allow(clippy::unused_self, reason = "no policy exists")
+    )]
     pub(crate) fn is_guarded(&self) -> bool {
         #[cfg(feature = "egress")]
         return self.egress.is_some();
@@ -252,11 +309,17 @@ impl Credentials {
     }
 
     /// Checks the address of a server that a proxy reaches.
-    #[cfg_attr(not(feature = "gateway"), allow(unused_variables, clippy::unused_self, clippy::unused_async))]
+    #[cfg_attr(
+        not(feature = "gateway"),
+        allow(unused_variables, clippy::unused_self, clippy::unused_async)
+    )]
     pub(crate) async fn check_proxied(&self, url: &Url) -> Result<(), ImportError> {
         #[cfg(feature = "gateway")]
         if let Some(policy) = &self.egress {
-            return policy.check_proxied(url).await.map_err(|error| ImportError::Protocol(error.into()));
+            return policy
+                .check_proxied(url)
+                .await
+                .map_err(|error| ImportError::Protocol(error.into()));
         }
         Ok(())
     }
@@ -265,7 +328,10 @@ impl Credentials {
     #[cfg_attr(not(feature = "gateway"), allow(unused_variables, clippy::unused_self))]
     pub(crate) fn is_proxied(&self, url: &Url) -> bool {
         #[cfg(feature = "gateway")]
-        return self.egress.as_ref().is_some_and(|policy| policy.is_proxied(url));
+        return self
+            .egress
+            .as_ref()
+            .is_some_and(|policy| policy.is_proxied(url));
         #[cfg(not(feature = "gateway"))]
         false
     }
@@ -273,14 +339,21 @@ impl Credentials {
     /// Returns a builder for the HTTP client of a URL, with the guard of its connections.
     #[cfg_attr(
         not(feature = "egress"),
-        allow(unused_variables, clippy::unused_self, clippy::unnecessary_wraps, reason = "no policy exists")
+        allow(
+            unused_variables,
+            clippy::unused_self,
+            clippy::unnecessary_wraps,
+            reason = "no policy exists"
+        )
     )]
     pub(crate) fn http_builder(&self, url: &Url) -> Result<ClientBuilder, ImportError> {
         #[cfg(feature = "egress")]
         if let Some(policy) = &self.egress {
             let guarded = crate::egress::client_builder_for(policy.clone(), url);
             // A stream of events has no end.
-            return Ok(guarded.map_err(|error| ImportError::Protocol(error.into()))?.timeout(tool_core::time::CENTURY));
+            return Ok(guarded
+                .map_err(|error| ImportError::Protocol(error.into()))?
+                .timeout(tool_core::time::CENTURY));
         }
         Ok(Client::builder())
     }
@@ -294,11 +367,17 @@ impl Credentials {
     }
 
     /// Returns the error of the login, if that is why a connection failed.
-    #[cfg_attr(not(feature = "mcp-auth"), allow(clippy::unused_self, clippy::unnecessary_wraps))]
+    #[cfg_attr(
+        not(feature = "mcp-auth"),
+        allow(clippy::unused_self, clippy::unnecessary_wraps)
+    )]
     pub(crate) fn login_error(&self, error: ImportError) -> ImportError {
         #[cfg(feature = "mcp-auth")]
         if let Some(login) = self.oauth.as_ref().and_then(|oauth| oauth.failure())
-            && matches!(error, ImportError::Connection(_) | ImportError::Protocol(_) | ImportError::Timeout)
+            && matches!(
+                error,
+                ImportError::Connection(_) | ImportError::Protocol(_) | ImportError::Timeout
+            )
         {
             return login.into();
         }
@@ -318,32 +397,68 @@ impl Credentials {
     /// Notes the secrets of the headers and of the URL.
     pub(crate) fn note_secrets(&self, url: &Url) {
         for (name, value) in &self.headers {
-            self.add_words(value, if is_secret_name(name) { SecretKind::Key } else { SecretKind::Word });
+            self.add_words(
+                value,
+                if is_secret_name(name) {
+                    SecretKind::Key
+                } else {
+                    SecretKind::Word
+                },
+            );
         }
         // The name of a user, segments of the path, and values that are not named for a key, are ordinary words.
-        let named = |pair: &&str| is_secret_name(&base_url::decode(pair.split('=').next().unwrap_or_default()));
-        let (keys, words) = url.query().unwrap_or_default().split('&').partition::<Vec<_>, _>(named);
-        let [mut keys, mut words] = [keys, words].map(|pairs| base_url::secrets(&format!("?{}", pairs.join("&"))));
+        let named = |pair: &&str| {
+            is_secret_name(&base_url::decode(
+                pair.split('=').next().unwrap_or_default(),
+            ))
+        };
+        let (keys, words) = url
+            .query()
+            .unwrap_or_default()
+            .split('&')
+            .partition::<Vec<_>, _>(named);
+        let [mut keys, mut words] =
+            [keys, words].map(|pairs| base_url::secrets(&format!("?{}", pairs.join("&"))));
         keys.extend(url.password().map(str::to_owned));
         words.extend([url.username().to_owned(), base_url::decode(url.username())]);
         words.extend(url.path().split('/').map(str::to_owned));
         for text in names::secrets_of_url(url) {
             let is_word = words.contains(&text) && !keys.contains(&text);
-            self.add_secret(&text, if is_word { SecretKind::Word } else { SecretKind::Key });
+            self.add_secret(
+                &text,
+                if is_word {
+                    SecretKind::Word
+                } else {
+                    SecretKind::Key
+                },
+            );
         }
     }
 
     pub(crate) async fn token(&self, refused: Option<Token>) -> HttpResult<Option<Token>> {
-        let Some(provide) = &self.tokens else { return Ok(None) };
+        let Some(provide) = &self.tokens else {
+            return Ok(None);
+        };
         let ask = || async {
             let (provide, refused) = (Arc::clone(provide), refused.as_deref().cloned());
-            let provided = run_callback(async move { provide(refused).await.map(Zeroizing::new) }).await;
-            provided.map_err(|error| format!("the callback {error}"))?.map_err(|error| error.to_string())
+            let provided =
+                run_callback(async move { provide(refused).await.map(Zeroizing::new) }).await;
+            provided
+                .map_err(|error| format!("the callback {error}"))?
+                .map_err(|error| error.to_string())
         };
-        let token = self.flight.run(refused.clone(), ask).await.0.map_err(|error| {
-            let message = format!("failed to get a token: {}", Redaction::new().text(&self.redact(&error)));
-            StreamableHttpError::Io(io::Error::other(message))
-        })?;
+        let token = self
+            .flight
+            .run(refused.clone(), ask)
+            .await
+            .0
+            .map_err(|error| {
+                let message = format!(
+                    "failed to get a token: {}",
+                    Redaction::new().text(&self.redact(&error))
+                );
+                StreamableHttpError::Io(io::Error::other(message))
+            })?;
         self.add_secret(&token, SecretKind::Token);
         Ok(Some(token))
     }
@@ -354,7 +469,10 @@ fn has_key(text: &str, keys: &[Token]) -> bool {
 }
 
 /// Returns true if the name of a member, or of one in its value, has a key.
-fn names_have_key<'a>(mut members: impl Iterator<Item = (&'a String, &'a Value)>, keys: &[Token]) -> bool {
+fn names_have_key<'a>(
+    mut members: impl Iterator<Item = (&'a String, &'a Value)>,
+    keys: &[Token],
+) -> bool {
     fn is_within(value: &Value, keys: &[Token]) -> bool {
         match value {
             Value::Array(items) => items.iter().any(|item| is_within(item, keys)),
@@ -383,24 +501,36 @@ fn mask_each(value: &mut Value, keys: &[Token], pointer: &str, masked: &mut Vec<
         _ => mask(value, keys),
     };
     if is_masked {
-        masked.push(Removed { pointer: pointer.to_owned(), reason: Reason::Key });
+        masked.push(Removed {
+            pointer: pointer.to_owned(),
+            reason: Reason::Key,
+        });
     }
 }
 
 /// Masks keys in all texts and names of a value. Returns true if there were any.
 fn mask(value: &mut Value, keys: &[Token]) -> bool {
     let masked = |text: &str| {
-        has_key(text, keys).then(|| keys.iter().fold(text.to_owned(), |text, key| text.replace(&***key, KEY)))
+        has_key(text, keys).then(|| {
+            keys.iter()
+                .fold(text.to_owned(), |text, key| text.replace(&***key, KEY))
+        })
     };
     match value {
         Value::String(text) => masked(text).map(|masked| *text = masked).is_some(),
-        Value::Array(items) => items.iter_mut().fold(false, |found, item| mask(item, keys) | found),
-        Value::Object(members) => std::mem::take(members).into_iter().fold(false, |found, (name, mut member)| {
-            let (was_masked, masked) = (mask(&mut member, keys), masked(&name));
-            let found = found | was_masked | masked.is_some();
-            members.insert(masked.unwrap_or(name), member);
-            found
-        }),
+        Value::Array(items) => items
+            .iter_mut()
+            .fold(false, |found, item| mask(item, keys) | found),
+        Value::Object(members) => {
+            std::mem::take(members)
+                .into_iter()
+                .fold(false, |found, (name, mut member)| {
+                    let (was_masked, masked) = (mask(&mut member, keys), masked(&name));
+                    let found = found | was_masked | masked.is_some();
+                    members.insert(masked.unwrap_or(name), member);
+                    found
+                })
+        }
         _ => false,
     }
 }
@@ -409,13 +539,19 @@ fn mask(value: &mut Value, keys: &[Token]) -> bool {
 pub(crate) fn parse_url(text: &str) -> Result<Url, ImportError> {
     let invalid = || ImportError::Url("expected a URL such as https://mcp.example/mcp");
     // A URL parser takes `http:///path` for a host `path`.
-    if text.split_once("://").map_or(text, |(_, rest)| rest).starts_with('/') {
+    if text
+        .split_once("://")
+        .map_or(text, |(_, rest)| rest)
+        .starts_with('/')
+    {
         return Err(invalid());
     }
     let url = Url::parse(&with_scheme(text, "https", "http")).map_err(|_| invalid())?;
     match url.scheme() {
         "http" | "https" if url.has_host() => Ok(url),
-        _ => Err(ImportError::Url("expected a URL that begins with https:// or http://")),
+        _ => Err(ImportError::Url(
+            "expected a URL that begins with https:// or http://",
+        )),
     }
 }
 
@@ -430,20 +566,34 @@ mod tests {
     async fn requests_at_the_same_time_share_a_token() {
         let asked = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&asked);
-        let provide = move |refused: Option<String>| -> BoxFuture<'static, Result<String, TokenError>> {
-            let n = counter.fetch_add(1, Ordering::SeqCst);
-            Box::pin(async move {
-                sleep(Duration::from_secs(1)).await;
-                Ok(format!("{} {n}", refused.unwrap_or_default()))
-            })
+        let provide =
+            move |refused: Option<String>| -> BoxFuture<'static, Result<String, TokenError>> {
+                let n = counter.fetch_add(1, Ordering::SeqCst);
+                Box::pin(async move {
+                    sleep(Duration::from_secs(1)).await;
+                    Ok(format!("{} {n}", refused.unwrap_or_default()))
+                })
+            };
+        let credentials = Credentials {
+            tokens: Some(Arc::new(provide)),
+            ..Credentials::default()
         };
-        let credentials = Credentials { tokens: Some(Arc::new(provide)), ..Credentials::default() };
         let refused = Some(Zeroizing::new("refused".to_owned()));
         let tokens = join_all((0..1_000).map(|_| credentials.token(None))).await;
         let renewed = join_all((0..1_000).map(|_| credentials.token(refused.clone()))).await;
-        let shown = |token: &HttpResult<Option<Token>>| token.as_ref().expect("a token").as_deref().cloned();
-        assert!(tokens.iter().all(|token| shown(token).as_deref() == Some(" 0")));
-        assert!(renewed.iter().all(|token| shown(token).as_deref() == Some("refused 1")));
+        let shown = |token: &HttpResult<Option<Token>>| {
+            token.as_ref().expect("a token").as_deref().cloned()
+        };
+        assert!(
+            tokens
+                .iter()
+                .all(|token| shown(token).as_deref() == Some(" 0"))
+        );
+        assert!(
+            renewed
+                .iter()
+                .all(|token| shown(token).as_deref() == Some("refused 1"))
+        );
         assert_eq!(asked.load(Ordering::SeqCst), 2);
     }
 
@@ -453,8 +603,13 @@ mod tests {
             let header = |name: &str, value: String| (name.to_owned(), Zeroizing::new(value));
             let (short, long) = (format!("acme{at}"), format!("Bearer acme{at}-9f8e7d6c"));
             let headers = vec![header("x-org", short), header("authorization", long)];
-            let credentials = Credentials { headers, ..Credentials::default() };
-            credentials.note_secrets(&Url::parse(&format!("https://host/acme{at}-9f8e/mcp")).expect("a URL"));
+            let credentials = Credentials {
+                headers,
+                ..Credentials::default()
+            };
+            credentials.note_secrets(
+                &Url::parse(&format!("https://host/acme{at}-9f8e/mcp")).expect("a URL"),
+            );
             credentials.add_secret(&format!("acme{at}-9f8e7d6c5b4a"), SecretKind::Token);
             let text = format!("acme{at} acme{at}-9f8e acme{at}-9f8e7d6c acme{at}-9f8e7d6c5b4a");
             assert_eq!(credentials.redact(&text), "[key] [key] [key] [key]");
@@ -462,21 +617,37 @@ mod tests {
     }
 
     fn credentials(url: &str, headers: &[(&str, &str)]) -> Credentials {
-        let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), Zeroizing::new((*value).to_owned())));
-        let credentials = Credentials { headers: headers.collect(), ..Credentials::default() };
+        let headers = headers
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), Zeroizing::new((*value).to_owned())));
+        let credentials = Credentials {
+            headers: headers.collect(),
+            ..Credentials::default()
+        };
         credentials.note_secrets(&Url::parse(url).expect("a URL"));
         credentials
     }
 
     fn declared(name: &str, text: &str) -> Tool {
-        let schema = serde_json::json!({"type": "object", "properties": {text: {"description": text}}});
-        serde_json::from_value(serde_json::json!({"name": name, "description": text, "inputSchema": schema}))
-            .expect("a declaration")
+        let schema =
+            serde_json::json!({"type": "object", "properties": {text: {"description": text}}});
+        serde_json::from_value(
+            serde_json::json!({"name": name, "description": text, "inputSchema": schema}),
+        )
+        .expect("a declaration")
     }
 
     #[test]
     fn ordinary_paths_and_headers_change_no_answer() {
-        let names = ["X-Auth-Provider", "X-Team", "X-Author", "X-Keyword", "X-Key-Id", "X-Token-Type", "X-Tenant"];
+        let names = [
+            "X-Auth-Provider",
+            "X-Team",
+            "X-Author",
+            "X-Keyword",
+            "X-Key-Id",
+            "X-Token-Type",
+            "X-Tenant",
+        ];
         let mut unchanged = 0;
         for at in 0..1_000 {
             let words = [
@@ -494,15 +665,29 @@ mod tests {
             );
             let headers = [(names[at % names.len()], &**value)];
             let plain = credentials(&url, &headers);
-            plain.check_encrypted(&Url::parse(&url).expect("a URL")).expect("no key");
-            let with_user =
-                credentials(&url.replacen("http://", &format!("https://{user_part}:canary-{at}@"), 1), &headers);
+            plain
+                .check_encrypted(&Url::parse(&url).expect("a URL"))
+                .expect("no key");
+            let with_user = credentials(
+                &url.replacen("http://", &format!("https://{user_part}:canary-{at}@"), 1),
+                &headers,
+            );
             for credentials in [plain, with_user] {
                 let text = words.join(" ");
-                assert_eq!(credentials.redact_answer(Value::from(&*text)).expect("an answer"), *text);
+                assert_eq!(
+                    credentials
+                        .redact_answer(Value::from(&*text))
+                        .expect("an answer"),
+                    *text
+                );
                 let tool = declared(&format!("{service}-lookup"), &text);
                 assert!(!credentials.is_in_names(&tool));
-                assert_eq!(credentials.redact_answer(tool.clone()).expect("a declaration"), tool);
+                assert_eq!(
+                    credentials
+                        .redact_answer(tool.clone())
+                        .expect("a declaration"),
+                    tool
+                );
                 // Errors and logs show none of them.
                 let shown = credentials.redact(&text);
                 assert!(!shown.contains(project) && !shown.contains(id), "{shown}");
@@ -516,17 +701,40 @@ mod tests {
     #[test]
     fn last_lines_show_words_and_no_keys() {
         let mut command = Command::new("npx");
-        command.args(["-y", "@acme/does-not-exist", "serve", "--name", "registry", "found", "--token", "correcthorse"]);
-        command.args(["sk-live-12ab34cd", "--header", "Authorization: Bearer swordfish"]);
-        command.env("API_KEY", "hunter-two").env("GREETING_TOKEN", "this is not found in the registry");
+        command.args([
+            "-y",
+            "@acme/does-not-exist",
+            "serve",
+            "--name",
+            "registry",
+            "found",
+            "--token",
+            "correcthorse",
+        ]);
+        command.args([
+            "sk-live-12ab34cd",
+            "--header",
+            "Authorization: Bearer swordfish",
+        ]);
+        command
+            .env("API_KEY", "hunter-two")
+            .env("GREETING_TOKEN", "this is not found in the registry");
         let credentials = Credentials::default();
         credentials.note_command(&command);
-        let line =
-            "npm error 404 Not Found - GET https://registry.npmjs.org/@acme%2fdoes-not-exist - not found, serve it";
+        let line = "npm error 404 Not Found - GET https://registry.npmjs.org/@acme%2fdoes-not-exist - not found, serve it";
         assert_eq!(credentials.display(line), line);
-        for key in ["correcthorse", "sk-live-12ab34cd", "swordfish", "hunter-two", "this is not found in the registry"]
-        {
-            assert_eq!(credentials.display(&format!("bad key {key}.")), format!("bad key {KEY}."), "{key}");
+        for key in [
+            "correcthorse",
+            "sk-live-12ab34cd",
+            "swordfish",
+            "hunter-two",
+            "this is not found in the registry",
+        ] {
+            assert_eq!(
+                credentials.display(&format!("bad key {key}.")),
+                format!("bad key {KEY}."),
+                "{key}"
+            );
         }
     }
 
@@ -535,21 +743,37 @@ mod tests {
         let mut found = 0;
         for at in 0..1_000 {
             let key = format!("canary-{at:04}");
-            let credentials = credentials(&format!("https://host/{key}?api_key={key}"), &[("x-team", &key)]);
-            let named = [declared(&format!("{key}-lookup"), "text"), declared("lookup", &format!("a {key}"))];
-            found += named.iter().filter(|tool| credentials.is_in_names(tool)).count();
+            let credentials = credentials(
+                &format!("https://host/{key}?api_key={key}"),
+                &[("x-team", &key)],
+            );
+            let named = [
+                declared(&format!("{key}-lookup"), "text"),
+                declared("lookup", &format!("a {key}")),
+            ];
+            found += named
+                .iter()
+                .filter(|tool| credentials.is_in_names(tool))
+                .count();
         }
         assert_eq!(found, 2_000);
     }
 
     #[test]
     fn secrets_of_headers_outlive_a_thousand_tokens() {
-        let headers = vec![("x-api-key".to_owned(), Zeroizing::new("canary-header".to_owned()))];
-        let credentials = Credentials { headers, ..Credentials::default() };
+        let headers = vec![(
+            "x-api-key".to_owned(),
+            Zeroizing::new("canary-header".to_owned()),
+        )];
+        let credentials = Credentials {
+            headers,
+            ..Credentials::default()
+        };
         credentials.note_secrets(&Url::parse("https://host/?key=canary-query").expect("a URL"));
         for n in 0..1_000 {
             credentials.add_secret(&format!("canary-token-{n:04}"), SecretKind::Token);
-            let shown = credentials.redact(&format!("canary-header canary-query canary-token-{n:04}"));
+            let shown =
+                credentials.redact(&format!("canary-header canary-query canary-token-{n:04}"));
             assert_eq!(shown, "[key] [key] [key]", "{n}");
         }
     }

@@ -13,8 +13,8 @@ use foldhash::HashMap;
 use futures_util::StreamExt;
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequestParams, ErrorData, JsonObject, JsonRpcVersion2_0, ProgressToken, RequestId, RequestMetaObject,
-    ServerJsonRpcMessage, ServerResult,
+    CallToolRequestParams, ErrorData, JsonObject, JsonRpcVersion2_0, ProgressToken, RequestId,
+    RequestMetaObject, ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::service::ServiceError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
@@ -103,9 +103,21 @@ struct CallMeta<'a> {
 
 impl<'a> Call<'a> {
     fn new(id: &'a RequestId, token: &'a ProgressToken, params: &'a CallToolRequestParams) -> Self {
-        let meta = CallMeta { given: params.meta.as_ref(), token };
-        let params = CallParams { name: &params.name, arguments: params.arguments.as_ref(), meta };
-        Self { jsonrpc: "2.0", id, method: "tools/call", params }
+        let meta = CallMeta {
+            given: params.meta.as_ref(),
+            token,
+        };
+        let params = CallParams {
+            name: &params.name,
+            arguments: params.arguments.as_ref(),
+            meta,
+        };
+        Self {
+            jsonrpc: "2.0",
+            id,
+            method: "tools/call",
+            params,
+        }
     }
 }
 
@@ -169,7 +181,10 @@ impl DirectCalls {
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0
+            .waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the id of a new call, and its progress token.
@@ -183,13 +198,25 @@ impl DirectCalls {
         if self.waiting().answers.is_empty() {
             return false;
         }
-        let Ok(Envelope { id: Some(id), method: None }) = serde_json::from_slice(text) else { return false };
-        self.take(&id).is_some_and(|call| call.send(Answer::Text(text.clone())).is_ok())
+        let Ok(Envelope {
+            id: Some(id),
+            method: None,
+        }) = serde_json::from_slice(text)
+        else {
+            return false;
+        };
+        self.take(&id)
+            .is_some_and(|call| call.send(Answer::Text(text.clone())).is_ok())
     }
 
     /// Gives a call the message that answers it. Returns the message if it answers no call.
-    pub(crate) fn take_message(&self, message: ServerJsonRpcMessage) -> Option<ServerJsonRpcMessage> {
-        let Some(call) = answered(&message).and_then(|id| self.take(id)) else { return Some(message) };
+    pub(crate) fn take_message(
+        &self,
+        message: ServerJsonRpcMessage,
+    ) -> Option<ServerJsonRpcMessage> {
+        let Some(call) = answered(&message).and_then(|id| self.take(id)) else {
+            return Some(message);
+        };
         // A call that is gone needs no answer.
         _ = call.send(Answer::Message(Box::new(message)));
         None
@@ -220,7 +247,11 @@ impl DirectCalls {
             Some(Way::Lines(writer)) => {
                 let written = write_line(writer, &message).await;
                 written.map_err(|error| {
-                    let error = DynamicTransportError::from_parts("lines", TypeId::of::<Self>(), Box::new(error));
+                    let error = DynamicTransportError::from_parts(
+                        "lines",
+                        TypeId::of::<Self>(),
+                        Box::new(error),
+                    );
                     ServiceError::TransportSend(error)
                 })?;
             }
@@ -244,15 +275,22 @@ impl DirectCalls {
             }
             None => return Err(ServiceError::TransportClosed.into()),
         }
-        Ok(match answer.await.map_err(|_| ServiceError::TransportClosed)? {
-            Answer::Text(text) => read(&text, None)?,
-            Answer::Message(message) => result(*message)?,
-        })
+        Ok(
+            match answer.await.map_err(|_| ServiceError::TransportClosed)? {
+                Answer::Text(text) => read(&text, None)?,
+                Answer::Message(message) => result(*message)?,
+            },
+        )
     }
 
     /// Lets a call wait for its answer, until the first value is dropped.
-    fn expect(&self, id: &RequestId) -> Result<(impl Drop + use<'_>, oneshot::Receiver<Answer>), ServiceError> {
-        let RequestId::Number(number) = *id else { return Err(ServiceError::UnexpectedResponse) };
+    fn expect(
+        &self,
+        id: &RequestId,
+    ) -> Result<(impl Drop + use<'_>, oneshot::Receiver<Answer>), ServiceError> {
+        let RequestId::Number(number) = *id else {
+            return Err(ServiceError::UnexpectedResponse);
+        };
         let (call, answer) = oneshot::channel();
         let mut waiting = self.waiting();
         if waiting.is_closed {
@@ -279,23 +317,38 @@ impl DirectCalls {
                 // An answer does not overtake the messages before it.
                 let is_answered = is_alone && self.take_text(&text);
                 if !is_answered {
-                    let message = original::seal(&text).or_else(|| serde_json::from_slice(&text).ok());
+                    let message =
+                        original::seal(&text).or_else(|| serde_json::from_slice(&text).ok());
                     let Some(message) = message else { continue };
                     let is_answer = answered(&message) == Some(id);
                     is_alone = false;
-                    others.send(message).await.map_err(|_| ServiceError::TransportClosed)?;
+                    others
+                        .send(message)
+                        .await
+                        .map_err(|_| ServiceError::TransportClosed)?;
                     if !is_answer {
                         continue;
                     }
                 }
-                tokio::spawn(timeout(LAST_EVENT, events.for_each(|_| std::future::ready(()))));
+                tokio::spawn(timeout(
+                    LAST_EVENT,
+                    events.for_each(|_| std::future::ready(())),
+                ));
                 return Ok(());
             }
             if last.is_none() || resumed == MAX_RESUMED {
                 break;
             }
-            sleep(pause.unwrap_or(RESUME_PAUSE * 2_u32.pow(resumed)).min(MAX_PAUSE)).await;
-            events = client.resume(session, last.as_deref(), id).await.map_err(failed)?;
+            sleep(
+                pause
+                    .unwrap_or(RESUME_PAUSE * 2_u32.pow(resumed))
+                    .min(MAX_PAUSE),
+            )
+            .await;
+            events = client
+                .resume(session, last.as_deref(), id)
+                .await
+                .map_err(failed)?;
         }
         Err(ServiceError::TransportClosed)
     }
@@ -312,11 +365,19 @@ fn answered(message: &ServerJsonRpcMessage) -> Option<&RequestId> {
 
 /// Reads the answer to a call. With `id`, it is checked to be that of the call, or the error of a message whose id was not read.
 fn read(text: &[u8], id: Option<&RequestId>) -> Result<ServerResult, ServiceError> {
-    let response = serde_json::from_slice::<Response>(text).map_err(|_| ServiceError::McpError(unreadable()))?;
-    let is_own = |own: &RequestId| response.id.as_ref().is_some_and(|id| number(id) == number(own));
+    let response = serde_json::from_slice::<Response>(text)
+        .map_err(|_| ServiceError::McpError(unreadable()))?;
+    let is_own = |own: &RequestId| {
+        response
+            .id
+            .as_ref()
+            .is_some_and(|id| number(id) == number(own))
+    };
     match (response.result, response.error) {
         (_, Some(error)) => Err(ServiceError::McpError(error)),
-        (Some(_), None) if id.is_some_and(|id| !is_own(id)) => Err(ServiceError::UnexpectedResponse),
+        (Some(_), None) if id.is_some_and(|id| !is_own(id)) => {
+            Err(ServiceError::UnexpectedResponse)
+        }
         (Some(result), None) => Ok(original::sealed(result.get())),
         (None, None) => Err(ServiceError::McpError(unreadable())),
     }
@@ -361,7 +422,13 @@ mod tests {
         let id = RequestId::Number(7);
         for version in [r#""1.0""#, "2.0", "null"] {
             let text = format!(r#"{{"jsonrpc": {version}, "id": 7, "result": {{"content": []}}}}"#);
-            assert!(matches!(read(text.as_bytes(), Some(&id)), Err(ServiceError::McpError(_))), "{text}");
+            assert!(
+                matches!(
+                    read(text.as_bytes(), Some(&id)),
+                    Err(ServiceError::McpError(_))
+                ),
+                "{text}"
+            );
         }
     }
 }

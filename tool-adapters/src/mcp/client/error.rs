@@ -74,7 +74,11 @@ pub(crate) fn text_with_causes(error: &(dyn Error + 'static)) -> String {
     for error in successors(Some(error), |error| cause_of(*error)).take(MAX_CAUSES) {
         let part = text_of(error);
         if !text.contains(&part) {
-            text = if text.is_empty() { part } else { format!("{text}: {part}") };
+            text = if text.is_empty() {
+                part
+            } else {
+                format!("{text}: {part}")
+            };
         }
     }
     text
@@ -102,15 +106,25 @@ fn text_of(error: &(dyn Error + 'static)) -> String {
                 kind.as_deref().unwrap_or("no type")
             ),
             HttpError::AuthRequired(challenge) => {
-                format!("the server wants a login or another key (HTTP 401: {})", challenge.www_authenticate_header)
+                format!(
+                    "the server wants a login or another key (HTTP 401: {})",
+                    challenge.www_authenticate_header
+                )
             }
             HttpError::InsufficientScope(challenge) => {
-                format!("the key does not allow this (HTTP 403: {})", challenge.www_authenticate_header)
+                format!(
+                    "the key does not allow this (HTTP 403: {})",
+                    challenge.www_authenticate_header
+                )
             }
-            HttpError::Sse(_) | HttpError::UnexpectedEndOfStream => "the server broke off its answer".to_owned(),
+            HttpError::Sse(_) | HttpError::UnexpectedEndOfStream => {
+                "the server broke off its answer".to_owned()
+            }
             HttpError::Deserialize(error) => format!("a message cannot be read: {error}"),
             HttpError::SessionExpired => "the server has ended the session (HTTP 404)".to_owned(),
-            HttpError::TransportChannelClosed | HttpError::TokioJoinError(_) => "the connection is closed".to_owned(),
+            HttpError::TransportChannelClosed | HttpError::TokioJoinError(_) => {
+                "the connection is closed".to_owned()
+            }
             error => error.to_string(),
         };
     }
@@ -122,16 +136,25 @@ fn text_of(error: &(dyn Error + 'static)) -> String {
             return "the server closed the connection before it answered".to_owned();
         }
     }
-    let (text, is_step) = (error.to_string(), error.is::<reqwest::Error>() || error.is::<client::legacy::Error>());
+    let (text, is_step) = (
+        error.to_string(),
+        error.is::<reqwest::Error>() || error.is::<client::legacy::Error>(),
+    );
     match error.downcast_ref().map(io::Error::kind) {
-        _ if error.source().is_some() && (is_step || error.is::<hyper::Error>() || STEPS.contains(&&*text)) => {
+        _ if error.source().is_some()
+            && (is_step || error.is::<hyper::Error>() || STEPS.contains(&&*text)) =>
+        {
             String::new()
         }
         Some(io::ErrorKind::ConnectionRefused) => {
-            format!("nothing takes connections at this address; check that the server runs ({text})")
+            format!(
+                "nothing takes connections at this address; check that the server runs ({text})"
+            )
         }
         Some(io::ErrorKind::BrokenPipe) => format!("the server has closed its input ({text})"),
-        Some(io::ErrorKind::ConnectionReset) => format!("the server broke off the connection ({text})"),
+        Some(io::ErrorKind::ConnectionReset) => {
+            format!("the server broke off the connection ({text})")
+        }
         Some(io::ErrorKind::UnexpectedEof) => "the server broke off its answer".to_owned(),
         Some(_) if text.starts_with("received corrupt message") => {
             "the answer is not TLS; check that the URL has the right scheme and port".to_owned()
@@ -142,7 +165,9 @@ fn text_of(error: &(dyn Error + 'static)) -> String {
 
 /// Returns the status with which a server over HTTP has refused a request, if it may take it later.
 pub(crate) fn http_status(error: &ServiceError) -> Option<u16> {
-    let ServiceError::TransportSend(error) = error else { return None };
+    let ServiceError::TransportSend(error) = error else {
+        return None;
+    };
     match error.error.downcast_ref() {
         Some(HttpError::HttpStatus(status)) => Some(status.status),
         _ => None,
@@ -153,7 +178,10 @@ pub(crate) fn http_status(error: &ServiceError) -> Option<u16> {
 pub(crate) fn describe(error: &ServiceError) -> String {
     match error {
         ServiceError::McpError(error) => {
-            format!("the server answered with the error {}: {}", error.code.0, error.message)
+            format!(
+                "the server answered with the error {}: {}",
+                error.code.0, error.message
+            )
         }
         ServiceError::TransportSend(error) => text_with_causes(&*error.error),
         ServiceError::TransportClosed => "the connection is closed".to_owned(),

@@ -14,8 +14,8 @@ use futures_util::future::{BoxFuture, OptionFuture};
 use futures_util::stream::FuturesUnordered;
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientRequest, InputRequiredResult,
-    InputResponses, ProgressNotificationParam, RequestId, ServerResult,
+    CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientRequest,
+    InputRequiredResult, InputResponses, ProgressNotificationParam, RequestId, ServerResult,
 };
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use std::pin::{Pin, pin};
@@ -43,7 +43,9 @@ impl Asked<'_> {
     /// Returns the request as rmcp sends it. Boxed, as it would be the largest part of the future of a call.
     fn to_request(self) -> Box<ClientRequest> {
         Box::new(match self {
-            Self::Call(params) => ClientRequest::CallToolRequest(CallToolRequest::new(params.clone())),
+            Self::Call(params) => {
+                ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()))
+            }
             Self::Other(request) => request.clone(),
         })
     }
@@ -70,7 +72,12 @@ const MAX_RESUMED: u32 = 5;
 impl Exchange<'_> {
     fn asked(&self) -> AskedRun<'_> {
         let Self { remote, ctx, state } = self;
-        AskedRun { options: &remote.options, spending: &remote.spending, ctx, charged: &state.spending }
+        AskedRun {
+            options: &remote.options,
+            spending: &remote.spending,
+            ctx,
+            charged: &state.spending,
+        }
     }
 
     /// Runs an exchange, until the run's deadline or its cancellation. Without a deadline it has the client's time limit.
@@ -112,11 +119,17 @@ impl Exchange<'_> {
         request: Asked<'_>,
     ) -> Result<Result<ServerResult, ServiceError>, ToolError> {
         // What is rare is boxed, as a call's future has room for all of it.
-        if connection.peer.peer_info().is_some_and(|info| is_stateless(&info.protocol_version)) {
+        if connection
+            .peer
+            .peer_info()
+            .is_some_and(|info| is_stateless(&info.protocol_version))
+        {
             return Box::pin(self.converse_without_session(connection, request.to_request())).await;
         }
         let answer = self.send_in_session(connection, request).await;
-        let Some(error) = requests::requires_pages(&answer) else { return Ok(answer) };
+        let Some(error) = requests::requires_pages(&answer) else {
+            return Ok(answer);
+        };
         Box::pin(requests::show_pages(self.asked(), error)).await?;
         requests::after_pages(Box::pin(self.send_in_session(connection, request)).await)
     }
@@ -139,14 +152,23 @@ impl Exchange<'_> {
             next = request.clone();
             set_input(&mut next, self.input(required, round).await?, state);
         }
-        Err(ToolError::permanent(format!("the tool's server asked for input more than {MAX_ROUNDS} times")))
+        Err(ToolError::permanent(format!(
+            "the tool's server asked for input more than {MAX_ROUNDS} times"
+        )))
     }
 
     /// Returns the input that a server requires.
-    async fn input(&self, required: InputRequiredResult, round: u32) -> Result<Option<InputResponses>, ToolError> {
+    async fn input(
+        &self,
+        required: InputRequiredResult,
+        round: u32,
+    ) -> Result<Option<InputResponses>, ToolError> {
         let requests = required.input_requests.unwrap_or_default();
         if requests.len() > requests::MAX_REQUESTS {
-            return Err(ToolError::permanent(format!("the tool's server asked {} things at once", requests.len())));
+            return Err(ToolError::permanent(format!(
+                "the tool's server asked {} things at once",
+                requests.len()
+            )));
         }
         if requests.is_empty() {
             // The server wants the request again, later.
@@ -159,7 +181,10 @@ impl Exchange<'_> {
             let method = request["method"].as_str().unwrap_or_default().to_owned();
             let answer = requests::answer(self.asked(), &method, request["params"].take()).await;
             let answer = answer.map_err(|error| {
-                ToolError::permanent(format!("the tool's server needs an answer that it cannot get: {}", error.message))
+                ToolError::permanent(format!(
+                    "the tool's server needs an answer that it cannot get: {}",
+                    error.message
+                ))
             })?;
             responses.insert(name, answer);
         }
@@ -173,7 +198,9 @@ impl Exchange<'_> {
         params: &CallToolRequestParams,
     ) -> Result<Result<ServerResult, ServiceError>, ToolError> {
         let answer = self.attempt_task(Arc::clone(connection), params).await;
-        let Some(error) = requests::requires_pages(&answer) else { return Ok(answer) };
+        let Some(error) = requests::requires_pages(&answer) else {
+            return Ok(answer);
+        };
         requests::show_pages(self.asked(), error).await?;
         requests::after_pages(self.attempt_task(Arc::clone(connection), params).await)
     }
@@ -211,7 +238,11 @@ impl Exchange<'_> {
         }
     }
 
-    async fn send_in_session(&self, connection: &Connection, request: Asked<'_>) -> Result<ServerResult, ServiceError> {
+    async fn send_in_session(
+        &self,
+        connection: &Connection,
+        request: Asked<'_>,
+    ) -> Result<ServerResult, ServiceError> {
         match request {
             Asked::Call(params) => self.call(connection, params).await,
             Asked::Other(_) => Box::pin(self.send(connection, request.to_request())).await,
@@ -229,7 +260,9 @@ impl Exchange<'_> {
         route.set_request(id.clone(), token.clone());
         self.set_attributes(&connection.peer, &id, "tools/call");
         let mut cancel = cancel_on_drop(&connection.peer, &id);
-        let answer = self.attend(route, pin!(calls.call((&id, &token), params))).await;
+        let answer = self
+            .attend(route, pin!(calls.call((&id, &token), params)))
+            .await;
         cancel.disarm();
         let answer = match answer {
             Ok(result) => Ok(result),
@@ -244,10 +277,16 @@ impl Exchange<'_> {
 
     /// Sends a request, and describes it on the span of the run. Dropping the future notifies the server that the request is
     /// cancelled.
-    async fn send(&self, connection: &Connection, request: Box<ClientRequest>) -> Result<ServerResult, ServiceError> {
+    async fn send(
+        &self,
+        connection: &Connection,
+        request: Box<ClientRequest>,
+    ) -> Result<ServerResult, ServiceError> {
         let peer = &connection.peer;
         let (route, method) = (connection.routes.enter(), request.method().to_owned());
-        let sent = peer.send_request_with_option(*request, PeerRequestOptions::no_options()).await?;
+        let sent = peer
+            .send_request_with_option(*request, PeerRequestOptions::no_options())
+            .await?;
         route.set_request(sent.id.clone(), sent.progress_token.clone());
         self.set_attributes(peer, &sent.id, &method);
         let id = sent.id.clone();
@@ -261,7 +300,9 @@ impl Exchange<'_> {
     fn set_attributes(&self, peer: &Peer<RoleClient>, id: &RequestId, method: &str) {
         let (options, transport) = (&self.remote.options, self.remote.transport);
         trace::attributes(|| {
-            let version = peer.peer_info().map(|info| options.credentials.redact(info.protocol_version.as_str()));
+            let version = peer
+                .peer_info()
+                .map(|info| options.credentials.redact(info.protocol_version.as_str()));
             [
                 ("mcp.method.name", Some(method.into())),
                 ("jsonrpc.request.id", Some(id.to_string().into())),
@@ -272,7 +313,11 @@ impl Exchange<'_> {
     }
 
     /// Waits for an answer, and handles the messages of the server that belong to the run.
-    async fn attend<T>(&self, route: CallRoute, mut answer: Pin<&mut impl Future<Output = T>>) -> T {
+    async fn attend<T>(
+        &self,
+        route: CallRoute,
+        mut answer: Pin<&mut impl Future<Output = T>>,
+    ) -> T {
         let mut answering = None::<FuturesUnordered<_>>;
         let answer = loop {
             let answered = OptionFuture::from(answering.as_mut().map(StreamExt::next));
@@ -294,7 +339,11 @@ impl Exchange<'_> {
 
     /// Answers a request of the server, until it is withdrawn.
     async fn answer(self, request: RelayedRequest) {
-        let RelayedRequest { method, params, answer: mut sender } = request;
+        let RelayedRequest {
+            method,
+            params,
+            answer: mut sender,
+        } = request;
         let answered = tokio::select! {
             biased;
             answered = requests::answer(self.asked(), &method, params) => answered,
@@ -324,7 +373,11 @@ impl Exchange<'_> {
     /// Reports the message of a task, unless it is the last one.
     fn report_status(&self, message: &str) {
         let message = self.remote.options.credentials.display(message);
-        let mut said = self.state.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut said = self
+            .state
+            .said
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if *said != message {
             message.clone_into(&mut said);
             drop(said);
@@ -333,9 +386,16 @@ impl Exchange<'_> {
     }
 
     fn report_progress(&self, update: &ProgressNotificationParam) {
-        let message = self.remote.options.credentials.display(update.message.as_deref().unwrap_or_default());
+        let message = self
+            .remote
+            .options
+            .credentials
+            .display(update.message.as_deref().unwrap_or_default());
         match update.total.filter(|total| *total > 0.0) {
-            Some(total) => self.ctx.progress().fraction(update.progress / total, message),
+            Some(total) => self
+                .ctx
+                .progress()
+                .fraction(update.progress / total, message),
             None if message.is_empty() => {}
             None => self.ctx.update(message),
         }
@@ -343,11 +403,24 @@ impl Exchange<'_> {
 }
 
 /// Sets the input and the state with which a request is repeated.
-fn set_input(request: &mut ClientRequest, responses: Option<InputResponses>, state: Option<String>) {
+fn set_input(
+    request: &mut ClientRequest,
+    responses: Option<InputResponses>,
+    state: Option<String>,
+) {
     let (own_responses, own_state) = match request {
-        ClientRequest::CallToolRequest(call) => (&mut call.params.input_responses, &mut call.params.request_state),
-        ClientRequest::GetPromptRequest(get) => (&mut get.params.input_responses, &mut get.params.request_state),
-        ClientRequest::ReadResourceRequest(read) => (&mut read.params.input_responses, &mut read.params.request_state),
+        ClientRequest::CallToolRequest(call) => (
+            &mut call.params.input_responses,
+            &mut call.params.request_state,
+        ),
+        ClientRequest::GetPromptRequest(get) => (
+            &mut get.params.input_responses,
+            &mut get.params.request_state,
+        ),
+        ClientRequest::ReadResourceRequest(read) => (
+            &mut read.params.input_responses,
+            &mut read.params.request_state,
+        ),
         // No other request may be answered so.
         _ => return,
     };
@@ -363,7 +436,10 @@ fn cancel_on_drop<'a>(
         let (peer, id) = (peer.clone(), id.clone());
         Box::pin(async move {
             let reason = Some("the caller no longer waits for the result".to_owned());
-            if let Err(error) = peer.notify_cancelled(CancelledNotificationParam::new(Some(id), reason)).await {
+            if let Err(error) = peer
+                .notify_cancelled(CancelledNotificationParam::new(Some(id), reason))
+                .await
+            {
                 tracing::debug!(%error, "failed to notify a server of a cancelled call");
             }
         })

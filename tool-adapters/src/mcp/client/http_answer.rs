@@ -51,23 +51,35 @@ pub(crate) enum Posted {
 pub(crate) type Events = BoxStream<'static, Result<Sse, SseError>>;
 
 /// Fails if a server wants another token. Some servers answer in the same way if they do not know the session.
-pub(crate) async fn check_token(response: Response<Body>, has_session: bool) -> HttpResult<Response<Body>> {
-    let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|challenge| challenge.to_str().ok());
+pub(crate) async fn check_token(
+    response: Response<Body>,
+    has_session: bool,
+) -> HttpResult<Response<Body>> {
+    let challenge = response
+        .headers()
+        .get(WWW_AUTHENTICATE)
+        .and_then(|challenge| challenge.to_str().ok());
     match (response.status(), challenge.map(str::to_owned)) {
         (status @ StatusCode::UNAUTHORIZED, None) if has_session => {
-            let text = body(response, MAX_REFUSAL).await.ok().and_then(Result::ok).unwrap_or_default();
+            let text = body(response, MAX_REFUSAL)
+                .await
+                .ok()
+                .and_then(Result::ok)
+                .unwrap_or_default();
             if is_lost_session(status, &text) {
                 return Err(StreamableHttpError::SessionExpired);
             }
-            Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(String::new())))
+            Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(
+                String::new(),
+            )))
         }
         (StatusCode::UNAUTHORIZED, challenge) => {
             let challenge = AuthRequiredError::new(challenge.unwrap_or_default());
             Err(StreamableHttpError::AuthRequired(challenge))
         }
-        (StatusCode::FORBIDDEN, Some(challenge)) => {
-            Err(StreamableHttpError::InsufficientScope(InsufficientScopeError::new(challenge, None)))
-        }
+        (StatusCode::FORBIDDEN, Some(challenge)) => Err(StreamableHttpError::InsufficientScope(
+            InsufficientScopeError::new(challenge, None),
+        )),
         _ => Ok(response),
     }
 }
@@ -78,9 +90,18 @@ pub(crate) fn refused(status: StatusCode, text: &str) -> HttpError {
 }
 
 /// Reads the answer to a request of the protocol, or to another message. In a session, fails if the server does not know it.
-pub(crate) async fn read(response: Response<Body>, is_request: bool, has_session: bool) -> HttpResult<Posted> {
+pub(crate) async fn read(
+    response: Response<Body>,
+    is_request: bool,
+    has_session: bool,
+) -> HttpResult<Posted> {
     let status = response.status();
-    let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
+    let header = |name| {
+        response
+            .headers()
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+    };
     let kind = header(CONTENT_TYPE.as_str()).unwrap_or_default();
     let is_json = kind.starts_with(JSON);
     if status == StatusCode::ACCEPTED || status == StatusCode::NO_CONTENT {
@@ -104,7 +125,9 @@ pub(crate) async fn read(response: Response<Body>, is_request: bool, has_session
         // Some servers accept a message so.
         return Ok(Posted::Accepted);
     }
-    Err(StreamableHttpError::UnexpectedContentType(header(CONTENT_TYPE.as_str()).map(str::to_owned)))
+    Err(StreamableHttpError::UnexpectedContentType(
+        header(CONTENT_TYPE.as_str()).map(str::to_owned),
+    ))
 }
 
 /// The words of servers for a session that they do not know, in lower case. The protocol has 404 alone for it.
@@ -133,7 +156,9 @@ fn is_lost_session(status: StatusCode, text: &[u8]) -> bool {
         | StatusCode::UNPROCESSABLE_ENTITY => {
             // `Mcp-Session-Id` is written in several ways.
             let text = String::from_utf8_lossy(text).to_ascii_lowercase();
-            let text = text.replace(['-', '_'], " ").replace("mcp session", "session");
+            let text = text
+                .replace(['-', '_'], " ")
+                .replace("mcp session", "session");
             LOST_SESSION.iter().any(|words| text.contains(words))
         }
         _ => false,
@@ -153,28 +178,44 @@ async fn refusal(response: Response<Body>, is_json: bool, has_session: bool) -> 
     if is_limit || (status.is_server_error() && !is_json) {
         return Err(failed);
     }
-    let text = body(response, MAX_REFUSAL).await.ok().and_then(Result::ok).unwrap_or_default();
+    let text = body(response, MAX_REFUSAL)
+        .await
+        .ok()
+        .and_then(Result::ok)
+        .unwrap_or_default();
     if has_session && is_lost_session(status, &text) {
         return Err(StreamableHttpError::SessionExpired);
     }
-    if is_json && status != StatusCode::FORBIDDEN && serde_json::from_slice::<Failure>(&text).is_ok() {
+    if is_json
+        && status != StatusCode::FORBIDDEN
+        && serde_json::from_slice::<Failure>(&text).is_ok()
+    {
         return Ok(Posted::Text(text, None));
     }
     if status.is_server_error() {
         return Err(failed);
     }
-    Ok(Posted::Refused(status, String::from_utf8_lossy(&text).into_owned()))
+    Ok(Posted::Refused(
+        status,
+        String::from_utf8_lossy(&text).into_owned(),
+    ))
 }
 
 /// Reads a body. Returns its size if it is over a maximum.
 async fn body(response: Response<Body>, max: usize) -> HttpResult<Result<Bytes, String>> {
     let mut body = response.into_body();
-    if let Some(length) = body.size_hint().exact().filter(|length| *length > max as u64) {
+    if let Some(length) = body
+        .size_hint()
+        .exact()
+        .filter(|length| *length > max as u64)
+    {
         return Ok(Err(length.to_string()));
     }
     let mut read = Vec::new();
     while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
-        let Ok(chunk) = frame.map_err(StreamableHttpError::Client)?.into_data() else { continue };
+        let Ok(chunk) = frame.map_err(StreamableHttpError::Client)?.into_data() else {
+            continue;
+        };
         if chunk.len() > max - read.len() {
             return Ok(Err(format!("more than {max}")));
         }
@@ -204,7 +245,9 @@ pub(crate) fn events(response: Response<Body>) -> Events {
         Ok(_) => Err(StreamError::TooLong),
         Err(error) => Err(StreamError::Broken(error)),
     });
-    let chunks = chunks.take_while(move |chunk| future::ready(!std::mem::replace(&mut has_failed, chunk.is_err())));
+    let chunks = chunks.take_while(move |chunk| {
+        future::ready(!std::mem::replace(&mut has_failed, chunk.is_err()))
+    });
     SseStream::from_bytes_stream(chunks).boxed()
 }
 

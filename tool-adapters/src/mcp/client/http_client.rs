@@ -22,10 +22,13 @@ use memchr::memmem;
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Body, Client, Method, Request, StatusCode, Url, redirect};
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, JsonRpcRequest, RequestId, ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, JsonRpcRequest, RequestId,
+    ServerJsonRpcMessage,
 };
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
-use rmcp::transport::streamable_http_client::{StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse};
+use rmcp::transport::streamable_http_client::{
+    StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
 use sse_stream::{Error as SseError, Sse};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -59,7 +62,10 @@ impl HttpSession {
         let mut headers = headers.into_iter().collect::<HeaderMap>();
         let accepted = HeaderValue::from_static("text/event-stream, application/json");
         headers.insert(header::ACCEPT, accepted);
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        );
         let id = id.and_then(|id| HeaderValue::from_str(id).ok());
         let has_id = id.is_some();
         if let Some(id) = id {
@@ -79,24 +85,49 @@ impl AuthorizedClient {
         // reqwest removes `Authorization` when another host is reached, but no other header.
         let same_origin = redirect::Policy::custom(|attempt| {
             let first = attempt.previous().first().map(Url::origin);
-            if first.is_some_and(|origin| origin == attempt.url().origin()) && attempt.previous().len() < 10 {
+            if first.is_some_and(|origin| origin == attempt.url().origin())
+                && attempt.previous().len() < 10
+            {
                 attempt.follow()
             } else {
-                attempt.error("the server redirects to another origin; use that URL if you trust it")
+                attempt
+                    .error("the server redirects to another origin; use that URL if you trust it")
             }
         });
         // A small body cannot become a large one, and a proxy cannot read keys for this machine.
-        let http = credentials.http_builder(url)?.redirect(same_origin).referer(false).no_gzip();
+        let http = credentials
+            .http_builder(url)?
+            .redirect(same_origin)
+            .referer(false)
+            .no_gzip();
         let is_local = is_local(url.host_str().unwrap_or_default()) && !credentials.is_guarded();
         let http = if is_local { http.no_proxy() } else { http };
         // Without encryption, the system's certificates need not be read.
-        let http = if is_local && url.scheme() == "http" { http.tls_certs_only([]) } else { http };
-        let http = http.build().map_err(|error| ImportError::Protocol(error.into()))?;
+        let http = if is_local && url.scheme() == "http" {
+            http.tls_certs_only([])
+        } else {
+            http
+        };
+        let http = http
+            .build()
+            .map_err(|error| ImportError::Protocol(error.into()))?;
         // Its address was checked with the URL, and no proxy is used.
         let is_direct = is_local || (credentials.is_guarded() && !credentials.is_proxied(url));
-        let plain = if is_direct { PlainClient::new(url) } else { None };
+        let plain = if is_direct {
+            PlainClient::new(url)
+        } else {
+            None
+        };
         credentials.note_secrets(url);
-        Ok(Self { http, plain, url: url.clone(), session: Arc::default(), credentials, tasks, routes })
+        Ok(Self {
+            http,
+            plain,
+            url: url.clone(),
+            session: Arc::default(),
+            credentials,
+            tasks,
+            routes,
+        })
     }
 
     /// Returns the session that rmcp has opened last.
@@ -105,9 +136,17 @@ impl AuthorizedClient {
     }
 
     /// Makes a call in a session.
-    pub(crate) async fn post(&self, session: &HttpSession, id: &RequestId, message: Bytes) -> HttpResult<Posted> {
+    pub(crate) async fn post(
+        &self,
+        session: &HttpSession,
+        id: &RequestId,
+        message: Bytes,
+    ) -> HttpResult<Posted> {
         match self.answer(session, message, Sent::Call).await? {
-            Posted::Events(events, opened) => Ok(Posted::Events(self.observe(events, Some(id.clone()), false), opened)),
+            Posted::Events(events, opened) => Ok(Posted::Events(
+                self.observe(events, Some(id.clone()), false),
+                opened,
+            )),
             Posted::Refused(status, text) => {
                 let text = self.credentials.display(&text);
                 let message = format!("the tool's server refused the call: HTTP {status}: {text}");
@@ -129,8 +168,16 @@ impl AuthorizedClient {
     }
 
     /// Sends a message, and returns its answer.
-    async fn answer(&self, session: &HttpSession, message: Bytes, sent: Sent) -> HttpResult<Posted> {
-        let answer = match self.send(&Method::POST, &session.headers, Some(&message)).await {
+    async fn answer(
+        &self,
+        session: &HttpSession,
+        message: Bytes,
+        sent: Sent,
+    ) -> HttpResult<Posted> {
+        let answer = match self
+            .send(&Method::POST, &session.headers, Some(&message))
+            .await
+        {
             Ok(response) => http_answer::read(response, sent != Sent::Other, session.has_id).await,
             Err(error) => Err(error),
         };
@@ -167,7 +214,12 @@ impl AuthorizedClient {
     }
 
     /// Sends a request with a token.
-    async fn send(&self, method: &Method, headers: &HeaderMap, body: Option<&Bytes>) -> HttpResult<Response<Body>> {
+    async fn send(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+        body: Option<&Bytes>,
+    ) -> HttpResult<Response<Body>> {
         self.authorized(|token| async move {
             let mut headers = Cow::Borrowed(headers);
             if body.is_none() {
@@ -175,8 +227,9 @@ impl AuthorizedClient {
             }
             if let Some(token) = token {
                 let bearer = HeaderValue::try_from(format!("Bearer {token}"));
-                let mut bearer =
-                    bearer.map_err(|_| io::Error::other("the token has characters that no header may have"))?;
+                let mut bearer = bearer.map_err(|_| {
+                    io::Error::other("the token has characters that no header may have")
+                })?;
                 bearer.set_sensitive(true);
                 headers.to_mut().insert(header::AUTHORIZATION, bearer);
             }
@@ -187,11 +240,18 @@ impl AuthorizedClient {
     }
 
     /// Sends a request once.
-    async fn execute(&self, method: &Method, headers: &HeaderMap, body: Option<&Bytes>) -> HttpResult<Response<Body>> {
+    async fn execute(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+        body: Option<&Bytes>,
+    ) -> HttpResult<Response<Body>> {
         if let Some(plain) = &self.plain {
             let sent = plain.send(method, headers, body).await;
             let response = sent.map_err(|error| {
-                StreamableHttpError::Io(io::Error::other(self.credentials.display(&text_with_causes(&*error))))
+                StreamableHttpError::Io(io::Error::other(
+                    self.credentials.display(&text_with_causes(&*error)),
+                ))
             })?;
             // A server that redirects has done nothing yet.
             if !response.status().is_redirection() {
@@ -201,11 +261,18 @@ impl AuthorizedClient {
         let mut request = Request::new(method.clone(), self.url.clone());
         headers.clone_into(request.headers_mut());
         *request.body_mut() = body.cloned().map(Body::from);
-        self.http.execute(request).await.map(Into::into).map_err(StreamableHttpError::Client)
+        self.http
+            .execute(request)
+            .await
+            .map(Into::into)
+            .map_err(StreamableHttpError::Client)
     }
 
     /// Sends a request with a token. If the server refuses the token, sends it once more with a new one.
-    async fn authorized<T, F>(&self, send: impl Fn(Option<String>) -> F + Send + Sync) -> HttpResult<T>
+    async fn authorized<T, F>(
+        &self,
+        send: impl Fn(Option<String>) -> F + Send + Sync,
+    ) -> HttpResult<T>
     where
         F: Future<Output = HttpResult<T>> + Send,
     {
@@ -221,7 +288,11 @@ impl AuthorizedClient {
         match send(copy(&token)).await {
             Err(error @ StreamableHttpError::AuthRequired(_)) if token.is_some() => {
                 let renewed = self.credentials.token(token.clone()).await?;
-                if renewed == token { Err(error) } else { send(copy(&renewed)).await }
+                if renewed == token {
+                    Err(error)
+                } else {
+                    send(copy(&renewed)).await
+                }
             }
             outcome => outcome,
         }
@@ -237,17 +308,21 @@ impl AuthorizedClient {
             }
             StreamableHttpError::Client(error) => StreamableHttpError::Client(error.without_url()),
             StreamableHttpError::UnexpectedServerResponse(text) => {
-                StreamableHttpError::UnexpectedServerResponse(self.credentials.display(&text).into())
+                StreamableHttpError::UnexpectedServerResponse(
+                    self.credentials.display(&text).into(),
+                )
             }
             StreamableHttpError::UnexpectedContentType(Some(text)) => {
                 StreamableHttpError::UnexpectedContentType(Some(self.credentials.display(&text)))
             }
             StreamableHttpError::AuthRequired(mut challenge) => {
-                challenge.www_authenticate_header = self.credentials.display(&challenge.www_authenticate_header);
+                challenge.www_authenticate_header =
+                    self.credentials.display(&challenge.www_authenticate_header);
                 StreamableHttpError::AuthRequired(challenge)
             }
             StreamableHttpError::InsufficientScope(mut challenge) => {
-                challenge.www_authenticate_header = self.credentials.display(&challenge.www_authenticate_header);
+                challenge.www_authenticate_header =
+                    self.credentials.display(&challenge.www_authenticate_header);
                 StreamableHttpError::InsufficientScope(challenge)
             }
             error => error,
@@ -261,7 +336,10 @@ impl AuthorizedClient {
         let mut fail = move |error: ErrorData| {
             let message = request.take().map(|id| failure(error, id));
             let data = message.and_then(|message| serde_json::to_string(&message).ok());
-            data.map(|data| Sse { data: Some(data), ..Sse::default() })
+            data.map(|data| Sse {
+                data: Some(data),
+                ..Sse::default()
+            })
         };
         let events = events.map(move |event| match event {
             Ok(mut event) => {
@@ -270,10 +348,16 @@ impl AuthorizedClient {
                     return Ok(fail(too_many_values()).unwrap_or_default());
                 }
                 tasks.note(text.as_bytes());
-                let is_read =
-                    !is_checked || text.is_empty() || serde_json::from_str::<ServerJsonRpcMessage>(text).is_ok();
-                let is_answer = || matches!(IdScanner::scan(text.as_bytes()), MessageId::Response(_));
-                let failed = if !is_read && is_answer() { fail(unreadable()) } else { None };
+                let is_read = !is_checked
+                    || text.is_empty()
+                    || serde_json::from_str::<ServerJsonRpcMessage>(text).is_ok();
+                let is_answer =
+                    || matches!(IdScanner::scan(text.as_bytes()), MessageId::Response(_));
+                let failed = if !is_read && is_answer() {
+                    fail(unreadable())
+                } else {
+                    None
+                };
                 if memmem::find(text.as_bytes(), b"\"method\"").is_some()
                     && let MessageId::Request(id) = IdScanner::scan(text.as_bytes())
                 {
@@ -284,12 +368,15 @@ impl AuthorizedClient {
                 }
                 if let Some(marked) = with_unknown_modes(text.as_bytes()) {
                     event.data = Some(marked.to_string());
-                } else if is_checked && let Some(sealed) = original::seal_over_http(text.as_bytes()) {
+                } else if is_checked && let Some(sealed) = original::seal_over_http(text.as_bytes())
+                {
                     event.data = serde_json::to_string(&sealed).ok();
                 }
                 Ok(failed.unwrap_or(event))
             }
-            Err(SseError::Body(error)) if matches!(error.downcast_ref(), Some(StreamError::TooLong)) => {
+            Err(SseError::Body(error))
+                if matches!(error.downcast_ref(), Some(StreamError::TooLong)) =>
+            {
                 fail(too_long(format_args!("more than {MAX_MESSAGE}"))).ok_or(SseError::Body(error))
             }
             Err(error) => Err(error),
@@ -330,7 +417,8 @@ impl StreamableHttpClient for AuthorizedClient {
         if let ClientJsonRpcMessage::Notification(sent) = &message
             && let ClientNotification::InitializedNotification(_) = &sent.notification
         {
-            *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(session.clone());
+            *self.session.lock().unwrap_or_else(PoisonError::into_inner) =
+                Arc::new(session.clone());
         }
         let request = request_of(&message);
         let sent = match request.map(|request| &request.request) {
@@ -338,30 +426,44 @@ impl StreamableHttpClient for AuthorizedClient {
             Some(_) => Sent::Request,
             None => Sent::Other,
         };
-        let answer = self.answer(&session, serde_json::to_vec(&message)?.into(), sent).await?;
+        let answer = self
+            .answer(&session, serde_json::to_vec(&message)?.into(), sent)
+            .await?;
         let id = request.map(|request| request.id.clone());
-        let is_discover = request.is_some_and(|request| matches!(request.request, ClientRequest::DiscoverRequest(_)));
+        let is_discover = request
+            .is_some_and(|request| matches!(request.request, ClientRequest::DiscoverRequest(_)));
         let mut opened = None;
         let answer = match answer {
             Posted::Events(events, opened) => {
-                return Ok(StreamableHttpPostResponse::Sse(self.observe(events, id, true), opened));
+                return Ok(StreamableHttpPostResponse::Sse(
+                    self.observe(events, id, true),
+                    opened,
+                ));
             }
             // A server that does not know the request is older.
             Posted::Refused(status, text)
-                if is_discover && !session.has_id && status.is_client_error() && status != StatusCode::FORBIDDEN =>
+                if is_discover
+                    && !session.has_id
+                    && status.is_client_error()
+                    && status != StatusCode::FORBIDDEN =>
             {
                 let message = format!("`server/discover` was refused: HTTP {status}: {text}");
                 Err(ErrorData::invalid_request(message, None))
             }
-            Posted::Refused(status, text) => return Err(self.masked(http_answer::refused(status, &text))),
+            Posted::Refused(status, text) => {
+                return Err(self.masked(http_answer::refused(status, &text)));
+            }
             Posted::Accepted => return Ok(StreamableHttpPostResponse::Accepted),
             Posted::Failed(error) => Err(error),
             Posted::Text(text, session) => {
                 opened = session;
                 self.tasks.note(&text);
-                let marked = with_unknown_modes(&text).map(|message| Bytes::from(message.to_string()));
+                let marked =
+                    with_unknown_modes(&text).map(|message| Bytes::from(message.to_string()));
                 let text = marked.unwrap_or(text);
-                match original::seal_over_http(&text).map_or_else(|| serde_json::from_slice(&text), Ok) {
+                match original::seal_over_http(&text)
+                    .map_or_else(|| serde_json::from_slice(&text), Ok)
+                {
                     // The answer to a request has its error, also if the server could not read the id.
                     Ok(ServerJsonRpcMessage::Error(error)) => Err(error.error),
                     Ok(message) => Ok(message),
@@ -385,7 +487,10 @@ impl StreamableHttpClient for AuthorizedClient {
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> HttpResult<()> {
         let session = HttpSession::new(Some(&session_id), headers);
-        let response = self.send(&Method::DELETE, &session.headers, None).await.map_err(|error| self.masked(error))?;
+        let response = self
+            .send(&Method::DELETE, &session.headers, None)
+            .await
+            .map_err(|error| self.masked(error))?;
         match response.status() {
             // Some servers keep sessions until they expire.
             status if status.is_success() || status == StatusCode::METHOD_NOT_ALLOWED => Ok(()),
@@ -401,7 +506,12 @@ impl StreamableHttpClient for AuthorizedClient {
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> HttpResult<Events> {
-        let events = self.stream(&HttpSession::new(session_id.as_deref(), headers), last_event_id.as_deref()).await?;
+        let events = self
+            .stream(
+                &HttpSession::new(session_id.as_deref(), headers),
+                last_event_id.as_deref(),
+            )
+            .await?;
         Ok(self.observe(events, None, true))
     }
 }

@@ -20,7 +20,9 @@ use crate::mcp::client::rights::ServerRights;
 use crate::mcp::client::tasks::is_lost;
 use crate::mcp::original;
 use crate::providers::mcp::messages::with_hints;
-use rmcp::model::{self, CallToolRequestParams, ErrorCode, JsonObject, RequestParamsMeta, ServerResult};
+use rmcp::model::{
+    self, CallToolRequestParams, ErrorCode, JsonObject, RequestParamsMeta, ServerResult,
+};
 use rmcp::service::ServiceError;
 use serde_json::{Value, json};
 #[cfg(feature = "gateway")]
@@ -37,11 +39,12 @@ use tool_core::call::{LogLevel, Root};
 use tool_core::schema::is_annotation;
 use tool_core::text::truncate;
 use tool_core::tool::{
-    Completion, CompletionRequest, CompletionTarget, LifecycleFuture, Prompt, PromptMessage, Resource,
-    ResourceContents, TextArguments,
+    Completion, CompletionRequest, CompletionTarget, LifecycleFuture, Prompt, PromptMessage,
+    Resource, ResourceContents, TextArguments,
 };
 use tool_core::{
-    FunctionTool, RawTool, RegistryErrors, RunContext, Tool, ToolContext, ToolError, ToolOutput, Toolset, trace,
+    FunctionTool, RawTool, RegistryErrors, RunContext, Tool, ToolContext, ToolError, ToolOutput,
+    Toolset, trace,
 };
 use zeroize::Zeroizing;
 
@@ -91,7 +94,8 @@ type SwitchedOff = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 impl McpClient {
     fn new(address: ServerAddress, name: String) -> Self {
-        let (pins, timeout, credentials) = (Pins::memory(), Duration::from_secs(30), Arc::default());
+        let (pins, timeout, credentials) =
+            (Pins::memory(), Duration::from_secs(30), Arc::default());
         let (rights, tasks) = (ServerRights::default(), HashSet::new());
         let options = RemoteOptions {
             name,
@@ -172,7 +176,8 @@ impl McpClient {
     /// Redirects to another origin are not followed.
     pub fn url(url: impl Into<String>) -> Self {
         let url = url.into();
-        let name = parse_url(&url).map_or_else(|_| "[invalid URL]".to_owned(), |url| names::of_url(&url));
+        let name =
+            parse_url(&url).map_or_else(|_| "[invalid URL]".to_owned(), |url| names::of_url(&url));
         Self::new(ServerAddress::Url(url), name)
     }
 
@@ -204,7 +209,9 @@ impl McpClient {
     /// Sends a header with each request over HTTP. Its value appears in no error, log or name, and is wiped from memory. If
     /// the name is one of a key, such as `X-Api-Key`, the value is masked in results too.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.credentials.headers.push((name.into(), Zeroizing::new(value.into())));
+        self.credentials
+            .headers
+            .push((name.into(), Zeroizing::new(value.into())));
         self
     }
 
@@ -245,7 +252,10 @@ impl McpClient {
     /// Logs in with OAuth 2.1 when the server needs it, over HTTP. See [`OAuthLogin`](crate::mcp::OAuthLogin).
     #[cfg(feature = "mcp-auth")]
     pub fn oauth(self, login: crate::mcp::auth::OAuthLogin) -> Self {
-        Self { login: Some(login), ..self }
+        Self {
+            login: Some(login),
+            ..self
+        }
     }
 
     /// Connects to a server over two streams, such as the halves of a socket.
@@ -254,7 +264,10 @@ impl McpClient {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        Self::new(ServerAddress::Streams(Some((Box::new(input), Box::new(output)))), name.into())
+        Self::new(
+            ServerAddress::Streams(Some((Box::new(input), Box::new(output)))),
+            name.into(),
+        )
     }
 
     /// Sets the server's name, which is the id of the toolset and the key of its pins. Defaults to the command or the
@@ -283,24 +296,48 @@ impl McpClient {
 
     /// Imports only tools that are already pinned. By default a tool is trusted and pinned at its first use.
     pub fn pinned_only(self) -> Self {
-        Self { options: RemoteOptions { pinned_only: true, ..self.options }, ..self }
+        Self {
+            options: RemoteOptions {
+                pinned_only: true,
+                ..self.options
+            },
+            ..self
+        }
     }
 
     /// Probes whether the server speaks revision 2026-07-28, and falls back to older revisions. By default the newest
     /// revision that begins with `initialize` is used.
     pub fn probe(self) -> Self {
-        Self { options: RemoteOptions { probe: true, ..self.options }, ..self }
+        Self {
+            options: RemoteOptions {
+                probe: true,
+                ..self.options
+            },
+            ..self
+        }
     }
 
     /// Sets the time limit for connecting and for each call, in a session or outside. Defaults to 30 s. In a session
     /// [`map_tools`](Self::map_tools) can set another limit for a tool.
     pub fn timeout(self, limit: Duration) -> Self {
-        Self { options: RemoteOptions { timeout: limit, ..self.options }, ..self }
+        Self {
+            options: RemoteOptions {
+                timeout: limit,
+                ..self.options
+            },
+            ..self
+        }
     }
 
     /// Does not send the `baggage` of the trace, which names the run and the customer. The parent span is still sent.
     pub fn without_baggage(self) -> Self {
-        Self { options: RemoteOptions { baggage: false, ..self.options }, ..self }
+        Self {
+            options: RemoteOptions {
+                baggage: false,
+                ..self.options
+            },
+            ..self
+        }
     }
 
     /// Allows the server to ask the user by forms (`elicitation/create`) while it is called. By default it is refused.
@@ -453,14 +490,20 @@ impl McpClient {
     ///     _ => tool.confirm(Confirm::Always),
     /// });
     /// ```
-    pub fn map_tools(mut self, map: impl Fn(FunctionTool) -> FunctionTool + Send + Sync + 'static) -> Self {
+    pub fn map_tools(
+        mut self,
+        map: impl Fn(FunctionTool) -> FunctionTool + Send + Sync + 'static,
+    ) -> Self {
         self.offer.map = Some(Arc::new(map));
         self
     }
 
     /// Leaves out the tools for which a function returns the setting that switches them off.
     #[cfg(feature = "gateway")]
-    pub(crate) fn switch_off(mut self, setting: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
+    pub(crate) fn switch_off(
+        mut self,
+        setting: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
         self.offer.switched_off = Some(Arc::new(setting));
         self
     }
@@ -469,7 +512,9 @@ impl McpClient {
     /// are [quarantined](ImportedToolset::quarantined).
     pub async fn connect(mut self) -> Result<ImportedToolset, ImportError> {
         if self.has_pins && !self.has_name && self.options.name.contains(KEY) {
-            return Err(ImportError::Unnamed { name: self.options.name });
+            return Err(ImportError::Unnamed {
+                name: self.options.name,
+            });
         }
         #[cfg(feature = "mcp-auth")]
         if let Some(login) = self.login.take() {
@@ -505,31 +550,56 @@ impl Offer {
         for declared in declared {
             match import_tool(&remote, &declared, &names.offered(&declared.item.name)) {
                 Ok(tool) => tools.push(self.mapped(tool)),
-                Err(errors) => remote.quarantine_invalid(&declared.item.name, QuarantineReason::Invalid(errors)),
+                Err(errors) => remote
+                    .quarantine_invalid(&declared.item.name, QuarantineReason::Invalid(errors)),
             }
         }
-        let catalog =
-            if remote.options.tools_only { Catalog::default() } else { Catalog::import(&remote, prefix).await? };
-        if self.resources_as_tools && !(catalog.resources.is_empty() && catalog.templates.is_empty()) {
+        let catalog = if remote.options.tools_only {
+            Catalog::default()
+        } else {
+            Catalog::import(&remote, prefix).await?
+        };
+        if self.resources_as_tools
+            && !(catalog.resources.is_empty() && catalog.templates.is_empty())
+        {
             for added in resource_tools(&remote, &catalog, prefix) {
-                if !tools.iter().any(|tool| matches!(tool, Tool::Function(tool) if tool.name() == added.name())) {
+                if !tools
+                    .iter()
+                    .any(|tool| matches!(tool, Tool::Function(tool) if tool.name() == added.name()))
+                {
                     tools.push(self.mapped(added));
                 }
             }
         }
         remote.quarantine.end_check(&remote.options.name);
         remote.users.fetch_add(1, Ordering::SeqCst);
-        Ok(ImportedToolset { tools, names, catalog, remote, offer: self, is_closed: AtomicBool::new(false) })
+        Ok(ImportedToolset {
+            tools,
+            names,
+            catalog,
+            remote,
+            offer: self,
+            is_closed: AtomicBool::new(false),
+        })
     }
 
     /// Returns the tools that are not switched off.
-    fn without_switched_off(&self, remote: &RemoteServer, declared: Vec<DeclaredTool>) -> Vec<DeclaredTool> {
-        let Some(switched_off) = &self.switched_off else { return declared };
+    fn without_switched_off(
+        &self,
+        remote: &RemoteServer,
+        declared: Vec<DeclaredTool>,
+    ) -> Vec<DeclaredTool> {
+        let Some(switched_off) = &self.switched_off else {
+            return declared;
+        };
         let mut left = Vec::new();
         for declared in declared {
             match switched_off(&declared.item.name) {
                 Some(setting) => {
-                    remote.quarantine_invalid(&declared.item.name, QuarantineReason::SwitchedOff(setting));
+                    remote.quarantine_invalid(
+                        &declared.item.name,
+                        QuarantineReason::SwitchedOff(setting),
+                    );
                 }
                 None => left.push(declared),
             }
@@ -544,7 +614,10 @@ impl Offer {
 /// resources again.
 pub struct ImportedToolset {
     tools: Vec<Tool>,
-    #[cfg_attr(not(feature = "gateway"), allow(dead_code, reason = "only the gateway goes back from a name"))]
+    #[cfg_attr(
+        not(feature = "gateway"),
+        allow(dead_code, reason = "only the gateway goes back from a name")
+    )]
     names: OfferedNames,
     catalog: Catalog,
     remote: Arc<RemoteServer>,
@@ -586,12 +659,16 @@ impl ImportedToolset {
     /// Those of [`McpClient::connect`]. The toolset stays as it is then.
     pub async fn import_again(&self) -> Result<Self, ImportError> {
         let declared = self.remote.list_checked().await?;
-        self.offer.clone().toolset(Arc::clone(&self.remote), declared).await
+        self.offer
+            .clone()
+            .toolset(Arc::clone(&self.remote), declared)
+            .await
     }
 
     /// Returns true if this was the last toolset that uses the connection, the first time.
     fn end_use(&self) -> bool {
-        !self.is_closed.swap(true, Ordering::SeqCst) && self.remote.users.fetch_sub(1, Ordering::SeqCst) == 1
+        !self.is_closed.swap(true, Ordering::SeqCst)
+            && self.remote.users.fetch_sub(1, Ordering::SeqCst) == 1
     }
 
     /// Returns the prompts, under the names that they have in a [`ToolContext`](tool_core::ToolContext).
@@ -629,8 +706,14 @@ impl ImportedToolset {
     ///
     /// Those of the server; `NOT_FOUND` if it no longer has the prompt, PERMANENT if the messages are over 4 MiB, TIMEOUT after
     /// [`McpClient::timeout`].
-    pub async fn get_prompt(&self, name: &str, arguments: TextArguments) -> Result<Vec<PromptMessage>, ToolError> {
-        self.remote.get_prompt(name, arguments, &RunContext::detached()).await
+    pub async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: TextArguments,
+    ) -> Result<Vec<PromptMessage>, ToolError> {
+        self.remote
+            .get_prompt(name, arguments, &RunContext::detached())
+            .await
     }
 
     /// Reads a resource, which need not be listed.
@@ -651,7 +734,9 @@ impl ImportedToolset {
     /// Those of the server; `NOT_FOUND` for an unknown resource, PERMANENT if the contents are over 4 MiB, TIMEOUT after
     /// [`McpClient::timeout`].
     pub async fn read_resource(&self, uri: &str) -> Result<Vec<ResourceContents>, ToolError> {
-        self.remote.read_resource(uri, &RunContext::detached()).await
+        self.remote
+            .read_resource(uri, &RunContext::detached())
+            .await
     }
 
     /// Completes an argument of a prompt, by the name that the server gives it, or a variable of a template. At most 100
@@ -665,7 +750,9 @@ impl ImportedToolset {
         target: &CompletionTarget,
         request: CompletionRequest,
     ) -> Result<Completion, ToolError> {
-        self.remote.complete(target, &request, &RunContext::detached()).await
+        self.remote
+            .complete(target, &request, &RunContext::detached())
+            .await
     }
 
     /// Subscribes to a resource: its updates become [`changes`](Self::changes). A connection that is made again subscribes
@@ -707,7 +794,11 @@ impl ImportedToolset {
 
     /// Reads a resource that the server does not list, for a run.
     #[cfg(feature = "gateway")]
-    pub(crate) async fn read_unlisted(&self, uri: &str, ctx: &RunContext) -> Result<Vec<ResourceContents>, ToolError> {
+    pub(crate) async fn read_unlisted(
+        &self,
+        uri: &str,
+        ctx: &RunContext,
+    ) -> Result<Vec<ResourceContents>, ToolError> {
         self.remote.read_resource(uri, ctx).await
     }
 
@@ -715,8 +806,16 @@ impl ImportedToolset {
     #[cfg(feature = "gateway")]
     pub(crate) fn set_resend(&self, tool: &str, is_resent: bool) {
         let tool = self.names.own_of_rest(tool);
-        let mut once = self.remote.sent_once.lock().unwrap_or_else(PoisonError::into_inner);
-        if is_resent { _ = once.remove(tool) } else { _ = once.insert(tool.to_owned()) }
+        let mut once = self
+            .remote
+            .sent_once
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if is_resent {
+            _ = once.remove(tool)
+        } else {
+            _ = once.insert(tool.to_owned())
+        }
     }
 
     /// Returns the names under which tools and prompts are offered, as far as they differ from those that the server gives them by
@@ -744,7 +843,15 @@ impl ImportedToolset {
     /// Returns the error of the login, while there is no token to send.
     #[cfg(all(feature = "gateway", feature = "mcp-auth"))]
     pub(crate) fn login_failure(&self) -> Option<ImportError> {
-        Some(self.remote.options.credentials.oauth.as_ref()?.missing()?.into())
+        Some(
+            self.remote
+                .options
+                .credentials
+                .oauth
+                .as_ref()?
+                .missing()?
+                .into(),
+        )
     }
 
     /// Requests the server's lists again, and quarantines tools, prompts and resources that have changed. This happens
@@ -789,7 +896,12 @@ impl Toolset for ImportedToolset {
     }
 
     fn resources(self: Arc<Self>) -> Vec<Resource> {
-        self.catalog.resources.iter().chain(&self.catalog.templates).cloned().collect()
+        self.catalog
+            .resources
+            .iter()
+            .chain(&self.catalog.templates)
+            .cloned()
+            .collect()
     }
 
     fn close(&self) -> LifecycleFuture<'_> {
@@ -828,11 +940,18 @@ pub(crate) fn import_tool(
     declared: &Declared<model::Tool>,
     name: &str,
 ) -> Result<FunctionTool, RegistryErrors> {
-    let Declared { item: declared, sent } = declared;
+    let Declared {
+        item: declared,
+        sent,
+    } = declared;
     let annotations = declared.annotations.clone().unwrap_or_default();
     let raw = RawTool {
         name: name.to_owned(),
-        description: declared.description.as_deref().unwrap_or_default().to_owned(),
+        description: declared
+            .description
+            .as_deref()
+            .unwrap_or_default()
+            .to_owned(),
         parameters: parameters(&declared.input_schema),
     };
     let state = RemoteTool {
@@ -840,27 +959,49 @@ pub(crate) fn import_tool(
         name: declared.name.to_string(),
         read_only: annotations.read_only_hint == Some(true),
         is_idempotent: annotations.read_only_hint == Some(true) || annotations.is_idempotent(),
-        output: declared
-            .output_schema
-            .as_ref()
-            .map(|schema| SchemaChecker::new(&Value::Object((**schema).clone())).annotates_formats()),
+        output: declared.output_schema.as_ref().map(|schema| {
+            SchemaChecker::new(&Value::Object((**schema).clone())).annotates_formats()
+        }),
     };
-    let handler = async |tool: &RemoteTool, arguments: Value, ctx: &RunContext| tool.call(arguments, ctx).await;
+    let handler = async |tool: &RemoteTool, arguments: Value, ctx: &RunContext| {
+        tool.call(arguments, ctx).await
+    };
     // A format describes the text. The server decides which texts it takes.
-    let tool = FunctionTool::raw_output_with(raw, state, handler).validate(true).annotates_formats();
+    let tool = FunctionTool::raw_output_with(raw, state, handler)
+        .validate(true)
+        .annotates_formats();
     let tool = tool.timeout(remote.options.timeout);
-    let model::ToolAnnotations { read_only_hint, destructive_hint, idempotent_hint, open_world_hint, .. } = annotations;
-    let mut tool = with_hints(&tool, [read_only_hint, destructive_hint, idempotent_hint, open_world_hint]);
+    let model::ToolAnnotations {
+        read_only_hint,
+        destructive_hint,
+        idempotent_hint,
+        open_world_hint,
+        ..
+    } = annotations;
+    let mut tool = with_hints(
+        &tool,
+        [
+            read_only_hint,
+            destructive_hint,
+            idempotent_hint,
+            open_world_hint,
+        ],
+    );
     if let Some(title) = declared.title.as_ref().or(annotations.title.as_ref()) {
         tool = tool.title(title);
     }
     if let Some(output) = &declared.output_schema {
         // `Answer::into_output` checks results, and names the server.
-        tool = tool.output_schema(Value::Object((**output).clone())).checks_output();
+        tool = tool
+            .output_schema(Value::Object((**output).clone()))
+            .checks_output();
     }
     tool = tool.declared(sent.clone());
     // Registered alone first, so that an invalid tool does not keep the others out.
-    ToolContext::builder().with(tool.clone()).build().map(|_| tool)
+    ToolContext::builder()
+        .with(tool.clone())
+        .build()
+        .map(|_| tool)
 }
 
 /// Returns the schema of the arguments. A tool that takes none is declared like one of this process, so that members which a
@@ -871,13 +1012,17 @@ fn parameters(schema: &JsonObject) -> Value {
         Value::Array(items) => items.is_empty(),
         _ => false,
     };
-    let has_none = schema.iter().all(|(keyword, value)| match keyword.as_str() {
-        "type" => value == "object",
-        "properties" | "patternProperties" | "required" => is_empty(value),
-        "additionalProperties" | "unevaluatedProperties" => *value == Value::Bool(false),
-        keyword => is_annotation(keyword),
-    });
-    if has_none && (schema.contains_key("properties") || schema.contains_key("additionalProperties")) {
+    let has_none = schema
+        .iter()
+        .all(|(keyword, value)| match keyword.as_str() {
+            "type" => value == "object",
+            "properties" | "patternProperties" | "required" => is_empty(value),
+            "additionalProperties" | "unevaluatedProperties" => *value == Value::Bool(false),
+            keyword => is_annotation(keyword),
+        });
+    if has_none
+        && (schema.contains_key("properties") || schema.contains_key("additionalProperties"))
+    {
         return json!({"type": "object", "properties": {}});
     }
     Value::Object(schema.clone())
@@ -889,7 +1034,11 @@ impl RemoteTool {
     /// Calls the tool, until the call's deadline or its cancellation.
     async fn call(&self, arguments: Value, ctx: &RunContext) -> Result<ToolOutput, ToolError> {
         let state = RunState::default();
-        let exchange = Exchange { remote: &self.remote, ctx, state: &state };
+        let exchange = Exchange {
+            remote: &self.remote,
+            ctx,
+            state: &state,
+        };
         let run = Box::pin(self.run(self.params(arguments), exchange));
         let called = exchange.within_limits(async { Ok(run.await) }).await;
         called.unwrap_or_else(|error| Err(error.partial_side_effects(!self.read_only)))
@@ -903,21 +1052,31 @@ impl RemoteTool {
         }
         for (name, value) in trace::export().to_pairs() {
             if name != "baggage" || self.remote.options.baggage {
-                params.meta_or_default().insert(name.to_owned(), value.into());
+                params
+                    .meta_or_default()
+                    .insert(name.to_owned(), value.into());
             }
         }
         if let Some(level) = self.remote.options.log_level {
-            params.meta_or_default().insert("io.modelcontextprotocol/logLevel".to_owned(), level.as_str().into());
+            params.meta_or_default().insert(
+                "io.modelcontextprotocol/logLevel".to_owned(),
+                level.as_str().into(),
+            );
         }
         params
     }
 
-    async fn run(&self, params: CallToolRequestParams, exchange: Exchange<'_>) -> Result<ToolOutput, ToolError> {
+    async fn run(
+        &self,
+        params: CallToolRequestParams,
+        exchange: Exchange<'_>,
+    ) -> Result<ToolOutput, ToolError> {
         let mut may_send_again = self.is_idempotent;
         let (connection, answer) = loop {
             let (connection, answer) = Box::pin(self.send(&params, exchange)).await?;
             let is_limit = |error: &ServiceError| http_status(error) == Some(TOO_MANY_REQUESTS);
-            let may_repeat = |error: &ServiceError| is_lost(error) && !is_limit(error) && !self.is_sent_once();
+            let may_repeat =
+                |error: &ServiceError| is_lost(error) && !is_limit(error) && !self.is_sent_once();
             if !std::mem::take(&mut may_send_again) || !answer.as_ref().is_err_and(may_repeat) {
                 break (connection, answer);
             }
@@ -926,7 +1085,9 @@ impl RemoteTool {
         };
         let credentials = &self.remote.options.credentials;
         let result = match answer {
-            Ok(result) => original::text_of(result).ok_or_else(|| ServiceError::McpError(unreadable())),
+            Ok(result) => {
+                original::text_of(result).ok_or_else(|| ServiceError::McpError(unreadable()))
+            }
             Err(error) => Err(error),
         };
         let result = match result {
@@ -934,9 +1095,15 @@ impl RemoteTool {
             Err(error) => return Err(Box::pin(self.convert_error(error, &connection)).await),
         };
         let masked = credentials.redact_result(&result).ok();
-        match masked.as_ref().and_then(|(result, removed)| Answer::read(result, removed)) {
+        match masked
+            .as_ref()
+            .and_then(|(result, removed)| Answer::read(result, removed))
+        {
             Some(answer) => answer.into_output(&self.remote.options.name, self.output.as_ref()),
-            None => Err(Box::pin(self.convert_error(ServiceError::UnexpectedResponse, &connection)).await),
+            None => Err(Box::pin(
+                self.convert_error(ServiceError::UnexpectedResponse, &connection),
+            )
+            .await),
         }
     }
 
@@ -950,26 +1117,36 @@ impl RemoteTool {
         let connection = self.remote.connection().await?;
         self.remote.check_offered(&self.name, "tool", &self.name)?;
         if connection.is_lost() {
-            return Err(ToolError::transient("the connection to the tool's server is closed"));
+            return Err(ToolError::transient(
+                "the connection to the tool's server is closed",
+            ));
         }
         let answer = if self.remote.runs_as_task(&self.name) {
             Box::pin(exchange.run_task(&connection, params)).await
         } else {
             exchange.converse(&connection, Asked::Call(params)).await
         };
-        Ok((connection, answer.map_err(|error| error.partial_side_effects(!self.read_only))?))
+        Ok((
+            connection,
+            answer.map_err(|error| error.partial_side_effects(!self.read_only))?,
+        ))
     }
 
     /// Returns true if the host says that no call is sent twice.
     fn is_sent_once(&self) -> bool {
-        self.remote.sent_once.lock().unwrap_or_else(PoisonError::into_inner).contains(&self.name)
+        self.remote
+            .sent_once
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains(&self.name)
     }
 
     async fn convert_error(&self, error: ServiceError, connection: &Connection) -> ToolError {
         let credentials = &self.remote.options.credentials;
         let error = match error {
             ServiceError::McpError(error) => {
-                let may_be_removed = [ErrorCode::METHOD_NOT_FOUND, ErrorCode::INVALID_PARAMS].contains(&error.code);
+                let may_be_removed =
+                    [ErrorCode::METHOD_NOT_FOUND, ErrorCode::INVALID_PARAMS].contains(&error.code);
                 if may_be_removed && self.remote.has_removed(connection, &self.name).await {
                     return self.remote.removed("tool", &self.name);
                 }
@@ -977,18 +1154,33 @@ impl RemoteTool {
                 return ToolError::permanent(truncate(&message, MAX_TEXT));
             }
             error if http_status(&error) == Some(TOO_MANY_REQUESTS) => {
-                return ToolError::transient("the tool's server takes no more calls for now (HTTP 429)");
+                return ToolError::transient(
+                    "the tool's server takes no more calls for now (HTTP 429)",
+                );
             }
             error if is_lost(&error) => {
-                let failed = http_status(&error).map(|status| format!("the tool's server failed (HTTP {status})"));
-                let status = connection.status().await.map(|status| format!(" ({status})")).unwrap_or_default();
+                let failed = http_status(&error)
+                    .map(|status| format!("the tool's server failed (HTTP {status})"));
+                let status = connection
+                    .status()
+                    .await
+                    .map(|status| format!(" ({status})"))
+                    .unwrap_or_default();
                 let error = credentials.display(&describe(&error));
                 tracing::warn!(tool = %self.name.escape_debug(), %error, status, "lost the connection to a server");
                 let once = self.is_sent_once();
-                let effects = if self.read_only && !once { "" } else { "; the call may have had effects" };
+                let effects = if self.read_only && !once {
+                    ""
+                } else {
+                    "; the call may have had effects"
+                };
                 let lost = || format!("the connection to the tool's server is lost{status}");
                 let message = format!("{}{effects}", failed.unwrap_or_else(lost));
-                if self.is_idempotent && !once { ToolError::transient(message) } else { ToolError::unknown(message) }
+                if self.is_idempotent && !once {
+                    ToolError::transient(message)
+                } else {
+                    ToolError::unknown(message)
+                }
             }
             error => {
                 let error = credentials.display(&describe(&error));

@@ -55,9 +55,20 @@ impl LineTransport {
         calls: DirectCalls,
     ) -> Self {
         let lines = FramedRead::new(input, BoundedLines::new(MAX_MESSAGE));
-        let writer = Arc::new(Mutex::new(Some(FramedWrite::new(output, LinesCodec::new()))));
+        let writer = Arc::new(Mutex::new(Some(FramedWrite::new(
+            output,
+            LinesCodec::new(),
+        ))));
         calls.over_lines(Arc::clone(&writer));
-        Self { lines, writer, process, tasks, calls, read: VecDeque::new(), dropped: RateLimit::new("messages") }
+        Self {
+            lines,
+            writer,
+            process,
+            tasks,
+            calls,
+            read: VecDeque::new(),
+            dropped: RateLimit::new("messages"),
+        }
     }
 
     fn read(&mut self, text: &Bytes) {
@@ -97,19 +108,29 @@ fn read_message(text: &[u8]) -> Option<ServerMessage> {
 
 fn read_batch(text: &[u8]) -> Option<Vec<ServerMessage>> {
     let messages = serde_json::from_slice::<Vec<&RawValue>>(text).ok()?;
-    messages.into_iter().map(|message| read_message(message.get().as_bytes())).collect()
+    messages
+        .into_iter()
+        .map(|message| read_message(message.get().as_bytes()))
+        .collect()
 }
 
 /// Returns a line without the byte order mark that some programs write before UTF-8. It is no part of JSON.
 fn without_mark(line: &Bytes) -> Bytes {
     const MARK: &[u8] = b"\xef\xbb\xbf";
-    if line.starts_with(MARK) { line.slice(MARK.len()..) } else { line.clone() }
+    if line.starts_with(MARK) {
+        line.slice(MARK.len()..)
+    } else {
+        line.clone()
+    }
 }
 
 impl Transport<RoleClient> for LineTransport {
     type Error = io::Error;
 
-    fn send(&mut self, message: TxJsonRpcMessage<RoleClient>) -> impl Future<Output = io::Result<()>> + Send + 'static {
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let writer = Arc::clone(&self.writer);
         async move { write_line(&writer, &message).await }
     }
@@ -156,7 +177,12 @@ mod tests {
     // C16
     #[test]
     fn a_byte_order_mark_is_no_part_of_a_line() {
-        for (line, expected) in [("\u{feff}{}", "{}"), ("{}", "{}"), ("\u{feff}", ""), ("", "")] {
+        for (line, expected) in [
+            ("\u{feff}{}", "{}"),
+            ("{}", "{}"),
+            ("\u{feff}", ""),
+            ("", ""),
+        ] {
             assert_eq!(without_mark(&Bytes::from_static(line.as_bytes())), expected);
         }
     }

@@ -43,7 +43,13 @@ const OPTIONAL: [&str; 10] = [
 /// The keywords of a schema whose value may be null.
 const VALUES: [&str; 5] = ["default", "const", "enum", "example", "examples"];
 /// The keywords of a schema that have a schema for each name.
-const NAMED_SCHEMAS: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
+const NAMED_SCHEMAS: [&str; 5] = [
+    "properties",
+    "patternProperties",
+    "$defs",
+    "definitions",
+    "dependentSchemas",
+];
 
 /// A list of a server.
 pub(crate) struct ServerList {
@@ -83,7 +89,9 @@ impl ListReader<'_> {
         items: &mut Vec<Declared<T>>,
     ) -> Result<(), ListError> {
         let listing = self.read_pages(list, items);
-        let is_whole = timeout(self.options.timeout, listing).await.map_err(|_| ListError::Timeout)??;
+        let is_whole = timeout(self.options.timeout, listing)
+            .await
+            .map_err(|_| ListError::Timeout)??;
         if is_whole {
             self.quarantine.lift(list.method);
         } else {
@@ -113,7 +121,9 @@ impl ListReader<'_> {
                 items.push(item);
             }
             // Some servers end a list with an empty cursor.
-            let Some(next) = page.next.filter(|next| !next.is_empty()) else { return Ok(true) };
+            let Some(next) = page.next.filter(|next| !next.is_empty()) else {
+                return Ok(true);
+            };
             if !cursors.insert(next.clone()) {
                 return Ok(false);
             }
@@ -123,28 +133,46 @@ impl ListReader<'_> {
     }
 
     /// Reads a page, of which an entry, or another member, may not have the form of the protocol.
-    fn page<T: DeserializeOwned>(&self, mut page: Value, list: &ServerList) -> Result<PageOf<T>, ServiceError> {
-        let next = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
+    fn page<T: DeserializeOwned>(
+        &self,
+        mut page: Value,
+        list: &ServerList,
+    ) -> Result<PageOf<T>, ServiceError> {
+        let next = page
+            .get("nextCursor")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
         let Some(Value::Array(entries)) = page.get_mut(list.member).map(Value::take) else {
             return Err(ServiceError::UnexpectedResponse);
         };
 
         let mut items = Vec::new();
         for (at, entry) in entries.into_iter().enumerate() {
-            let name = REQUIRED.iter().find_map(|member| entry.get(member)?.as_str());
-            let name = name.map_or_else(|| format!("{} {at}", list.member), |name| list.kind.key(name));
+            let name = REQUIRED
+                .iter()
+                .find_map(|member| entry.get(member)?.as_str());
+            let name = name.map_or_else(
+                || format!("{} {at}", list.member),
+                |name| list.kind.key(name),
+            );
             match read_entry(entry) {
                 Ok(ReadEntry { declared, dropped }) => {
                     items.push(declared);
                     if !dropped.is_empty() {
                         let server = self.options.name.escape_debug();
-                        let (name, dropped) = (escape_invisible(&name), escape_invisible(&dropped.join(", ")));
+                        let (name, dropped) = (
+                            escape_invisible(&name),
+                            escape_invisible(&dropped.join(", ")),
+                        );
                         tracing::warn!(%server, name, dropped, "left out members of a declaration that cannot be read");
                     }
                 }
                 Err(error) => {
                     let reason = truncate(&self.options.credentials.display(&error), MAX_REASON);
-                    self.leave_out(&self.options.credentials.redact(&name), QuarantineReason::Unreadable(reason));
+                    self.leave_out(
+                        &self.options.credentials.redact(&name),
+                        QuarantineReason::Unreadable(reason),
+                    );
                 }
             }
         }
@@ -180,13 +208,21 @@ impl From<ServiceError> for ListError {
 
 /// Reads an entry without its members that have another form. A tool without a schema takes any arguments.
 fn read_entry<T: DeserializeOwned>(entry: Value) -> Result<ReadEntry<T>, String> {
-    let Value::Object(members) = entry else { return Err("expected an object".to_owned()) };
+    let Value::Object(members) = entry else {
+        return Err("expected an object".to_owned());
+    };
     let is_tool = !members.contains_key("uri") && !members.contains_key("uriTemplate");
     let has_null = |name: &str| members.get(name).is_some_and(Value::is_null);
-    let is_whole =
-        members.get("inputSchema").is_none_or(Value::is_object) && !OPTIONAL.iter().any(|name| has_null(name));
+    let is_whole = members.get("inputSchema").is_none_or(Value::is_object)
+        && !OPTIONAL.iter().any(|name| has_null(name));
     if is_whole && let Ok(item) = serde_json::from_value::<T>(Value::Object(members.clone())) {
-        return Ok(ReadEntry { declared: Declared { item, sent: members }, dropped: Vec::new() });
+        return Ok(ReadEntry {
+            declared: Declared {
+                item,
+                sent: members,
+            },
+            dropped: Vec::new(),
+        });
     }
     let mut read = Map::new();
     let mut dropped = Vec::new();
@@ -201,10 +237,12 @@ fn read_entry<T: DeserializeOwned>(entry: Value) -> Result<ReadEntry<T>, String>
         }
     }
     if is_tool {
-        read.entry("inputSchema").or_insert_with(|| json!({"type": "object"}));
+        read.entry("inputSchema")
+            .or_insert_with(|| json!({"type": "object"}));
     }
 
-    let item = |members: &Map<String, Value>| serde_json::from_value::<T>(Value::Object(members.clone()));
+    let item =
+        |members: &Map<String, Value>| serde_json::from_value::<T>(Value::Object(members.clone()));
     item(&read).map_err(|error| error.to_string())?;
     for (name, value) in optional {
         if value.is_null() {
@@ -217,7 +255,10 @@ fn read_entry<T: DeserializeOwned>(entry: Value) -> Result<ReadEntry<T>, String>
         }
     }
     let item = item(&read).map_err(|error| error.to_string())?;
-    Ok(ReadEntry { declared: Declared { item, sent: read }, dropped })
+    Ok(ReadEntry {
+        declared: Declared { item, sent: read },
+        dropped,
+    })
 }
 
 /// Returns the bytes of a declaration.
@@ -233,10 +274,16 @@ pub(crate) fn remove_nulls(schema: &mut Map<String, Value>) {
             _ if VALUES.contains(&&**keyword) => {}
             Value::Object(named) if NAMED_SCHEMAS.contains(&&**keyword) => {
                 named.retain(|_, schema| !schema.is_null());
-                named.values_mut().filter_map(Value::as_object_mut).for_each(remove_nulls);
+                named
+                    .values_mut()
+                    .filter_map(Value::as_object_mut)
+                    .for_each(remove_nulls);
             }
             Value::Object(schema) => remove_nulls(schema),
-            Value::Array(schemas) => schemas.iter_mut().filter_map(Value::as_object_mut).for_each(remove_nulls),
+            Value::Array(schemas) => schemas
+                .iter_mut()
+                .filter_map(Value::as_object_mut)
+                .for_each(remove_nulls),
             _ => {}
         }
     }
@@ -249,18 +296,30 @@ mod tests {
 
     fn tool(entry: Value) -> (Value, Vec<String>) {
         let ReadEntry { declared, dropped } = read_entry::<Tool>(entry).expect("a tool");
-        assert_eq!(serde_json::to_value(declared.item).expect("JSON"), Value::Object(declared.sent.clone()));
+        assert_eq!(
+            serde_json::to_value(declared.item).expect("JSON"),
+            Value::Object(declared.sent.clone())
+        );
         (Value::Object(declared.sent), dropped)
     }
 
     #[test]
     fn a_tool_without_a_schema_takes_any_arguments() {
-        for (schema, dropped) in [(json!({}), 0), (json!({"inputSchema": null}), 1), (json!({"inputSchema": true}), 1)]
-        {
+        for (schema, dropped) in [
+            (json!({}), 0),
+            (json!({"inputSchema": null}), 1),
+            (json!({"inputSchema": true}), 1),
+        ] {
             let mut entry = json!({"name": "look", "description": "Look."});
-            entry.as_object_mut().expect("an object").extend(schema.as_object().cloned().expect("an object"));
+            entry
+                .as_object_mut()
+                .expect("an object")
+                .extend(schema.as_object().cloned().expect("an object"));
             let (read, left_out) = tool(entry);
-            assert_eq!(read, json!({"name": "look", "description": "Look.", "inputSchema": {"type": "object"}}));
+            assert_eq!(
+                read,
+                json!({"name": "look", "description": "Look.", "inputSchema": {"type": "object"}})
+            );
             assert_eq!(left_out.len(), dropped);
         }
     }
@@ -269,15 +328,28 @@ mod tests {
     fn a_member_of_another_form_is_left_out() {
         let entry = json!({"name": "look", "inputSchema": {"type": "object"}, "title": 7, "annotations": "none", "description": "Look."});
         let (read, dropped) = tool(entry);
-        assert_eq!(read, json!({"name": "look", "description": "Look.", "inputSchema": {"type": "object"}}));
+        assert_eq!(
+            read,
+            json!({"name": "look", "description": "Look.", "inputSchema": {"type": "object"}})
+        );
         assert_eq!(dropped, ["title", "annotations"]);
         let resource = json!({"uri": "a:b", "name": "b", "size": "large"});
-        assert_eq!(read_entry::<Resource>(resource).expect("a resource").dropped, ["size"]);
+        assert_eq!(
+            read_entry::<Resource>(resource)
+                .expect("a resource")
+                .dropped,
+            ["size"]
+        );
     }
 
     #[test]
     fn an_entry_without_a_name_is_an_error() {
-        for entry in [json!({"inputSchema": {}}), json!({"name": 7}), json!("look"), json!(null)] {
+        for entry in [
+            json!({"inputSchema": {}}),
+            json!({"name": 7}),
+            json!("look"),
+            json!(null),
+        ] {
             assert!(read_entry::<Tool>(entry.clone()).is_err(), "{entry}");
         }
     }
@@ -291,7 +363,9 @@ mod tests {
                 "c": {"anyOf": [{"type": "null"}, {"minimum": null, "type": "integer"}]}
             }
         });
-        let Value::Object(mut schema) = schema else { panic!("an object") };
+        let Value::Object(mut schema) = schema else {
+            panic!("an object")
+        };
         remove_nulls(&mut schema);
         assert_eq!(Value::Object(schema), {
             json!({

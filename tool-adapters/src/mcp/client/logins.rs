@@ -31,8 +31,16 @@ where
             Err(error) if sent < MAX_RENEWALS => error,
             outcome => return outcome,
         };
-        let Some(challenge) = challenge_of(&error) else { return Err(error) };
-        let renewed = tokens.renew(Refused { token: token.clone(), challenge }).await.map_err(failed)?;
+        let Some(challenge) = challenge_of(&error) else {
+            return Err(error);
+        };
+        let renewed = tokens
+            .renew(Refused {
+                token: token.clone(),
+                challenge,
+            })
+            .await
+            .map_err(failed)?;
         if renewed.as_ref().map(Secret::expose) == token.as_ref().map(Secret::expose) {
             return Err(error);
         }
@@ -44,9 +52,13 @@ where
 /// Returns what a refusal says about the token that the server wants. Returns `None` for other errors.
 fn challenge_of(error: &HttpError) -> Option<Challenge> {
     match error {
-        StreamableHttpError::AuthRequired(challenge) => Some(Challenge::parse(&challenge.www_authenticate_header)),
-        StreamableHttpError::InsufficientScope(challenge) => Some(Challenge::parse(&challenge.www_authenticate_header))
-            .filter(|challenge| challenge.is_insufficient_scope),
+        StreamableHttpError::AuthRequired(challenge) => {
+            Some(Challenge::parse(&challenge.www_authenticate_header))
+        }
+        StreamableHttpError::InsufficientScope(challenge) => {
+            Some(Challenge::parse(&challenge.www_authenticate_header))
+                .filter(|challenge| challenge.is_insufficient_scope)
+        }
         _ => None,
     }
 }
@@ -58,7 +70,9 @@ fn failed(error: LoginError) -> HttpError {
 /// Returns true if a request was refused for its token, or if there is none to send.
 pub(crate) fn is_refusal(error: &HttpError) -> bool {
     match error {
-        StreamableHttpError::Io(error) => error.get_ref().is_some_and(<dyn Error + Send + Sync>::is::<LoginError>),
+        StreamableHttpError::Io(error) => error
+            .get_ref()
+            .is_some_and(<dyn Error + Send + Sync>::is::<LoginError>),
         StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_) => true,
         _ => false,
     }
@@ -66,5 +80,8 @@ pub(crate) fn is_refusal(error: &HttpError) -> bool {
 
 /// Returns the answer to a call that the server has refused.
 pub(crate) fn refused_call() -> ErrorData {
-    ErrorData::invalid_request("the tool's server refuses the call until its user signs in, or grants it more", None)
+    ErrorData::invalid_request(
+        "the tool's server refuses the call until its user signs in, or grants it more",
+        None,
+    )
 }

@@ -39,18 +39,31 @@ pub(crate) fn of_command(command: &Command) -> (String, Vec<MaskedText>) {
     for word in command.get_args() {
         let word = word.to_string_lossy();
         let (shown, secret) = split_word(&word, position);
-        let is_named = matches!(position, Position::Value { is_secret: true }) || is_secret_name(shown);
+        let is_named =
+            matches!(position, Position::Value { is_secret: true }) || is_secret_name(shown);
         position = match position {
             _ if WITHOUT_VALUE.contains(&&*word) => Position::Program,
-            _ if word.starts_with('-') => Position::Value { is_secret: is_secret_name(&word) },
+            _ if word.starts_with('-') => Position::Value {
+                is_secret: is_secret_name(&word),
+            },
             _ => Position::Argument,
         };
         let mask = if secret.is_empty() { "" } else { KEY };
         words.push(format!("{shown}{mask}"));
-        secrets.push(MaskedText { text: secret.to_owned(), is_named });
-        for url in [&word, secret].into_iter().filter_map(|text| Url::parse(text).ok()) {
+        secrets.push(MaskedText {
+            text: secret.to_owned(),
+            is_named,
+        });
+        for url in [&word, secret]
+            .into_iter()
+            .filter_map(|text| Url::parse(text).ok())
+        {
             let is_named = is_named || url.password().is_some();
-            secrets.extend(secrets_of_url(&url).into_iter().map(|text| MaskedText { text, is_named }));
+            secrets.extend(
+                secrets_of_url(&url)
+                    .into_iter()
+                    .map(|text| MaskedText { text, is_named }),
+            );
         }
     }
     secrets.retain(|secret| !secret.text.is_empty());
@@ -60,37 +73,59 @@ pub(crate) fn of_command(command: &Command) -> (String, Vec<MaskedText>) {
 /// Returns true if a command has a key among its arguments: the value of an option or a variable that is named for one, or a
 /// password in a URL. Every user of the machine can read the arguments of a process.
 pub(crate) fn has_key_argument(command: &Command) -> bool {
-    let words = command.get_args().map(|word| word.to_string_lossy()).collect::<Vec<_>>();
+    let words = command
+        .get_args()
+        .map(|word| word.to_string_lossy())
+        .collect::<Vec<_>>();
     let is_value = |word: &str| !word.is_empty() && !word.starts_with('-');
     let named = |pair: &[std::borrow::Cow<'_, str>]| {
-        pair[0].starts_with("--") && is_secret_name(&pair[0]) && !pair[0].contains('=') && is_value(&pair[1])
+        pair[0].starts_with("--")
+            && is_secret_name(&pair[0])
+            && !pair[0].contains('=')
+            && is_value(&pair[1])
     };
     let assigned = |word: &str| {
         let pair = word.split_once(['=', ':']);
-        pair.is_some_and(|(name, value)| is_secret_name(name) && is_value(value.trim()) && !value.starts_with('$'))
+        pair.is_some_and(|(name, value)| {
+            is_secret_name(name) && is_value(value.trim()) && !value.starts_with('$')
+        })
     };
     let has_password = |word: &str| Url::parse(word).is_ok_and(|url| url.password().is_some());
-    words.windows(2).any(named) || words.iter().any(|word| assigned(word) || has_password(word))
+    words.windows(2).any(named)
+        || words
+            .iter()
+            .any(|word| assigned(word) || has_password(word))
 }
 
 /// Splits a word into the part that is shown and the part that is masked.
 fn split_word(word: &str, position: Position) -> (&str, &str) {
     let is_option = word.starts_with('-');
-    if let Some((name, value)) = word.split_once(['=', ':']).filter(|(name, _)| is_option || !name.contains('/')) {
+    if let Some((name, value)) = word
+        .split_once(['=', ':'])
+        .filter(|(name, _)| is_option || !name.contains('/'))
+    {
         // Variables, values of options, headers and URLs.
         let name_end = name.len() + usize::from(!value.is_empty());
-        return if is_words(name) { word.split_at(name_end) } else { ("", word) };
+        return if is_words(name) {
+            word.split_at(name_end)
+        } else {
+            ("", word)
+        };
     }
     if is_option && !word.starts_with("--") {
         // A value may follow the letter of its option.
-        let option = word.get(..if word.len() > 3 { 2 } else { word.len() }).filter(|option| is_words(option));
+        let option = word
+            .get(..if word.len() > 3 { 2 } else { word.len() })
+            .filter(|option| is_words(option));
         return word.split_at(option.map_or(0, str::len));
     }
     let is_shown = match position {
         _ if is_option => is_words(word),
         Position::Program => is_words(word),
         Position::Argument => is_words(word) && word.contains(['/', '.']),
-        Position::Value { is_secret } => is_words(word) && !is_secret && word.starts_with(['/', '.', '~', '@']),
+        Position::Value { is_secret } => {
+            is_words(word) && !is_secret && word.starts_with(['/', '.', '~', '@'])
+        }
     };
     if is_shown { (word, "") } else { ("", word) }
 }
@@ -98,37 +133,77 @@ fn split_word(word: &str, position: Position) -> (&str, &str) {
 /// Returns a URL without its user, its fragment and the values of its query. Segments of its path that may be keys are
 /// masked.
 pub(crate) fn of_url(url: &Url) -> String {
-    let masked = |text: &str| if is_words(text) { text.to_owned() } else { KEY.to_owned() };
-    let path = url.path().split('/').map(masked).collect::<Vec<_>>().join("/");
+    let masked = |text: &str| {
+        if is_words(text) {
+            text.to_owned()
+        } else {
+            KEY.to_owned()
+        }
+    };
+    let path = url
+        .path()
+        .split('/')
+        .map(masked)
+        .collect::<Vec<_>>()
+        .join("/");
     let names = url.query().into_iter().flat_map(|query| query.split('&'));
-    let names = names.map(|pair| format!("{}={KEY}", masked(pair.split('=').next().unwrap_or_default())));
+    let names = names.map(|pair| {
+        format!(
+            "{}={KEY}",
+            masked(pair.split('=').next().unwrap_or_default())
+        )
+    });
     let query = names.collect::<Vec<_>>().join("&");
-    let query = if query.is_empty() { query } else { format!("?{query}") };
-    let user = if url.username().is_empty() && url.password().is_none() { "" } else { "[key]@" };
-    format!("{}{path}{query}", url.origin().ascii_serialization().replacen("://", &format!("://{user}"), 1))
+    let query = if query.is_empty() {
+        query
+    } else {
+        format!("?{query}")
+    };
+    let user = if url.username().is_empty() && url.password().is_none() {
+        ""
+    } else {
+        "[key]@"
+    };
+    format!(
+        "{}{path}{query}",
+        url.origin()
+            .ascii_serialization()
+            .replacen("://", &format!("://{user}"), 1)
+    )
 }
 
 /// Returns the texts of a URL that may be keys.
 pub(crate) fn secrets_of_url(url: &Url) -> Vec<String> {
-    let segments = url.path().split('/').filter(|segment| !is_words(segment)).map(str::to_owned);
-    base_url::secrets(url.as_str()).into_iter().chain(segments).collect()
+    let segments = url
+        .path()
+        .split('/')
+        .filter(|segment| !is_words(segment))
+        .map(str::to_owned);
+    base_url::secrets(url.as_str())
+        .into_iter()
+        .chain(segments)
+        .collect()
 }
 
 /// Returns true for names of programs, options and files: words of lower-case letters, and few digits, as in `s3` or `v2`.
 fn is_words(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_lowercase();
     let is_word = |part: &str| {
-        let letters = part.strip_prefix(|c: char| c.is_ascii_uppercase()).unwrap_or(part);
+        let letters = part
+            .strip_prefix(|c: char| c.is_ascii_uppercase())
+            .unwrap_or(part);
         (letters.len() <= 24 && letters.chars().all(is_plain))
             || (part.len() <= 3 && part.chars().all(|c| is_plain(c) || c.is_ascii_digit()))
     };
-    text.bytes().filter(u8::is_ascii_digit).count() <= 5 && text.split(['/', '-', '_', '.', '@', '~', ':']).all(is_word)
+    text.bytes().filter(u8::is_ascii_digit).count() <= 5
+        && text.split(['/', '-', '_', '.', '@', '~', ':']).all(is_word)
 }
 
 /// Returns true for texts with 20 letters and digits or more in a row. Names such as `my-project-12345` are shorter words.
 pub(crate) fn looks_random(text: &str) -> bool {
     let is_random = |part: &str| part.len() >= 20 && part.contains(|c: char| c.is_ascii_digit());
-    text.split(|c: char| !c.is_ascii_alphanumeric()).any(is_random)
+    text.split(|c: char| !c.is_ascii_alphanumeric())
+        .any(is_random)
 }
 
 /// Returns true for texts with a part that is unlike any word: six letters and digits or more in a row that mix both, sixteen
@@ -153,7 +228,10 @@ mod tests {
         let mut command = Command::new("npx");
         command.args(words);
         let (name, secrets) = of_command(&command);
-        (name, secrets.into_iter().map(|secret| secret.text).collect())
+        (
+            name,
+            secrets.into_iter().map(|secret| secret.text).collect(),
+        )
     }
 
     #[test]
@@ -204,8 +282,13 @@ mod tests {
     /// Returns a short key with a digit, a long one, and one of letters only.
     fn keys(at: u64) -> [String; 3] {
         let random = at.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 << 60;
-        let letters = (0..12).map(|n| char::from(b'a' + u8::try_from(random >> (5 * n) & 15).unwrap_or_default()));
-        [format!("hunter{at}x"), format!("{random:x}Zq{at}w"), letters.collect()]
+        let letters = (0..12)
+            .map(|n| char::from(b'a' + u8::try_from(random >> (5 * n) & 15).unwrap_or_default()));
+        [
+            format!("hunter{at}x"),
+            format!("{random:x}Zq{at}w"),
+            letters.collect(),
+        ]
     }
 
     #[test]
@@ -227,7 +310,9 @@ mod tests {
             let is_noted = |secrets: &[String]| secrets.iter().any(|secret| secret.contains(&key));
             masked += shown
                 .iter()
-                .filter(|(name, noted)| !name.contains(&key) && name.contains(KEY) && is_noted(noted))
+                .filter(|(name, noted)| {
+                    !name.contains(&key) && name.contains(KEY) && is_noted(noted)
+                })
                 .count();
         }
         assert_eq!(masked, 30_000);
@@ -275,7 +360,10 @@ mod tests {
                     format!("https://host/mcp?{key}"),
                 ];
                 let names = urls.map(|url| of_url(&Url::parse(&url).expect("a URL")));
-                masked += names.iter().filter(|name| !name.contains(key) && name.contains(KEY)).count();
+                masked += names
+                    .iter()
+                    .filter(|name| !name.contains(key) && name.contains(KEY))
+                    .count();
             }
         }
         assert_eq!(masked, 12_000);

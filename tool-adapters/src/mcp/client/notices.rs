@@ -9,9 +9,9 @@ use crate::mcp::client::rights::{self, ROOTS};
 use crate::mcp::client::routes::{CallRoutes, RelayedRequest, ServerLog};
 use crate::mcp::client::tasks::TaskTools;
 use rmcp::model::{
-    CancelledNotificationParam, ClientConfig, ClientJsonRpcMessage, ClientResult, CustomResult, ErrorCode, ErrorData,
-    Implementation, JsonRpcMessage, RequestId, ResourceUpdatedNotificationParam, ServerJsonRpcMessage,
-    ServerNotification, ServerRequest,
+    CancelledNotificationParam, ClientConfig, ClientJsonRpcMessage, ClientResult, CustomResult,
+    ErrorCode, ErrorData, Implementation, JsonRpcMessage, RequestId,
+    ResourceUpdatedNotificationParam, ServerJsonRpcMessage, ServerNotification, ServerRequest,
 };
 use rmcp::service::{NotificationContext, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -62,7 +62,11 @@ impl ClientHandler for ListChanges {
         self.changed.note(Declaration::Resource);
     }
 
-    async fn on_resource_updated(&self, updated: ResourceUpdatedNotificationParam, _: NotificationContext<RoleClient>) {
+    async fn on_resource_updated(
+        &self,
+        updated: ResourceUpdatedNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
         self.changes.send(ServerChange::Resource(updated.uri));
     }
 }
@@ -93,7 +97,11 @@ pub(crate) struct RateLimit {
 
 impl RateLimit {
     pub(crate) fn new(what: &'static str) -> Self {
-        Self { what, window: Instant::now(), passed: 0 }
+        Self {
+            what,
+            window: Instant::now(),
+            passed: 0,
+        }
     }
 
     /// Counts a message. Returns false if it is dropped.
@@ -133,7 +141,11 @@ pub(crate) struct LimitedNotices<T> {
 }
 
 impl<T> LimitedNotices<T> {
-    pub(crate) fn new(transport: T, others: Option<Receiver<ServerJsonRpcMessage>>, changes: &ListChanges) -> Self {
+    pub(crate) fn new(
+        transport: T,
+        others: Option<Receiver<ServerJsonRpcMessage>>,
+        changes: &ListChanges,
+    ) -> Self {
         Self {
             transport,
             calls: changes.calls.clone(),
@@ -167,16 +179,27 @@ impl<T> LimitedNotices<T> {
         let message = serde_json::to_value(message).unwrap_or_default();
         let credentials = &self.options.credentials;
         let level = LogLevel::deserialize(&message["level"]).unwrap_or(LogLevel::Info);
-        let logger = credentials.display(&truncate(message["logger"].as_str().unwrap_or_default(), MAX_ID));
+        let logger = credentials.display(&truncate(
+            message["logger"].as_str().unwrap_or_default(),
+            MAX_ID,
+        ));
         let data = match &message["data"] {
             Value::String(data) => credentials.display(data),
             data => credentials.display(&data.to_string()),
         };
-        let Some(ServerLog { logger, data, .. }) = self.routes.log(ServerLog { level, logger, data }) else { return };
+        let Some(ServerLog { logger, data, .. }) = self.routes.log(ServerLog {
+            level,
+            logger,
+            data,
+        }) else {
+            return;
+        };
         let server = self.options.name.escape_debug();
         match level {
             LogLevel::Debug => tracing::debug!(%server, logger, data, "a server logged a message"),
-            LogLevel::Info | LogLevel::Notice => tracing::info!(%server, logger, data, "a server logged a message"),
+            LogLevel::Info | LogLevel::Notice => {
+                tracing::info!(%server, logger, data, "a server logged a message")
+            }
             LogLevel::Warning => tracing::warn!(%server, logger, data, "a server logged a message"),
             _ => tracing::error!(%server, logger, data, "a server logged a message"),
         }
@@ -184,7 +207,10 @@ impl<T> LimitedNotices<T> {
 
     /// Withdraws a request that a call works on. Returns false if there is none.
     fn withdraw(&mut self, cancelled: &CancelledNotificationParam) -> bool {
-        let relayed = cancelled.request_id.as_ref().and_then(|id| self.relayed.remove(id));
+        let relayed = cancelled
+            .request_id
+            .as_ref()
+            .and_then(|id| self.relayed.remove(id));
         relayed.inspect(AbortHandle::abort).is_some()
     }
 }
@@ -215,17 +241,24 @@ impl<T: Transport<RoleClient>> LimitedNotices<T> {
             JsonRpcMessage::response(ClientResult::empty(()), id.clone())
         } else {
             let (method, params) = parts(request);
-            let roots = if method == ROOTS { self.options.rights.list_roots() } else { None };
+            let roots = if method == ROOTS {
+                self.options.rights.list_roots()
+            } else {
+                None
+            };
             let answered = match roots {
                 Some(roots) => Ok(roots),
-                None if self.options.rights.relays(&method) => match self.relay(method, params, id) {
+                None if self.options.rights.relays(&method) => match self.relay(method, params, id)
+                {
                     Ok(()) => return,
                     Err(error) => Err(error),
                 },
                 None => Err(rights::refused(&method)),
             };
-            answered
-                .map_or_else(|error| JsonRpcMessage::error(error, Some(id.clone())), |value| result(value, id.clone()))
+            answered.map_or_else(
+                |error| JsonRpcMessage::error(error, Some(id.clone())),
+                |value| result(value, id.clone()),
+            )
         };
         self.send_answer(answer);
     }
@@ -244,18 +277,27 @@ impl<T: Transport<RoleClient>> LimitedNotices<T> {
         if self.relayed.contains_key(id) {
             return Err(refused("a request with this id is being answered"));
         }
-        let task = params["_meta"]["io.modelcontextprotocol/related-task"]["taskId"].as_str().map(str::to_owned);
+        let task = params["_meta"]["io.modelcontextprotocol/related-task"]["taskId"]
+            .as_str()
+            .map(str::to_owned);
         let (answer, answered) = oneshot::channel();
-        let request = RelayedRequest { method, params, answer };
-        self.routes.relay(id, task.as_deref(), request).map_err(refused)?;
+        let request = RelayedRequest {
+            method,
+            params,
+            answer,
+        };
+        self.routes
+            .relay(id, task.as_deref(), request)
+            .map_err(refused)?;
         let own_id = id.clone();
         let handle = self.answers.spawn(async move {
             Some(match answered.await {
                 Ok(Ok(value)) => result(value, own_id),
                 Ok(Err(error)) => JsonRpcMessage::error(error, Some(own_id)),
-                Err(_) => {
-                    JsonRpcMessage::error(refused("the call to which the request belongs has ended"), Some(own_id))
-                }
+                Err(_) => JsonRpcMessage::error(
+                    refused("the call to which the request belongs has ended"),
+                    Some(own_id),
+                ),
             })
         });
         self.relayed.retain(|_, relayed| !relayed.is_finished());
@@ -276,8 +318,14 @@ impl<T: Transport<RoleClient>> LimitedNotices<T> {
                 self.log(&message.params);
                 Notice::Handled
             }
-            ServerNotification::CancelledNotification(cancelled) if self.withdraw(&cancelled.params) => Notice::Handled,
-            ServerNotification::CustomNotification(status) if status.method == "notifications/tasks/status" => {
+            ServerNotification::CancelledNotification(cancelled)
+                if self.withdraw(&cancelled.params) =>
+            {
+                Notice::Handled
+            }
+            ServerNotification::CustomNotification(status)
+                if status.method == "notifications/tasks/status" =>
+            {
                 let text = |name: &str| status.params.as_ref()?.get(name)?.as_str();
                 if let Some((task, message)) = text("taskId").zip(text("statusMessage"))
                     && self.updates.admits()
@@ -286,12 +334,18 @@ impl<T: Transport<RoleClient>> LimitedNotices<T> {
                 }
                 Notice::Handled
             }
-            ServerNotification::ToolListChangedNotification(_) => Notice::Change(Change::List(Declaration::Tool)),
-            ServerNotification::PromptListChangedNotification(_) => Notice::Change(Change::List(Declaration::Prompt)),
+            ServerNotification::ToolListChangedNotification(_) => {
+                Notice::Change(Change::List(Declaration::Tool))
+            }
+            ServerNotification::PromptListChangedNotification(_) => {
+                Notice::Change(Change::List(Declaration::Prompt))
+            }
             ServerNotification::ResourceListChangedNotification(_) => {
                 Notice::Change(Change::List(Declaration::Resource))
             }
-            ServerNotification::ResourceUpdatedNotification(updated) if updated.params.uri.len() > MAX_URI => {
+            ServerNotification::ResourceUpdatedNotification(updated)
+                if updated.params.uri.len() > MAX_URI =>
+            {
                 Notice::Handled
             }
             ServerNotification::ResourceUpdatedNotification(updated) => {
@@ -350,7 +404,9 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for LimitedNotices<T> {
                 },
             };
             match notice {
-                Notice::Change(_) | Notice::Other if self.notifications.admits() => return Some(message),
+                Notice::Change(_) | Notice::Other if self.notifications.admits() => {
+                    return Some(message);
+                }
                 Notice::Change(change) => self.note(change),
                 Notice::Handled | Notice::Other => {}
             }

@@ -12,7 +12,10 @@ use tool_core::RunContext;
 use tool_core::call::LogLevel;
 
 /// The options of a client.
-#[expect(clippy::struct_excessive_bools, reason = "each is a choice of the host")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a choice of the host"
+)]
 pub(crate) struct RemoteOptions {
     pub(crate) name: String,
     pub(crate) pins: Pins,

@@ -41,9 +41,26 @@ impl Declaration {
     /// Returns the members that are pinned one by one, and the rest of the declaration, such as its `_meta` and its icons.
     fn members(self) -> &'static [&'static str] {
         match self {
-            Self::Tool => &["name", "title", "description", "inputSchema", "outputSchema", "annotations", REST],
+            Self::Tool => &[
+                "name",
+                "title",
+                "description",
+                "inputSchema",
+                "outputSchema",
+                "annotations",
+                REST,
+            ],
             Self::Prompt => &["name", "title", "description", "arguments", REST],
-            Self::Resource => &["uri", "uriTemplate", "name", "title", "description", "mimeType", "annotations", REST],
+            Self::Resource => &[
+                "uri",
+                "uriTemplate",
+                "name",
+                "title",
+                "description",
+                "mimeType",
+                "annotations",
+                REST,
+            ],
         }
     }
 }
@@ -76,15 +93,23 @@ impl Fingerprint {
         if let (Declaration::Resource, Some(members)) = (kind, declared.as_object_mut()) {
             // They follow the contents.
             members.remove("size");
-            members.get_mut("annotations").and_then(|hints| hints.as_object_mut()?.remove("lastModified"));
+            members
+                .get_mut("annotations")
+                .and_then(|hints| hints.as_object_mut()?.remove("lastModified"));
         }
         // Equal members have the same text, whatever the order of their keys.
         declared.sort_all_objects();
         // The query of an icon's URL is often a signature, which is new each time.
-        let icons = declared.get_mut("icons").and_then(Value::as_array_mut).into_iter().flatten();
+        let icons = declared
+            .get_mut("icons")
+            .and_then(Value::as_array_mut)
+            .into_iter()
+            .flatten();
         for source in icons.filter_map(|icon| icon.get_mut("src")) {
-            if let Some((url, _)) =
-                source.as_str().filter(|url| url.starts_with("http")).and_then(|url| url.split_once('?'))
+            if let Some((url, _)) = source
+                .as_str()
+                .filter(|url| url.starts_with("http"))
+                .and_then(|url| url.split_once('?'))
             {
                 *source = url.into();
             }
@@ -96,12 +121,20 @@ impl Fingerprint {
             };
             hex(&Sha256::digest(taken.to_string()))
         };
-        Self(kind.members().iter().map(|member| ((*member).to_owned(), hash(member))).collect())
+        Self(
+            kind.members()
+                .iter()
+                .map(|member| ((*member).to_owned(), hash(member)))
+                .collect(),
+        )
     }
 
     /// Returns the kind of the declaration. Its key does not tell, as a tool may be named `prompt:x`.
     pub(crate) fn kind(&self) -> Declaration {
-        match (self.0.contains_key("inputSchema"), self.0.contains_key("uri")) {
+        match (
+            self.0.contains_key("inputSchema"),
+            self.0.contains_key("uri"),
+        ) {
             (true, _) => Declaration::Tool,
             (false, true) => Declaration::Resource,
             (false, false) => Declaration::Prompt,
@@ -114,7 +147,12 @@ impl Fingerprint {
             None if member == REST => false,
             pinned => self.0.get(member) != pinned,
         };
-        self.kind().members().iter().copied().filter(|member| is_changed(member)).collect()
+        self.kind()
+            .members()
+            .iter()
+            .copied()
+            .filter(|member| is_changed(member))
+            .collect()
     }
 
     /// Returns true if a pin is of a former version, and only lacks the other members.
@@ -283,7 +321,10 @@ impl Pins {
     pub fn file(path: impl AsRef<Path>) -> Result<Self, PinError> {
         let path = path.as_ref();
         read(path)?;
-        Ok(Self(Arc::new(PinStore::File(path.canonicalize().map_err(|source| io_error(path, source))?))))
+        Ok(Self(Arc::new(PinStore::File(
+            path.canonicalize()
+                .map_err(|source| io_error(path, source))?,
+        ))))
     }
 
     /// Copies the pins of a file, which does not change.
@@ -303,7 +344,9 @@ impl Pins {
         let path = path.as_ref();
         let _lock = lock(path)?;
         if path.symlink_metadata().is_ok() {
-            return Err(PinError::Exists { path: path.to_owned() });
+            return Err(PinError::Exists {
+                path: path.to_owned(),
+            });
         }
         write(path, &ServerPins::new())?;
         Self::file(path)
@@ -313,22 +356,36 @@ impl Pins {
     /// not pinned. A prompt is `prompt:NAME`, and a resource `resource:URI`.
     pub fn forget(&self, server: &str, tool: &str) -> Result<bool, PinError> {
         self.change(|servers| {
-            let removed = servers.get_mut(server).is_some_and(|tools| tools.remove(tool).is_some());
+            let removed = servers
+                .get_mut(server)
+                .is_some_and(|tools| tools.remove(tool).is_some());
             Ok((removed, removed))
         })
     }
 
     /// Pins tools that have no pin, and completes pins of a former version, if `pin_new`. Returns the pins that these tools had before. Pins of other tools stay, so
     /// that a tool that disappears and returns is compared with its pin.
-    pub(crate) async fn merge(&self, server: &str, tools: ToolPins, pin_new: bool) -> Result<ToolPins, PinError> {
+    pub(crate) async fn merge(
+        &self,
+        server: &str,
+        tools: ToolPins,
+        pin_new: bool,
+    ) -> Result<ToolPins, PinError> {
         let (pins, server) = (self.clone(), server.to_owned());
         let merge = move || {
             pins.change(|servers| {
                 let pinned = servers.entry(server.clone()).or_default();
-                let known = tools.keys().filter_map(|tool| Some((tool.clone(), pinned.get(tool)?.clone())));
+                let known = tools
+                    .keys()
+                    .filter_map(|tool| Some((tool.clone(), pinned.get(tool)?.clone())));
                 let known = known.collect::<ToolPins>();
-                let is_new = |tool: &str, found: &Fingerprint| known.get(tool).is_none_or(|pin| found.completes(pin));
-                let new = tools.into_iter().filter(|(tool, found)| is_new(tool, found)).collect::<ToolPins>();
+                let is_new = |tool: &str, found: &Fingerprint| {
+                    known.get(tool).is_none_or(|pin| found.completes(pin))
+                };
+                let new = tools
+                    .into_iter()
+                    .filter(|(tool, found)| is_new(tool, found))
+                    .collect::<ToolPins>();
                 if new.is_empty() || !pin_new {
                     return Ok((known, false));
                 }
@@ -350,9 +407,14 @@ impl Pins {
     }
 
     /// Changes the pins. `change` returns its result, and true if the pins have to be written.
-    fn change<T>(&self, change: impl FnOnce(&mut ServerPins) -> Result<(T, bool), PinError>) -> Result<T, PinError> {
+    fn change<T>(
+        &self,
+        change: impl FnOnce(&mut ServerPins) -> Result<(T, bool), PinError>,
+    ) -> Result<T, PinError> {
         match &*self.0 {
-            PinStore::Memory(servers) => Ok(change(&mut servers.lock().unwrap_or_else(PoisonError::into_inner))?.0),
+            PinStore::Memory(servers) => {
+                Ok(change(&mut servers.lock().unwrap_or_else(PoisonError::into_inner))?.0)
+            }
             PinStore::File(path) => {
                 let _lock = lock(path)?;
                 let mut servers = read(path)?;
@@ -367,21 +429,37 @@ impl Pins {
 }
 
 fn io_error(path: &Path, source: io::Error) -> PinError {
-    PinError::Io { path: path.to_owned(), source }
+    PinError::Io {
+        path: path.to_owned(),
+        source,
+    }
 }
 
 fn read(path: &Path) -> Result<ServerPins, PinError> {
     let bytes = std::fs::read(path).map_err(|source| match source.kind() {
-        io::ErrorKind::NotFound => PinError::Missing { path: path.to_owned() },
+        io::ErrorKind::NotFound => PinError::Missing {
+            path: path.to_owned(),
+        },
         _ => io_error(path, source),
     })?;
     if bytes.last() != Some(&b'\n') {
-        return Err(PinError::Cut { path: path.to_owned() });
+        return Err(PinError::Cut {
+            path: path.to_owned(),
+        });
     }
     match serde_json::from_slice::<PinFile>(&bytes) {
-        Ok(PinFile { version: VERSION, servers }) => Ok(servers),
-        Ok(PinFile { version, .. }) => Err(PinError::Version { path: path.to_owned(), version }),
-        Err(source) => Err(PinError::Invalid { path: path.to_owned(), source }),
+        Ok(PinFile {
+            version: VERSION,
+            servers,
+        }) => Ok(servers),
+        Ok(PinFile { version, .. }) => Err(PinError::Version {
+            path: path.to_owned(),
+            version,
+        }),
+        Err(source) => Err(PinError::Invalid {
+            path: path.to_owned(),
+            source,
+        }),
     }
 }
 
@@ -415,7 +493,10 @@ fn open_lock(path: &Path) -> io::Result<File> {
             return Ok(file);
         }
     }
-    Err(io::Error::other(format!("expected a file without links at {}, got another; remove it", path.display())))
+    Err(io::Error::other(format!(
+        "expected a file without links at {}, got another; remove it",
+        path.display()
+    )))
 }
 
 /// Returns true if both describe the same file, which has this name only.
@@ -438,8 +519,14 @@ fn lock(path: &Path) -> Result<File, PinError> {
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) if began.elapsed() < LOCK_TIMEOUT => std::thread::sleep(LOCK_PAUSE),
-            Err(TryLockError::WouldBlock) => return Err(PinError::Locked { path: path.to_owned() }),
+            Err(TryLockError::WouldBlock) if began.elapsed() < LOCK_TIMEOUT => {
+                std::thread::sleep(LOCK_PAUSE)
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(PinError::Locked {
+                    path: path.to_owned(),
+                });
+            }
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
     }
@@ -451,7 +538,10 @@ const LOCK_PAUSE: Duration = Duration::from_millis(2);
 /// Replaces the file atomically and durably. The lock has to be held.
 fn write(path: &Path, servers: &ServerPins) -> Result<(), PinError> {
     let replace = || {
-        let mut text = serde_json::to_vec_pretty(&PinFile { version: VERSION, servers: servers.clone() })?;
+        let mut text = serde_json::to_vec_pretty(&PinFile {
+            version: VERSION,
+            servers: servers.clone(),
+        })?;
         text.push(b'\n');
         let temporary = beside(path, ".new");
         // What a killed writer has left, or a link that another program has put there. The link is removed, not its target.
@@ -473,7 +563,10 @@ fn write(path: &Path, servers: &ServerPins) -> Result<(), PinError> {
 /// Makes the replacement of a file durable.
 #[cfg(unix)]
 fn sync_folder(path: &Path) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     File::open(folder)?.sync_all()
 }
 

@@ -52,9 +52,14 @@ impl PlainClient {
     pub(crate) fn new(url: &Url) -> Option<Self> {
         let host = url.host_str()?;
         let is_address = host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
-        let is_plain = url.scheme() == "http" && is_address && url.username().is_empty() && url.password().is_none();
+        let is_plain = url.scheme() == "http"
+            && is_address
+            && url.username().is_empty()
+            && url.password().is_none();
         let server = url.as_str().parse::<Uri>().ok().filter(|_| is_plain)?;
-        let host = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
+        let host = url
+            .port()
+            .map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
         connector.set_keepalive(Some(KEEPALIVE));
@@ -90,8 +95,13 @@ impl PlainClient {
         let (from, to) = stream.into_inner().into_split();
         let stream = join(YieldingReader { from, read: 0 }, to);
         let (sender, connection) = handshake(TokioIo::new(stream)).await?;
-        let connection = PlainConnection { sender, running: Some(connection) };
-        self.exchange(Box::new(connection), request).await.map_err(|(error, _)| error.into())
+        let connection = PlainConnection {
+            sender,
+            running: Some(connection),
+        };
+        self.exchange(Box::new(connection), request)
+            .await
+            .map_err(|(error, _)| error.into())
     }
 
     /// Sends a request over a connection. Returns it with the error if the server cannot have read it.
@@ -112,7 +122,12 @@ impl PlainClient {
         })?;
         Ok(answer.map(|incoming| {
             let (is_read, connection) = (incoming.is_end_stream(), Some(connection));
-            Body::wrap(PlainBody { incoming, is_read, connection, client: self.clone() })
+            Body::wrap(PlainBody {
+                incoming,
+                is_read,
+                connection,
+                client: self.clone(),
+            })
         }))
     }
 
@@ -131,7 +146,11 @@ impl PlainClient {
     fn keep(&self, connection: Box<PlainConnection>) {
         let (now, mut idle) = (Instant::now(), self.idle());
         idle.push_back((now, connection));
-        while idle.len() > MAX_IDLE || idle.front().is_some_and(|(since, _)| now - *since > IDLE_TIME) {
+        while idle.len() > MAX_IDLE
+            || idle
+                .front()
+                .is_some_and(|(since, _)| now - *since > IDLE_TIME)
+        {
             idle.pop_front();
         }
     }
@@ -149,7 +168,11 @@ struct YieldingReader {
 }
 
 impl AsyncRead for YieldingReader {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         if self.read >= MAX_READ {
             self.read = 0;
             cx.waker().wake_by_ref();
@@ -157,7 +180,11 @@ impl AsyncRead for YieldingReader {
         }
         let before = buf.filled().len();
         let read = Pin::new(&mut self.from).poll_read(cx, buf);
-        self.read = if read.is_pending() { 0 } else { self.read + buf.filled().len() - before };
+        self.read = if read.is_pending() {
+            0
+        } else {
+            self.read + buf.filled().len() - before
+        };
         read
     }
 }
@@ -172,7 +199,10 @@ struct PlainConnection {
 
 /// Reads and writes what a connection can, until it ends. Its error reaches the request or the body too.
 fn run(running: &mut Option<Connection<TokioIo<PlainStream>, Body>>, cx: &mut Context<'_>) {
-    if running.as_mut().is_some_and(|running| Pin::new(running).poll(cx).is_ready()) {
+    if running
+        .as_mut()
+        .is_some_and(|running| Pin::new(running).poll(cx).is_ready())
+    {
         *running = None;
     }
 }
@@ -189,7 +219,10 @@ impl hyper::body::Body for PlainBody {
     type Data = Bytes;
     type Error = hyper::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         let body = &mut *self;
         let mut frame = Pin::new(&mut body.incoming).poll_frame(cx);
         if let (Poll::Pending, Some(connection)) = (&frame, &mut body.connection) {
@@ -228,9 +261,14 @@ mod tests {
 
     /// Serves connections on which each request gets the next of these answers. A connection is closed after the last one.
     /// Counts the connections, and gives a permit for each that the client closes.
-    async fn serve(answers: &'static [&'static str]) -> (PlainClient, Arc<AtomicUsize>, Arc<Semaphore>) {
+    async fn serve(
+        answers: &'static [&'static str],
+    ) -> (PlainClient, Arc<AtomicUsize>, Arc<Semaphore>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let url = format!("http://{}/mcp?a=1", listener.local_addr().expect("an address"));
+        let url = format!(
+            "http://{}/mcp?a=1",
+            listener.local_addr().expect("an address")
+        );
         let client = PlainClient::new(&url.parse().expect("a URL")).expect("a plain address");
         let (opened, closed) = (Arc::<AtomicUsize>::default(), Arc::new(Semaphore::new(0)));
         let (counter, permits) = (Arc::clone(&opened), Arc::clone(&closed));
@@ -242,12 +280,19 @@ mod tests {
                     for answer in answers {
                         let mut request = Vec::new();
                         while !request.ends_with(b"\r\n\r\n{}") {
-                            if stream.read_buf(&mut request).await.map_or(true, |read| read == 0) {
+                            if stream
+                                .read_buf(&mut request)
+                                .await
+                                .map_or(true, |read| read == 0)
+                            {
                                 return permits.add_permits(1);
                             }
                         }
                         assert!(request.starts_with(b"POST /mcp?a=1 HTTP/1.1\r\n"));
-                        stream.write_all(answer.as_bytes()).await.expect("an answer");
+                        stream
+                            .write_all(answer.as_bytes())
+                            .await
+                            .expect("an answer");
                     }
                 });
             }
@@ -256,7 +301,13 @@ mod tests {
     }
 
     async fn try_post(client: &PlainClient) -> Result<Response<Body>, PlainError> {
-        client.send(&Method::POST, &HeaderMap::new(), Some(&Bytes::from_static(b"{}"))).await
+        client
+            .send(
+                &Method::POST,
+                &HeaderMap::new(),
+                Some(&Bytes::from_static(b"{}")),
+            )
+            .await
     }
 
     async fn post(client: &PlainClient) -> Response<Body> {
@@ -264,11 +315,15 @@ mod tests {
     }
 
     async fn text(answer: Response<Body>) -> String {
-        reqwest::Response::from(answer).text().await.expect("a body")
+        reqwest::Response::from(answer)
+            .text()
+            .await
+            .expect("a body")
     }
 
     const ACCEPTED: &str = "HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n";
-    const CHUNKED: &str = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n";
+    const CHUNKED: &str =
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n";
     const TEXT: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi";
 
     #[tokio::test]
@@ -300,7 +355,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_with_an_unread_body_is_closed_at_once() {
-        let (client, opened, closed) = serve(&["HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhi", TEXT]).await;
+        let (client, opened, closed) =
+            serve(&["HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhi", TEXT]).await;
         drop(post(&client).await);
         let closed = timeout(Duration::from_secs(10), closed.acquire()).await;
         assert!(closed.is_ok(), "the server still has the connection");
@@ -310,7 +366,12 @@ mod tests {
     #[tokio::test]
     async fn an_answer_that_breaks_off_is_an_error() {
         let (client, ..) = serve(&["HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhi"]).await;
-        assert!(reqwest::Response::from(post(&client).await).text().await.is_err());
+        assert!(
+            reqwest::Response::from(post(&client).await)
+                .text()
+                .await
+                .is_err()
+        );
         let (client, ..) = serve(&["HTTP/1.1 200"]).await;
         assert!(try_post(&client).await.is_err());
     }

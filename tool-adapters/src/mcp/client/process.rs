@@ -48,7 +48,11 @@ const STATUS_AFTER_EOF: Duration = Duration::from_secs(1);
 /// Prepares a command whose process is killed when its handle is dropped.
 pub(crate) fn prepare(command: std::process::Command) -> CommandWrap {
     let mut command = Command::from(command);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
     let mut command = CommandWrap::from(command);
     #[cfg(unix)]
     command.wrap(process_wrap::tokio::ProcessGroup::leader());
@@ -80,20 +84,45 @@ impl ServerProcess {
     ) -> io::Result<(Self, ChildStdout, ChildStdin)> {
         let mut child = command.spawn().map_err(|error| {
             let command = command.command().as_std();
-            let is_missing = |folder: &&Path| error.kind() == io::ErrorKind::NotFound && !folder.is_dir();
-            let folder = command.get_current_dir().filter(is_missing).map(Path::as_os_str);
+            let is_missing =
+                |folder: &&Path| error.kind() == io::ErrorKind::NotFound && !folder.is_dir();
+            let folder = command
+                .get_current_dir()
+                .filter(is_missing)
+                .map(Path::as_os_str);
             let named = folder.unwrap_or(command.get_program()).to_string_lossy();
-            io::Error::new(error.kind(), format!("`{}`: {error}", credentials.display(&named)))
+            io::Error::new(
+                error.kind(),
+                format!("`{}`: {error}", credentials.display(&named)),
+            )
         })?;
         let no_pipe = || io::Error::other("the process has no pipe");
         let output = child.stdout().take().ok_or_else(no_pipe)?;
         let input = child.stdin().take().ok_or_else(no_pipe)?;
         let errors = child.stderr().take().ok_or_else(no_pipe)?;
         let lines = LastLines::default();
-        let reading = read_errors(errors, child.id(), Arc::clone(credentials), Arc::clone(&lines));
+        let reading = read_errors(
+            errors,
+            child.id(),
+            Arc::clone(credentials),
+            Arc::clone(&lines),
+        );
         let (stopping, (end, ended)) = (CancellationToken::new(), watch::channel(None));
-        tokio::spawn(supervise(ProcessGroup(child), stopping.clone(), tokio::spawn(reading), end));
-        Ok((Self { stopping, ended, lines }, output, input))
+        tokio::spawn(supervise(
+            ProcessGroup(child),
+            stopping.clone(),
+            tokio::spawn(reading),
+            end,
+        ));
+        Ok((
+            Self {
+                stopping,
+                ended,
+                lines,
+            },
+            output,
+            input,
+        ))
     }
 
     /// Returns true if the process has ended, or is being stopped.
@@ -114,14 +143,21 @@ impl ServerProcess {
     /// Returns the status with which the process has ended. Waits a moment for it.
     pub(crate) async fn status(&self) -> Option<String> {
         let mut ended = self.ended.clone();
-        let status = timeout(STATUS_AFTER_EOF, ended.wait_for(Option::is_some)).await.ok()?.ok()?;
+        let status = timeout(STATUS_AFTER_EOF, ended.wait_for(Option::is_some))
+            .await
+            .ok()?
+            .ok()?;
         status.clone()
     }
 
     /// Returns the last lines that the process wrote to its standard error.
     pub(crate) fn last_lines(&self) -> String {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.iter().map(String::as_str).collect::<Vec<_>>().join(" | ")
+        lines
+            .iter()
+            .map(String::as_str)
+            .collect::<Vec<_>>()
+            .join(" | ")
     }
 }
 
@@ -138,7 +174,9 @@ async fn supervise(
     };
     drop(group);
     _ = timeout(LINES_AFTER_END, errors).await;
-    end.send_replace(Some(status.map_or_else(|error| error.to_string(), |status| status.to_string())));
+    end.send_replace(Some(
+        status.map_or_else(|error| error.to_string(), |status| status.to_string()),
+    ));
 }
 
 /// Stops a process in the steps that the protocol names.
@@ -160,9 +198,19 @@ async fn stop(group: &mut ProcessGroup) -> io::Result<ExitStatus> {
 }
 
 /// Logs what a server writes to its standard error, and keeps the last lines. A long line is read in parts.
-async fn read_errors(errors: ChildStderr, process: Option<u32>, credentials: Arc<Credentials>, last: LastLines) {
-    let (mut errors, mut line, mut limit) = (BufReader::new(errors), Vec::new(), RateLimit::new("lines"));
-    while let Ok(1..) = (&mut errors).take(MAX_LINE).read_until(b'\n', &mut line).await {
+async fn read_errors(
+    errors: ChildStderr,
+    process: Option<u32>,
+    credentials: Arc<Credentials>,
+    last: LastLines,
+) {
+    let (mut errors, mut line, mut limit) =
+        (BufReader::new(errors), Vec::new(), RateLimit::new("lines"));
+    while let Ok(1..) = (&mut errors)
+        .take(MAX_LINE)
+        .read_until(b'\n', &mut line)
+        .await
+    {
         let text = credentials.display(String::from_utf8_lossy(&line).trim_end());
         line.clear();
         if limit.admits() {

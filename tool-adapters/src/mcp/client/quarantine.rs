@@ -62,7 +62,11 @@ pub enum QuarantineReason {
 
 /// Returns the messages only, as the errors' source locations are in this library.
 pub(crate) fn messages(errors: &RegistryErrors) -> String {
-    errors.iter().map(|error| error.message.as_str()).collect::<Vec<_>>().join("; ")
+    errors
+        .iter()
+        .map(|error| error.message.as_str())
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// Maximum number of characters of a name.
@@ -70,7 +74,11 @@ const MAX_NAME: usize = 200;
 
 /// Returns the name under which a tool is kept.
 fn short(name: &str) -> Cow<'_, str> {
-    if name.len() <= MAX_NAME { name.into() } else { truncate(name, MAX_NAME).into() }
+    if name.len() <= MAX_NAME {
+        name.into()
+    } else {
+        truncate(name, MAX_NAME).into()
+    }
 }
 
 /// The quarantined tools of a server, as far as they are kept.
@@ -103,7 +111,10 @@ impl Quarantine {
     /// Adds a tool. A tool that was never offered is left out if there are too many.
     pub(crate) fn add(&self, server: &str, name: &str, is_offered: bool, reason: QuarantineReason) {
         let name = short(name).into_owned();
-        let tool = QuarantinedTool { name: name.clone(), reason };
+        let tool = QuarantinedTool {
+            name: name.clone(),
+            reason,
+        };
         let mut quarantined = self.lock();
         if quarantined.tools.get(&name) == Some(&tool) {
             return;
@@ -139,7 +150,11 @@ impl Quarantine {
     /// Offers a removed tool again.
     pub(crate) fn restore(&self, name: &str) {
         let (mut quarantined, name) = (self.lock(), short(name));
-        if quarantined.tools.get(&*name).is_some_and(|tool| tool.reason == QuarantineReason::Removed) {
+        if quarantined
+            .tools
+            .get(&*name)
+            .is_some_and(|tool| tool.reason == QuarantineReason::Removed)
+        {
             quarantined.tools.remove(&*name);
         }
     }
@@ -167,11 +182,21 @@ mod tests {
     // C21
     #[test]
     fn reasons_show_no_file_of_this_library() {
-        let raw = RawTool { name: "a b".into(), description: String::new(), parameters: json!({"type": "object"}) };
+        let raw = RawTool {
+            name: "a b".into(),
+            description: String::new(),
+            parameters: json!({"type": "object"}),
+        };
         let tool = FunctionTool::raw(raw, async |arguments: Value, _: &RunContext| Ok(arguments));
-        let errors = ToolContext::builder().with(tool).build().expect_err("an invalid name");
+        let errors = ToolContext::builder()
+            .with(tool)
+            .build()
+            .expect_err("an invalid name");
         assert!(errors.to_string().contains(".rs"), "{errors}");
         let reason = QuarantineReason::Invalid(errors).to_string();
-        assert!(reason.contains("invalid raw tool name") && !reason.contains(".rs"), "{reason}");
+        assert!(
+            reason.contains("invalid raw tool name") && !reason.contains(".rs"),
+            "{reason}"
+        );
     }
 }

@@ -107,7 +107,11 @@ impl Launcher {
             );
             return Err(ToolError::transient(message));
         }
-        sleep_until(time::after(self.connected, Self::PAUSE * 2_u32.pow(self.repairs))).await;
+        sleep_until(time::after(
+            self.connected,
+            Self::PAUSE * 2_u32.pow(self.repairs),
+        ))
+        .await;
         self.repairs += 1;
         self.connected = Instant::now();
         Ok(())
@@ -119,7 +123,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Connection {
-    async fn new(address: &mut ServerAddress, remote: &RemoteParts) -> Result<Arc<Self>, ImportError> {
+    async fn new(
+        address: &mut ServerAddress,
+        remote: &RemoteParts,
+    ) -> Result<Arc<Self>, ImportError> {
         let (routes, calls) = (CallRoutes::default(), DirectCalls::default());
         let handler = ListChanges {
             changed: Arc::clone(&remote.changed),
@@ -137,17 +144,30 @@ impl Connection {
             () = options.credentials.time_out(options.timeout) => return Err(ImportError::Timeout),
         };
         let peer = running.peer().clone();
-        remote.subscriptions.follow(&peer, &remote.changed, &remote.changes);
+        remote
+            .subscriptions
+            .follow(&peer, &remote.changed, &remote.changes);
         if let Some(level) = options.log_level {
             set_log_level(&peer, level, options).await;
         }
-        let (running, has_answered) = (tokio::sync::Mutex::new(Some(running)), AtomicBool::new(false));
-        Ok(Arc::new(Self { peer, routes, calls, running, process, has_answered }))
+        let (running, has_answered) = (
+            tokio::sync::Mutex::new(Some(running)),
+            AtomicBool::new(false),
+        );
+        Ok(Arc::new(Self {
+            peer,
+            routes,
+            calls,
+            running,
+            process,
+            has_answered,
+        }))
     }
 
     pub(crate) fn is_lost(&self) -> bool {
         // rmcp closes the peer only once the process has ended, and it is known before that.
-        self.peer.is_transport_closed() || self.process.as_ref().is_some_and(ServerProcess::is_ending)
+        self.peer.is_transport_closed()
+            || self.process.as_ref().is_some_and(ServerProcess::is_ending)
     }
 
     /// Notes that the server answers calls. Its end is not one of a crash loop then.
@@ -163,13 +183,19 @@ impl Connection {
     }
 
     fn last_lines(&self) -> String {
-        self.process.as_ref().map(ServerProcess::last_lines).unwrap_or_default()
+        self.process
+            .as_ref()
+            .map(ServerProcess::last_lines)
+            .unwrap_or_default()
     }
 }
 
 /// Returns true if the server declares that it has tools.
 fn declares_tools(connection: &Connection) -> bool {
-    connection.peer.peer_info().is_some_and(|info| info.capabilities.tools.is_some())
+    connection
+        .peer
+        .peer_info()
+        .is_some_and(|info| info.capabilities.tools.is_some())
 }
 
 impl RemoteServer {
@@ -188,7 +214,11 @@ impl RemoteServer {
             tasks: TaskTools::default(),
         };
         let connection = Connection::new(&mut address, &parts).await?;
-        let launcher = Launcher { address, repairs: 0, connected: Instant::now() };
+        let launcher = Launcher {
+            address,
+            repairs: 0,
+            connected: Instant::now(),
+        };
         let changed = Arc::clone(&parts.changed);
         let remote = Arc::new(Self {
             parts,
@@ -244,16 +274,24 @@ impl RemoteServer {
         if !lost.is_lost() || !launcher.address.can_reconnect() {
             return Ok(lost);
         }
-        let status = lost.status().await.unwrap_or_else(|| "no status".to_owned());
+        let status = lost
+            .status()
+            .await
+            .unwrap_or_else(|| "no status".to_owned());
         let (server, lines) = (self.options.name.escape_debug(), lost.last_lines());
         // Noted once, as the next start may fail.
-        launcher.admit(lost.has_answered.swap(false, Ordering::Relaxed)).await?;
+        launcher
+            .admit(lost.has_answered.swap(false, Ordering::Relaxed))
+            .await?;
         tracing::warn!(%server, status, lines, attempt = launcher.repairs, "connecting again to a server that was lost");
         let repaired = async {
             let connection = Connection::new(&mut launcher.address, &self.parts).await?;
-            self.check_again(&connection, &self.imported_kinds()).await?;
+            self.check_again(&connection, &self.imported_kinds())
+                .await?;
             let renewed = self.subscriptions.renew(&connection.peer, &self.changes);
-            timeout(self.options.timeout, renewed).await.map_err(|_| ImportError::Timeout)?;
+            timeout(self.options.timeout, renewed)
+                .await
+                .map_err(|_| ImportError::Timeout)?;
             Ok::<_, ImportError>(connection)
         };
         let connection = repaired.await.map_err(|error| {
@@ -266,7 +304,9 @@ impl RemoteServer {
 
     /// Returns true if the server no longer lists a tool. Quarantines it then.
     pub(crate) async fn has_removed(&self, connection: &Connection, tool: &str) -> bool {
-        let Ok(listed) = self.list(connection).await else { return false };
+        let Ok(listed) = self.list(connection).await else {
+            return false;
+        };
         let is_removed = listed.iter().all(|(listed, _)| listed.item.name != tool);
         if is_removed {
             self.quarantine(tool, QuarantineReason::Removed);
@@ -276,7 +316,8 @@ impl RemoteServer {
 
     pub(crate) fn quarantine(&self, name: &str, reason: QuarantineReason) {
         let is_imported = lock(&self.imported).contains_key(name);
-        self.quarantine.add(&self.options.name, name, is_imported, reason);
+        self.quarantine
+            .add(&self.options.name, name, is_imported, reason);
     }
 
     /// Quarantines what cannot be registered, and was therefore never offered.
@@ -289,16 +330,20 @@ impl RemoteServer {
     pub(crate) fn check_offered(&self, key: &str, what: &str, name: &str) -> Result<(), ToolError> {
         match self.quarantine.get(key) {
             None => Ok(()),
-            Some(quarantined) if quarantined.reason == QuarantineReason::Removed => Err(self.removed(what, name)),
-            Some(quarantined) => {
-                Err(ToolError::permanent(format!("the {what} of the server was not used: {quarantined}")))
+            Some(quarantined) if quarantined.reason == QuarantineReason::Removed => {
+                Err(self.removed(what, name))
             }
+            Some(quarantined) => Err(ToolError::permanent(format!(
+                "the {what} of the server was not used: {quarantined}"
+            ))),
         }
     }
 
     pub(crate) fn removed(&self, what: &str, name: &str) -> ToolError {
         let (server, name) = (self.options.name.escape_debug(), name.escape_debug());
-        ToolError::not_found(format!("the server `{server}` no longer has the {what} `{name}`"))
+        ToolError::not_found(format!(
+            "the server `{server}` no longer has the {what} `{name}`"
+        ))
     }
 
     /// Returns the names of the tools that were imported, and of those in quarantine.
@@ -313,19 +358,29 @@ impl RemoteServer {
     fn imported_kinds(&self) -> Vec<Declaration> {
         let imported = lock(&self.imported);
         let is_imported = |kind: &Declaration| {
-            *kind == Declaration::Tool || imported.values().any(|fingerprint| fingerprint.kind() == *kind)
+            *kind == Declaration::Tool
+                || imported
+                    .values()
+                    .any(|fingerprint| fingerprint.kind() == *kind)
         };
         Declaration::ALL.into_iter().filter(is_imported).collect()
     }
 
     /// Returns the reader of the lists of a connection.
     pub(crate) fn reader<'a>(&'a self, connection: &'a Connection) -> ListReader<'a> {
-        ListReader { peer: &connection.peer, options: &self.options, quarantine: &self.quarantine }
+        ListReader {
+            peer: &connection.peer,
+            options: &self.options,
+            quarantine: &self.quarantine,
+        }
     }
 
     /// Returns all tools of the list, in which keys are masked, with the fingerprints of what the server sent. Quarantines tools
     /// with a key in a name.
-    async fn list(&self, connection: &Connection) -> Result<Vec<(DeclaredTool, Fingerprint)>, ImportError> {
+    async fn list(
+        &self,
+        connection: &Connection,
+    ) -> Result<Vec<(DeclaredTool, Fingerprint)>, ImportError> {
         let credentials = &self.options.credentials;
         let list = ServerList {
             method: "tools/list",
@@ -338,7 +393,9 @@ impl RemoteServer {
             Ok(()) => {}
             // A server with prompts or resources only need not know the method.
             Err(ListError::Failed(ServiceError::McpError(_))) if !declares_tools(connection) => {}
-            Err(ListError::Failed(error)) => return Err(credentials.protocol_failure(&describe(&error))),
+            Err(ListError::Failed(error)) => {
+                return Err(credentials.protocol_failure(&describe(&error)));
+            }
             Err(ListError::Timeout) => return Err(ImportError::Timeout),
         }
 
@@ -346,12 +403,19 @@ impl RemoteServer {
         for tool in listed {
             let fingerprint = Fingerprint::of_declared(&tool, Declaration::Tool);
             if credentials.is_in_names(&tool.item) {
-                self.quarantine(&credentials.redact(&tool.item.name), QuarantineReason::HasKey);
+                self.quarantine(
+                    &credentials.redact(&tool.item.name),
+                    QuarantineReason::HasKey,
+                );
                 continue;
             }
             let mut tool = credentials.redact_declared(tool)?;
             remove_nulls(Arc::make_mut(&mut tool.item.input_schema));
-            if let Some(schema) = tool.sent.get_mut("inputSchema").and_then(Value::as_object_mut) {
+            if let Some(schema) = tool
+                .sent
+                .get_mut("inputSchema")
+                .and_then(Value::as_object_mut)
+            {
                 remove_nulls(schema);
             }
             tools.push((tool, fingerprint));
@@ -360,10 +424,19 @@ impl RemoteServer {
     }
 
     /// Pins new tools, quarantines those that differ from their pins, and returns the rest.
-    async fn check(&self, listed: Vec<(DeclaredTool, Fingerprint)>) -> Result<Vec<DeclaredTool>, ImportError> {
-        let found = listed.iter().map(|(tool, fingerprint)| (tool.item.name.to_string(), fingerprint.clone()));
+    async fn check(
+        &self,
+        listed: Vec<(DeclaredTool, Fingerprint)>,
+    ) -> Result<Vec<DeclaredTool>, ImportError> {
+        let found = listed
+            .iter()
+            .map(|(tool, fingerprint)| (tool.item.name.to_string(), fingerprint.clone()));
         let offered = self.check_pins(found).await?;
-        Ok(listed.into_iter().map(|(tool, _)| tool).filter(|tool| offered.contains(&*tool.item.name)).collect())
+        Ok(listed
+            .into_iter()
+            .map(|(tool, _)| tool)
+            .filter(|tool| offered.contains(&*tool.item.name))
+            .collect())
     }
 
     /// Pins what is new, quarantines what differs from its pin, and returns the keys of the rest.
@@ -382,7 +455,10 @@ impl RemoteServer {
             self.quarantine(key, QuarantineReason::Duplicate);
         }
         let options = &self.options;
-        let pinned = options.pins.merge(&options.name, fingerprints.clone(), !options.pinned_only).await?;
+        let pinned = options
+            .pins
+            .merge(&options.name, fingerprints.clone(), !options.pinned_only)
+            .await?;
         fingerprints.retain(|key, fingerprint| match pinned.get(key) {
             Some(pin) => {
                 let changed = fingerprint.changed_members(pin);
@@ -409,14 +485,20 @@ impl RemoteServer {
 
     /// Requests the list of tools again. Returns those that agree with the pins.
     pub(crate) async fn list_checked(&self) -> Result<Vec<DeclaredTool>, ImportError> {
-        let connection = self.connection().await.map_err(|error| ImportError::Protocol(error.message().into()))?;
+        let connection = self
+            .connection()
+            .await
+            .map_err(|error| ImportError::Protocol(error.message().into()))?;
         let listed = self.list(&connection).await?;
         self.check(listed).await
     }
 
     /// Requests the lists again and quarantines what changed.
     pub(crate) async fn refresh(&self) -> Result<(), ImportError> {
-        let connection = self.connection().await.map_err(|error| ImportError::Protocol(error.message().into()))?;
+        let connection = self
+            .connection()
+            .await
+            .map_err(|error| ImportError::Protocol(error.message().into()))?;
         self.check_again(&connection, &self.imported_kinds()).await
     }
 
@@ -429,7 +511,9 @@ impl RemoteServer {
         Ok(match kind {
             Declaration::Tool => {
                 let listed = self.list(connection).await?.into_iter();
-                listed.map(|(tool, fingerprint)| (tool.item.name.to_string(), fingerprint)).collect()
+                listed
+                    .map(|(tool, fingerprint)| (tool.item.name.to_string(), fingerprint))
+                    .collect()
             }
             Declaration::Prompt => self.pinned_prompts(connection).await,
             Declaration::Resource => self.pinned_resources(connection).await,
@@ -437,12 +521,18 @@ impl RemoteServer {
     }
 
     /// Quarantines what changed or is gone of these kinds, and offers again what was removed and is listed as before.
-    async fn check_again(&self, connection: &Connection, kinds: &[Declaration]) -> Result<(), ImportError> {
+    async fn check_again(
+        &self,
+        connection: &Connection,
+        kinds: &[Declaration],
+    ) -> Result<(), ImportError> {
         for kind in kinds {
             let listed = self.list_again(connection, *kind).await?;
             let imported = lock(&self.imported).clone();
             let keys = listed.iter().map(|(key, _)| &**key).collect::<HashSet<_>>();
-            let own = imported.iter().filter(|(_, fingerprint)| fingerprint.kind() == *kind);
+            let own = imported
+                .iter()
+                .filter(|(_, fingerprint)| fingerprint.kind() == *kind);
             for (key, _) in own.filter(|(key, _)| !keys.contains(&***key)) {
                 self.quarantine(key, QuarantineReason::Removed);
             }
@@ -450,7 +540,10 @@ impl RemoteServer {
                 match imported.get(key) {
                     Some(known) if known == fingerprint => self.quarantine.restore(key),
                     Some(known) => {
-                        self.quarantine(key, QuarantineReason::Changed(fingerprint.changed_members(known)));
+                        self.quarantine(
+                            key,
+                            QuarantineReason::Changed(fingerprint.changed_members(known)),
+                        );
                     }
                     None if self.quarantine.get(key).is_some() => {}
                     None => self.quarantine(key, QuarantineReason::Added),
@@ -464,17 +557,24 @@ impl RemoteServer {
     /// Subscribes to a resource, over this connection and those after it.
     pub(crate) async fn subscribe(&self, uri: &str) -> Result<(), ToolError> {
         let connection = self.connection().await?;
-        self.in_time(self.subscriptions.add(&connection.peer, uri)).await
+        self.in_time(self.subscriptions.add(&connection.peer, uri))
+            .await
     }
 
     pub(crate) async fn unsubscribe(&self, uri: &str) -> Result<(), ToolError> {
         let connection = self.connection().await?;
-        self.in_time(self.subscriptions.remove(&connection.peer, uri)).await
+        self.in_time(self.subscriptions.remove(&connection.peer, uri))
+            .await
     }
 
-    async fn in_time(&self, work: impl Future<Output = Result<(), String>>) -> Result<(), ToolError> {
+    async fn in_time(
+        &self,
+        work: impl Future<Output = Result<(), String>>,
+    ) -> Result<(), ToolError> {
         match timeout(self.options.timeout, work).await {
-            Ok(done) => done.map_err(|error| ToolError::permanent(self.options.credentials.display(&error))),
+            Ok(done) => {
+                done.map_err(|error| ToolError::permanent(self.options.credentials.display(&error)))
+            }
             Err(_) => Err(ToolError::timeout("the server did not answer in time")),
         }
     }
@@ -494,13 +594,21 @@ impl RemoteServer {
 /// Sets the level of a server's log, up to revision 2025-11-25. Later ones have it in each request.
 async fn set_log_level(peer: &Peer<RoleClient>, level: LogLevel, options: &RemoteOptions) {
     let info = peer.peer_info();
-    if !info.is_some_and(|info| info.capabilities.logging.is_some() && !is_stateless(&info.protocol_version)) {
+    if !info.is_some_and(|info| {
+        info.capabilities.logging.is_some() && !is_stateless(&info.protocol_version)
+    }) {
         return;
     }
     let request = CustomRequest::new("logging/setLevel", Some(json!({"level": level})));
-    let sent = timeout(options.timeout, peer.send_request(ClientRequest::CustomRequest(request)));
+    let sent = timeout(
+        options.timeout,
+        peer.send_request(ClientRequest::CustomRequest(request)),
+    );
     if let Ok(Err(error)) = sent.await {
-        let (server, error) = (options.name.escape_debug(), options.credentials.display(&describe(&error)));
+        let (server, error) = (
+            options.name.escape_debug(),
+            options.credentials.display(&describe(&error)),
+        );
         tracing::warn!(%server, error, "failed to set the level of a server's log");
     }
 }
@@ -511,14 +619,18 @@ async fn watch(remote: Weak<RemoteServer>, changed: Arc<ChangedLists>) {
     let mut pause = Pause::new();
     changed.changed.notified().await;
     loop {
-        let Some(remote) = remote.upgrade() else { return };
+        let Some(remote) = remote.upgrade() else {
+            return;
+        };
         // The end of a connection wakes this task too. A call makes it again.
         let connection = Some(remote.current()).filter(|connection| !connection.is_lost());
         let mut kinds = changed.take();
         kinds.retain(|kind| *kind == Declaration::Tool || !remote.options.tools_only);
         if let Some(connection) = connection.filter(|_| !kinds.is_empty()) {
             match remote.check_again(&connection, &kinds).await {
-                Ok(()) => kinds.iter().for_each(|kind| remote.changes.send((*kind).into())),
+                Ok(()) => kinds
+                    .iter()
+                    .for_each(|kind| remote.changes.send((*kind).into())),
                 Err(error) => {
                     tracing::warn!(server = %remote.options.name.escape_debug(), %error, "failed to refresh the lists");
                 }

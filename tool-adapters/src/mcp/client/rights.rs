@@ -3,8 +3,9 @@
 use crate::mcp::client::budget::SamplingBudget;
 use memchr::memmem;
 use rmcp::model::{
-    ClientCapabilities, ElicitationCapability, ErrorCode, ErrorData, ExtensionCapabilities, FormElicitationCapability,
-    JsonObject, RootsCapabilities, SamplingCapability, UrlElicitationCapability,
+    ClientCapabilities, ElicitationCapability, ErrorCode, ErrorData, ExtensionCapabilities,
+    FormElicitationCapability, JsonObject, RootsCapabilities, SamplingCapability,
+    UrlElicitationCapability,
 };
 use serde_json::{Value, json};
 use std::slice;
@@ -44,7 +45,8 @@ impl ServerRights {
             capabilities.elicitation = Some(elicitation);
         }
         capabilities.sampling = self.sampling.map(|_| SamplingCapability::default());
-        capabilities.roots = (self.session_roots || self.roots.is_some()).then(RootsCapabilities::default);
+        capabilities.roots =
+            (self.session_roots || self.roots.is_some()).then(RootsCapabilities::default);
         capabilities
     }
 
@@ -60,7 +62,10 @@ impl ServerRights {
 
     /// Returns true if a call may be answered with a request.
     pub(crate) fn any(&self) -> bool {
-        [ELICIT, SAMPLE, ROOTS].iter().any(|method| self.relays(method)) || self.roots.is_some()
+        [ELICIT, SAMPLE, ROOTS]
+            .iter()
+            .any(|method| self.relays(method))
+            || self.roots.is_some()
     }
 
     /// Returns the answer to `roots/list` that needs no call.
@@ -71,7 +76,8 @@ impl ServerRights {
 
 /// Returns the extension of clients that show the pages of servers (MCP Apps), with the kind of page that they show.
 pub(crate) fn pages_extension() -> ExtensionCapabilities {
-    let settings = JsonObject::from_iter([("mimeTypes".to_owned(), json!(["text/html;profile=mcp-app"]))]);
+    let settings =
+        JsonObject::from_iter([("mimeTypes".to_owned(), json!(["text/html;profile=mcp-app"]))]);
     ExtensionCapabilities::from([("io.modelcontextprotocol/ui".to_owned(), settings)])
 }
 
@@ -90,8 +96,14 @@ pub(crate) fn with_unknown_modes(text: &[u8]) -> Option<Value> {
     let mut count = 0;
     for message in messages {
         count += usize::from(note_unknown_mode(message).is_some());
-        let required = message.pointer_mut("/result/inputRequests").and_then(Value::as_object_mut);
-        count += required.into_iter().flat_map(|all| all.values_mut()).filter_map(note_unknown_mode).count();
+        let required = message
+            .pointer_mut("/result/inputRequests")
+            .and_then(Value::as_object_mut);
+        count += required
+            .into_iter()
+            .flat_map(|all| all.values_mut())
+            .filter_map(note_unknown_mode)
+            .count();
     }
     (count > 0).then_some(message)
 }
@@ -100,7 +112,11 @@ fn note_unknown_mode(request: &mut Value) -> Option<()> {
     let params = request.get_mut("params")?.as_object_mut()?;
     let is_unknown = |mode: &Value| !mode.is_null() && mode != "form" && mode != "url";
     let mode = params.get("mode").filter(|mode| is_unknown(mode))?.clone();
-    params.entry("_meta").or_insert_with(|| json!({})).as_object_mut()?.insert(UNKNOWN_MODE.to_owned(), mode);
+    params
+        .entry("_meta")
+        .or_insert_with(|| json!({}))
+        .as_object_mut()?
+        .insert(UNKNOWN_MODE.to_owned(), mode);
     Some(())
 }
 

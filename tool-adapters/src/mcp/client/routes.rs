@@ -82,11 +82,19 @@ impl CallRoutes {
 
     /// Passes an update to its call.
     pub(crate) fn progress(&self, update: &ProgressNotificationParam) {
-        let mut short = ProgressNotificationParam::new(update.progress_token.clone(), update.progress);
+        let mut short =
+            ProgressNotificationParam::new(update.progress_token.clone(), update.progress);
         short.total = update.total;
-        short.message = update.message.as_deref().map(|message| truncate(message, MAX_TEXT));
+        short.message = update
+            .message
+            .as_deref()
+            .map(|message| truncate(message, MAX_TEXT));
         let mut routes = self.lock();
-        if let Some(call) = routes.calls.values_mut().find(|call| call.token.as_ref() == Some(&short.progress_token)) {
+        if let Some(call) = routes
+            .calls
+            .values_mut()
+            .find(|call| call.token.as_ref() == Some(&short.progress_token))
+        {
             call.push(CallMessage::Progress(short));
             return;
         }
@@ -99,7 +107,11 @@ impl CallRoutes {
     /// Passes the message of a task's state to its call.
     pub(crate) fn status(&self, task: &str, message: &str) {
         let mut routes = self.lock();
-        if let Some(call) = routes.calls.values_mut().find(|call| call.task.as_deref() == Some(task)) {
+        if let Some(call) = routes
+            .calls
+            .values_mut()
+            .find(|call| call.task.as_deref() == Some(task))
+        {
             call.push(CallMessage::Status(truncate(message, MAX_TEXT)));
         }
     }
@@ -137,27 +149,33 @@ impl CallRoutes {
     ) -> Result<(), &'static str> {
         let mut routes = self.lock();
         let stream = routes.streams.iter().position(|(known, _)| known == id);
-        let stream = stream.and_then(|at| routes.streams.remove(at)).map(|(_, stream)| stream);
+        let stream = stream
+            .and_then(|at| routes.streams.remove(at))
+            .map(|(_, stream)| stream);
         let only = |is_candidate: &dyn Fn(&Route) -> bool| {
             let mut candidates = routes.calls.iter().filter(|(_, call)| is_candidate(call));
             match (candidates.next(), candidates.next()) {
                 (Some((call, _)), None) => Ok(*call),
                 (None, _) => Err("no call is in flight that the request can belong to"),
-                (Some(_), Some(_)) => {
-                    Err("several calls are in flight, and the request does not tell to which it belongs")
-                }
+                (Some(_), Some(_)) => Err(
+                    "several calls are in flight, and the request does not tell to which it belongs",
+                ),
             }
         };
         let call = match (task, stream) {
             (Some(task), _) => only(&|call| call.task.as_deref() == Some(task)),
             // A call that is just being sent does not know its id yet.
-            (None, Some(stream)) => {
-                only(&|call| call.request.as_ref() == Some(&stream)).or_else(|_| only(&|call| call.request.is_none()))
-            }
+            (None, Some(stream)) => only(&|call| call.request.as_ref() == Some(&stream))
+                .or_else(|_| only(&|call| call.request.is_none())),
             (None, None) => only(&|_| true),
         }?;
-        let has_room = routes.calls.get_mut(&call).is_some_and(|call| call.push(CallMessage::Request(request)));
-        has_room.then_some(()).ok_or("the call has too many messages that wait")
+        let has_room = routes
+            .calls
+            .get_mut(&call)
+            .is_some_and(|call| call.push(CallMessage::Request(request)));
+        has_room
+            .then_some(())
+            .ok_or("the call has too many messages that wait")
     }
 
     /// Adds a call. It is in flight until the returned value is dropped.
@@ -166,7 +184,10 @@ impl CallRoutes {
         routes.next += 1;
         let id = routes.next;
         routes.calls.insert(id, Route::default());
-        CallRoute { routes: self.clone(), id }
+        CallRoute {
+            routes: self.clone(),
+            id,
+        }
     }
 }
 
@@ -181,7 +202,9 @@ impl CallRoute {
     pub(crate) fn set_request(&self, request: RequestId, token: ProgressToken) {
         let mut routes = self.routes.lock();
         let early = std::mem::take(&mut routes.unclaimed);
-        let (own, others) = early.into_iter().partition::<VecDeque<_>, _>(|update| update.progress_token == token);
+        let (own, others) = early
+            .into_iter()
+            .partition::<VecDeque<_>, _>(|update| update.progress_token == token);
         routes.unclaimed = others;
         if let Some(call) = routes.calls.get_mut(&self.id) {
             for update in own {
@@ -263,7 +286,12 @@ mod tests {
         }
         let kept = &routes.lock().unclaimed;
         assert_eq!(kept.len(), CAPACITY);
-        assert!(kept.iter().all(|update| update.message.as_ref().is_some_and(|text| text.len() <= MAX_TEXT + 3)));
+        assert!(kept.iter().all(|update| {
+            update
+                .message
+                .as_ref()
+                .is_some_and(|text| text.len() <= MAX_TEXT + 3)
+        }));
     }
 
     #[test]
@@ -271,9 +299,19 @@ mod tests {
         let routes = CallRoutes::default();
         let relay = |request, task| {
             let (answer, _) = oneshot::channel();
-            routes.relay(&id(request), task, RelayedRequest { method: String::new(), params: Value::Null, answer })
+            routes.relay(
+                &id(request),
+                task,
+                RelayedRequest {
+                    method: String::new(),
+                    params: Value::Null,
+                    answer,
+                },
+            )
         };
-        let reaches = |relayed: Result<(), &str>, call: &CallRoute| relayed.is_ok() && call.try_next().is_some();
+        let reaches = |relayed: Result<(), &str>, call: &CallRoute| {
+            relayed.is_ok() && call.try_next().is_some()
+        };
         assert!(relay(100, None).is_err_and(|why| why.starts_with("no call")));
         let one = routes.enter();
         one.set_request(id(1), token(1));

@@ -56,7 +56,11 @@ struct Hint {
 }
 
 /// Asks the host's model for a server, within the budget of the call and of its session.
-pub(crate) async fn sample(run: AskedRun<'_>, budget: &SamplingBudget, params: Value) -> Result<Value, ErrorData> {
+pub(crate) async fn sample(
+    run: AskedRun<'_>,
+    budget: &SamplingBudget,
+    params: Value,
+) -> Result<Value, ErrorData> {
     let (request, bytes) = read(params)?;
     // What the model reads counts too. A request of one token has to be left.
     let input = (bytes / BYTES_OF_A_TOKEN) as u64;
@@ -83,20 +87,29 @@ pub(crate) async fn sample(run: AskedRun<'_>, budget: &SamplingBudget, params: V
 
 /// Reads a request. Returns it with the number of its bytes.
 fn read(params: Value) -> Result<(SamplingRequest, usize), ErrorData> {
-    let params =
-        Params::deserialize(params).map_err(|error| invalid(format!("the request cannot be read: {error}")))?;
+    let params = Params::deserialize(params)
+        .map_err(|error| invalid(format!("the request cannot be read: {error}")))?;
     if !params.tools.is_empty() {
-        return Err(invalid("the client's model calls no tools of a server; leave out `tools`"));
+        return Err(invalid(
+            "the client's model calls no tools of a server; leave out `tools`",
+        ));
     }
     if params.messages.is_empty() || params.messages.len() > MAX_MESSAGES {
-        return Err(invalid(format!("expected 1 to {MAX_MESSAGES} messages, got {}", params.messages.len())));
+        return Err(invalid(format!(
+            "expected 1 to {MAX_MESSAGES} messages, got {}",
+            params.messages.len()
+        )));
     }
     let (mut request, mut bytes) = (SamplingRequest::default(), 0);
     for message in params.messages {
         let role = match &*message.role {
             "user" => Role::User,
             "assistant" => Role::Assistant,
-            _ => return Err(invalid("expected the role of a message to be `user` or `assistant`")),
+            _ => {
+                return Err(invalid(
+                    "expected the role of a message to be `user` or `assistant`",
+                ));
+            }
         };
         let content = match &message.content {
             Value::Array(parts) => parts.iter().map(part).collect::<Result<Vec<_>, _>>()?,
@@ -107,17 +120,27 @@ fn read(params: Value) -> Result<(SamplingRequest, usize), ErrorData> {
     }
     bytes += params.system_prompt.as_ref().map_or(0, String::len);
     if bytes > MAX_BYTES {
-        return Err(invalid(format!("expected messages of at most {MAX_BYTES} bytes, got {bytes}")));
+        return Err(invalid(format!(
+            "expected messages of at most {MAX_BYTES} bytes, got {bytes}"
+        )));
     }
     let short = |text: &String| !text.is_empty() && text.len() <= MAX_HINT;
-    request.stop_sequences = params.stop_sequences.into_iter().filter(short).take(MAX_HINTS).collect();
+    request.stop_sequences = params
+        .stop_sequences
+        .into_iter()
+        .filter(short)
+        .take(MAX_HINTS)
+        .collect();
     request.max_tokens = u32::try_from(params.max_tokens).unwrap_or(u32::MAX).max(1);
     request.system_prompt = params.system_prompt;
-    request.temperature = params.temperature.filter(|temperature| (0.0..=2.0).contains(temperature));
+    request.temperature = params
+        .temperature
+        .filter(|temperature| (0.0..=2.0).contains(temperature));
     let preferences = params.model_preferences.unwrap_or_default();
     let hints = preferences.hints.into_iter().filter_map(|hint| hint.name);
     request.model_hints = hints.filter(short).take(MAX_HINTS).collect();
-    let bounded = |priority: Option<f64>| priority.filter(|priority| (0.0..=1.0).contains(priority));
+    let bounded =
+        |priority: Option<f64>| priority.filter(|priority| (0.0..=1.0).contains(priority));
     request.cost_priority = bounded(preferences.cost_priority);
     request.speed_priority = bounded(preferences.speed_priority);
     request.intelligence_priority = bounded(preferences.intelligence_priority);
@@ -130,7 +153,9 @@ fn part(part: &Value) -> Result<Content, ErrorData> {
         Ok(block @ (ContentBlock::Text(_) | ContentBlock::Image(_) | ContentBlock::Audio(_))) => {
             Ok(answer::content(block))
         }
-        _ => Err(invalid("expected the content of a message to be of the type `text`, `image` or `audio`")),
+        _ => Err(invalid(
+            "expected the content of a message to be of the type `text`, `image` or `audio`",
+        )),
     }
 }
 
@@ -138,8 +163,12 @@ fn part(part: &Value) -> Result<Content, ErrorData> {
 fn written(answer: SamplingAnswer) -> Value {
     let block = |content: &Content| match content {
         Content::Text { text } => json!({"type": "text", "text": text}),
-        Content::Image { data, mime_type } => json!({"type": "image", "data": data, "mimeType": mime_type}),
-        Content::Audio { data, mime_type } => json!({"type": "audio", "data": data, "mimeType": mime_type}),
+        Content::Image { data, mime_type } => {
+            json!({"type": "image", "data": data, "mimeType": mime_type})
+        }
+        Content::Audio { data, mime_type } => {
+            json!({"type": "audio", "data": data, "mimeType": mime_type})
+        }
         other => json!({"type": "text", "text": serde_json::to_string(other).unwrap_or_default()}),
     };
     let is_text = |content: &Content| matches!(content, Content::Text { .. });
@@ -175,11 +204,18 @@ mod tests {
         assert!(refused(request(vec![text("x"); 201].into())).contains("got 201"));
         assert!(refused(request(json!([text(&"x".repeat(MAX_BYTES + 1))]))).contains("bytes"));
         assert!(
-            refused(request(json!([{"role": "system", "content": {"type": "text", "text": "x"}}]))).contains("role")
+            refused(request(
+                json!([{"role": "system", "content": {"type": "text", "text": "x"}}])
+            ))
+            .contains("role")
         );
         for kind in ["tool_use", "tool_result", "resource", "x"] {
             let content = json!({"type": kind, "id": "1", "name": "x", "input": {}, "toolUseId": "1", "content": []});
-            assert!(refused(request(json!([{"role": "user", "content": content}]))).contains("of the type"), "{kind}");
+            assert!(
+                refused(request(json!([{"role": "user", "content": content}])))
+                    .contains("of the type"),
+                "{kind}"
+            );
         }
         let mut tools = request(json!([text("x")]));
         tools["tools"] = json!([{"name": "x", "inputSchema": {"type": "object"}}]);
@@ -196,7 +232,18 @@ mod tests {
             "modelPreferences": {"hints": [{"name": "y".repeat(1_000)}, {"name": "small"}, {}], "costPriority": 7}
         });
         let (request, bytes) = read(params).expect("a request");
-        assert_eq!((request.max_tokens, request.temperature, request.cost_priority, bytes), (u32::MAX, None, None, 6));
-        assert_eq!((request.stop_sequences.len(), &*request.model_hints), (MAX_HINTS, &["small".to_owned()][..]));
+        assert_eq!(
+            (
+                request.max_tokens,
+                request.temperature,
+                request.cost_priority,
+                bytes
+            ),
+            (u32::MAX, None, None, 6)
+        );
+        assert_eq!(
+            (request.stop_sequences.len(), &*request.model_hints),
+            (MAX_HINTS, &["small".to_owned()][..])
+        );
     }
 }

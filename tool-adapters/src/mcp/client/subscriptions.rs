@@ -7,7 +7,8 @@ use crate::mcp::client::options::is_stateless;
 use crate::mcp::client::pins::Declaration;
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientRequest, Request, ServerNotification, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
+    ClientRequest, Request, ServerNotification, SubscribeRequestParams, SubscriptionFilter,
+    UnsubscribeRequestParams,
 };
 use rmcp::service::{Peer, ServiceError};
 use std::collections::BTreeSet;
@@ -31,13 +32,16 @@ const PAUSE: Duration = Duration::from_secs(5);
 
 /// Returns true if changes come in a stream that the client requests.
 fn listens(peer: &Peer<RoleClient>) -> bool {
-    peer.peer_info().is_some_and(|info| is_stateless(&info.protocol_version))
+    peer.peer_info()
+        .is_some_and(|info| is_stateless(&info.protocol_version))
 }
 
 /// Subscribes up to revision 2025-11-25.
 async fn subscribe(peer: &Peer<RoleClient>, uri: &str) -> Result<(), ServiceError> {
     let request = Request::new(SubscribeRequestParams::new(uri));
-    peer.send_request(ClientRequest::SubscribeRequest(request)).await.map(drop)
+    peer.send_request(ClientRequest::SubscribeRequest(request))
+        .await
+        .map(drop)
 }
 
 impl Subscriptions {
@@ -48,13 +52,20 @@ impl Subscriptions {
     /// Adds a resource. The error is a text of the server.
     pub(crate) async fn add(&self, peer: &Peer<RoleClient>, uri: &str) -> Result<(), String> {
         if uri.len() > MAX_URI {
-            return Err(format!("expected a URI of at most {MAX_URI} bytes, got {}", uri.len()));
+            return Err(format!(
+                "expected a URI of at most {MAX_URI} bytes, got {}",
+                uri.len()
+            ));
         }
         if self.edit(|uris| uris.len() >= MAX_URIS && !uris.contains(uri)) {
-            return Err(format!("expected at most {MAX_URIS} subscriptions, got another one; end one first"));
+            return Err(format!(
+                "expected at most {MAX_URIS} subscriptions, got another one; end one first"
+            ));
         }
         if !listens(peer) {
-            subscribe(peer, uri).await.map_err(|error| describe(&error))?;
+            subscribe(peer, uri)
+                .await
+                .map_err(|error| describe(&error))?;
         }
         self.edit(|uris| uris.insert(uri.to_owned()));
         self.changed.notify_one();
@@ -70,7 +81,9 @@ impl Subscriptions {
             return Ok(());
         }
         let request = Request::new(UnsubscribeRequestParams::new(uri));
-        let ended = peer.send_request(ClientRequest::UnsubscribeRequest(request)).await;
+        let ended = peer
+            .send_request(ClientRequest::UnsubscribeRequest(request))
+            .await;
         ended.map(drop).map_err(|error| describe(&error))
     }
 
@@ -91,13 +104,28 @@ impl Subscriptions {
     }
 
     /// Listens for the changes over a connection, until it ends.
-    pub(crate) fn follow(self: &Arc<Self>, peer: &Peer<RoleClient>, lists: &Arc<ChangedLists>, changes: &ChangeSender) {
+    pub(crate) fn follow(
+        self: &Arc<Self>,
+        peer: &Peer<RoleClient>,
+        lists: &Arc<ChangedLists>,
+        changes: &ChangeSender,
+    ) {
         if listens(peer) {
-            let (own, peer, lists, changes) = (Arc::downgrade(self), peer.clone(), Arc::clone(lists), changes.clone());
+            let (own, peer, lists, changes) = (
+                Arc::downgrade(self),
+                peer.clone(),
+                Arc::clone(lists),
+                changes.clone(),
+            );
             tokio::spawn(async move {
                 let mut has_ended = false;
-                while let Some(subscriptions) = own.upgrade().filter(|_| !peer.is_transport_closed()) {
-                    match subscriptions.listen(&peer, &lists, &changes, has_ended).await {
+                while let Some(subscriptions) =
+                    own.upgrade().filter(|_| !peer.is_transport_closed())
+                {
+                    match subscriptions
+                        .listen(&peer, &lists, &changes, has_ended)
+                        .await
+                    {
                         Some(ended) => has_ended = ended,
                         None => return,
                     }
@@ -115,7 +143,9 @@ impl Subscriptions {
         changes: &ChangeSender,
         has_ended: bool,
     ) -> Option<bool> {
-        let mut filter = SubscriptionFilter::builder().tools_list_changed().prompts_list_changed();
+        let mut filter = SubscriptionFilter::builder()
+            .tools_list_changed()
+            .prompts_list_changed();
         filter = filter.resources_list_changed();
         let uris = self.edit(|uris| uris.clone());
         if !uris.is_empty() {

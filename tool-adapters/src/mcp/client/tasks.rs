@@ -34,10 +34,14 @@ impl TaskTools {
         if memmem::find(text, b"\"taskSupport\"").is_none() {
             return;
         }
-        let Ok(message) = serde_json::from_slice::<Value>(text) else { return };
+        let Ok(message) = serde_json::from_slice::<Value>(text) else {
+            return;
+        };
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for tool in message["result"]["tools"].as_array().into_iter().flatten() {
-            let Some(name) = tool["name"].as_str() else { continue };
+            let Some(name) = tool["name"].as_str() else {
+                continue;
+            };
             let support = match tool["execution"]["taskSupport"].as_str() {
                 Some("required") => TaskSupport::Required,
                 Some("optional") => TaskSupport::Optional,
@@ -53,7 +57,11 @@ impl TaskTools {
     }
 
     pub(crate) fn support(&self, tool: &str) -> Option<TaskSupport> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(tool).copied()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(tool)
+            .copied()
     }
 }
 
@@ -70,9 +78,15 @@ fn refused(message: &'static str) -> ServiceError {
 }
 
 /// Sends a request that rmcp has no type for.
-async fn request(peer: &Peer<RoleClient>, method: &str, params: Value) -> Result<ServerResult, ServiceError> {
+async fn request(
+    peer: &Peer<RoleClient>,
+    method: &str,
+    params: Value,
+) -> Result<ServerResult, ServiceError> {
     let request = ClientRequest::CustomRequest(CustomRequest::new(method, Some(params)));
-    let sent = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
+    let sent = peer
+        .send_request_with_option(request, PeerRequestOptions::no_options())
+        .await?;
     sent.await_response().await
 }
 
@@ -96,11 +110,18 @@ pub(crate) async fn begin(
 ) -> Result<Result<RunningTask, ServerResult>, ServiceError> {
     let mut params = serde_json::to_value(params).map_err(|_| ServiceError::UnexpectedResponse)?;
     if let Some(params) = params.as_object_mut() {
-        params.insert("task".to_owned(), json!({"ttl": u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)}));
+        params.insert(
+            "task".to_owned(),
+            json!({"ttl": u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)}),
+        );
     }
     let created = request(peer, "tools/call", params).await?;
     let state = state_of(created.clone())?["task"].take();
-    match state["taskId"].as_str().filter(|id| id.len() <= MAX_ID).map(str::to_owned) {
+    match state["taskId"]
+        .as_str()
+        .filter(|id| id.len() <= MAX_ID)
+        .map(str::to_owned)
+    {
         Some(id) => Ok(Ok(RunningTask { id, state })),
         None => Ok(Err(created)),
     }
@@ -121,20 +142,32 @@ impl RunningTask {
         let result = loop {
             match self.state["status"].as_str() {
                 Some("completed" | "failed") => break request(peer, "tasks/result", named).await,
-                Some("cancelled") => break Err(refused("the tool's server cancelled the task of the call")),
+                Some("cancelled") => {
+                    break Err(refused("the tool's server cancelled the task of the call"));
+                }
                 // The answer comes when the user has answered, and the task has ended.
-                Some("input_required") if may_ask => break request(peer, "tasks/result", named).await,
+                Some("input_required") if may_ask => {
+                    break request(peer, "tasks/result", named).await;
+                }
                 Some("input_required") => {
-                    return Err(refused("the tool's server asks for user input, which the host does not allow"));
+                    return Err(refused(
+                        "the tool's server asks for user input, which the host does not allow",
+                    ));
                 }
                 _ => {}
             }
             if let Some(message) = self.state["statusMessage"].as_str() {
                 report(message);
             }
-            let pause = self.state["pollInterval"].as_u64().unwrap_or(PAUSE).clamp(MIN_PAUSE, MAX_PAUSE);
+            let pause = self.state["pollInterval"]
+                .as_u64()
+                .unwrap_or(PAUSE)
+                .clamp(MIN_PAUSE, MAX_PAUSE);
             sleep(Duration::from_millis(pause)).await;
-            match request(peer, "tasks/get", named.clone()).await.and_then(state_of) {
+            match request(peer, "tasks/get", named.clone())
+                .await
+                .and_then(state_of)
+            {
                 Ok(state) => self.state = state,
                 Err(error) => break Err(error),
             }
@@ -146,11 +179,17 @@ impl RunningTask {
 
 /// Returns true for the end of a connection, after which another one may know a task.
 pub(crate) fn is_lost(error: &ServiceError) -> bool {
-    matches!(error, ServiceError::TransportSend(_) | ServiceError::TransportClosed)
+    matches!(
+        error,
+        ServiceError::TransportSend(_) | ServiceError::TransportClosed
+    )
 }
 
 /// Cancels a task when it is dropped.
-fn cancel_on_drop(peer: Peer<RoleClient>, params: Value) -> SendOnDrop<impl FnOnce() -> BoxFuture<'static, ()>> {
+fn cancel_on_drop(
+    peer: Peer<RoleClient>,
+    params: Value,
+) -> SendOnDrop<impl FnOnce() -> BoxFuture<'static, ()>> {
     SendOnDrop::new(|| {
         Box::pin(async move {
             if let Err(error) = request(&peer, "tasks/cancel", params).await {

@@ -31,18 +31,31 @@ pub(crate) enum Step<R> {
 
 impl<R: Send + 'static> Asking<R> {
     /// Makes work that asks by handlers, if `early` is there: the answers that the client has sent with its request.
-    pub(crate) fn new<F>(early: Option<InputResponses>, start: impl FnOnce(Option<HostHandlers>) -> F) -> Self
+    pub(crate) fn new<F>(
+        early: Option<InputResponses>,
+        start: impl FnOnce(Option<HostHandlers>) -> F,
+    ) -> Self
     where
         F: Future<Output = R> + Send + 'static,
     {
         let requests = early.map(|early| Arc::new(CallRequests::with_answers(early)));
         let response = Box::pin(start(requests.as_ref().map(CallRequests::handlers)));
-        Self { response, requests, asked: None }
+        Self {
+            response,
+            requests,
+            asked: None,
+        }
     }
 
     /// Sets the way of the requests. Over HTTP a call may have asked before its connection was known.
     pub(crate) fn set_route(&mut self, context: &ServerContext) {
-        let Some(requests) = self.requests.as_ref().filter(|requests| !requests.has_route()) else { return };
+        let Some(requests) = self
+            .requests
+            .as_ref()
+            .filter(|requests| !requests.has_route())
+        else {
+            return;
+        };
         let route = if is_stateless(context) {
             let (sender, asked) = unbounded_channel();
             self.asked = Some(asked);
@@ -56,7 +69,10 @@ impl<R: Send + 'static> Asking<R> {
     /// Sets the way of the requests to a client that gets requests.
     pub(crate) fn set_peer(&self, peer: &Peer<RoleServer>, client: Capabilities) {
         if let Some(requests) = &self.requests {
-            let requester = Requester { peer: peer.clone(), handler: None };
+            let requester = Requester {
+                peer: peer.clone(),
+                handler: None,
+            };
             requests.set_route(RequestRoute::Requests(requester), client);
         }
     }
@@ -102,19 +118,25 @@ impl<R: Send + 'static> Asking<R> {
     fn waiting_with(&mut self, request: AskedRequest) -> WaitingRequests {
         let mut waiting = WaitingRequests::default();
         let more = std::iter::from_fn(|| self.asked.as_mut()?.try_recv().ok());
-        std::iter::once(request).chain(more).for_each(|request| waiting.add(request));
+        std::iter::once(request)
+            .chain(more)
+            .for_each(|request| waiting.add(request));
         waiting
     }
 
     /// Returns true if the client is known to have a capability.
     pub(crate) fn client_has(&self, capability: Capability) -> bool {
-        self.requests.as_ref().is_some_and(|requests| requests.client_has(capability))
+        self.requests
+            .as_ref()
+            .is_some_and(|requests| requests.client_has(capability))
     }
 
     /// Returns the error of the protocol for an error with this message, if the client would have needed a capability. Older
     /// revisions have no such error.
     pub(crate) fn missing(&self, message: &str) -> Option<ErrorData> {
         let requests = self.requests.as_ref().filter(|_| self.asked.is_some())?;
-        Some(ErrorData::missing_required_client_capability(requests.missing(message)?.declared()))
+        Some(ErrorData::missing_required_client_capability(
+            requests.missing(message)?.declared(),
+        ))
     }
 }

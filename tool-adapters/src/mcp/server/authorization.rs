@@ -20,21 +20,31 @@ pub(crate) fn principal(parts: &Parts) -> Option<String> {
 impl Settings {
     /// Checks the settings of the resource. Returns an error with all reasons why the server would accept no token.
     pub(crate) fn check_oauth(&self) -> io::Result<()> {
-        let Some(oauth) = &self.oauth else { return Ok(()) };
+        let Some(oauth) = &self.oauth else {
+            return Ok(());
+        };
         let mut problems = oauth.problems().to_vec();
         if self.access.token.is_some() {
-            problems.push("expected `oauth` or `bearer_token`, got both; a request has one token only".to_owned());
+            problems.push(
+                "expected `oauth` or `bearer_token`, got both; a request has one token only"
+                    .to_owned(),
+            );
         }
         if problems.is_empty() {
             return Ok(());
         }
-        Err(io::Error::new(io::ErrorKind::InvalidInput, problems.join("; ")))
+        Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            problems.join("; "),
+        ))
     }
 }
 
 /// Adds the metadata of the resource to a router.
 pub(crate) fn with_metadata(router: Router, settings: &Settings) -> Router {
-    let Some(oauth) = &settings.oauth else { return router };
+    let Some(oauth) = &settings.oauth else {
+        return router;
+    };
     if let Err(error) = settings.check_oauth() {
         tracing::error!(%error, "the server accepts no access token");
     }
@@ -56,7 +66,11 @@ pub(crate) async fn admit(settings: &Settings, parts: &mut Parts) -> Option<Resp
 /// Checks that the token of a request has the scopes of the tools that its messages call. Returns the answer to a refused
 /// request.
 pub(crate) fn permit(state: &ServerState, parts: &Parts, parsed: &Parsed) -> Option<Response> {
-    let oauth = state.settings.oauth.as_ref().filter(|oauth| oauth.has_tool_scopes())?;
+    let oauth = state
+        .settings
+        .oauth
+        .as_ref()
+        .filter(|oauth| oauth.has_tool_scopes())?;
     let called = match parsed {
         Parsed::One(message) => called_tool(message).into_iter().collect::<Vec<_>>(),
         Parsed::Batch(messages) => messages.iter().filter_map(called_tool).collect(),
@@ -64,13 +78,24 @@ pub(crate) fn permit(state: &ServerState, parts: &Parts, parsed: &Parsed) -> Opt
     let tools = state.runtime.tools();
     let declared = declare(Provider::Mcp, &tools);
     // A name that is not listed reaches the session as it is.
-    let names = called.iter().flat_map(|name| [Some(*name), declared.tool_name(name)]).flatten();
-    let claims = parts.extensions.get::<Arc<AccessClaims>>().map(|claims| &**claims);
-    oauth.permit(claims, names).err().map(|refusal| oauth.refuse(&refusal))
+    let names = called
+        .iter()
+        .flat_map(|name| [Some(*name), declared.tool_name(name)])
+        .flatten();
+    let claims = parts
+        .extensions
+        .get::<Arc<AccessClaims>>()
+        .map(|claims| &**claims);
+    oauth
+        .permit(claims, names)
+        .err()
+        .map(|refusal| oauth.refuse(&refusal))
 }
 
 fn called_tool(message: &CheckedMessage) -> Option<&str> {
-    let Ok(JsonRpcMessage::Request(request)) = message as &Result<ClientJsonRpcMessage, _> else { return None };
+    let Ok(JsonRpcMessage::Request(request)) = message as &Result<ClientJsonRpcMessage, _> else {
+        return None;
+    };
     match &request.request {
         ClientRequest::CallToolRequest(call) => Some(&call.params.name),
         _ => None,

@@ -16,7 +16,11 @@ use tool_core::time;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BodyError {
     #[error("the message is longer than {max} bytes")]
-    TooLong { max: usize, size: usize, id: MessageId },
+    TooLong {
+        max: usize,
+        size: usize,
+        id: MessageId,
+    },
     /// So much longer that its end was not waited for.
     #[error("the message is longer than {0} bytes")]
     Endless(usize),
@@ -69,7 +73,11 @@ pub(crate) async fn read_body(
             Ok(Some(Err(_))) => return Err(BodyError::Broken),
             Ok(None) => {
                 return match scanner {
-                    Some(scanner) => Err(BodyError::TooLong { max, size, id: scanner.found() }),
+                    Some(scanner) => Err(BodyError::TooLong {
+                        max,
+                        size,
+                        id: scanner.found(),
+                    }),
                     None => Ok(read.into()),
                 };
             }
@@ -109,7 +117,11 @@ mod tests {
     use tokio::time::sleep;
 
     fn share() -> Share<Identity> {
-        Share::new(&Arc::default(), Identity::Peer(None), HttpLimits::default().buffered)
+        Share::new(
+            &Arc::default(),
+            Identity::Peer(None),
+            HttpLimits::default().buffered,
+        )
     }
 
     /// Returns a body of this many bytes, of which each second brings `rate`.
@@ -119,7 +131,10 @@ mod tests {
                 return None;
             }
             sleep(Duration::from_secs(1)).await;
-            Some((Ok::<_, io::Error>(Bytes::from(vec![b'x'; rate.min(bytes - sent)])), sent + rate))
+            Some((
+                Ok::<_, io::Error>(Bytes::from(vec![b'x'; rate.min(bytes - sent)])),
+                sent + rate,
+            ))
         });
         Body::from_stream(chunks)
     }
@@ -143,11 +158,15 @@ mod tests {
             let burst = Ok::<_, io::Error>(Bytes::from(vec![b'x'; (4 << 20) - 1 - at * 4_096]));
             // Silence follows, or a byte a second.
             let drip = dripping(usize::from(at % 2 == 1) << 20, 1).into_data_stream();
-            let drip = drip.map(|byte| byte.map_err(io::Error::other)).chain(futures_util::stream::pending());
+            let drip = drip
+                .map(|byte| byte.map_err(io::Error::other))
+                .chain(futures_util::stream::pending());
             let body = Body::from_stream(futures_util::stream::iter([burst]).chain(drip));
             let began = Instant::now();
             let read = read_body(body, 8 << 20, (&HttpLimits::default(), &mut share())).await;
-            refused += usize::from(read == Err(BodyError::TooSlow(1024)) && began.elapsed().as_secs() <= 20);
+            refused += usize::from(
+                read == Err(BodyError::TooSlow(1024)) && began.elapsed().as_secs() <= 20,
+            );
         }
         assert_eq!(refused, 1_000);
     }
@@ -156,26 +175,46 @@ mod tests {
     async fn bodies_at_the_lowest_rate_are_read() {
         let limits = HttpLimits::default();
         for rate in [1024, 1100, 4096, 1 << 20] {
-            let read = read_body(dripping(300_000, rate), 300_000, (&limits, &mut share())).await.expect("a body");
+            let read = read_body(dripping(300_000, rate), 300_000, (&limits, &mut share()))
+                .await
+                .expect("a body");
             assert_eq!(read.len(), 300_000);
         }
-        let endless = read_body(dripping(usize::MAX / 2, 4096), 300_000, (&limits, &mut share())).await;
+        let endless = read_body(
+            dripping(usize::MAX / 2, 4096),
+            300_000,
+            (&limits, &mut share()),
+        )
+        .await;
         assert_eq!(endless, Err(BodyError::Endless(300_000)));
     }
 
     #[tokio::test]
     async fn a_body_that_is_too_long_names_its_request() {
         for pad in [300, 3_000, 15_000] {
-            let text = format!(r#"{{"params":"{}","id":"seven","method":"x"}}"#, "x".repeat(pad));
+            let text = format!(
+                r#"{{"params":"{}","id":"seven","method":"x"}}"#,
+                "x".repeat(pad)
+            );
             let size = text.len();
-            let chunks =
-                text.into_bytes().chunks(7).map(|chunk| Ok::<_, io::Error>(chunk.to_vec())).collect::<Vec<_>>();
+            let chunks = text
+                .into_bytes()
+                .chunks(7)
+                .map(|chunk| Ok::<_, io::Error>(chunk.to_vec()))
+                .collect::<Vec<_>>();
             let body = Body::from_stream(futures_util::stream::iter(chunks));
             let read = read_body(body, 1_000, (&HttpLimits::default(), &mut share())).await;
             let id = MessageId::Request(rmcp::model::RequestId::String("seven".into()));
             match pad {
                 300 => assert_eq!(read.map(|bytes| bytes.len()), Ok(size)),
-                _ => assert_eq!(read, Err(BodyError::TooLong { max: 1_000, size, id })),
+                _ => assert_eq!(
+                    read,
+                    Err(BodyError::TooLong {
+                        max: 1_000,
+                        size,
+                        id
+                    })
+                ),
             }
         }
     }
@@ -183,12 +222,19 @@ mod tests {
     #[tokio::test]
     async fn an_address_has_a_share_of_the_bytes_of_bodies() {
         let one = 100 + REQUEST;
-        let buffered = QuotaLimits { all: 1_000 * one, each: 250 * one };
+        let buffered = QuotaLimits {
+            all: 1_000 * one,
+            each: 250 * one,
+        };
         let (quota, limits) = (Arc::default(), HttpLimits::default());
         let (mut kept, mut read) = (Vec::new(), [0, 0]);
         for at in 0..2_500_u32 {
             // The first half of the bodies comes from one address.
-            let address = if at < 1_250 { [192, 0, 2, 1] } else { at.to_be_bytes() };
+            let address = if at < 1_250 {
+                [192, 0, 2, 1]
+            } else {
+                at.to_be_bytes()
+            };
             let mut share = Share::new(&quota, Identity::Peer(Some(address.into())), buffered);
             match read_body(Body::from(vec![b'x'; 100]), 1_000, (&limits, &mut share)).await {
                 Ok(_) => read[usize::from(at >= 1_250)] += 1,
@@ -198,8 +244,16 @@ mod tests {
         }
         assert_eq!(read, [250, 750]);
         drop(kept);
-        let mut share = Share::new(&quota, Identity::Peer(Some([192, 0, 2, 1].into())), buffered);
+        let mut share = Share::new(
+            &quota,
+            Identity::Peer(Some([192, 0, 2, 1].into())),
+            buffered,
+        );
         let all = 250 * one - REQUEST;
-        assert!(read_body(Body::from(vec![b'x'; all]), all, (&limits, &mut share)).await.is_ok());
+        assert!(
+            read_body(Body::from(vec![b'x'; all]), all, (&limits, &mut share))
+                .await
+                .is_ok()
+        );
     }
 }

@@ -48,7 +48,9 @@ pub struct Server {
 impl Server {
     /// Creates a server of a runtime's tools, under the runtime's policy for text.
     pub fn new(runtime: Runtime) -> Self {
-        Self { state: ServerState::new(runtime) }
+        Self {
+            state: ServerState::new(runtime),
+        }
     }
 
     /// Creates a server of these tools, under [`Server::policy`].
@@ -57,7 +59,9 @@ impl Server {
     ///
     /// Returns the errors of building a [`Runtime`] of the tools.
     pub fn from_tools(tools: ToolContext) -> Result<Self, RegistryErrors> {
-        Ok(Self::new(Runtime::builder(tools).policy(Self::policy()).build()?))
+        Ok(Self::new(
+            Runtime::builder(tools).policy(Self::policy()).build()?,
+        ))
     }
 
     /// Returns [`Policy::text`] without its limits a turn.
@@ -156,7 +160,10 @@ impl Server {
     ///     })
     /// }
     /// ```
-    pub fn tasks(self, choose: impl Fn(&ToolDefinition) -> TaskSupport + Send + Sync + 'static) -> Self {
+    pub fn tasks(
+        self,
+        choose: impl Fn(&ToolDefinition) -> TaskSupport + Send + Sync + 'static,
+    ) -> Self {
         self.with(|settings| settings.tasks = Some(Arc::new(choose)))
     }
 
@@ -232,14 +239,18 @@ impl Server {
     /// Sets the allowed values of the `Host` header, in place of the loopback names: `name` for any port, or
     /// `name:port`. The check stops web pages that reach the server through a domain name that resolves to this machine.
     pub fn allow_hosts(self, hosts: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.with(|settings| settings.access.hosts = Some(hosts.into_iter().map(Into::into).collect()))
+        self.with(|settings| {
+            settings.access.hosts = Some(hosts.into_iter().map(Into::into).collect())
+        })
     }
 
     /// Sets the allowed values of the `Origin` header, in place of the loopback names: `https://name` for the default
     /// port of the scheme, `https://name:port`, or `https://name:*` for any port. A request without `Origin` is allowed,
     /// as browsers always send it.
     pub fn allow_origins(self, origins: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.with(|settings| settings.access.origins = Some(origins.into_iter().map(Into::into).collect()))
+        self.with(|settings| {
+            settings.access.origins = Some(origins.into_iter().map(Into::into).collect())
+        })
     }
 
     /// Sets the function that returns the principal of an HTTP request, such as the signed-in user that a layer of the
@@ -256,7 +267,10 @@ impl Server {
     ///     server.principal(|parts| parts.extensions.get::<User>().map(|user| user.0.clone()))
     /// }
     /// ```
-    pub fn principal(self, find: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static) -> Self {
+    pub fn principal(
+        self,
+        find: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
         self.with(|settings| settings.find_principal = Some(Arc::new(find)))
     }
 
@@ -286,7 +300,9 @@ impl Server {
     pub fn oauth(self, resource: crate::mcp::auth::OAuthResource) -> Self {
         self.with(|settings| {
             settings.oauth = Some(Arc::new(resource.gate()));
-            settings.find_principal.get_or_insert_with(|| Arc::new(authorization::principal));
+            settings
+                .find_principal
+                .get_or_insert_with(|| Arc::new(authorization::principal));
         })
     }
 
@@ -372,7 +388,11 @@ impl Server {
     }
 
     /// Binds an address for the server and further routes.
-    pub(crate) async fn bind_with(&self, address: SocketAddr, further: Router) -> io::Result<BoundServer> {
+    pub(crate) async fn bind_with(
+        &self,
+        address: SocketAddr,
+        further: Router,
+    ) -> io::Result<BoundServer> {
         let settings = &self.state.settings;
         #[cfg(feature = "mcp-auth")]
         settings.check_oauth()?;
@@ -380,7 +400,14 @@ impl Server {
         let finds_principal = Some(settings.find_principal.is_some());
         settings
             .access
-            .bind(address, self.router().merge(further), &settings.path, shutdown, limits, finds_principal)
+            .bind(
+                address,
+                self.router().merge(further),
+                &settings.path,
+                shutdown,
+                limits,
+                finds_principal,
+            )
             .await
     }
 
@@ -409,7 +436,13 @@ impl Server {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        Box::pin(stdio::serve(&self.state, Box::new(input), Box::new(output), None)).await
+        Box::pin(stdio::serve(
+            &self.state,
+            Box::new(input),
+            Box::new(output),
+            None,
+        ))
+        .await
     }
 }
 

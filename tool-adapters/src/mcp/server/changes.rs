@@ -6,8 +6,8 @@ use crate::transport::quota::{Quota, QuotaExceeded, QuotaLimits, Share};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use rmcp::model::{
-    NotificationNoParam, ResourceUpdatedNotification, ResourceUpdatedNotificationParam, ServerNotification,
-    SubscriptionFilter,
+    NotificationNoParam, ResourceUpdatedNotification, ResourceUpdatedNotificationParam,
+    ServerNotification, SubscriptionFilter,
 };
 use rmcp::service::{Peer, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer};
@@ -130,7 +130,9 @@ impl WatchedResources {
     fn remove(&self, uri: &str) {
         let Some(host) = self.host.get() else { return };
         let mut counts = self.counts();
-        let Some(count) = counts.get_mut(uri) else { return };
+        let Some(count) = counts.get_mut(uri) else {
+            return;
+        };
         *count -= 1;
         if *count == 0 {
             counts.remove(uri);
@@ -163,9 +165,24 @@ pub(crate) struct Subscriptions {
 impl Subscriptions {
     pub(crate) fn new(changes: &ChangeNotifier, client: &Client) -> Self {
         let (watched, each) = (Arc::clone(&changes.1), MAX_SUBSCRIPTIONS);
-        let each = if watched.host.get().is_some() { each } else { usize::MAX };
-        let taken = Share::new(&watched.taken, client.counted_as(), QuotaLimits { all: usize::MAX, each });
-        Self { uris: Mutex::default(), taken: Mutex::new(taken), watched }
+        let each = if watched.host.get().is_some() {
+            each
+        } else {
+            usize::MAX
+        };
+        let taken = Share::new(
+            &watched.taken,
+            client.counted_as(),
+            QuotaLimits {
+                all: usize::MAX,
+                each,
+            },
+        );
+        Self {
+            uris: Mutex::default(),
+            taken: Mutex::new(taken),
+            watched,
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeSet<String>> {
@@ -175,7 +192,8 @@ impl Subscriptions {
     pub(crate) fn add(&self, uri: String) -> Result<(), ErrorData> {
         let mut uris = self.lock();
         if uris.len() >= MAX_SUBSCRIPTIONS && !uris.contains(&uri) {
-            let message = format!("this session has {MAX_SUBSCRIPTIONS} subscriptions; end one of them");
+            let message =
+                format!("this session has {MAX_SUBSCRIPTIONS} subscriptions; end one of them");
             return Err(ErrorData::invalid_request(message, None));
         }
         if !uris.contains(&uri) {
@@ -191,7 +209,10 @@ impl Subscriptions {
     }
 
     fn take(&self, subscriptions: usize) -> Result<(), QuotaExceeded> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner).resize(subscriptions)
+        self.taken
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .resize(subscriptions)
     }
 
     pub(crate) fn remove(&self, uri: &str) {
@@ -209,8 +230,14 @@ impl Subscriptions {
 
     /// Returns all changes that a client may have missed.
     fn all(&self) -> Vec<Change> {
-        let uris = self.lock().iter().map(|uri| Change::Resource(uri.as_str().into())).collect::<Vec<_>>();
-        uris.into_iter().chain([Change::Tools, Change::Prompts, Change::Resources]).collect()
+        let uris = self
+            .lock()
+            .iter()
+            .map(|uri| Change::Resource(uri.as_str().into()))
+            .collect::<Vec<_>>();
+        uris.into_iter()
+            .chain([Change::Tools, Change::Prompts, Change::Resources])
+            .collect()
     }
 }
 
@@ -254,7 +281,10 @@ pub(crate) fn forward(
 ) {
     let changes = changes.0.subscribe();
     tokio::spawn(ended.run_until_cancelled_owned(async move {
-        follow(changes, &wanted, &subscriptions, |notification| to.send(notification).boxed()).await;
+        follow(changes, &wanted, &subscriptions, |notification| {
+            to.send(notification).boxed()
+        })
+        .await;
     }));
 }
 
@@ -273,7 +303,10 @@ async fn follow<'a>(
         };
         // Boxed, as most sessions wait for changes all the time.
         let is_sent = Box::pin(async {
-            for notification in missed.into_iter().filter_map(|change| change.notification(wanted, subscriptions)) {
+            for notification in missed
+                .into_iter()
+                .filter_map(|change| change.notification(wanted, subscriptions))
+            {
                 if !timeout(SENDING, send(notification)).await.unwrap_or(false) {
                     return false;
                 }
@@ -288,19 +321,24 @@ async fn follow<'a>(
 
 impl Change {
     /// Returns the notification of the change, if it is wanted.
-    fn notification(self, wanted: &SubscriptionFilter, subscriptions: &Subscriptions) -> Option<ServerNotification> {
+    fn notification(
+        self,
+        wanted: &SubscriptionFilter,
+        subscriptions: &Subscriptions,
+    ) -> Option<ServerNotification> {
         match self {
-            Self::Tools if wanted.tools_list_changed == Some(true) => {
-                Some(ServerNotification::ToolListChangedNotification(NotificationNoParam::default()))
-            }
-            Self::Prompts if wanted.prompts_list_changed == Some(true) => {
-                Some(ServerNotification::PromptListChangedNotification(NotificationNoParam::default()))
-            }
-            Self::Resources if wanted.resources_list_changed == Some(true) => {
-                Some(ServerNotification::ResourceListChangedNotification(NotificationNoParam::default()))
-            }
+            Self::Tools if wanted.tools_list_changed == Some(true) => Some(
+                ServerNotification::ToolListChangedNotification(NotificationNoParam::default()),
+            ),
+            Self::Prompts if wanted.prompts_list_changed == Some(true) => Some(
+                ServerNotification::PromptListChangedNotification(NotificationNoParam::default()),
+            ),
+            Self::Resources if wanted.resources_list_changed == Some(true) => Some(
+                ServerNotification::ResourceListChangedNotification(NotificationNoParam::default()),
+            ),
             Self::Resource(uri) if subscriptions.has(&uri) => {
-                let update = ResourceUpdatedNotification::new(ResourceUpdatedNotificationParam::new(&*uri));
+                let update =
+                    ResourceUpdatedNotification::new(ResourceUpdatedNotificationParam::new(&*uri));
                 Some(ServerNotification::ResourceUpdatedNotification(update))
             }
             _ => None,
@@ -318,7 +356,8 @@ impl OpenStream {
         if streams.fetch_add(1, Ordering::Relaxed) < MAX_STREAMS {
             return Ok(stream);
         }
-        let message = format!("this client has {MAX_STREAMS} streams of changes open; close one of them");
+        let message =
+            format!("this client has {MAX_STREAMS} streams of changes open; close one of them");
         Err(ErrorData::invalid_request(message, None))
     }
 }
@@ -351,7 +390,13 @@ pub(crate) async fn listen(
     for uri in wanted.resource_subscriptions.iter().flatten() {
         subscriptions.add(uri.clone())?;
     }
-    let send = |notification| stream.sink().send(notification).map(|sent| sent.is_ok()).boxed();
+    let send = |notification| {
+        stream
+            .sink()
+            .send(notification)
+            .map(|sent| sent.is_ok())
+            .boxed()
+    };
     tokio::select! {
         () = follow(received, wanted, &subscriptions, send) => {}
         () = stream.cancelled() => {}

@@ -44,8 +44,15 @@ pub(crate) type FindPrincipal = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 impl Client {
     /// Identifies the client of a request. Returns `None` if the request has to be refused, because it has no principal or an
     /// empty one.
-    pub(crate) fn of(parts: &Parts, find_principal: Option<&FindPrincipal>, access: &AccessRules) -> Option<Self> {
-        let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| network(info.0.ip()));
+    pub(crate) fn of(
+        parts: &Parts,
+        find_principal: Option<&FindPrincipal>,
+        access: &AccessRules,
+    ) -> Option<Self> {
+        let peer = parts
+            .extensions
+            .get::<ConnectInfo<SocketAddr>>()
+            .map(|info| network(info.0.ip()));
         let identity = match find_principal.map(|find| find(parts)) {
             Some(Some(principal)) if principal.trim().is_empty() => {
                 tracing::warn!("refused a request, as its principal is an empty text");
@@ -54,7 +61,9 @@ impl Client {
             Some(Some(principal)) => Identity::Principal(principal.into()),
             Some(None) if !access.allow_anonymous => return None,
             _ => match parts.headers.get(header::AUTHORIZATION) {
-                Some(token) if access.token.is_some() => Identity::Token(hash_token(token.as_bytes())),
+                Some(token) if access.token.is_some() => {
+                    Identity::Token(hash_token(token.as_bytes()))
+                }
                 Some(token) => Identity::Claimed(hash_token(token.as_bytes())),
                 None => Identity::Peer(peer),
             },
@@ -83,7 +92,10 @@ impl Client {
     pub(crate) fn session_id(&self) -> Option<String> {
         // The kind and its terminator keep a principal and a token of one text apart.
         let (kind, digest) = match &self.identity {
-            Identity::Principal(principal) => ("principal", Sha256::digest(format!("principal\0{principal}")).into()),
+            Identity::Principal(principal) => (
+                "principal",
+                Sha256::digest(format!("principal\0{principal}")).into(),
+            ),
             Identity::Token(digest) | Identity::Claimed(digest) => ("token", *digest),
             Identity::Claims(_) | Identity::Peer(_) => return None,
         };
@@ -103,9 +115,18 @@ impl Client {
 /// credentials do not count.
 fn hash_token(header: &[u8]) -> [u8; 32] {
     let header = header.trim_ascii();
-    let (scheme, token) = header.split_at(header.iter().position(u8::is_ascii_whitespace).unwrap_or(header.len()));
-    let hash = Sha256::new_with_prefix(b"token\0").chain_update(scheme.to_ascii_lowercase()).chain_update(b"\0");
-    hash.chain_update(token.trim_ascii_start()).finalize().into()
+    let (scheme, token) = header.split_at(
+        header
+            .iter()
+            .position(u8::is_ascii_whitespace)
+            .unwrap_or(header.len()),
+    );
+    let hash = Sha256::new_with_prefix(b"token\0")
+        .chain_update(scheme.to_ascii_lowercase())
+        .chain_update(b"\0");
+    hash.chain_update(token.trim_ascii_start())
+        .finalize()
+        .into()
 }
 
 #[cfg(test)]
@@ -117,7 +138,10 @@ mod tests {
 
     fn request(authorization: &[u8]) -> Parts {
         let mut parts = Request::new(()).into_parts().0;
-        parts.headers.insert(header::AUTHORIZATION, HeaderValue::from_bytes(authorization).expect("a header"));
+        parts.headers.insert(
+            header::AUTHORIZATION,
+            HeaderValue::from_bytes(authorization).expect("a header"),
+        );
         parts
     }
 
@@ -127,7 +151,12 @@ mod tests {
 
     fn by_principal(principal: &str) -> Client {
         let (parts, principal) = (Request::new(()).into_parts().0, principal.to_owned());
-        Client::of(&parts, Some(&move |_| Some(principal.clone())), &AccessRules::default()).expect("a client")
+        Client::of(
+            &parts,
+            Some(&move |_| Some(principal.clone())),
+            &AccessRules::default(),
+        )
+        .expect("a client")
     }
 
     #[test]
@@ -136,13 +165,26 @@ mod tests {
         for at in 0..1_000 {
             let name = format!("alice {at}");
             let digest = by_principal(&name).session_id().expect("an id");
-            let forms = ["", "Bearer ", "principal ", "token ", "mcp-principal-", "mcp-client-"];
+            let forms = [
+                "",
+                "Bearer ",
+                "principal ",
+                "token ",
+                "mcp-principal-",
+                "mcp-client-",
+            ];
             texts.extend(forms.map(|form| format!("{form}{name}")));
             texts.extend([digest.replace("mcp-principal-", ""), digest]);
         }
         for text in &texts {
-            assert!(ids.insert(by_principal(text).session_id().expect("an id")), "{text}");
-            assert!(ids.insert(by_token(text.as_bytes()).session_id().expect("an id")), "{text}");
+            assert!(
+                ids.insert(by_principal(text).session_id().expect("an id")),
+                "{text}"
+            );
+            assert!(
+                ids.insert(by_token(text.as_bytes()).session_id().expect("an id")),
+                "{text}"
+            );
         }
         assert_eq!(ids.len(), 16_000);
     }
@@ -152,11 +194,18 @@ mod tests {
         let (token, mut tried) = (by_token(b"Bearer x-1"), 0);
         for case in 0..64 {
             let letter = |(at, letter): (usize, char)| {
-                if case >> at & 1 == 1 { letter.to_ascii_uppercase() } else { letter }
+                if case >> at & 1 == 1 {
+                    letter.to_ascii_uppercase()
+                } else {
+                    letter
+                }
             };
             let scheme = "bearer".chars().enumerate().map(letter).collect::<String>();
-            for (before, between, after) in (0..64).map(|blanks| (blanks & 3, 1 + (blanks >> 2 & 3), blanks >> 4)) {
-                let [before, between, after] = [before, between, after].map(|blanks| " ".repeat(blanks));
+            for (before, between, after) in
+                (0..64).map(|blanks| (blanks & 3, 1 + (blanks >> 2 & 3), blanks >> 4))
+            {
+                let [before, between, after] =
+                    [before, between, after].map(|blanks| " ".repeat(blanks));
                 let spelled = by_token(format!("{before}{scheme}{between}x-1{after}").as_bytes());
                 assert_eq!(spelled.session_id(), token.session_id());
                 assert!(spelled.owns(&token));
@@ -164,7 +213,14 @@ mod tests {
             }
         }
         assert_eq!(tried, 4_096);
-        for other in ["Bearer X-1", "Basic x-1", "Bearer x -1", "Bearerx-1", "x-1", "Bearer"] {
+        for other in [
+            "Bearer X-1",
+            "Basic x-1",
+            "Bearer x -1",
+            "Bearerx-1",
+            "x-1",
+            "Bearer",
+        ] {
             assert!(!by_token(other.as_bytes()).owns(&token), "{other}");
         }
     }
@@ -172,10 +228,20 @@ mod tests {
     #[test]
     fn changed_tokens_count_as_one_client() {
         let counted = (0..1_000).map(|at| by_token(format!("Bearer {at}").as_bytes()).counted_as());
-        assert_eq!(counted.collect::<HashSet<_>>(), HashSet::from([Identity::Claims(None)]));
-        let access = AccessRules { token: Some(BearerToken::new("0123456789abcdef")), ..AccessRules::default() };
-        let checked = Client::of(&request(b"Bearer 0123456789abcdef"), None, &access).expect("a client");
-        assert!(matches!(checked.counted_as(), Identity::Token(_)), "the server knows the token");
+        assert_eq!(
+            counted.collect::<HashSet<_>>(),
+            HashSet::from([Identity::Claims(None)])
+        );
+        let access = AccessRules {
+            token: Some(BearerToken::new("0123456789abcdef")),
+            ..AccessRules::default()
+        };
+        let checked =
+            Client::of(&request(b"Bearer 0123456789abcdef"), None, &access).expect("a client");
+        assert!(
+            matches!(checked.counted_as(), Identity::Token(_)),
+            "the server knows the token"
+        );
     }
 
     #[test]
@@ -183,7 +249,10 @@ mod tests {
         let parts = request(b"Bearer x");
         let refused = (0..1_000).filter(|blanks| {
             let principal = [" ", "\t", "\n", "\u{a0}"][blanks % 4].repeat(blanks / 4);
-            let access = AccessRules { allow_anonymous: blanks % 2 == 0, ..AccessRules::default() };
+            let access = AccessRules {
+                allow_anonymous: blanks % 2 == 0,
+                ..AccessRules::default()
+            };
             Client::of(&parts, Some(&move |_| Some(principal.clone())), &access).is_none()
         });
         assert_eq!(refused.count(), 1_000);

@@ -3,7 +3,10 @@
 //! Up to revision 2025-11-25 the client gets a request. From 2026-07-28 on the answer to the call's own request carries it, and
 //! the client repeats the call with its answer.
 
-#![expect(deprecated, reason = "revision 2026-07-28 deprecates sampling and roots, and still serves them")]
+#![expect(
+    deprecated,
+    reason = "revision 2026-07-28 deprecates sampling and roots, and still serves them"
+)]
 
 use crate::mcp::send_on_drop::SendOnDrop;
 use crate::mcp::server::request_ids::random_id;
@@ -11,10 +14,11 @@ use crate::mcp::server::session_streams::RunningHandler;
 use futures_util::future::BoxFuture;
 use rmcp::RoleServer;
 use rmcp::model::{
-    AudioContent, CancelledNotificationParam, ClientCapabilities, CreateMessageRequest, CreateMessageRequestParams,
-    CreateMessageResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ImageContent,
-    InputRequest, InputResponses, ListRootsRequest, ListRootsResult, ModelHint, ModelPreferences, SamplingMessage,
-    SamplingMessageContentBlock, ServerRequest,
+    AudioContent, CancelledNotificationParam, ClientCapabilities, CreateMessageRequest,
+    CreateMessageRequestParams, CreateMessageResult, ElicitRequest, ElicitRequestParams,
+    ElicitResult, ElicitationAction, ImageContent, InputRequest, InputResponses, ListRootsRequest,
+    ListRootsResult, ModelHint, ModelPreferences, SamplingMessage, SamplingMessageContentBlock,
+    ServerRequest,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RequestContext, ServiceError};
 use serde::de::DeserializeOwned;
@@ -24,7 +28,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, SetOnce, mpsc, oneshot};
 use tool_core::call::{
-    Answer, AskError, HostHandlers, Question, RequestHandler, Role, Root, RootsRequest, SamplingAnswer, SamplingRequest,
+    Answer, AskError, HostHandlers, Question, RequestHandler, Role, Root, RootsRequest,
+    SamplingAnswer, SamplingRequest,
 };
 use tool_core::session::SessionBuilder;
 use tool_core::text::{escape_invisible, truncate};
@@ -48,10 +53,16 @@ impl Capability {
     /// Returns the reason for which a client without the capability is not asked.
     fn reason(self) -> &'static str {
         match self {
-            Self::Forms => "this MCP client cannot ask its user, as it does not support elicitation by form",
-            Self::Sampling => "this MCP client does not let tools ask its model, as it does not support sampling",
+            Self::Forms => {
+                "this MCP client cannot ask its user, as it does not support elicitation by form"
+            }
+            Self::Sampling => {
+                "this MCP client does not let tools ask its model, as it does not support sampling"
+            }
             Self::Roots => "this MCP client names no folders, as it does not support roots",
-            Self::Pages => "this MCP client sends its user to no pages, as it does not support elicitation by URL",
+            Self::Pages => {
+                "this MCP client sends its user to no pages, as it does not support elicitation by URL"
+            }
         }
     }
 
@@ -67,15 +78,28 @@ pub(crate) struct Capabilities(u8);
 
 impl Capabilities {
     pub(crate) fn of(client: Option<ClientCapabilities>) -> Self {
-        let Some(client) = client else { return Self::default() };
+        let Some(client) = client else {
+            return Self::default();
+        };
         let declares = |capability: &Capability| match capability {
             // A client that names neither form nor URL supports forms.
-            Capability::Forms => client.elicitation.as_ref().is_some_and(|can| can.form.is_some() || can.url.is_none()),
+            Capability::Forms => client
+                .elicitation
+                .as_ref()
+                .is_some_and(|can| can.form.is_some() || can.url.is_none()),
             Capability::Sampling => client.sampling.is_some(),
             Capability::Roots => client.roots.is_some(),
-            Capability::Pages => client.elicitation.as_ref().is_some_and(|can| can.url.is_some()),
+            Capability::Pages => client
+                .elicitation
+                .as_ref()
+                .is_some_and(|can| can.url.is_some()),
         };
-        Self(Capability::ALL.iter().filter(|capability| declares(capability)).fold(0, |all, one| all | *one as u8))
+        Self(
+            Capability::ALL
+                .iter()
+                .filter(|capability| declares(capability))
+                .fold(0, |all, one| all | *one as u8),
+        )
     }
 
     pub(crate) fn has(self, capability: Capability) -> bool {
@@ -125,18 +149,32 @@ pub(crate) struct Requester {
 impl Requester {
     /// Returns the client that makes a request.
     pub(crate) fn of(context: &RequestContext<RoleServer>) -> Self {
-        Self { peer: context.peer.clone(), handler: context.extensions.get().cloned() }
+        Self {
+            peer: context.peer.clone(),
+            handler: context.extensions.get().cloned(),
+        }
     }
 }
 
-async fn send(to: &Requester, request: ServerRequest, timeout: Option<Duration>) -> Result<Value, ServiceError> {
-    let options = timeout.map_or_else(PeerRequestOptions::no_options, PeerRequestOptions::with_timeout);
+async fn send(
+    to: &Requester,
+    request: ServerRequest,
+    timeout: Option<Duration>,
+) -> Result<Value, ServiceError> {
+    let options = timeout.map_or_else(
+        PeerRequestOptions::no_options,
+        PeerRequestOptions::with_timeout,
+    );
     let sent = to.peer.send_request_with_option(request, options).await?;
     let (to, id) = (to.clone(), sent.id.clone());
     let mut withdrawal = SendOnDrop::new(|| {
         Box::pin(async move {
             let reason = Some("the call that asked has ended".to_owned());
-            if let Err(error) = to.peer.notify_cancelled(CancelledNotificationParam::new(Some(id), reason)).await {
+            if let Err(error) = to
+                .peer
+                .notify_cancelled(CancelledNotificationParam::new(Some(id), reason))
+                .await
+            {
                 tracing::debug!(%error, "failed to withdraw a request");
             }
             drop(to.handler);
@@ -201,13 +239,19 @@ pub(crate) struct CallRequests {
 
 impl CallRequests {
     pub(crate) fn with_answers(early: InputResponses) -> Self {
-        Self { early: Mutex::new(early), ..Self::default() }
+        Self {
+            early: Mutex::new(early),
+            ..Self::default()
+        }
     }
 
     /// Returns the handlers by which the client is asked in all ways.
     pub(crate) fn handlers(self: &Arc<Self>) -> HostHandlers {
         let handler = || ClientHandler(Arc::clone(self));
-        HostHandlers::new().on_question(handler()).on_sampling(handler()).on_roots(handler())
+        HostHandlers::new()
+            .on_question(handler())
+            .on_sampling(handler())
+            .on_roots(handler())
     }
 
     pub(crate) fn has_route(&self) -> bool {
@@ -225,7 +269,9 @@ impl CallRequests {
 
     /// Returns true if the client is known to have a capability.
     pub(crate) fn client_has(&self, capability: Capability) -> bool {
-        self.route.get().is_some_and(|(_, client)| client.has(capability))
+        self.route
+            .get()
+            .is_some_and(|(_, client)| client.has(capability))
     }
 
     /// Returns the capabilities that the client would have needed for its call not to fail with this message.
@@ -250,7 +296,9 @@ impl CallRequests {
             return Err(needed.missing());
         }
         let answer = match route {
-            RequestRoute::Requests(client) => send(client, as_sent(request), None).await.map_err(refused)?,
+            RequestRoute::Requests(client) => send(client, as_sent(request), None)
+                .await
+                .map_err(refused)?,
             RequestRoute::Repeats(requests) => match self.early_answer(key.as_deref(), &request) {
                 Some(answer) => answer,
                 None => repeated(requests, key, request).await?,
@@ -295,7 +343,14 @@ async fn repeated(
     let over = CancellationToken::new();
     let _over = over.clone().drop_guard();
     let (answer, answered) = oneshot::channel();
-    requests.send(AskedRequest { key, request, answer, over }).map_err(|_| AskError::Ended)?;
+    requests
+        .send(AskedRequest {
+            key,
+            request,
+            answer,
+            over,
+        })
+        .map_err(|_| AskError::Ended)?;
     answered.await.map_err(|_| AskError::Ended)
 }
 
@@ -311,7 +366,9 @@ impl RequestHandler<Question> for ClientHandler {
             let request = InputRequest::Elicitation(ElicitRequest::new(params));
             let answer: ElicitResult = requests.ask(needed, key, request).await?;
             Ok(match answer.action {
-                ElicitationAction::Accept => Answer::Accepted(answer.content.unwrap_or_else(|| json!({}))),
+                ElicitationAction::Accept => {
+                    Answer::Accepted(answer.content.unwrap_or_else(|| json!({})))
+                }
                 ElicitationAction::Decline => Answer::Declined,
                 // `ElicitationAction` is non-exhaustive.
                 _ => Answer::Cancelled,
@@ -325,20 +382,36 @@ fn elicitation(question: Question) -> Result<(Capability, ElicitRequestParams), 
     let (meta, message) = (None, question.message);
     if let Some(url) = question.url {
         let elicitation_id = random_id().map_err(|error| AskError::failed(error.message))?;
-        let params = ElicitRequestParams::UrlElicitationParams { meta, message, url, elicitation_id };
+        let params = ElicitRequestParams::UrlElicitationParams {
+            meta,
+            message,
+            url,
+            elicitation_id,
+        };
         return Ok((Capability::Pages, params));
     }
     let requested_schema = serde_json::from_value(question.schema).map_err(AskError::failed)?;
-    Ok((Capability::Forms, ElicitRequestParams::FormElicitationParams { meta, message, requested_schema }))
+    Ok((
+        Capability::Forms,
+        ElicitRequestParams::FormElicitationParams {
+            meta,
+            message,
+            requested_schema,
+        },
+    ))
 }
 
 impl RequestHandler<SamplingRequest> for ClientHandler {
-    fn ask(&self, request: SamplingRequest) -> BoxFuture<'static, Result<SamplingAnswer, AskError>> {
+    fn ask(
+        &self,
+        request: SamplingRequest,
+    ) -> BoxFuture<'static, Result<SamplingAnswer, AskError>> {
         let requests = Arc::clone(&self.0);
         Box::pin(async move {
             let (key, params) = (request.key.clone(), sampling_params(request));
             let request = InputRequest::CreateMessage(CreateMessageRequest::new(params));
-            let answer: CreateMessageResult = requests.ask(Capability::Sampling, key, request).await?;
+            let answer: CreateMessageResult =
+                requests.ask(Capability::Sampling, key, request).await?;
             let parts = answer.message.content.into_vec().into_iter().map(content);
             let mut read = SamplingAnswer::new(answer.model, parts);
             read.role = match answer.message.role {
@@ -356,7 +429,8 @@ impl RequestHandler<RootsRequest> for ClientHandler {
         let requests = Arc::clone(&self.0);
         Box::pin(async move {
             let list = InputRequest::ListRoots(ListRootsRequest::default());
-            let answer: ListRootsResult = requests.ask(Capability::Roots, request.key, list).await?;
+            let answer: ListRootsResult =
+                requests.ask(Capability::Roots, request.key, list).await?;
             let named = |root: rmcp::model::Root| match root.name {
                 Some(name) => Root::new(root.uri).name(name),
                 None => Root::new(root.uri),
@@ -376,34 +450,55 @@ fn sampling_params(request: SamplingRequest) -> CreateMessageRequestParams {
         // Older revisions take one part in a message.
         match (blocks.pop(), blocks.is_empty()) {
             (Some(block), true) => SamplingMessage::new(role, block),
-            (last, _) => SamplingMessage::new_multiple(role, blocks.into_iter().chain(last).collect()),
+            (last, _) => {
+                SamplingMessage::new_multiple(role, blocks.into_iter().chain(last).collect())
+            }
         }
     };
-    let mut params =
-        CreateMessageRequestParams::new(request.messages.into_iter().map(message).collect(), request.max_tokens);
+    let mut params = CreateMessageRequestParams::new(
+        request.messages.into_iter().map(message).collect(),
+        request.max_tokens,
+    );
     params.system_prompt = request.system_prompt;
-    #[expect(clippy::cast_possible_truncation, reason = "these are numbers of few digits")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "these are numbers of few digits"
+    )]
     let short = |number: Option<f64>| number.map(|number| number as f32);
     params.temperature = short(request.temperature);
     params.stop_sequences = Some(request.stop_sequences).filter(|texts| !texts.is_empty());
     let mut preferences = ModelPreferences::default();
-    let hints = request.model_hints.into_iter().map(ModelHint::new).collect::<Vec<_>>();
+    let hints = request
+        .model_hints
+        .into_iter()
+        .map(ModelHint::new)
+        .collect::<Vec<_>>();
     preferences.hints = Some(hints).filter(|hints| !hints.is_empty());
     preferences.cost_priority = short(request.cost_priority);
     preferences.speed_priority = short(request.speed_priority);
     preferences.intelligence_priority = short(request.intelligence_priority);
-    params.model_preferences = Some(preferences).filter(|preferences| *preferences != ModelPreferences::default());
+    params.model_preferences =
+        Some(preferences).filter(|preferences| *preferences != ModelPreferences::default());
     params
 }
 
 fn block(part: Content) -> SamplingMessageContentBlock {
     match part {
         // A message has no resources.
-        Content::Text { text } | Content::Resource { text: Some(text), .. } => SamplingMessageContentBlock::text(text),
-        Content::Image { data, mime_type } => SamplingMessageContentBlock::Image(ImageContent::new(data, mime_type)),
-        Content::Audio { data, mime_type } => SamplingMessageContentBlock::Audio(AudioContent::new(data, mime_type)),
+        Content::Text { text }
+        | Content::Resource {
+            text: Some(text), ..
+        } => SamplingMessageContentBlock::text(text),
+        Content::Image { data, mime_type } => {
+            SamplingMessageContentBlock::Image(ImageContent::new(data, mime_type))
+        }
+        Content::Audio { data, mime_type } => {
+            SamplingMessageContentBlock::Audio(AudioContent::new(data, mime_type))
+        }
         // `Content` is non-exhaustive.
-        other => SamplingMessageContentBlock::text(serde_json::to_string(&other).unwrap_or_default()),
+        other => {
+            SamplingMessageContentBlock::text(serde_json::to_string(&other).unwrap_or_default())
+        }
     }
 }
 
@@ -420,6 +515,7 @@ fn content(block: SamplingMessageContentBlock) -> Content {
 /// Sets the handlers of a session, for calls whose client declares no capability.
 pub(crate) fn unavailable(builder: SessionBuilder) -> SessionBuilder {
     let builder = builder.on_question(async |_: Question| Err(Capability::Forms.missing()));
-    let builder = builder.on_sampling(async |_: SamplingRequest| Err(Capability::Sampling.missing()));
+    let builder =
+        builder.on_sampling(async |_: SamplingRequest| Err(Capability::Sampling.missing()));
     builder.on_roots(async |_: RootsRequest| Err(Capability::Roots.missing()))
 }

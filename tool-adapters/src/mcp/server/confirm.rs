@@ -6,15 +6,17 @@
 //! token itself never leaves the process.
 
 use crate::mcp::server::client_requests::{Capabilities, Capability, elicit};
-use crate::mcp::server::session::{ClientSession, McpResult, ServerContext, ServerState, is_stateless};
+use crate::mcp::server::session::{
+    ClientSession, McpResult, ServerContext, ServerState, is_stateless,
+};
 use crate::mcp::server::tools::complete;
 use crate::mcp::server::unclaimed::AwaitedCall;
 use futures_util::FutureExt;
 use rmcp::ErrorData;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest, ElicitRequestParams,
-    ElicitResult, ElicitationAction, ElicitationSchema, InputRequest, InputRequests, InputRequiredResult,
-    InputResponses,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest,
+    ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, InputRequest,
+    InputRequests, InputRequiredResult, InputResponses,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -38,7 +40,9 @@ pub(crate) struct RepeatedRequest {
 impl RepeatedRequest {
     /// Returns the alias of the approval token in the state.
     pub(crate) fn alias(&self) -> &str {
-        self.state.split_once(SEPARATOR).map_or("", |(alias, _)| alias)
+        self.state
+            .split_once(SEPARATOR)
+            .map_or("", |(alias, _)| alias)
     }
 }
 
@@ -56,10 +60,18 @@ pub(crate) async fn request(
     context: &ServerContext,
 ) -> McpResult<CallToolResponse> {
     let has_forms = Capabilities::of(context.client_capabilities()).has(Capability::Forms);
-    let Confirmation { token, summary, digest, .. } = awaited.confirmation.clone();
+    let Confirmation {
+        token,
+        summary,
+        digest,
+        ..
+    } = awaited.confirmation.clone();
     let (session, tool) = (awaited.session.clone(), awaited.tool.clone());
     let complete = |outcome: Option<ToolResponse>| {
-        let result = outcome.map_or_else(|| ended(&tool), |response| complete(&session, &tool, &response).into());
+        let result = outcome.map_or_else(
+            || ended(&tool),
+            |response| complete(&session, &tool, &response).into(),
+        );
         Ok(CallToolResponse::Complete(result))
     };
     if !has_forms && state.settings.host_approval.is_none() {
@@ -80,8 +92,15 @@ pub(crate) async fn request(
     }
     let asking = async {
         if has_forms {
-            let answer = elicit(context, question(&summary, &digest), Some(state.settings.confirm_timeout)).await;
-            answer.inspect_err(|error| tracing::debug!(%error, "failed to ask the client's user")).ok()
+            let answer = elicit(
+                context,
+                question(&summary, &digest),
+                Some(state.settings.confirm_timeout),
+            )
+            .await;
+            answer
+                .inspect_err(|error| tracing::debug!(%error, "failed to ask the client's user"))
+                .ok()
         } else {
             sleep(state.settings.host_approval.unwrap_or_default()).await;
             None
@@ -99,7 +118,9 @@ pub(crate) async fn request(
         return Ok(CallToolResponse::Complete(waits(&tool)));
     }
     let response = decide(&session, &token, action).await;
-    let is_late = response.error().is_some_and(|error| error.kind == ErrorKind::NotFound);
+    let is_late = response
+        .error()
+        .is_some_and(|error| error.kind == ErrorKind::NotFound);
     if !is_late || state.settings.host_approval.is_none() {
         if !has_forms && !context.ct.is_cancelled() {
             return Ok(CallToolResponse::Complete(no_identity(&tool)));
@@ -116,15 +137,30 @@ pub(crate) async fn request(
 
 /// Keeps a call until its client repeats it.
 pub(crate) async fn keep(client: &ClientSession, digest: String, awaited: AwaitedCall) {
-    if let Some(oldest) = client.unclaimed.get_or_init(Box::default).keep(digest, awaited) {
-        oldest.session.deny_undecided(&oldest.confirmation.token).await;
+    if let Some(oldest) = client
+        .unclaimed
+        .get_or_init(Box::default)
+        .keep(digest, awaited)
+    {
+        oldest
+            .session
+            .deny_undecided(&oldest.confirmation.token)
+            .await;
     }
 }
 
 /// Waits for the host's decision.
 pub(crate) async fn outcome(awaited: AwaitedCall) -> CallToolResponse {
-    let AwaitedCall { session, tool, outcome, .. } = awaited;
-    let result = outcome.await.map_or_else(|| ended(&tool), |response| complete(&session, &tool, &response).into());
+    let AwaitedCall {
+        session,
+        tool,
+        outcome,
+        ..
+    } = awaited;
+    let result = outcome.await.map_or_else(
+        || ended(&tool),
+        |response| complete(&session, &tool, &response).into(),
+    );
     CallToolResponse::Complete(result)
 }
 
@@ -140,10 +176,20 @@ pub(crate) async fn resume(
     session: &Session,
     repeated: RepeatedRequest,
 ) -> McpResult<ControlFlow<CallToolResponse, ApprovedCall>> {
-    let RepeatedRequest { state, answers, digest } = repeated;
+    let RepeatedRequest {
+        state,
+        answers,
+        digest,
+    } = repeated;
     let (alias, asked) = state.split_once(SEPARATOR).ok_or_else(no_pending_call)?;
-    let token = session.token_for_alias(alias).await.map_err(|error| not_found(&error))?;
-    let pending = session.pending_call(&token).await.map_err(|error| not_found(&error))?;
+    let token = session
+        .token_for_alias(alias)
+        .await
+        .map_err(|error| not_found(&error))?;
+    let pending = session
+        .pending_call(&token)
+        .await
+        .map_err(|error| not_found(&error))?;
     if asked != digest {
         // The user was not asked about this call. Neither it nor the pending one may run.
         session.deny_undecided(&token).await;
@@ -153,14 +199,35 @@ pub(crate) async fn resume(
         let asked = requests(question(&pending.summary(), &pending.digest()));
         return Ok(ControlFlow::Break(require_input(state, asked).into()));
     };
-    let answer = serde_json::from_value::<ElicitResult>(answer)
-        .map_err(|_| ErrorData::invalid_params("expected `inputResponses.confirm` to be an elicitation result", None));
-    if answer.as_ref().is_ok_and(|answer| answer.action == ElicitationAction::Accept) {
-        return Ok(ControlFlow::Continue(ApprovedCall { token, id: pending.call_id, tool: pending.tool }));
+    let answer = serde_json::from_value::<ElicitResult>(answer).map_err(|_| {
+        ErrorData::invalid_params(
+            "expected `inputResponses.confirm` to be an elicitation result",
+            None,
+        )
+    });
+    if answer
+        .as_ref()
+        .is_ok_and(|answer| answer.action == ElicitationAction::Accept)
+    {
+        return Ok(ControlFlow::Continue(ApprovedCall {
+            token,
+            id: pending.call_id,
+            tool: pending.tool,
+        }));
     }
-    let has_declined = answer.as_ref().is_ok_and(|answer| answer.action == ElicitationAction::Decline);
-    let response = if has_declined { session.deny(&token).await } else { session.deny_undecided(&token).await };
-    if response.error().is_some_and(|error| error.kind == ErrorKind::NotFound) && response.meta().tool().is_empty() {
+    let has_declined = answer
+        .as_ref()
+        .is_ok_and(|answer| answer.action == ElicitationAction::Decline);
+    let response = if has_declined {
+        session.deny(&token).await
+    } else {
+        session.deny_undecided(&token).await
+    };
+    if response
+        .error()
+        .is_some_and(|error| error.kind == ErrorKind::NotFound)
+        && response.meta().tool().is_empty()
+    {
         return Err(no_pending_call());
     }
     let result = CallToolResponse::Complete(complete(session, &pending.tool, &response).into());
@@ -177,8 +244,12 @@ pub(crate) async fn request_in_task(
     let confirmation = response.meta().confirmation()?;
     let action = if shows_forms {
         let question = question(&confirmation.summary, &confirmation.digest);
-        let answer = cancel.run_until_cancelled(ask(InputRequest::Elicitation(ElicitRequest::new(question)))).await;
-        let answer = answer.and_then(Result::ok).and_then(|answer| serde_json::from_value::<ElicitResult>(answer).ok());
+        let answer = cancel
+            .run_until_cancelled(ask(InputRequest::Elicitation(ElicitRequest::new(question))))
+            .await;
+        let answer = answer
+            .and_then(Result::ok)
+            .and_then(|answer| serde_json::from_value::<ElicitResult>(answer).ok());
         answer.map(|answer| answer.action)
     } else {
         None
@@ -204,7 +275,9 @@ pub(crate) fn digest_of_call(call: &CallToolRequestParams) -> String {
 
 /// Returns the digest of what a request asks for.
 pub(crate) fn digest(asked_for: &impl Serialize) -> String {
-    hex(&Sha256::digest(serde_json::to_string(asked_for).unwrap_or_default()))
+    hex(&Sha256::digest(
+        serde_json::to_string(asked_for).unwrap_or_default(),
+    ))
 }
 
 fn not_found(error: &ToolError) -> ErrorData {
@@ -229,7 +302,10 @@ pub(crate) fn require_input(request_state: String, requests: InputRequests) -> I
 }
 
 fn requests(question: ElicitRequestParams) -> InputRequests {
-    InputRequests::from([(QUESTION.to_owned(), InputRequest::Elicitation(ElicitRequest::new(question)))])
+    InputRequests::from([(
+        QUESTION.to_owned(),
+        InputRequest::Elicitation(ElicitRequest::new(question)),
+    )])
 }
 
 /// Returns the question: a form without fields. Accepting it is the approval.

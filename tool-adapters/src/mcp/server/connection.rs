@@ -1,6 +1,9 @@
 //! The handler of one connection.
 
-#![expect(deprecated, reason = "revision 2026-07-28 deprecates logging, and still serves it")]
+#![expect(
+    deprecated,
+    reason = "revision 2026-07-28 deprecates logging, and still serves it"
+)]
 
 use crate::mcp::server::asking::{Asking, Step};
 use crate::mcp::server::changes::{OpenStream, Recipient, Subscriptions};
@@ -12,8 +15,8 @@ use crate::mcp::server::forwarder::{self, LogThreshold, Wanted};
 use crate::mcp::server::ongoing_call::{OngoingCall, UnansweredCalls};
 use crate::mcp::server::parked::ParkedCalls;
 use crate::mcp::server::session::{
-    ClientInfo, ClientSession, McpResult, RunningCall, ServerContext, ServerState, SharedSessions, TaskSupport, client,
-    http_parts, is_stateless,
+    ClientInfo, ClientSession, McpResult, RunningCall, ServerContext, ServerState, SharedSessions,
+    TaskSupport, client, http_parts, is_stateless,
 };
 use crate::mcp::server::tasks::Tasks;
 use crate::mcp::server::unclaimed::AwaitedCall;
@@ -22,13 +25,15 @@ use crate::providers::{Provider, declare};
 use axum::http::request::Parts;
 use futures_util::FutureExt;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientCapabilities, CompleteRequestParams,
-    CompleteResult, CreateTaskResult, DiscoverResult, ErrorCode, GetPromptRequestParams, GetPromptResponse,
-    GetSkillRequestParams, GetSkillResult, GetTaskParams, GetTaskResult, Implementation, InitializeRequestParams,
-    InitializeResult, InputRequiredResult, InputResponses, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListSkillsResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-    ReadResourceRequestParams, ReadResourceResponse, RequestId, RequestMetaObject, ServerConfig, SetLevelRequestParams,
-    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientCapabilities,
+    CompleteRequestParams, CompleteResult, CreateTaskResult, DiscoverResult, ErrorCode,
+    GetPromptRequestParams, GetPromptResponse, GetSkillRequestParams, GetSkillResult,
+    GetTaskParams, GetTaskResult, Implementation, InitializeRequestParams, InitializeResult,
+    InputRequiredResult, InputResponses, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListSkillsResult, ListToolsResult, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, RequestId, RequestMetaObject,
+    ServerConfig, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
+    UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{Peer, SubscriptionContext};
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
@@ -45,9 +50,16 @@ use tool_core::text::hex;
 use tool_core::trace::{self, DistributedContext};
 
 /// Does the work of a request, unless the client cancels it.
-async fn until_cancelled<T>(context: &ServerContext, work: impl Future<Output = McpResult<T>>) -> McpResult<T> {
+async fn until_cancelled<T>(
+    context: &ServerContext,
+    work: impl Future<Output = McpResult<T>>,
+) -> McpResult<T> {
     let cancelled = || ErrorData::internal_error("the client has cancelled the request", None);
-    context.ct.run_until_cancelled(Box::pin(work)).await.unwrap_or_else(|| Err(cancelled()))
+    context
+        .ct
+        .run_until_cancelled(Box::pin(work))
+        .await
+        .unwrap_or_else(|| Err(cancelled()))
 }
 
 /// The part of a list that a client asks for.
@@ -108,7 +120,12 @@ impl Connection {
         parked: Arc<ParkedCalls>,
         tasks: Arc<Tasks>,
     ) -> Self {
-        Self { shared: Some(shared), parked, tasks, ..Self::over_streams(state, None) }
+        Self {
+            shared: Some(shared),
+            parked,
+            tasks,
+            ..Self::over_streams(state, None)
+        }
     }
 
     /// Returns the session of this connection, or the one that the client's requests share if it did not `initialize`.
@@ -131,10 +148,15 @@ impl Connection {
             return None;
         }
         let shared = self.shared.as_ref().filter(|_| !self.session.is_open());
-        let shared = shared.map(|shared| shared.get(client, &self.state)).transpose().ok()?;
+        let shared = shared
+            .map(|shared| shared.get(client, &self.state))
+            .transpose()
+            .ok()?;
         let session = shared.as_ref().unwrap_or(&self.session);
         // A repeated call does not begin.
-        let begun = session.has_none_unclaimed().then(|| session.begin_at_once())??;
+        let begun = session
+            .has_none_unclaimed()
+            .then(|| session.begin_at_once())??;
         // The capabilities of a client without a session are read when its call waits.
         let may_ask = shared.is_some() || self.has_capabilities();
         Some(OngoingCall::new(begun, request, wanted, may_ask))
@@ -146,13 +168,22 @@ impl Connection {
     }
 
     fn has_capabilities(&self) -> bool {
-        self.client.get().is_some_and(|(capabilities, _)| !capabilities.is_empty())
+        self.client
+            .get()
+            .is_some_and(|(capabilities, _)| !capabilities.is_empty())
     }
 
     /// Returns the notifications that a client asks for, with its session or with the request.
     pub(crate) fn wanted(&self, meta: &RequestMetaObject, is_stateless: bool) -> Wanted {
-        let log = if is_stateless { meta.log_level().map(forwarder::level) } else { self.log.get() };
-        Wanted { progress: meta.get_progress_token(), log }
+        let log = if is_stateless {
+            meta.log_level().map(forwarder::level)
+        } else {
+            self.log.get()
+        };
+        Wanted {
+            progress: meta.get_progress_token(),
+            log,
+        }
     }
 
     /// Returns the way to a client over streams that gets requests, with its capabilities. Returns `None` before it has
@@ -168,12 +199,17 @@ impl Connection {
     }
 
     /// Returns the client's session if its tools need a part of the protocol.
-    async fn session_with(&self, context: &ServerContext, part: impl Fn(Features) -> bool) -> McpResult<Session> {
+    async fn session_with(
+        &self,
+        context: &ServerContext,
+        part: impl Fn(Features) -> bool,
+    ) -> McpResult<Session> {
         let session = self.client_session(context)?.get(context).await?.clone();
         if part(self.state.features(session.tools())) {
             return Ok(session);
         }
-        let message = "this server has no prompts, resources or completions of this kind for this client";
+        let message =
+            "this server has no prompts, resources or completions of this kind for this client";
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
     }
 
@@ -185,21 +221,35 @@ impl Connection {
         to: Recipient,
     ) -> (Arc<Subscriptions>, DropGuard) {
         let changes = &self.state.changes;
-        let (subscriptions, ended) =
-            (Arc::new(Subscriptions::new(changes, client)), self.state.settings.shutdown.child_token());
-        changes::forward(changes, (wanted, to), Arc::clone(&subscriptions), ended.clone());
+        let (subscriptions, ended) = (
+            Arc::new(Subscriptions::new(changes, client)),
+            self.state.settings.shutdown.child_token(),
+        );
+        changes::forward(
+            changes,
+            (wanted, to),
+            Arc::clone(&subscriptions),
+            ended.clone(),
+        );
         (subscriptions, ended.drop_guard())
     }
 
     /// Returns the subscriptions of a client that has initialized the session.
     fn subscriptions(&self) -> McpResult<&Subscriptions> {
         let message = "subscriptions need a session; send `initialize` first";
-        let (subscriptions, _) = self.subscriptions.get().ok_or_else(|| ErrorData::invalid_request(message, None))?;
+        let (subscriptions, _) = self
+            .subscriptions
+            .get()
+            .ok_or_else(|| ErrorData::invalid_request(message, None))?;
         Ok(subscriptions)
     }
 
     fn instructions(&self, session: &Session) -> Option<String> {
-        self.state.settings.instructions.clone().or_else(|| tools::guides(session))
+        self.state
+            .settings
+            .instructions
+            .clone()
+            .or_else(|| tools::guides(session))
     }
 
     /// Opens the session of a client, which gets notifications of changes in one way.
@@ -210,16 +260,25 @@ impl Connection {
         to: Recipient,
     ) -> McpResult<InitializeResult> {
         let mut result = self.negotiate_initialize(&request)?;
-        self.revision.get_or_init(|| result.protocol_version.clone());
+        self.revision
+            .get_or_init(|| result.protocol_version.clone());
         let peer = match &to {
             Recipient::Peer(peer) if self.shared.is_none() => Some(peer.clone()),
             _ => None,
         };
-        self.client.get_or_init(|| (Capabilities::of(Some(request.capabilities.clone())), peer));
-        let session = self.session.open_or_renew(|| ClientInfo::of(Some(&request.client_info), client)).await?;
+        self.client
+            .get_or_init(|| (Capabilities::of(Some(request.capabilities.clone())), peer));
+        let session = self
+            .session
+            .open_or_renew(|| ClientInfo::of(Some(&request.client_info), client))
+            .await?;
         result.capabilities = self.state.capabilities(session.tools());
         if tools::are_searched(&session) {
-            result.capabilities.tools.get_or_insert_default().list_changed = Some(true);
+            result
+                .capabilities
+                .tools
+                .get_or_insert_default()
+                .list_changed = Some(true);
         }
         if self.state.has_changes(session.tools()) {
             let mut wanted = SubscriptionFilter::new();
@@ -227,7 +286,8 @@ impl Connection {
             wanted.tools_list_changed = Some(self.state.settings.tools_change);
             (wanted.prompts_list_changed, wanted.resources_list_changed) =
                 (Some(features.prompts), Some(features.resources));
-            self.subscriptions.get_or_init(|| self.forward_changes(wanted, client, to));
+            self.subscriptions
+                .get_or_init(|| self.forward_changes(wanted, client, to));
         }
         result.instructions = self.instructions(&session);
         if self.shared.is_some() {
@@ -252,9 +312,18 @@ impl Connection {
     }
 
     /// Makes a call in the client's session.
-    async fn begin(&self, request: &CallToolRequestParams, context: &ServerContext) -> McpResult<OngoingCall> {
+    async fn begin(
+        &self,
+        request: &CallToolRequestParams,
+        context: &ServerContext,
+    ) -> McpResult<OngoingCall> {
         let wanted = self.wanted(&context.meta, is_stateless(context));
-        Ok(OngoingCall::new(self.begin_call(context).await?, request, wanted, self.may_ask(context)))
+        Ok(OngoingCall::new(
+            self.begin_call(context).await?,
+            request,
+            wanted,
+            self.may_ask(context),
+        ))
     }
 
     /// Gives up a session that the store has lost, so that the client's next call opens another.
@@ -265,10 +334,18 @@ impl Connection {
         }
     }
 
-    async fn call(&self, mut request: CallToolRequestParams, context: &ServerContext) -> McpResult<CallToolResponse> {
+    async fn call(
+        &self,
+        mut request: CallToolRequestParams,
+        context: &ServerContext,
+    ) -> McpResult<CallToolResponse> {
         if let Some(state) = request.request_state.take() {
             let digest = confirm::digest_of_call(&request);
-            let repeated = RepeatedRequest { state, answers: request.input_responses.take(), digest };
+            let repeated = RepeatedRequest {
+                state,
+                answers: request.input_responses.take(),
+                digest,
+            };
             return match self.resume(repeated, context).await? {
                 ControlFlow::Continue(call) => self.finish(call, &request, context).await,
                 ControlFlow::Break(response) => Ok(response),
@@ -295,7 +372,9 @@ impl Connection {
         context: &ServerContext,
     ) -> McpResult<ControlFlow<CallToolResponse, OngoingCall>> {
         let client = self.client_session(context)?;
-        if let Some(resumed) = self.parked.resume(&mut repeated, |call: &OngoingCall| call.running.is_of(&client)) {
+        if let Some(resumed) = self.parked.resume(&mut repeated, |call: &OngoingCall| {
+            call.running.is_of(&client)
+        }) {
             return Ok(resumed?.map_break(CallToolResponse::from));
         }
         let session = client.get(context).await?;
@@ -309,10 +388,16 @@ impl Connection {
             }
             (Ok(ControlFlow::Break(response)), _) => return Ok(ControlFlow::Break(response)),
             // The host was first.
-            (Err(_), Some(awaited)) => return Ok(ControlFlow::Break(confirm::outcome(awaited).await)),
+            (Err(_), Some(awaited)) => {
+                return Ok(ControlFlow::Break(confirm::outcome(awaited).await));
+            }
             (Err(error), None) => return Err(error),
         };
-        let mut call = OngoingCall::approved((client.count_begun(), session), approved, self.may_ask(context));
+        let mut call = OngoingCall::approved(
+            (client.count_begun(), session),
+            approved,
+            self.may_ask(context),
+        );
         call.becomes_task = self.becomes_task(&call, context)?;
         Ok(ControlFlow::Continue(call))
     }
@@ -330,9 +415,18 @@ impl Connection {
     {
         let (client, (state, answers, digest)) = (self.client_session(context)?, request);
         let mut reading: Asking<McpResult<T>> = if let Some(state) = state {
-            let mut repeated = RepeatedRequest { state, answers, digest: digest.clone() };
-            let is_own = |(of, _): &(Arc<ClientSession>, Asking<McpResult<T>>)| Arc::ptr_eq(of, &client);
-            match self.parked.resume(&mut repeated, is_own).unwrap_or_else(|| Err(confirm::no_pending_call()))? {
+            let mut repeated = RepeatedRequest {
+                state,
+                answers,
+                digest: digest.clone(),
+            };
+            let is_own =
+                |(of, _): &(Arc<ClientSession>, Asking<McpResult<T>>)| Arc::ptr_eq(of, &client);
+            match self
+                .parked
+                .resume(&mut repeated, is_own)
+                .unwrap_or_else(|| Err(confirm::no_pending_call()))?
+            {
                 ControlFlow::Continue((_, reading)) => reading,
                 ControlFlow::Break(asked) => return Ok(ControlFlow::Break(asked)),
             }
@@ -344,9 +438,10 @@ impl Connection {
         match until_cancelled(context, async { Ok(reading.step().await) }).await? {
             Step::Answered(Ok(read)) => Ok(ControlFlow::Continue(read)),
             Step::Answered(Err(error)) => Err(reading.missing(&error.message).unwrap_or(error)),
-            Step::Asked(requests) => {
-                self.parked.park((client, reading.detached()), requests, digest).map(ControlFlow::Break)
-            }
+            Step::Asked(requests) => self
+                .parked
+                .park((client, reading.detached()), requests, digest)
+                .map(ControlFlow::Break),
         }
     }
 
@@ -355,7 +450,10 @@ impl Connection {
         let state = &self.state;
         state.settings.tasks.is_some() && {
             let tools = state.runtime.tools();
-            let name = declare(Provider::Mcp, &tools).tool_name(wire_name).unwrap_or(wire_name).to_owned();
+            let name = declare(Provider::Mcp, &tools)
+                .tool_name(wire_name)
+                .unwrap_or(wire_name)
+                .to_owned();
             state.task_support(&tools, &name) != TaskSupport::Forbidden
         }
     }
@@ -367,9 +465,12 @@ impl Connection {
         if support == TaskSupport::Forbidden {
             return Ok(false);
         }
-        let client = context.client_capabilities().filter(|_| is_stateless(context));
+        let client = context
+            .client_capabilities()
+            .filter(|_| is_stateless(context));
         if client.is_some_and(|client| client.supports_tasks()) {
-            self.tasks.check_place(call.client_session(), self.state.settings.max_tasks)?;
+            self.tasks
+                .check_place(call.client_session(), self.state.settings.max_tasks)?;
             return Ok(true);
         }
         match support {
@@ -391,14 +492,18 @@ impl Connection {
         let mut has_begun_again = false;
         let response = loop {
             let step = if call.becomes_task {
-                let Some(step) = call.run(context).now_or_never() else { return self.start_task(call) };
+                let Some(step) = call.run(context).now_or_never() else {
+                    return self.start_task(call);
+                };
                 step
             } else {
                 call.run(context).await
             };
             match step {
                 // Nothing was done, so the call is made once more in a session that the store knows.
-                Step::Answered(response) if response.meta().session_is_lost() && !has_begun_again => {
+                Step::Answered(response)
+                    if response.meta().session_is_lost() && !has_begun_again =>
+                {
                     has_begun_again = true;
                     self.lose(&client(context), call.client_session(), &call.session);
                     call = self.begin(request, context).await?;
@@ -407,7 +512,10 @@ impl Connection {
                 Step::Answered(response) => break response,
                 Step::Asked(requests) => {
                     call.asking = call.asking.detached();
-                    return Ok(self.parked.park(call, requests, confirm::digest_of_call(request))?.into());
+                    return Ok(self
+                        .parked
+                        .park(call, requests, confirm::digest_of_call(request))?
+                        .into());
                 }
             }
         };
@@ -418,21 +526,33 @@ impl Connection {
         match response.meta().confirmation() {
             Some(confirmation) => {
                 let awaited = AwaitedCall::new(&call.session, &call.tool, confirmation);
-                confirm::request(&self.state, request, (call.client_session(), awaited), context).await
+                confirm::request(
+                    &self.state,
+                    request,
+                    (call.client_session(), awaited),
+                    context,
+                )
+                .await
             }
-            None => call.complete(&response).map(|result| CallToolResponse::Complete(result.into())),
+            None => call
+                .complete(&response)
+                .map(|result| CallToolResponse::Complete(result.into())),
         }
     }
 
     fn start_task(&self, call: OngoingCall) -> McpResult<CallToolResponse> {
         let settings = &self.state.settings;
-        let task = self.tasks.start(call, (settings.max_tasks, settings.task_ttl))?;
+        let task = self
+            .tasks
+            .start(call, (settings.max_tasks, settings.task_ttl))?;
         Ok(CallToolResponse::Task(CreateTaskResult::new(task)))
     }
 
     /// Returns the client's span as the parent of a call.
     pub(crate) fn parent(&self, meta: &RequestMetaObject) -> DistributedContext {
-        let pairs = meta.iter().filter_map(|(name, value)| Some((name, value.as_str()?)));
+        let pairs = meta
+            .iter()
+            .filter_map(|(name, value)| Some((name, value.as_str()?)));
         if self.state.settings.trust_baggage {
             return DistributedContext::from_trusted_pairs(pairs);
         }
@@ -449,14 +569,21 @@ impl Connection {
         revision: Option<&ProtocolVersion>,
         http: Option<&Parts>,
     ) -> Vec<(&'static str, Value)> {
-        let mut attributes =
-            vec![("mcp.method.name", "tools/call".into()), ("jsonrpc.request.id", id.to_string().into())];
-        attributes.extend(revision.map(|revision| ("mcp.protocol.version", revision.as_str().into())));
+        let mut attributes = vec![
+            ("mcp.method.name", "tools/call".into()),
+            ("jsonrpc.request.id", id.to_string().into()),
+        ];
+        attributes
+            .extend(revision.map(|revision| ("mcp.protocol.version", revision.as_str().into())));
         let session = http.and_then(|parts| parts.headers.get(HEADER_SESSION_ID)?.to_str().ok());
         // The id itself is a credential of the session, so the span gets a hash of it.
         let hash = |id| hex(Sha256::digest(id).get(..8).unwrap_or_default());
         attributes.extend(session.map(|id| ("mcp.session.id", hash(id).into())));
-        let transport = if http.is_some() { Some("tcp") } else { self.transport };
+        let transport = if http.is_some() {
+            Some("tcp")
+        } else {
+            self.transport
+        };
         attributes.extend(transport.map(|transport| ("network.transport", transport.into())));
         attributes
     }
@@ -465,7 +592,8 @@ impl Connection {
 impl ServerHandler for Connection {
     fn get_info(&self) -> ServerConfig {
         let mut info = ServerConfig::new(self.state.capabilities(&self.state.runtime.tools()));
-        info.server_info = Implementation::new(&self.state.settings.name, &self.state.settings.version);
+        info.server_info =
+            Implementation::new(&self.state.settings.name, &self.state.settings.version);
         info
     }
 
@@ -475,7 +603,8 @@ impl ServerHandler for Connection {
         context: ServerContext,
     ) -> McpResult<InitializeResult> {
         context.peer.set_peer_info(request.clone());
-        self.open(request, &client(&context), Recipient::of(&context)).await
+        self.open(request, &client(&context), Recipient::of(&context))
+            .await
     }
 
     async fn discover(&self, context: ServerContext) -> McpResult<DiscoverResult> {
@@ -483,10 +612,17 @@ impl ServerHandler for Connection {
         let session = self.client_session(&context)?.get(&context).await?;
         info.capabilities = self.state.capabilities(session.tools());
         info.instructions = self.instructions(&session);
-        Ok(DiscoverResult::from_server_info(self.supported_protocol_versions().into_owned(), info))
+        Ok(DiscoverResult::from_server_info(
+            self.supported_protocol_versions().into_owned(),
+            info,
+        ))
     }
 
-    async fn list_tools(&self, request: PageRequest, context: ServerContext) -> McpResult<ListToolsResult> {
+    async fn list_tools(
+        &self,
+        request: PageRequest,
+        context: ServerContext,
+    ) -> McpResult<ListToolsResult> {
         let client = self.client_session(&context)?;
         let session = client.get(&context).await?;
         let cursor = request.and_then(|request| request.cursor);
@@ -495,17 +631,38 @@ impl ServerHandler for Connection {
         Ok(page.answer)
     }
 
-    async fn call_tool(&self, request: CallToolRequestParams, context: ServerContext) -> McpResult<CallToolResponse> {
-        let attributes = || self.attributes(&context.id, context.protocol_version().as_ref(), http_parts(&context));
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: ServerContext,
+    ) -> McpResult<CallToolResponse> {
+        let attributes = || {
+            self.attributes(
+                &context.id,
+                context.protocol_version().as_ref(),
+                http_parts(&context),
+            )
+        };
         let call = trace::attributed(attributes, self.call(request, &context));
         // Boxed, as each connection's future would otherwise have the size of the largest call.
         Box::pin(trace::import(self.parent(&context.meta), call)).await
     }
 
-    async fn list_prompts(&self, request: PageRequest, context: ServerContext) -> McpResult<ListPromptsResult> {
-        let session = self.session_with(&context, |features| features.prompts).await?;
+    async fn list_prompts(
+        &self,
+        request: PageRequest,
+        context: ServerContext,
+    ) -> McpResult<ListPromptsResult> {
+        let session = self
+            .session_with(&context, |features| features.prompts)
+            .await?;
         let cursor = request.and_then(|request| request.cursor);
-        prompts::list(&session, self.state.settings.guides, cursor.as_deref(), is_stateless(&context))
+        prompts::list(
+            &session,
+            self.state.settings.guides,
+            cursor.as_deref(),
+            is_stateless(&context),
+        )
     }
 
     async fn get_prompt(
@@ -513,9 +670,15 @@ impl ServerHandler for Connection {
         mut request: GetPromptRequestParams,
         context: ServerContext,
     ) -> McpResult<GetPromptResponse> {
-        let session = self.session_with(&context, |features| features.prompts).await?;
+        let session = self
+            .session_with(&context, |features| features.prompts)
+            .await?;
         let digest = confirm::digest(&(&request.name, &request.arguments));
-        let repeated = (request.request_state.take(), request.input_responses.take(), digest);
+        let repeated = (
+            request.request_state.take(),
+            request.input_responses.take(),
+            digest,
+        );
         let guides = self.state.settings.guides;
         let get = |handlers| async move { prompts::get(&session, guides, request, handlers).await };
         Ok(match self.read(repeated, &context, get).await? {
@@ -524,10 +687,21 @@ impl ServerHandler for Connection {
         })
     }
 
-    async fn list_resources(&self, request: PageRequest, context: ServerContext) -> McpResult<ListResourcesResult> {
-        let session = self.session_with(&context, |features| features.resources).await?;
+    async fn list_resources(
+        &self,
+        request: PageRequest,
+        context: ServerContext,
+    ) -> McpResult<ListResourcesResult> {
+        let session = self
+            .session_with(&context, |features| features.resources)
+            .await?;
         let cursor = request.and_then(|request| request.cursor);
-        resources::list(&session, self.state.settings.guides, cursor.as_deref(), is_stateless(&context))
+        resources::list(
+            &session,
+            self.state.settings.guides,
+            cursor.as_deref(),
+            is_stateless(&context),
+        )
     }
 
     async fn list_resource_templates(
@@ -535,7 +709,9 @@ impl ServerHandler for Connection {
         request: PageRequest,
         context: ServerContext,
     ) -> McpResult<ListResourceTemplatesResult> {
-        let session = self.session_with(&context, |features| features.resources).await?;
+        let session = self
+            .session_with(&context, |features| features.resources)
+            .await?;
         let cursor = request.and_then(|request| request.cursor);
         resources::list_templates(&session, cursor.as_deref(), is_stateless(&context))
     }
@@ -545,65 +721,135 @@ impl ServerHandler for Connection {
         request: ReadResourceRequestParams,
         context: ServerContext,
     ) -> McpResult<ReadResourceResponse> {
-        let session = self.session_with(&context, |features| features.resources).await?;
-        let repeated = (request.request_state, request.input_responses, confirm::digest(&request.uri));
-        let (guides, uri, with_hints) = (self.state.settings.guides, request.uri, is_stateless(&context));
-        let read = |handlers| async move { resources::read(&session, guides, &uri, (with_hints, handlers)).await };
+        let session = self
+            .session_with(&context, |features| features.resources)
+            .await?;
+        let repeated = (
+            request.request_state,
+            request.input_responses,
+            confirm::digest(&request.uri),
+        );
+        let (guides, uri, with_hints) = (
+            self.state.settings.guides,
+            request.uri,
+            is_stateless(&context),
+        );
+        let read = |handlers| async move {
+            resources::read(&session, guides, &uri, (with_hints, handlers)).await
+        };
         Ok(match self.read(repeated, &context, read).await? {
             ControlFlow::Continue(read) => ReadResourceResponse::Complete(read),
             ControlFlow::Break(asked) => ReadResourceResponse::InputRequired(asked),
         })
     }
 
-    async fn list_skills(&self, request: PageRequest, context: ServerContext) -> McpResult<ListSkillsResult> {
-        let session = self.session_with(&context, |features| features.skills).await?;
+    async fn list_skills(
+        &self,
+        request: PageRequest,
+        context: ServerContext,
+    ) -> McpResult<ListSkillsResult> {
+        let session = self
+            .session_with(&context, |features| features.skills)
+            .await?;
         let cursor = request.and_then(|request| request.cursor);
         skills::list(&session, cursor.as_deref(), is_stateless(&context))
     }
 
-    async fn get_skill(&self, request: GetSkillRequestParams, context: ServerContext) -> McpResult<GetSkillResult> {
-        let session = self.session_with(&context, |features| features.skills).await?;
+    async fn get_skill(
+        &self,
+        request: GetSkillRequestParams,
+        context: ServerContext,
+    ) -> McpResult<GetSkillResult> {
+        let session = self
+            .session_with(&context, |features| features.skills)
+            .await?;
         skills::get(&session, &request.uri, is_stateless(&context))
     }
 
-    async fn complete(&self, request: CompleteRequestParams, context: ServerContext) -> McpResult<CompleteResult> {
-        let session = self.session_with(&context, |features| features.completions).await?;
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: ServerContext,
+    ) -> McpResult<CompleteResult> {
+        let session = self
+            .session_with(&context, |features| features.completions)
+            .await?;
         until_cancelled(&context, prompts::complete(&session, request)).await
     }
 
-    async fn subscribe(&self, request: SubscribeRequestParams, context: ServerContext) -> McpResult<()> {
-        let session = self.session_with(&context, |features| features.resources).await?;
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: ServerContext,
+    ) -> McpResult<()> {
+        let session = self
+            .session_with(&context, |features| features.resources)
+            .await?;
         resources::check_known(&session, self.state.settings.guides, &request.uri)?;
         self.subscriptions()?.add(request.uri)
     }
 
-    async fn unsubscribe(&self, request: UnsubscribeRequestParams, _: ServerContext) -> McpResult<()> {
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _: ServerContext,
+    ) -> McpResult<()> {
         self.subscriptions()?.remove(&request.uri);
         Ok(())
     }
 
-    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
         let state = &self.state;
-        state.has_changes(&state.runtime.tools()).then(|| changes::accepted(requested, state.settings.tools_change))
+        state
+            .has_changes(&state.runtime.tools())
+            .then(|| changes::accepted(requested, state.settings.tools_change))
     }
 
     async fn listen(&self, stream: SubscriptionContext) -> McpResult<()> {
         let session = self.client_session(stream.request_context())?;
         let _open = OpenStream::open(&session.streams)?;
         let client = client(stream.request_context());
-        Box::pin(changes::listen(&self.state.changes, &client, &stream, &self.state.settings.shutdown)).await
+        Box::pin(changes::listen(
+            &self.state.changes,
+            &client,
+            &stream,
+            &self.state.settings.shutdown,
+        ))
+        .await
     }
 
-    async fn get_task(&self, request: GetTaskParams, context: ServerContext) -> McpResult<GetTaskResult> {
-        self.tasks.get(&self.client_session(&context)?, &request.task_id).map(GetTaskResult::new)
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: ServerContext,
+    ) -> McpResult<GetTaskResult> {
+        self.tasks
+            .get(&self.client_session(&context)?, &request.task_id)
+            .map(GetTaskResult::new)
     }
 
-    async fn update_task(&self, request: UpdateTaskParams, context: ServerContext) -> McpResult<()> {
-        self.tasks.update(&self.client_session(&context)?, &request.task_id, request.input_responses)
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: ServerContext,
+    ) -> McpResult<()> {
+        self.tasks.update(
+            &self.client_session(&context)?,
+            &request.task_id,
+            request.input_responses,
+        )
     }
 
-    async fn cancel_task(&self, request: CancelTaskParams, context: ServerContext) -> McpResult<()> {
-        self.tasks.cancel(&self.client_session(&context)?, &request.task_id)
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: ServerContext,
+    ) -> McpResult<()> {
+        self.tasks
+            .cancel(&self.client_session(&context)?, &request.task_id)
     }
 
     async fn set_level(&self, request: SetLevelRequestParams, _: ServerContext) -> McpResult<()> {

@@ -21,8 +21,9 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use rmcp::model::{
-    CallToolRequestParams, ClientJsonRpcMessage, ClientNotification, ClientRequest, GetExtensions, GetMeta,
-    InitializeRequestParams, ProtocolVersion, RequestId, RequestMetaObject, ServerJsonRpcMessage, ServerResult,
+    CallToolRequestParams, ClientJsonRpcMessage, ClientNotification, ClientRequest, GetExtensions,
+    GetMeta, InitializeRequestParams, ProtocolVersion, RequestId, RequestMetaObject,
+    ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::service::Peer;
 use rmcp::{ErrorData, RoleServer};
@@ -44,12 +45,19 @@ pub(crate) static SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-sess
 const STREAM_AFTER: Duration = Duration::from_secs(1);
 
 /// The forms of answers that most clients take.
-const USUAL: [&str; 2] = ["application/json, text/event-stream", "text/event-stream, application/json"];
+const USUAL: [&str; 2] = [
+    "application/json, text/event-stream",
+    "text/event-stream, application/json",
+];
 
 /// Cancels the call that a message cancels. Returns false if rmcp has to see the message.
 pub(crate) fn cancels(connection: &Connection, message: &ClientJsonRpcMessage) -> bool {
-    let ClientJsonRpcMessage::Notification(sent) = message else { return false };
-    let ClientNotification::CancelledNotification(cancelled) = &sent.notification else { return false };
+    let ClientJsonRpcMessage::Notification(sent) = message else {
+        return false;
+    };
+    let ClientNotification::CancelledNotification(cancelled) = &sent.notification else {
+        return false;
+    };
     let id = cancelled.params.request_id.as_ref();
     id.is_some_and(|id| connection.calls.cancel(id))
 }
@@ -64,12 +72,20 @@ struct CallParts<'a> {
 impl<'a> CallParts<'a> {
     /// Returns the parts of a message, unless it is no call, a repeated one, or one that may become a task.
     fn of(connection: &Connection, message: &'a ClientJsonRpcMessage) -> Option<Self> {
-        let ClientJsonRpcMessage::Request(message) = message else { return None };
-        let ClientRequest::CallToolRequest(request) = &message.request else { return None };
+        let ClientJsonRpcMessage::Request(message) = message else {
+            return None;
+        };
+        let ClientRequest::CallToolRequest(request) = &message.request else {
+            return None;
+        };
         let params = &request.params;
         let is_repeated = params.request_state.is_some() || params.input_responses.is_some();
         let is_ordinary = !is_repeated && !connection.may_be_task(&params.name);
-        is_ordinary.then(|| Self { id: &message.id, meta: message.request.get_meta(), params })
+        is_ordinary.then(|| Self {
+            id: &message.id,
+            meta: message.request.get_meta(),
+            params,
+        })
     }
 
     fn is_of_session(&self) -> bool {
@@ -79,11 +95,17 @@ impl<'a> CallParts<'a> {
 
 /// Returns true if no metadata is of a revision without sessions.
 fn is_of_session(meta: &RequestMetaObject) -> bool {
-    meta.keys().all(|key| !key.starts_with("io.modelcontextprotocol/"))
+    meta.keys()
+        .all(|key| !key.starts_with("io.modelcontextprotocol/"))
 }
 
 /// Returns the text that answers a call, or `None` if it has to be approved first.
-fn answered(call: &OngoingCall, response: &ToolResponse, id: &RequestId, revision: &ProtocolVersion) -> Option<String> {
+fn answered(
+    call: &OngoingCall,
+    response: &ToolResponse,
+    id: &RequestId,
+    revision: &ProtocolVersion,
+) -> Option<String> {
     if response.meta().confirmations().next().is_some() {
         return None;
     }
@@ -92,13 +114,22 @@ fn answered(call: &OngoingCall, response: &ToolResponse, id: &RequestId, revisio
             let result = call.to_json(*revision >= ProtocolVersion::V_2026_07_28);
             passed_on::message(id, &result)
         }
-        Err(error) => serde_json::to_string(&ServerJsonRpcMessage::error(error, Some(id.clone()))).ok(),
+        Err(error) => {
+            serde_json::to_string(&ServerJsonRpcMessage::error(error, Some(id.clone()))).ok()
+        }
     }
 }
 
 /// Returns an answer over HTTP.
 fn json_response(text: String) -> Response {
-    ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], text).into_response()
+    (
+        [(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        )],
+        text,
+    )
+        .into_response()
 }
 
 /// Answers a message over HTTP that is a call. Adds the call to the request if rmcp has to take it over.
@@ -120,13 +151,24 @@ pub(crate) async fn answer(
         return Some(unknown_session());
     }
     let call = Some(call?);
-    let mut held = HeldCall { connection, id, ends_with_client: !has_sessions, is_noted: false, call, buffered };
+    let mut held = HeldCall {
+        connection,
+        id,
+        ends_with_client: !has_sessions,
+        is_noted: false,
+        call,
+        buffered,
+    };
     let attributes = || connection.attributes(id, Some(revision), Some(parts));
-    let (response, is_cancelled) = held.response(connection.parent(request.meta), attributes).await;
+    let (response, is_cancelled) = held
+        .response(connection.parent(request.meta), attributes)
+        .await;
     let mut call = held.call.take()?;
     if is_cancelled {
         // An end without an answer.
-        return Some(([(header::CONTENT_TYPE, "text/event-stream")], Body::empty()).into_response());
+        return Some(
+            ([(header::CONTENT_TYPE, "text/event-stream")], Body::empty()).into_response(),
+        );
     }
     if let Some(response) = response {
         if response.meta().session_is_lost() {
@@ -149,11 +191,16 @@ pub(crate) fn unknown_session() -> Response {
     (StatusCode::NOT_FOUND, UNKNOWN_SESSION).into_response()
 }
 
-const UNKNOWN_SESSION: &str = "Not Found: this client has no such session; open one with `initialize`";
+const UNKNOWN_SESSION: &str =
+    "Not Found: this client has no such session; open one with `initialize`";
 
 /// Returns the same answer as a message, for a request that cannot have a status of its own.
 pub(crate) fn unknown_session_error(message: &ClientJsonRpcMessage) -> String {
-    let id = if let ClientJsonRpcMessage::Request(request) = message { Some(request.id.clone()) } else { None };
+    let id = if let ClientJsonRpcMessage::Request(request) = message {
+        Some(request.id.clone())
+    } else {
+        None
+    };
     let error = ServerJsonRpcMessage::error(ErrorData::invalid_request(UNKNOWN_SESSION, None), id);
     serde_json::to_string(&error).unwrap_or_default()
 }
@@ -164,15 +211,24 @@ pub(crate) fn list_tools(
     message: &ClientJsonRpcMessage,
     headers: &HeaderMap,
 ) -> Option<Response> {
-    let ClientJsonRpcMessage::Request(message) = message else { return None };
-    let ClientRequest::ListToolsRequest(request) = &message.request else { return None };
-    let named = sole_header(headers, &REVISION_HEADER).filter(|_| headers.contains_key(&SESSION_HEADER))?;
-    let agrees = connection.revision.get()?.as_str() == named && is_of_session(message.request.get_meta());
+    let ClientJsonRpcMessage::Request(message) = message else {
+        return None;
+    };
+    let ClientRequest::ListToolsRequest(request) = &message.request else {
+        return None;
+    };
+    let named =
+        sole_header(headers, &REVISION_HEADER).filter(|_| headers.contains_key(&SESSION_HEADER))?;
+    let agrees =
+        connection.revision.get()?.as_str() == named && is_of_session(message.request.get_meta());
     if !agrees || !are_json_and_events_accepted(headers) {
         return None;
     }
     let (session, id) = (connection.session.current()?, message.id.clone());
-    let cursor = request.params.as_ref().and_then(|params| params.cursor.as_deref());
+    let cursor = request
+        .params
+        .as_ref()
+        .and_then(|params| params.cursor.as_deref());
     let answer = match tools::page(&session, cursor, false) {
         Ok(page) => {
             let mut list = page.answer;
@@ -191,10 +247,16 @@ pub(crate) fn opening<'a>(
     message: &'a ClientJsonRpcMessage,
     headers: &HeaderMap,
 ) -> Option<&'a InitializeRequestParams> {
-    let ClientJsonRpcMessage::Request(message) = message else { return None };
-    let ClientRequest::InitializeRequest(request) = &message.request else { return None };
+    let ClientJsonRpcMessage::Request(message) = message else {
+        return None;
+    };
+    let ClientRequest::InitializeRequest(request) = &message.request else {
+        return None;
+    };
     let is_checked = headers.contains_key(&REVISION_HEADER) || headers.contains_key("mcp-method");
-    let is_usual = !is_checked && is_of_session(message.request.get_meta()) && are_json_and_events_accepted(headers);
+    let is_usual = !is_checked
+        && is_of_session(message.request.get_meta())
+        && are_json_and_events_accepted(headers);
     is_usual.then_some(&request.params)
 }
 
@@ -206,10 +268,15 @@ pub(crate) async fn open(
 ) -> Response {
     let ((client, _), connection) = &opening;
     let streams = SessionStreams::default();
-    let opened = connection.open(request.clone(), client, Recipient::Streams(streams.clone())).await;
+    let opened = connection
+        .open(request.clone(), client, Recipient::Streams(streams.clone()))
+        .await;
     let opened = opened.and_then(|result| {
         let failed = |error: SessionError| ErrorData::internal_error(error.to_string(), None);
-        Ok((sessions.open(opening, streams, None).map_err(failed)?, result))
+        Ok((
+            sessions.open(opening, streams, None).map_err(failed)?,
+            result,
+        ))
     });
     match opened {
         Ok((session, result)) => {
@@ -240,7 +307,16 @@ impl HeldCall<'_> {
         parent: DistributedContext,
         attributes: impl FnOnce() -> Vec<(&'static str, Value)>,
     ) -> (Option<ToolResponse>, bool) {
-        let Self { connection, id, is_noted, call: Some(call), .. } = self else { return (None, false) };
+        let Self {
+            connection,
+            id,
+            is_noted,
+            call: Some(call),
+            ..
+        } = self
+        else {
+            return (None, false);
+        };
         let mut unnoted = Some(call.cancellation());
         let response = {
             let alone = trace::attributed(attributes, call.response_alone(STREAM_AFTER));
@@ -270,7 +346,9 @@ impl HeldCall<'_> {
 impl Drop for HeldCall<'_> {
     fn drop(&mut self) {
         self.end();
-        let Some(mut call) = self.call.take() else { return };
+        let Some(mut call) = self.call.take() else {
+            return;
+        };
         if self.ends_with_client {
             call.cancel();
         }
@@ -293,13 +371,20 @@ pub(crate) struct LineCall {
 
 impl LineCall {
     /// Begins the call of a message, unless rmcp has to see it.
-    pub(crate) fn begin(connection: &Arc<Connection>, message: &ClientJsonRpcMessage) -> Option<Self> {
+    pub(crate) fn begin(
+        connection: &Arc<Connection>,
+        message: &ClientJsonRpcMessage,
+    ) -> Option<Self> {
         let request = CallParts::of(connection, message).filter(CallParts::is_of_session)?;
         let client = connection.requester()?;
         let wanted = connection.wanted(request.meta, false);
         let call = connection.begin_at_once(&Client::default(), request.params, wanted)?;
         let is_noted = connection.calls.add(request.id, call.cancellation());
-        is_noted.then(|| Self { connection: Arc::clone(connection), client, call })
+        is_noted.then(|| Self {
+            connection: Arc::clone(connection),
+            client,
+            call,
+        })
     }
 
     /// Runs the call, and returns its id and the line of its answer, or none if it was cancelled. Returns the message if rmcp has to take the call over.
@@ -308,18 +393,25 @@ impl LineCall {
         mut message: ClientJsonRpcMessage,
     ) -> Result<Option<(RequestId, String)>, ClientJsonRpcMessage> {
         let connection = Arc::clone(&self.connection);
-        let Some((request, revision)) = CallParts::of(&connection, &message).zip(connection.revision.get()) else {
+        let Some((request, revision)) =
+            CallParts::of(&connection, &message).zip(connection.revision.get())
+        else {
             return Err(message);
         };
         let id = request.id.clone();
         let attributes = || connection.attributes(&id, Some(revision), None);
-        let responding = trace::attributed(attributes, self.call.respond(&self.client.0, self.client.1));
+        let responding =
+            trace::attributed(attributes, self.call.respond(&self.client.0, self.client.1));
         let response = trace::import(connection.parent(request.meta), responding).await;
         if !connection.calls.remove(&id) {
             return Ok(None);
         }
         if response.meta().session_is_lost() {
-            connection.lose(&Client::default(), self.call.client_session(), &self.call.session);
+            connection.lose(
+                &Client::default(),
+                self.call.client_session(),
+                &self.call.session,
+            );
             return Err(message);
         }
         if let Some(answer) = answered(&self.call, &response, &id, revision) {
@@ -327,7 +419,10 @@ impl LineCall {
         }
         self.call.asking.response = Box::pin(std::future::ready(response));
         if let ClientJsonRpcMessage::Request(request) = &mut message {
-            request.request.extensions_mut().insert(self.call.hand_over());
+            request
+                .request
+                .extensions_mut()
+                .insert(self.call.hand_over());
         }
         Err(message)
     }
@@ -336,15 +431,23 @@ impl LineCall {
 /// Returns a header that has one value.
 fn sole_header(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
     let mut values = headers.get_all(name).iter();
-    values.next().filter(|_| values.next().is_none())?.to_str().ok()
+    values
+        .next()
+        .filter(|_| values.next().is_none())?
+        .to_str()
+        .ok()
 }
 
 /// Returns true if a request brings JSON, and takes both forms of an answer without ranking them.
 fn are_json_and_events_accepted(headers: &HeaderMap) -> bool {
-    let accepted = sole_header(headers, header::ACCEPT).filter(|accepted| !accepted.contains([';', '"']));
+    let accepted =
+        sole_header(headers, header::ACCEPT).filter(|accepted| !accepted.contains([';', '"']));
     let is_usual = accepted.is_some_and(|accepted| USUAL.contains(&accepted));
-    let accepts =
-        |kind| is_usual || accepted.is_some_and(|accepted| accepted.split(',').any(|accepted| accepted.trim() == kind));
+    let accepts = |kind| {
+        is_usual
+            || accepted
+                .is_some_and(|accepted| accepted.split(',').any(|accepted| accepted.trim() == kind))
+    };
     sole_header(headers, header::CONTENT_TYPE) == Some("application/json")
         && accepts("application/json")
         && accepts("text/event-stream")

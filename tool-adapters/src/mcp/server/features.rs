@@ -2,14 +2,18 @@
 
 use crate::mcp::server::session::ServerState;
 use rmcp::model::{
-    JsonObject, PromptsCapability, ResourcesCapability, SKILLS_EXTENSION_ID, ServerCapabilities, TASKS_EXTENSION_ID,
+    JsonObject, PromptsCapability, ResourcesCapability, SKILLS_EXTENSION_ID, ServerCapabilities,
+    TASKS_EXTENSION_ID,
 };
 use std::sync::OnceLock;
 use tool_core::ToolContext;
 
 /// The parts of the protocol that are served beside tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a part of the protocol")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a part of the protocol"
+)]
 pub(crate) struct Features {
     pub(crate) prompts: bool,
     pub(crate) resources: bool,
@@ -57,12 +61,24 @@ const METHODS: [(&str, Part, Revisions); 20] = [
     ("resources/list", Part::Resources, Revisions::All),
     ("resources/templates/list", Part::Resources, Revisions::All),
     ("resources/read", Part::Resources, Revisions::All),
-    ("resources/subscribe", Part::Resources, Revisions::WithSessions),
-    ("resources/unsubscribe", Part::Resources, Revisions::WithSessions),
+    (
+        "resources/subscribe",
+        Part::Resources,
+        Revisions::WithSessions,
+    ),
+    (
+        "resources/unsubscribe",
+        Part::Resources,
+        Revisions::WithSessions,
+    ),
     ("completion/complete", Part::Completions, Revisions::All),
     ("skills/list", Part::Skills, Revisions::All),
     ("skills/get", Part::Skills, Revisions::All),
-    ("subscriptions/listen", Part::Changes, Revisions::WithoutSessions),
+    (
+        "subscriptions/listen",
+        Part::Changes,
+        Revisions::WithoutSessions,
+    ),
 ];
 
 /// The methods of the requests that are served to a client.
@@ -81,11 +97,16 @@ impl Features {
     pub(crate) fn of(tools: &ToolContext, guides: bool) -> Self {
         *tools.memo::<FoundFeatures>().0[usize::from(guides)].get_or_init(|| {
             let guides = guides && tools.definitions().any(|tool| tool.guide().is_some());
-            let completes = tools
-                .prompts()
+            let completes = tools.prompts().iter().any(|prompt| {
+                prompt
+                    .definition()
+                    .arguments
+                    .iter()
+                    .any(|argument| argument.completes)
+            }) || tools
+                .resources()
                 .iter()
-                .any(|prompt| prompt.definition().arguments.iter().any(|argument| argument.completes))
-                || tools.resources().iter().any(|resource| !resource.definition().completes.is_empty());
+                .any(|resource| !resource.definition().completes.is_empty());
             Self {
                 prompts: guides || !tools.prompts().is_empty(),
                 resources: guides || !tools.resources().is_empty(),
@@ -100,9 +121,15 @@ impl Features {
         self.prompts || self.resources
     }
 
-    #[expect(deprecated, reason = "revision 2026-07-28 deprecates logging, and still serves it")]
+    #[expect(
+        deprecated,
+        reason = "revision 2026-07-28 deprecates logging, and still serves it"
+    )]
     fn capabilities(self) -> ServerCapabilities {
-        let mut capabilities = ServerCapabilities::builder().enable_logging().enable_tools().build();
+        let mut capabilities = ServerCapabilities::builder()
+            .enable_logging()
+            .enable_tools()
+            .build();
         capabilities.prompts = self.prompts.then(|| {
             let mut prompts = PromptsCapability::default();
             prompts.list_changed = Some(true);
@@ -123,7 +150,12 @@ impl ServerState {
     pub(crate) fn features(&self, tools: &ToolContext) -> Features {
         let needed = Features::of(tools, self.settings.guides);
         if self.settings.all_features {
-            return Features { prompts: true, resources: true, completions: true, ..needed };
+            return Features {
+                prompts: true,
+                resources: true,
+                completions: true,
+                ..needed
+            };
         }
         needed
     }
@@ -135,7 +167,10 @@ impl ServerState {
             capabilities.tools.get_or_insert_default().list_changed = Some(true);
         }
         let skills = self.features(tools).skills;
-        for (id, served) in [(TASKS_EXTENSION_ID, self.settings.tasks.is_some()), (SKILLS_EXTENSION_ID, skills)] {
+        for (id, served) in [
+            (TASKS_EXTENSION_ID, self.settings.tasks.is_some()),
+            (SKILLS_EXTENSION_ID, skills),
+        ] {
             if served {
                 let extensions = capabilities.extensions.get_or_insert_default();
                 extensions.insert(id.to_owned(), JsonObject::new());
@@ -151,23 +186,30 @@ impl ServerState {
 
     /// Returns the methods that are served to a client whose session is not known yet.
     pub(crate) fn served(&self, revisions: Revisions) -> ServedMethods<'_> {
-        ServedMethods { state: self, revisions }
+        ServedMethods {
+            state: self,
+            revisions,
+        }
     }
 }
 
 impl ServedMethods<'_> {
     /// Returns the names of the methods.
     pub(crate) fn names(self) -> impl Iterator<Item = &'static str> {
-        let is_of = move |of| [of, self.revisions].contains(&Revisions::All) || of == self.revisions;
+        let is_of =
+            move |of| [of, self.revisions].contains(&Revisions::All) || of == self.revisions;
         let of_revision = METHODS.into_iter().filter(move |(.., of)| is_of(*of));
-        of_revision.filter(move |(_, part, _)| self.has(*part)).map(|(name, ..)| name)
+        of_revision
+            .filter(move |(_, part, _)| self.has(*part))
+            .map(|(name, ..)| name)
     }
 
     fn has(self, part: Part) -> bool {
         let settings = &self.state.settings;
         // The host may give each session other tools.
         let needed = |needs: fn(Features) -> bool| {
-            settings.configure_session.is_some() || needs(self.state.features(&self.state.runtime.tools()))
+            settings.configure_session.is_some()
+                || needs(self.state.features(&self.state.runtime.tools()))
         };
         match part {
             Part::Tools => true,

@@ -1,10 +1,15 @@
 //! The progress and the log messages of a running call, as notifications to its client.
 
-#![expect(deprecated, reason = "revision 2026-07-28 deprecates logging, and still serves it")]
+#![expect(
+    deprecated,
+    reason = "revision 2026-07-28 deprecates logging, and still serves it"
+)]
 
 use crate::mcp::mailbox::Mailbox;
 use rmcp::RoleServer;
-use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken};
+use rmcp::model::{
+    LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken,
+};
 use rmcp::service::Peer;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -31,7 +36,11 @@ const LEVELS: [(LoggingLevel, LogLevel); 8] = [
 impl LogThreshold {
     pub(crate) fn set(&self, level: LoggingLevel) {
         let at = LEVELS.iter().position(|(sent, _)| *sent == level);
-        self.0.store(at.and_then(|at| u8::try_from(at + 1).ok()).unwrap_or_default(), Ordering::Relaxed);
+        self.0.store(
+            at.and_then(|at| u8::try_from(at + 1).ok())
+                .unwrap_or_default(),
+            Ordering::Relaxed,
+        );
     }
 
     pub(crate) fn get(&self) -> Option<LogLevel> {
@@ -42,11 +51,17 @@ impl LogThreshold {
 
 /// Returns the level of a request's metadata.
 pub(crate) fn level(sent: LoggingLevel) -> LogLevel {
-    LEVELS.iter().find(|(known, _)| *known == sent).map_or(LogLevel::Emergency, |(_, level)| *level)
+    LEVELS
+        .iter()
+        .find(|(known, _)| *known == sent)
+        .map_or(LogLevel::Emergency, |(_, level)| *level)
 }
 
 fn sent(level: LogLevel) -> LoggingLevel {
-    LEVELS.iter().find(|(_, known)| *known == level).map_or(LoggingLevel::Emergency, |(sent, _)| *sent)
+    LEVELS
+        .iter()
+        .find(|(_, known)| *known == level)
+        .map_or(LoggingLevel::Emergency, |(sent, _)| *sent)
 }
 
 /// The notifications about a call that its client asks for.
@@ -121,8 +136,18 @@ impl Notices {
             return None;
         }
         let mailbox = Arc::<Mutex<_>>::default();
-        let notifier = Notifier { mailbox: Arc::clone(&mailbox), progress: wanted.progress.is_some(), log: wanted.log };
-        Some((notifier, Self { token: wanted.progress, mailbox }))
+        let notifier = Notifier {
+            mailbox: Arc::clone(&mailbox),
+            progress: wanted.progress.is_some(),
+            log: wanted.log,
+        };
+        Some((
+            notifier,
+            Self {
+                token: wanted.progress,
+                mailbox,
+            },
+        ))
     }
 
     /// Waits for a notification. Never returns once the call has ended.
@@ -140,7 +165,11 @@ pub(crate) struct Forwarder {
 
 impl Forwarder {
     pub(crate) fn new(notices: Notices, peer: &Peer<RoleServer>) -> Self {
-        Self { notices, peer: peer.clone(), last: -1.0 }
+        Self {
+            notices,
+            peer: peer.clone(),
+            last: -1.0,
+        }
     }
 
     /// Waits for the next notification and sends it. Never returns once the call has ended.
@@ -163,7 +192,8 @@ impl Forwarder {
         let sent = match notification {
             Notification::Progress(update) => self.send_progress(update).await,
             Notification::Log(message) => {
-                let mut params = LoggingMessageNotificationParam::new(sent(message.level), message.data);
+                let mut params =
+                    LoggingMessageNotificationParam::new(sent(message.level), message.data);
                 params.logger = Some(message.logger).filter(|logger| !logger.is_empty());
                 self.peer.notify_logging_message(params).await
             }
@@ -174,11 +204,19 @@ impl Forwarder {
     }
 
     async fn send_progress(&mut self, update: ProgressUpdate) -> Result<(), rmcp::ServiceError> {
-        let Some(token) = self.notices.token.clone() else { return Ok(()) };
+        let Some(token) = self.notices.token.clone() else {
+            return Ok(());
+        };
         // In percent. The protocol requires increasing values, even if the tool gives no fraction.
-        let percent = update.fraction.map_or(f64::MIN, |fraction| fraction * 100.0);
+        let percent = update
+            .fraction
+            .map_or(f64::MIN, |fraction| fraction * 100.0);
         let step = if self.last < 0.0 { 1.0 } else { 0.01 };
-        self.last = if percent > self.last { percent } else { self.last + step };
+        self.last = if percent > self.last {
+            percent
+        } else {
+            self.last + step
+        };
         let mut params = ProgressNotificationParam::new(token, self.last);
         params.message = Some(update.message).filter(|message| !message.is_empty());
         if update.fraction.is_some() {

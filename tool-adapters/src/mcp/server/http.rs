@@ -23,7 +23,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use futures_util::{FutureExt, StreamExt, stream};
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, ProtocolVersion, RequestId, ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, ProtocolVersion, RequestId,
+    ServerJsonRpcMessage,
 };
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use std::cell::Cell;
@@ -33,7 +34,10 @@ use std::sync::Arc;
 /// Returns a router that serves a server's tools.
 pub(crate) fn router(state: &ServerState) -> Router {
     let settings = &state.settings;
-    let sessions = Arc::new(HttpSessions::new(settings.idle_timeout, settings.shutdown.clone()));
+    let sessions = Arc::new(HttpSessions::new(
+        settings.idle_timeout,
+        settings.shutdown.clone(),
+    ));
     // `AccessRules` have a stricter check of both headers.
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
@@ -49,10 +53,18 @@ pub(crate) fn router(state: &ServerState) -> Router {
         tasks: Arc::default(),
     });
     let at = Arc::clone(&gate);
-    let factory =
-        move || Ok(OPENING.try_with(|(connection, _)| Arc::clone(connection)).unwrap_or_else(|_| at.connect()));
-    let endpoint = Endpoint { gate, rmcp: StreamableHttpService::new(factory, sessions, config) };
-    let router = Router::new().route(&settings.path, any(serve)).with_state(Arc::new(endpoint));
+    let factory = move || {
+        Ok(OPENING
+            .try_with(|(connection, _)| Arc::clone(connection))
+            .unwrap_or_else(|_| at.connect()))
+    };
+    let endpoint = Endpoint {
+        gate,
+        rmcp: StreamableHttpService::new(factory, sessions, config),
+    };
+    let router = Router::new()
+        .route(&settings.path, any(serve))
+        .with_state(Arc::new(endpoint));
     #[cfg(feature = "mcp-auth")]
     let router = authorization::with_metadata(router, settings);
     router
@@ -95,8 +107,17 @@ struct Gate {
 
 impl Gate {
     fn connect(&self) -> Arc<Connection> {
-        let (shared, parked, tasks) = (Arc::clone(&self.shared), Arc::clone(&self.parked), Arc::clone(&self.tasks));
-        Arc::new(Connection::over_http(Arc::clone(&self.state), shared, parked, tasks))
+        let (shared, parked, tasks) = (
+            Arc::clone(&self.shared),
+            Arc::clone(&self.parked),
+            Arc::clone(&self.tasks),
+        );
+        Arc::new(Connection::over_http(
+            Arc::clone(&self.state),
+            shared,
+            parked,
+            tasks,
+        ))
     }
 
     /// Returns the handler of the session that a request names, or a new one if it names none. Returns `None` if it names more
@@ -124,7 +145,8 @@ async fn serve(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Respo
     if let Some(refused) = authorization::admit(settings, &mut parts).await {
         return refused;
     }
-    let Some(client) = Client::of(&parts, settings.find_principal.as_deref(), &settings.access) else {
+    let Some(client) = Client::of(&parts, settings.find_principal.as_deref(), &settings.access)
+    else {
         let scheme = [(header::WWW_AUTHENTICATE, "Bearer")];
         let message = "Unauthorized: the request has no principal; sign in and repeat it";
         return (StatusCode::UNAUTHORIZED, scheme, message).into_response();
@@ -141,15 +163,39 @@ async fn serve(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Respo
         Method::DELETE => return end_session(&endpoint, &client, parts, body).await,
         _ => return endpoint.pass_on(&client, parts, body).await,
     }
-    let mut buffered = Share::new(&gate.state.bodies, Identity::Peer(client.peer), settings.limits.buffered);
-    let bytes = match read_body(body, settings.max_message, (&settings.limits, &mut buffered)).await {
+    let mut buffered = Share::new(
+        &gate.state.bodies,
+        Identity::Peer(client.peer),
+        settings.limits.buffered,
+    );
+    let bytes = match read_body(
+        body,
+        settings.max_message,
+        (&settings.limits, &mut buffered),
+    )
+    .await
+    {
         Ok(bytes) => bytes,
         Err(refused) => return refused.into_response(),
     };
     let endpoint = Arc::clone(&endpoint);
-    let checked = CheckedRequest { endpoint, connection, client, parts, buffered: Arc::new(buffered) };
-    let revisions = if has_sessions { Revisions::WithSessions } else { Revisions::WithoutSessions };
-    let parsed = strict::parse(&bytes, gate.state.served(revisions), checked.connection.allows_batches());
+    let checked = CheckedRequest {
+        endpoint,
+        connection,
+        client,
+        parts,
+        buffered: Arc::new(buffered),
+    };
+    let revisions = if has_sessions {
+        Revisions::WithSessions
+    } else {
+        Revisions::WithoutSessions
+    };
+    let parsed = strict::parse(
+        &bytes,
+        gate.state.served(revisions),
+        checked.connection.allows_batches(),
+    );
     #[cfg(feature = "mcp-auth")]
     if let Some(refused) = authorization::permit(&gate.state, &checked.parts, &parsed) {
         return refused;
@@ -157,12 +203,17 @@ async fn serve(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Respo
     match parsed {
         Parsed::One(Ok(message)) => {
             // rmcp reads the parameters of this request more strictly.
-            let bytes =
-                if is_discover(&message) { serde_json::to_vec(&message).map_or(bytes, Bytes::from) } else { bytes };
+            let bytes = if is_discover(&message) {
+                serde_json::to_vec(&message).map_or(bytes, Bytes::from)
+            } else {
+                bytes
+            };
             checked.serve(&message, bytes).await
         }
         Parsed::One(Err(invalid)) if has_sessions => invalid.into_response(StatusCode::BAD_REQUEST),
-        Parsed::One(Err(invalid)) => invalid.into_response_without_sessions(StatusCode::BAD_REQUEST),
+        Parsed::One(Err(invalid)) => {
+            invalid.into_response_without_sessions(StatusCode::BAD_REQUEST)
+        }
         // Boxed, as the future of each request has room for it.
         Parsed::Batch(messages) => Box::pin(checked.serve_batch(messages)).await,
     }
@@ -173,7 +224,9 @@ async fn end_session(endpoint: &Endpoint, client: &Client, parts: Parts, body: B
     let id = parts.headers.get(&SESSION_HEADER).cloned();
     let mut answer = endpoint.pass_on(client, parts, body).await;
     if answer.status() == StatusCode::ACCEPTED {
-        id.iter().filter_map(|id| id.to_str().ok()).for_each(|id| endpoint.gate.sessions.end(id));
+        id.iter()
+            .filter_map(|id| id.to_str().ok())
+            .for_each(|id| endpoint.gate.sessions.end(id));
         *answer.status_mut() = StatusCode::NO_CONTENT;
     }
     answer
@@ -196,8 +249,13 @@ impl CheckedRequest {
         if direct::cancels(&self.connection, message) {
             return StatusCode::ACCEPTED.into_response();
         }
-        if let Some(answer) =
-            direct::answer(&self.connection, &self.client, message, (&mut self.parts, &self.buffered)).await
+        if let Some(answer) = direct::answer(
+            &self.connection,
+            &self.client,
+            message,
+            (&mut self.parts, &self.buffered),
+        )
+        .await
         {
             if answer.status() == StatusCode::NOT_FOUND {
                 self.endpoint.end_lost_session(&self.parts.headers);
@@ -212,9 +270,15 @@ impl CheckedRequest {
         let is_first = !self.parts.headers.contains_key(&SESSION_HEADER);
         let Some(id) = initialize_id(message).filter(|_| is_first) else {
             if !is_without_sessions(&self.parts.headers) {
-                return self.endpoint.pass_on(&self.client, self.parts, Body::from(bytes)).await;
+                return self
+                    .endpoint
+                    .pass_on(&self.client, self.parts, Body::from(bytes))
+                    .await;
             }
-            let answer = self.endpoint.pass_on(&self.client, self.parts, Body::from(bytes)).await;
+            let answer = self
+                .endpoint
+                .pass_on(&self.client, self.parts, Body::from(bytes))
+                .await;
             return passed_on::complete_response(answer);
         };
         let gate = &self.endpoint.gate;
@@ -226,13 +290,21 @@ impl CheckedRequest {
             let opening = ((self.client, place), self.connection);
             return Box::pin(direct::open(&gate.sessions, opening, (id, params))).await;
         }
-        let opened = self.endpoint.pass_on(&self.client, self.parts, Body::from(bytes));
-        OPENING.scope((self.connection, Cell::new(Some((self.client, place)))), opened).await
+        let opened = self
+            .endpoint
+            .pass_on(&self.client, self.parts, Body::from(bytes));
+        OPENING
+            .scope(
+                (self.connection, Cell::new(Some((self.client, place)))),
+                opened,
+            )
+            .await
     }
 
     /// Serves the messages of a batch one after the other. The answers are events of one stream.
     async fn serve_batch(self, messages: Vec<CheckedMessage>) -> Response {
-        let has_answer = |message: &CheckedMessage| matches!(message, Ok(JsonRpcMessage::Request(_)) | Err(_));
+        let has_answer =
+            |message: &CheckedMessage| matches!(message, Ok(JsonRpcMessage::Request(_)) | Err(_));
         let is_answered = messages.iter().any(has_answer);
         let answers = stream::iter(messages).then(move |message| {
             let request = self.clone();
@@ -243,7 +315,10 @@ impl CheckedRequest {
                             let answer = request.serve(&message, bytes.into()).await;
                             // The head of the stream is sent, so the status is no more.
                             if answer.status() == StatusCode::NOT_FOUND {
-                                Body::from(format!("data: {}\n\n", direct::unknown_session_error(&message)))
+                                Body::from(format!(
+                                    "data: {}\n\n",
+                                    direct::unknown_session_error(&message)
+                                ))
                             } else {
                                 events_of(answer)
                             }
@@ -265,7 +340,11 @@ impl CheckedRequest {
 
 /// Returns the events of an answer. An answer of one message becomes an event.
 fn events_of(answer: Response) -> Body {
-    let kind = answer.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = answer
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok())
+        .unwrap_or_default();
     if kind.starts_with("text/event-stream") {
         return answer.into_body();
     }
@@ -279,18 +358,24 @@ fn events_of(answer: Response) -> Body {
 
 /// Returns true if the request speaks a revision without sessions, where the header of a session has no meaning.
 fn is_without_sessions(headers: &HeaderMap) -> bool {
-    let version = headers.get(&REVISION_HEADER).and_then(|version| version.to_str().ok());
+    let version = headers
+        .get(&REVISION_HEADER)
+        .and_then(|version| version.to_str().ok());
     version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
 fn is_discover(message: &ClientJsonRpcMessage) -> bool {
-    let JsonRpcMessage::Request(request) = message else { return false };
+    let JsonRpcMessage::Request(request) = message else {
+        return false;
+    };
     matches!(request.request, ClientRequest::DiscoverRequest(_))
 }
 
 fn initialize_id(message: &ClientJsonRpcMessage) -> Option<RequestId> {
     match message {
-        JsonRpcMessage::Request(request) if matches!(request.request, ClientRequest::InitializeRequest(_)) => {
+        JsonRpcMessage::Request(request)
+            if matches!(request.request, ClientRequest::InitializeRequest(_)) =>
+        {
             Some(request.id.clone())
         }
         _ => None,

@@ -8,14 +8,20 @@ use crate::mcp::server::client::{Client, Identity};
 use crate::mcp::server::connection::Connection;
 use crate::mcp::server::passed_on;
 use crate::mcp::server::request_ids::{RandomIds, random_id};
-use crate::mcp::server::session_streams::{CAPACITY, Event, RunningHandler, SessionStreams, events};
+use crate::mcp::server::session_streams::{
+    CAPACITY, Event, RunningHandler, SessionStreams, events,
+};
 use crate::transport::quota::Share;
 use futures_util::Stream;
 use rmcp::RoleServer;
-use rmcp::model::{ClientJsonRpcMessage, ClientNotification, GetExtensions, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, GetExtensions, JsonRpcMessage, ServerJsonRpcMessage,
+};
 use rmcp::service::serve_directly_with_ct;
 use rmcp::transport::Transport;
-use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
+use rmcp::transport::streamable_http_server::session::{
+    ServerSseMessage, SessionId, SessionManager,
+};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -70,19 +76,30 @@ struct HttpSession {
 impl HttpSessions {
     /// `shutdown` ends all sessions.
     pub(crate) fn new(idle_timeout: Duration, shutdown: CancellationToken) -> Self {
-        Self { idle_timeout, shutdown, open: Arc::default() }
+        Self {
+            idle_timeout,
+            shutdown,
+            open: Arc::default(),
+        }
     }
 
     /// Returns the handler of a session, if the client has opened it. The session is in use then.
     pub(crate) fn connection(&self, client: &Client, id: &str) -> Option<Arc<Connection>> {
         let open = lock(&self.open);
-        let session = open.sessions.get(id).filter(|session| client.owns(&session.opener.0))?;
+        let session = open
+            .sessions
+            .get(id)
+            .filter(|session| client.owns(&session.opener.0))?;
         session.streams.lock().used = Instant::now();
         Some(Arc::clone(&session.connection))
     }
 
     fn session(&self, id: &str) -> SessionResult<Arc<HttpSession>> {
-        lock(&self.open).sessions.get(id).map(Arc::clone).ok_or(SessionError::Ended)
+        lock(&self.open)
+            .sessions
+            .get(id)
+            .map(Arc::clone)
+            .ok_or(SessionError::Ended)
     }
 
     /// Opens a session, and returns its id. `handler` is the way to its handler, if it runs.
@@ -94,11 +111,21 @@ impl HttpSessions {
     ) -> SessionResult<SessionId> {
         let id = SessionId::from(random_id().map_err(|_| SessionError::NotOpened)?);
         let (handler, ended) = (Mutex::new(handler), self.shutdown.child_token());
-        let session = HttpSession { opener, connection, streams, handler, ended };
+        let session = HttpSession {
+            opener,
+            connection,
+            streams,
+            handler,
+            ended,
+        };
         let mut open = lock(&self.open);
         open.sessions.insert(Arc::clone(&id), Arc::new(session));
         if !std::mem::replace(&mut open.are_watched, true) {
-            tokio::spawn(end_idle(Arc::downgrade(&self.open), self.idle_timeout, self.shutdown.clone()));
+            tokio::spawn(end_idle(
+                Arc::downgrade(&self.open),
+                self.idle_timeout,
+                self.shutdown.clone(),
+            ));
         }
         Ok(id)
     }
@@ -117,18 +144,28 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Ends the sessions that are idle for a time, and all at the shutdown, until none is open.
-async fn end_idle(open: Weak<Mutex<OpenSessions>>, idle_timeout: Duration, shutdown: CancellationToken) {
+async fn end_idle(
+    open: Weak<Mutex<OpenSessions>>,
+    idle_timeout: Duration,
+    shutdown: CancellationToken,
+) {
     // Sessions that are idle one after the other are ended together.
     let (mut next, pause) = (Instant::now(), idle_timeout / 64);
     loop {
-        let is_over = shutdown.run_until_cancelled(sleep_until(next)).await.is_none();
+        let is_over = shutdown
+            .run_until_cancelled(sleep_until(next))
+            .await
+            .is_none();
         let Some(open) = open.upgrade() else { return };
         let now = Instant::now();
         let end_of = |session: &HttpSession| time::after(session.streams.lock().used, idle_timeout);
         let (idle, earliest) = {
             let mut open = lock(&open);
             let is_idle = |session: &HttpSession| is_over || end_of(session) <= now;
-            let idle = open.sessions.extract_if(|_, session| is_idle(session)).collect::<Vec<_>>();
+            let idle = open
+                .sessions
+                .extract_if(|_, session| is_idle(session))
+                .collect::<Vec<_>>();
             let earliest = open.sessions.values().map(|session| end_of(session)).min();
             open.are_watched = earliest.is_some();
             (idle, earliest)
@@ -157,9 +194,16 @@ impl HttpSession {
         let (to_handler, from_client) = channel(CAPACITY);
         *handler = Some(to_handler.downgrade());
         drop(handler);
-        let (connection, client) = (Arc::clone(&self.connection), self.connection.initialized().cloned());
-        let transport = RandomIds::new(HttpTransport { from_client, streams: self.streams.clone() });
-        let running = serve_directly_with_ct(connection, transport, client, self.ended.child_token());
+        let (connection, client) = (
+            Arc::clone(&self.connection),
+            self.connection.initialized().cloned(),
+        );
+        let transport = RandomIds::new(HttpTransport {
+            from_client,
+            streams: self.streams.clone(),
+        });
+        let running =
+            serve_directly_with_ct(connection, transport, client, self.ended.child_token());
         let session = Arc::clone(self);
         tokio::spawn(async move {
             _ = running.waiting().await;
@@ -170,13 +214,23 @@ impl HttpSession {
     }
 
     /// Passes a request on to the handler, and returns the stream of its answer.
-    async fn ask(self: &Arc<Self>, mut message: ClientJsonRpcMessage) -> SessionResult<Receiver<Event>> {
+    async fn ask(
+        self: &Arc<Self>,
+        mut message: ClientJsonRpcMessage,
+    ) -> SessionResult<Receiver<Event>> {
         let handler = self.handler();
         if let JsonRpcMessage::Request(request) = &mut message {
             request.request.extensions_mut().insert(handler.clone());
         }
-        let events = self.streams.lock().of_request(&message, Some(handler.clone()));
-        handler.0.send(Box::new(message)).await.map_err(|_| SessionError::Ended)?;
+        let events = self
+            .streams
+            .lock()
+            .of_request(&message, Some(handler.clone()));
+        handler
+            .0
+            .send(Box::new(message))
+            .await
+            .map_err(|_| SessionError::Ended)?;
         Ok(events)
     }
 }
@@ -186,14 +240,21 @@ impl SessionManager for HttpSessions {
     type Transport = RandomIds<HttpTransport>;
 
     async fn create_session(&self) -> SessionResult<(SessionId, Self::Transport)> {
-        let opening = OPENING.try_with(|(connection, opener)| opener.take().zip(Some(Arc::clone(connection))));
+        let opening = OPENING
+            .try_with(|(connection, opener)| opener.take().zip(Some(Arc::clone(connection))));
         let (opener, connection) = opening.ok().flatten().ok_or(SessionError::NotOpened)?;
         let (to_handler, from_client) = channel(CAPACITY);
         let (streams, handler) = (SessionStreams::default(), to_handler.downgrade());
         // The handler waits for the first request.
         streams.hold(Some(RunningHandler(to_handler)));
-        let transport = HttpTransport { from_client, streams: streams.clone() };
-        Ok((self.open((opener, connection), streams, Some(handler))?, RandomIds::new(transport)))
+        let transport = HttpTransport {
+            from_client,
+            streams: streams.clone(),
+        };
+        Ok((
+            self.open((opener, connection), streams, Some(handler))?,
+            RandomIds::new(transport),
+        ))
     }
 
     async fn initialize_session(
@@ -203,7 +264,10 @@ impl SessionManager for HttpSessions {
     ) -> SessionResult<ServerJsonRpcMessage> {
         let session = self.session(id)?;
         if let JsonRpcMessage::Request(request) = &mut message {
-            request.request.extensions_mut().insert(session.streams.clone());
+            request
+                .request
+                .extensions_mut()
+                .insert(session.streams.clone());
         }
         let mut events = session.ask(message).await?;
         session.streams.hold(None);
@@ -222,7 +286,10 @@ impl SessionManager for HttpSessions {
 
     /// Ends a session that could not be opened. rmcp calls this also when the handler that opened a session has ended.
     async fn close_session(&self, id: &SessionId) -> SessionResult<()> {
-        if self.session(id).is_ok_and(|session| session.connection.initialized().is_none()) {
+        if self
+            .session(id)
+            .is_ok_and(|session| session.connection.initialized().is_none())
+        {
             self.end(id);
         }
         Ok(())
@@ -236,7 +303,11 @@ impl SessionManager for HttpSessions {
         Ok(events(self.session(id)?.ask(message).await?))
     }
 
-    async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> SessionResult<()> {
+    async fn accept_message(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> SessionResult<()> {
         let session = self.session(id)?;
         if let JsonRpcMessage::Notification(sent) = &message
             && let ClientNotification::CancelledNotification(cancelled) = &sent.notification
@@ -244,9 +315,14 @@ impl SessionManager for HttpSessions {
         {
             session.streams.lock().end_request(request.clone());
         }
-        let handler = lock(&session.handler).as_ref().and_then(WeakSender::upgrade);
+        let handler = lock(&session.handler)
+            .as_ref()
+            .and_then(WeakSender::upgrade);
         match handler {
-            Some(handler) => handler.send(Box::new(message)).await.map_err(|_| SessionError::Ended),
+            Some(handler) => handler
+                .send(Box::new(message))
+                .await
+                .map_err(|_| SessionError::Ended),
             // It answers or cancels nothing, and no notification starts anything.
             None => Ok(()),
         }
@@ -279,7 +355,10 @@ pub(crate) struct HttpTransport {
 impl Transport<RoleServer> for HttpTransport {
     type Error = SessionError;
 
-    fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = SessionResult<()>> + Send + 'static {
+    fn send(
+        &mut self,
+        message: ServerJsonRpcMessage,
+    ) -> impl Future<Output = SessionResult<()>> + Send + 'static {
         let streams = self.streams.clone();
         let message = passed_on::complete(message);
         async move {
@@ -310,19 +389,32 @@ mod tests {
 
     /// Opens a session as a request does.
     async fn open_session(sessions: &HttpSessions) -> Arc<HttpSession> {
-        let runtime = Runtime::builder(ToolContext::builder().build().expect("no tools")).build().expect("a runtime");
+        let runtime = Runtime::builder(ToolContext::builder().build().expect("no tools"))
+            .build()
+            .expect("a runtime");
         let state = ServerState::new(runtime);
         let place = state.take_place(&Client::default()).expect("a place");
-        let connection = Connection::over_http(Arc::new(state), Arc::default(), Arc::default(), Arc::default());
+        let connection = Connection::over_http(
+            Arc::new(state),
+            Arc::default(),
+            Arc::default(),
+            Arc::default(),
+        );
         let (connection, streams) = (Arc::new(connection), SessionStreams::default());
         let to = Recipient::Streams(streams.clone());
-        let opened = connection.open(InitializeRequestParams::default(), &Client::default(), to).await;
-        let id = opened.map(|_| sessions.open(((Client::default(), place), connection), streams, None));
-        sessions.session(&id.expect("an answer").expect("a session")).expect("a session")
+        let opened = connection
+            .open(InitializeRequestParams::default(), &Client::default(), to)
+            .await;
+        let id =
+            opened.map(|_| sessions.open(((Client::default(), place), connection), streams, None));
+        sessions
+            .session(&id.expect("an answer").expect("a session"))
+            .expect("a session")
     }
 
     fn ping(id: i64) -> ClientJsonRpcMessage {
-        serde_json::from_value(json!({"jsonrpc": "2.0", "id": id, "method": "ping"})).expect("a request")
+        serde_json::from_value(json!({"jsonrpc": "2.0", "id": id, "method": "ping"}))
+            .expect("a request")
     }
 
     /// Waits until the handler of a session has ended.
@@ -337,9 +429,13 @@ mod tests {
         let sessions = HttpSessions::new(Duration::MAX, CancellationToken::new());
         let session = open_session(&sessions).await;
         let mut own = session.streams.lock().resume_own(0);
-        let changed = ServerNotification::ToolListChangedNotification(NotificationNoParam::default());
+        let changed =
+            ServerNotification::ToolListChangedNotification(NotificationNoParam::default());
         session.streams.notify(changed).await;
-        assert_eq!(own.try_recv().expect("an event").event_id.as_deref(), Some("1"));
+        assert_eq!(
+            own.try_recv().expect("an event").event_id.as_deref(),
+            Some("1")
+        );
         assert!(lock(&session.handler).is_none(), "nothing has started it");
     }
 
@@ -360,7 +456,10 @@ mod tests {
         }
         let running = session.handler();
         yield_now().await;
-        assert!(session.handler().0.same_channel(&running.0), "a request may still withdraw a question");
+        assert!(
+            session.handler().0.same_channel(&running.0),
+            "a request may still withdraw a question"
+        );
         drop(running);
         handler_end(&session).await;
     }
@@ -370,7 +469,12 @@ mod tests {
         let sessions = HttpSessions::new(Duration::MAX, CancellationToken::new());
         let session = open_session(&sessions).await;
         let (connection, running) = (Arc::downgrade(&session.connection), session.handler());
-        let id = lock(&sessions.open).sessions.keys().next().cloned().expect("a session");
+        let id = lock(&sessions.open)
+            .sessions
+            .keys()
+            .next()
+            .cloned()
+            .expect("a session");
         drop(session);
         sessions.end(&id);
         running.0.closed().await;

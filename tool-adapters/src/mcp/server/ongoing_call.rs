@@ -4,7 +4,9 @@ use crate::mcp::server::asking::{Asking, Step};
 use crate::mcp::server::client_requests::Capabilities;
 use crate::mcp::server::confirm::ApprovedCall;
 use crate::mcp::server::forwarder::{Forwarder, Notices, Wanted};
-use crate::mcp::server::session::{ClientSession, McpResult, RunningCall, ServerContext, http_parts};
+use crate::mcp::server::session::{
+    ClientSession, McpResult, RunningCall, ServerContext, http_parts,
+};
 use crate::mcp::server::tools::{self, CompletedCall};
 use futures_util::future::OptionFuture;
 use rmcp::model::{CallToolRequestParams, InputResponses, RequestId};
@@ -81,7 +83,11 @@ impl OngoingCall {
     pub(crate) fn taken_over(context: &ServerContext) -> Option<Self> {
         let of_http = || http_parts(context).and_then(|parts| parts.extensions.get::<Begun>());
         let begun = context.extensions.get::<Begun>().or_else(of_http);
-        begun?.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        begun?
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
     }
 
     /// Makes a call of a listed tool.
@@ -91,13 +97,21 @@ impl OngoingCall {
         wanted: Wanted,
         may_ask: bool,
     ) -> Self {
-        let tool = tools::tool_name(&session, &request.name).unwrap_or_else(|| request.name.to_string());
-        let arguments = request.arguments.as_ref().map(serde_json::to_string).and_then(Result::ok);
+        let tool =
+            tools::tool_name(&session, &request.name).unwrap_or_else(|| request.name.to_string());
+        let arguments = request
+            .arguments
+            .as_ref()
+            .map(serde_json::to_string)
+            .and_then(Result::ok);
         let (id, (notifier, notices)) = (running.id(), Notices::new(wanted).unzip());
         let cancellation = CancellationToken::new();
         let mut call = ToolCall::new(&id, &tool, arguments.unwrap_or_else(|| "{}".to_owned()))
             .with_cancellation(cancellation.clone());
-        let (caller, early) = (session.clone(), may_ask.then(|| request.input_responses.clone().unwrap_or_default()));
+        let (caller, early) = (
+            session.clone(),
+            may_ask.then(|| request.input_responses.clone().unwrap_or_default()),
+        );
         let asking = Asking::new(early, |handlers| {
             if let Some(handlers) = handlers {
                 call = call.with_handlers(handlers);
@@ -107,18 +121,45 @@ impl OngoingCall {
             }
             async move { caller.call(call).await }
         });
-        Self { running, session, id, tool, asking, notices, cancellation, becomes_task: false }
+        Self {
+            running,
+            session,
+            id,
+            tool,
+            asking,
+            notices,
+            cancellation,
+            becomes_task: false,
+        }
     }
 
     /// Makes a call that the client's user has approved.
-    pub(crate) fn approved((running, session): (RunningCall, Session), approved: ApprovedCall, may_ask: bool) -> Self {
+    pub(crate) fn approved(
+        (running, session): (RunningCall, Session),
+        approved: ApprovedCall,
+        may_ask: bool,
+    ) -> Self {
         let ApprovedCall { token, id, tool } = approved;
         let caller = session.clone();
-        let asking = Asking::new(may_ask.then(InputResponses::default), |handlers| async move {
-            caller.approve_with(&token, handlers.unwrap_or_default()).await
-        });
+        let asking = Asking::new(
+            may_ask.then(InputResponses::default),
+            |handlers| async move {
+                caller
+                    .approve_with(&token, handlers.unwrap_or_default())
+                    .await
+            },
+        );
         let cancellation = CancellationToken::new();
-        Self { running, session, id, tool, asking, notices: None, cancellation, becomes_task: false }
+        Self {
+            running,
+            session,
+            id,
+            tool,
+            asking,
+            notices: None,
+            cancellation,
+            becomes_task: false,
+        }
     }
 
     /// Waits for the response, for a time at most. Returns `None` if something has to reach the client before it.
@@ -139,7 +180,11 @@ impl OngoingCall {
     }
 
     /// Runs the call of a client that gets requests.
-    pub(crate) async fn respond(&mut self, peer: &Peer<RoleServer>, client: Capabilities) -> ToolResponse {
+    pub(crate) async fn respond(
+        &mut self,
+        peer: &Peer<RoleServer>,
+        client: Capabilities,
+    ) -> ToolResponse {
         self.asking.set_peer(peer, client);
         loop {
             if let Step::Answered(response) = self.run_for(peer, std::future::pending()).await {
@@ -148,8 +193,15 @@ impl OngoingCall {
         }
     }
 
-    async fn run_for(&mut self, peer: &Peer<RoleServer>, cancelled: impl Future<Output = ()>) -> Step<ToolResponse> {
-        let mut forwarder = self.notices.take().map(|notices| Forwarder::new(notices, peer));
+    async fn run_for(
+        &mut self,
+        peer: &Peer<RoleServer>,
+        cancelled: impl Future<Output = ()>,
+    ) -> Step<ToolResponse> {
+        let mut forwarder = self
+            .notices
+            .take()
+            .map(|notices| Forwarder::new(notices, peer));
         let (mut cancelled, mut is_cancelled) = (pin!(cancelled), false);
         let step = loop {
             let notified = OptionFuture::from(forwarder.as_mut().map(Forwarder::forward_next));
@@ -193,14 +245,30 @@ impl OngoingCall {
     pub(crate) fn complete<'a>(&self, response: &'a ToolResponse) -> McpResult<CompletedCall<'a>> {
         // A tool's own "not found" error is a result. An approval that is used up belongs to no tool.
         let is_listed = || {
-            let (shown, searchable) = (self.session.definitions(), self.session.searchable_definitions());
-            !response.meta().tool().is_empty() && shown.iter().chain(&searchable).any(|known| known.name() == self.tool)
+            let (shown, searchable) = (
+                self.session.definitions(),
+                self.session.searchable_definitions(),
+            );
+            !response.meta().tool().is_empty()
+                && shown
+                    .iter()
+                    .chain(&searchable)
+                    .any(|known| known.name() == self.tool)
         };
-        if response.error().is_some_and(|error| error.kind == ErrorKind::NotFound) && !is_listed() {
-            let message = response.error().map_or_else(String::new, |error| error.message.clone());
+        if response
+            .error()
+            .is_some_and(|error| error.kind == ErrorKind::NotFound)
+            && !is_listed()
+        {
+            let message = response
+                .error()
+                .map_or_else(String::new, |error| error.message.clone());
             return Err(ErrorData::invalid_params(message, None));
         }
-        if let Some(missing) = response.error().and_then(|error| self.asking.missing(&error.message)) {
+        if let Some(missing) = response
+            .error()
+            .and_then(|error| self.asking.missing(&error.message))
+        {
             return Err(missing);
         }
         Ok(tools::complete(&self.session, &self.tool, response))

@@ -28,7 +28,10 @@ impl<T> Page<T> {
         all.drain(..from);
         let has_more = all.len() > PAGE_SIZE;
         all.truncate(PAGE_SIZE);
-        Ok(Self { items: all, next_cursor: has_more.then(|| (from + PAGE_SIZE).to_string()) })
+        Ok(Self {
+            items: all,
+            next_cursor: has_more.then(|| (from + PAGE_SIZE).to_string()),
+        })
     }
 }
 
@@ -39,5 +42,8 @@ fn unknown_cursor() -> ErrorData {
 /// Returns the caching hints of a result. `wanted` is true for clients whose revision has them. Sessions differ in what they
 /// see, so no cache may be shared.
 pub(crate) fn cache_hints(wanted: bool) -> (Option<u64>, Option<CacheScope>) {
-    (wanted.then_some(TTL_MS), wanted.then_some(CacheScope::Private))
+    (
+        wanted.then_some(TTL_MS),
+        wanted.then_some(CacheScope::Private),
+    )
 }

@@ -32,7 +32,9 @@ impl WaitingRequests {
     pub(crate) fn add(&mut self, request: AskedRequest) {
         let wanted = request.key.clone().unwrap_or_else(|| UNNAMED.to_owned());
         let numbered = (2..).map(|number| format!("{wanted}-{number}"));
-        let name = std::iter::once(wanted.clone()).chain(numbered).find(|name| !self.used.contains(name));
+        let name = std::iter::once(wanted.clone())
+            .chain(numbered)
+            .find(|name| !self.used.contains(name));
         let name = name.unwrap_or(wanted);
         self.used.insert(name.clone());
         self.waiting.insert(name, request);
@@ -40,16 +42,24 @@ impl WaitingRequests {
 
     /// Adds the requests that wait in another list.
     pub(crate) fn extend(&mut self, other: Self) {
-        other.waiting.into_values().for_each(|request| self.add(request));
+        other
+            .waiting
+            .into_values()
+            .for_each(|request| self.add(request));
     }
 
     /// Gives the client's answers to the requests, and removes those. Others stay. An answer under another name is ignored.
     pub(crate) fn answer(&mut self, answers: InputResponses) -> McpResult<()> {
-        let is_wrong =
-            |(name, answer): &(&String, &_)| self.waiting.get(*name).is_some_and(|asked| !asked.takes(answer));
+        let is_wrong = |(name, answer): &(&String, &_)| {
+            self.waiting
+                .get(*name)
+                .is_some_and(|asked| !asked.takes(answer))
+        };
         if let Some((name, _)) = answers.iter().find(is_wrong) {
-            let message =
-                format!("expected `inputResponses` to have a result of the request `{}`", name.escape_debug());
+            let message = format!(
+                "expected `inputResponses` to have a result of the request `{}`",
+                name.escape_debug()
+            );
             return Err(ErrorData::invalid_params(message, None));
         }
         for (name, answer) in answers {
@@ -63,8 +73,13 @@ impl WaitingRequests {
 
     /// Returns the requests that wait, for the client.
     pub(crate) fn shown(&self) -> InputRequests {
-        let waiting = self.waiting.iter().filter(|(_, asked)| !asked.over.is_cancelled());
-        waiting.map(|(name, asked)| (name.clone(), asked.request.clone())).collect()
+        let waiting = self
+            .waiting
+            .iter()
+            .filter(|(_, asked)| !asked.over.is_cancelled());
+        waiting
+            .map(|(name, asked)| (name.clone(), asked.request.clone()))
+            .collect()
     }
 
     pub(crate) fn names(&self) -> impl Iterator<Item = &String> {
@@ -101,8 +116,16 @@ impl ParkedCalls {
         digest: String,
     ) -> McpResult<InputRequiredResult> {
         let id = random_id()?;
-        let over = requests.waiting.values().map(|asked| asked.over.clone()).collect::<Vec<_>>();
-        let parked = ParkedCall { call: Box::new(call), requests, digest };
+        let over = requests
+            .waiting
+            .values()
+            .map(|asked| asked.over.clone())
+            .collect::<Vec<_>>();
+        let parked = ParkedCall {
+            call: Box::new(call),
+            requests,
+            digest,
+        };
         let response = parked.ask(&id);
         self.lock().insert(id.clone(), parked);
         let calls = Arc::clone(self);
@@ -137,13 +160,24 @@ impl ParkedCalls {
         let is_asked = |parked: &&mut ParkedCall| {
             parked.call.downcast_ref::<C>().is_some_and(is_own) && parked.digest == repeated.digest
         };
-        let parked = calls.get_mut(id).filter(is_asked).ok_or_else(no_pending_call)?;
+        let parked = calls
+            .get_mut(id)
+            .filter(is_asked)
+            .ok_or_else(no_pending_call)?;
         let answers = repeated.answers.take().unwrap_or_default();
-        if !parked.requests.names().any(|name| answers.contains_key(name)) {
+        if !parked
+            .requests
+            .names()
+            .any(|name| answers.contains_key(name))
+        {
             return Ok(ControlFlow::Break(parked.ask(id)));
         }
         parked.requests.answer(answers)?;
-        let ParkedCall { call, requests, digest } = calls.remove(id).ok_or_else(no_pending_call)?;
+        let ParkedCall {
+            call,
+            requests,
+            digest,
+        } = calls.remove(id).ok_or_else(no_pending_call)?;
         drop(calls);
         let call = call.downcast::<C>().map_err(|_| no_pending_call())?;
         if requests.is_empty() {

@@ -8,7 +8,9 @@ use axum::body::{Body, Bytes};
 use axum::response::Response;
 use futures_util::StreamExt;
 use memchr::memmem;
-use rmcp::model::{CustomResult, JsonRpcMessage, MetaObject, RequestId, ServerJsonRpcMessage, ServerResult};
+use rmcp::model::{
+    CustomResult, JsonRpcMessage, MetaObject, RequestId, ServerJsonRpcMessage, ServerResult,
+};
 use serde_json::Value;
 
 /// The member of metadata that carries the members of a result to the transport. Nothing else sets it, as no server sets a member with
@@ -30,7 +32,11 @@ pub(crate) fn list(member: &str, entries: impl IntoIterator<Item = impl AsRef<st
 
 /// Returns the metadata that carries the members of a result, as JSON.
 pub(crate) fn carrying(result: String) -> MetaObject {
-    MetaObject([(PASSED_ON.to_owned(), Value::String(result))].into_iter().collect())
+    MetaObject(
+        [(PASSED_ON.to_owned(), Value::String(result))]
+            .into_iter()
+            .collect(),
+    )
 }
 
 /// Takes the members that an answer carries.
@@ -73,12 +79,16 @@ pub(crate) fn completed(result: &str, answer: &ServerResult) -> String {
 /// Returns the message with a result that is JSON.
 pub(crate) fn message(id: &RequestId, result: &str) -> Option<String> {
     let id = serde_json::to_string(id).ok()?;
-    Some(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
+    Some(format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#
+    ))
 }
 
 /// Returns the text of a message whose result carries members.
 pub(crate) fn text_of(sent: &mut ServerJsonRpcMessage) -> Option<String> {
-    let JsonRpcMessage::Response(response) = sent else { return None };
+    let JsonRpcMessage::Response(response) = sent else {
+        return None;
+    };
     let result = take(&mut response.result)?;
     message(&response.id, &completed(&result, &response.result))
 }
@@ -96,7 +106,12 @@ pub(crate) fn complete(mut sent: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
 
 /// Completes the answer to a request over HTTP, in which rmcp has written each message as an event, or the only one as JSON.
 pub(crate) fn complete_response(response: Response) -> Response {
-    response.map(|body| Body::from_stream(body.into_data_stream().map(|chunk| chunk.map(completed_chunk))))
+    response.map(|body| {
+        Body::from_stream(
+            body.into_data_stream()
+                .map(|chunk| chunk.map(completed_chunk)),
+        )
+    })
 }
 
 fn completed_chunk(chunk: Bytes) -> Bytes {
@@ -111,7 +126,10 @@ fn completed_chunk(chunk: Bytes) -> Bytes {
         };
         let read = serde_json::from_str::<ServerJsonRpcMessage>(sent.trim()).ok();
         match read.and_then(|mut sent| text_of(&mut sent)) {
-            Some(completed) => format!("{start}{completed}{}", if line.ends_with('\n') { "\n" } else { "" }),
+            Some(completed) => format!(
+                "{start}{completed}{}",
+                if line.ends_with('\n') { "\n" } else { "" }
+            ),
             None => line.to_owned(),
         }
     });

@@ -7,8 +7,8 @@ use crate::mcp::server::session::McpResult;
 use crate::mcp::server::tools::content_block;
 use rmcp::ErrorData;
 use rmcp::model::{
-    CompleteRequestParams, CompleteResult, CompletionInfo, GetPromptRequestParams, GetPromptResult, ListPromptsResult,
-    Prompt, PromptArgument, PromptMessage, Reference, Role,
+    CompleteRequestParams, CompleteResult, CompletionInfo, GetPromptRequestParams, GetPromptResult,
+    ListPromptsResult, Prompt, PromptArgument, PromptMessage, Reference, Role,
 };
 use serde_json::Value;
 use tool_core::call::{self, HostHandlers};
@@ -23,11 +23,24 @@ pub(crate) fn list(
     with_hints: bool,
 ) -> McpResult<ListPromptsResult> {
     let ctx = session.context_outside_calls();
-    let visible = session.tools().prompts().iter().filter(|prompt| prompt.visible_in(&ctx));
-    let listed = visible.map(|prompt| (prompt.definition().declared.as_deref(), declared(prompt.definition())));
-    let mut prompts = listed.map(|(sent, prompt)| original::declaration(sent, &prompt, &["name"])).collect::<Vec<_>>();
+    let visible = session
+        .tools()
+        .prompts()
+        .iter()
+        .filter(|prompt| prompt.visible_in(&ctx));
+    let listed = visible.map(|prompt| {
+        (
+            prompt.definition().declared.as_deref(),
+            declared(prompt.definition()),
+        )
+    });
+    let mut prompts = listed
+        .map(|(sent, prompt)| original::declaration(sent, &prompt, &["name"]))
+        .collect::<Vec<_>>();
     if guides {
-        let of_guides = guided_tools(session).into_iter().map(|tool| guide_prompt(&tool));
+        let of_guides = guided_tools(session)
+            .into_iter()
+            .map(|tool| guide_prompt(&tool));
         let new = of_guides.filter(|guide| session.tools().prompt(&guide.name).is_none());
         prompts.extend(new.map(|guide| original::declaration(None, &guide, &[])));
     }
@@ -46,16 +59,26 @@ pub(crate) async fn get(
     request: GetPromptRequestParams,
     handlers: HostHandlers,
 ) -> McpResult<GetPromptResult> {
-    let GetPromptRequestParams { name, arguments, .. } = request;
-    let known = session.tools().prompt(&name).map(|prompt| prompt.definition().description.clone());
+    let GetPromptRequestParams {
+        name, arguments, ..
+    } = request;
+    let known = session
+        .tools()
+        .prompt(&name)
+        .map(|prompt| prompt.definition().description.clone());
     if known.is_none()
-        && let Some(guide) = guided_tools(session).into_iter().find(|tool| guides && guide_name(tool.name()) == name)
+        && let Some(guide) = guided_tools(session)
+            .into_iter()
+            .find(|tool| guides && guide_name(tool.name()) == name)
     {
         let message = PromptMessage::new_text(Role::User, guide.documentation());
         return Ok(GetPromptResult::new(vec![message]).with_description(guide.summary()));
     }
     let arguments = texts(arguments.unwrap_or_default())?;
-    let messages = session.get_prompt_with(&name, arguments, handlers).await.map_err(|error| failure(&error))?;
+    let messages = session
+        .get_prompt_with(&name, arguments, handlers)
+        .await
+        .map_err(|error| failure(&error))?;
     let whole = original::whole(messages.iter().map(|message| message.original.as_ref()));
     let messages = messages.into_iter().map(|message| {
         let role = match message.role {
@@ -74,21 +97,38 @@ pub(crate) async fn get(
 }
 
 /// Completes an argument of a prompt or a variable of a resource.
-pub(crate) async fn complete(session: &Session, request: CompleteRequestParams) -> McpResult<CompleteResult> {
+pub(crate) async fn complete(
+    session: &Session,
+    request: CompleteRequestParams,
+) -> McpResult<CompleteResult> {
     let target = match request.r#ref {
         Reference::Prompt(prompt) => CompletionTarget::Prompt(prompt.name),
         Reference::Resource(resource) => CompletionTarget::Resource(resource.uri),
         // `Reference` is non-exhaustive.
-        _ => return Err(ErrorData::invalid_params("expected `ref` of the type `ref/prompt` or `ref/resource`", None)),
+        _ => {
+            return Err(ErrorData::invalid_params(
+                "expected `ref` of the type `ref/prompt` or `ref/resource`",
+                None,
+            ));
+        }
     };
-    let context = request.context.and_then(|context| context.arguments).unwrap_or_default();
+    let context = request
+        .context
+        .and_then(|context| context.arguments)
+        .unwrap_or_default();
     let asked = CompletionRequest::new(request.argument.name, request.argument.value);
     let asked = asked.context(context.into_iter().collect());
-    let found = session.complete(&target, asked).await.map_err(|error| failure(&error))?;
-    let total = found.total.map(|total| u32::try_from(total).unwrap_or(u32::MAX));
+    let found = session
+        .complete(&target, asked)
+        .await
+        .map_err(|error| failure(&error))?;
+    let total = found
+        .total
+        .map(|total| u32::try_from(total).unwrap_or(u32::MAX));
     let info = CompletionInfo::with_pagination(found.values, total, found.has_more);
     // The session has cut the values.
-    info.map(CompleteResult::new).map_err(|error| ErrorData::internal_error(error, None))
+    info.map(CompleteResult::new)
+        .map_err(|error| ErrorData::internal_error(error, None))
 }
 
 /// Returns the visible tools that have a guide.
@@ -121,7 +161,11 @@ fn declared(definition: &tool::PromptDefinition) -> Prompt {
     });
     let arguments = arguments.collect::<Vec<_>>();
     let arguments = (!arguments.is_empty()).then_some(arguments);
-    let mut prompt = Prompt::new(&definition.name, some_text(&definition.description), arguments);
+    let mut prompt = Prompt::new(
+        &definition.name,
+        some_text(&definition.description),
+        arguments,
+    );
     prompt.title.clone_from(&definition.title);
     prompt
 }
@@ -134,7 +178,10 @@ pub(crate) fn some_text(text: &str) -> Option<String> {
 fn texts(arguments: serde_json::Map<String, Value>) -> McpResult<TextArguments> {
     let texts = arguments.into_iter().map(|(name, value)| match value {
         Value::String(text) => Ok((name, text)),
-        _ => Err(ErrorData::invalid_params("expected the values of `arguments` to be strings", None)),
+        _ => Err(ErrorData::invalid_params(
+            "expected the values of `arguments` to be strings",
+            None,
+        )),
     });
     texts.collect()
 }

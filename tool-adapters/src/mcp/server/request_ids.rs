@@ -20,20 +20,29 @@ pub(crate) struct RandomIds<T> {
 
 impl<T> RandomIds<T> {
     pub(crate) fn new(transport: T) -> Self {
-        Self { transport, sent: HashMap::new() }
+        Self {
+            transport,
+            sent: HashMap::new(),
+        }
     }
 
     fn replace_outgoing(&mut self, message: &mut TxJsonRpcMessage<RoleServer>) -> io::Result<()> {
         match message {
             JsonRpcMessage::Request(request) => {
                 let id = random_id().map_err(io::Error::other)?;
-                let original = std::mem::replace(&mut request.id, RequestId::String(id.as_str().into()));
+                let original =
+                    std::mem::replace(&mut request.id, RequestId::String(id.as_str().into()));
                 self.sent.insert(id, original);
             }
             JsonRpcMessage::Notification(notification) => {
-                if let ServerNotification::CancelledNotification(cancelled) = &mut notification.notification
+                if let ServerNotification::CancelledNotification(cancelled) =
+                    &mut notification.notification
                     && let Some(original) = cancelled.params.request_id.as_mut()
-                    && let Some(id) = self.sent.extract_if(|_, sent| sent == original).next().map(|(id, _)| id)
+                    && let Some(id) = self
+                        .sent
+                        .extract_if(|_, sent| sent == original)
+                        .next()
+                        .map(|(id, _)| id)
                 {
                     *original = RequestId::String(id.into());
                 }
@@ -68,7 +77,9 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for RandomIds<T> {
         &mut self,
         mut message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let sending = self.replace_outgoing(&mut message).map(|()| self.transport.send(message));
+        let sending = self
+            .replace_outgoing(&mut message)
+            .map(|()| self.transport.send(message));
         async move { sending?.await.map_err(io::Error::other) }
     }
 

@@ -10,8 +10,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::ErrorData;
 use rmcp::model::{
-    Annotations, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Resource, ResourceContents,
-    ResourceTemplate, Role,
+    Annotations, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Resource,
+    ResourceContents, ResourceTemplate, Role,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -44,7 +44,10 @@ pub(crate) fn list(
     let mut result = ListResourcesResult::with_all_items(Vec::new());
     result.next_cursor = page.next_cursor;
     (result.ttl_ms, result.cache_scope) = cache_hints(with_hints);
-    result.meta = Some(passed_on::carrying(passed_on::list("resources", page.items)));
+    result.meta = Some(passed_on::carrying(passed_on::list(
+        "resources",
+        page.items,
+    )));
     Ok(result)
 }
 
@@ -66,7 +69,10 @@ pub(crate) fn list_templates(
     let mut result = ListResourceTemplatesResult::with_all_items(Vec::new());
     result.next_cursor = page.next_cursor;
     (result.ttl_ms, result.cache_scope) = cache_hints(with_hints);
-    result.meta = Some(passed_on::carrying(passed_on::list("resourceTemplates", page.items)));
+    result.meta = Some(passed_on::carrying(passed_on::list(
+        "resourceTemplates",
+        page.items,
+    )));
     Ok(result)
 }
 
@@ -81,10 +87,13 @@ pub(crate) async fn read(
     let contents = if let Some(guide) = guide_of(session, guides, uri) {
         vec![guide.contents()]
     } else {
-        let read = session.read_resource_with(uri, handlers).await.map_err(|error| match error.kind() {
-            ErrorKind::NotFound => unknown(uri, error.message()),
-            _ => failure(&error),
-        });
+        let read = session
+            .read_resource_with(uri, handlers)
+            .await
+            .map_err(|error| match error.kind() {
+                ErrorKind::NotFound => unknown(uri, error.message()),
+                _ => failure(&error),
+            });
         let read = read?;
         whole = original::whole(read.iter().map(|part| part.original.as_ref()));
         read.into_iter().map(contents).collect()
@@ -98,9 +107,16 @@ pub(crate) async fn read(
 /// Checks that a client may subscribe to a resource.
 pub(crate) fn check_known(session: &Session, guides: bool, uri: &str) -> McpResult<()> {
     let ctx = session.context_outside_calls();
-    let is_known = session.tools().resource(uri).is_some_and(|(resource, _)| resource.visible_in(&ctx))
+    let is_known = session
+        .tools()
+        .resource(uri)
+        .is_some_and(|(resource, _)| resource.visible_in(&ctx))
         || guide_of(session, guides, uri).is_some();
-    if is_known { Ok(()) } else { Err(unknown(uri, "there is no resource of this URI")) }
+    if is_known {
+        Ok(())
+    } else {
+        Err(unknown(uri, "there is no resource of this URI"))
+    }
 }
 
 fn unknown(uri: &str, message: &str) -> ErrorData {
@@ -115,15 +131,27 @@ fn visible<T: Serialize>(
     declare: impl Fn(&ResourceDefinition) -> T,
 ) -> Vec<String> {
     let ctx = session.context_outside_calls();
-    let listed = session.tools().resources().iter().filter(|known| known.is_listed());
+    let listed = session
+        .tools()
+        .resources()
+        .iter()
+        .filter(|known| known.is_listed());
     let of_kind = listed.filter(|known| known.definition().is_template() == templates);
-    let visible = of_kind.filter(|resource| resource.visible_in(&ctx)).map(tool::Resource::definition);
-    visible.map(|known| original::declaration(known.declared.as_deref(), &declare(known), &[])).collect()
+    let visible = of_kind
+        .filter(|resource| resource.visible_in(&ctx))
+        .map(tool::Resource::definition);
+    visible
+        .map(|known| original::declaration(known.declared.as_deref(), &declare(known), &[]))
+        .collect()
 }
 
 /// Returns the resource that a list has under a URI, or whose template matches it.
 fn find<'a>(session: &'a Session, uri: &str) -> Option<&'a tool::Resource> {
-    session.tools().resource(uri).map(|(resource, _)| resource).filter(|resource| resource.is_listed())
+    session
+        .tools()
+        .resource(uri)
+        .map(|(resource, _)| resource)
+        .filter(|resource| resource.is_listed())
 }
 
 /// Returns the guide that has this URI, unless another resource has it.
@@ -138,18 +166,32 @@ fn annotations(hints: &ResourceAnnotations) -> Annotations {
         call::Role::User => Role::User,
         call::Role::Assistant => Role::Assistant,
     });
-    annotations.audience = Some(audience.collect::<Vec<_>>()).filter(|audience| !audience.is_empty());
+    annotations.audience =
+        Some(audience.collect::<Vec<_>>()).filter(|audience| !audience.is_empty());
     annotations.priority = hints.priority;
     annotations.last_modified.clone_from(&hints.last_modified);
     annotations
 }
 
 fn contents(contents: tool::ResourceContents) -> ResourceContents {
-    let tool::ResourceContents { uri, mime_type, data, .. } = contents;
+    let tool::ResourceContents {
+        uri,
+        mime_type,
+        data,
+        ..
+    } = contents;
     match data {
-        ResourceData::Text(text) => ResourceContents::TextResourceContents { uri, mime_type, text, meta: None },
-        ResourceData::Blob(bytes) => {
-            ResourceContents::BlobResourceContents { uri, mime_type, blob: STANDARD.encode(bytes), meta: None }
-        }
+        ResourceData::Text(text) => ResourceContents::TextResourceContents {
+            uri,
+            mime_type,
+            text,
+            meta: None,
+        },
+        ResourceData::Blob(bytes) => ResourceContents::BlobResourceContents {
+            uri,
+            mime_type,
+            blob: STANDARD.encode(bytes),
+            meta: None,
+        },
     }
 }

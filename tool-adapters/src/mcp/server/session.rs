@@ -65,7 +65,10 @@ type ChooseTaskSupport = dyn Fn(&ToolDefinition) -> TaskSupport + Send + Sync;
 type ConfigureSession = dyn Fn(SessionBuilder, &ClientInfo) -> SessionBuilder + Send + Sync;
 
 #[derive(Clone)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a setting of its own"
+)]
 pub(crate) struct Settings {
     pub(crate) name: String,
     pub(crate) version: String,
@@ -114,7 +117,10 @@ impl Default for Settings {
             task_ttl: Duration::from_secs(15 * 60),
             max_tasks: 32,
             max_message: 4 << 20,
-            max_sessions: QuotaLimits { all: 10_000, each: 1_024 },
+            max_sessions: QuotaLimits {
+                all: 10_000,
+                each: 1_024,
+            },
             max_unchecked_sessions: 16,
             limits: HttpLimits::default(),
             path: "/mcp".to_owned(),
@@ -163,7 +169,11 @@ impl Refreshes {
     /// Renews all open sessions.
     pub(crate) async fn refresh(&self) {
         self.count.fetch_add(1, Ordering::AcqRel);
-        let open = self.open().values().filter_map(Weak::upgrade).collect::<Vec<_>>();
+        let open = self
+            .open()
+            .values()
+            .filter_map(Weak::upgrade)
+            .collect::<Vec<_>>();
         for session in open {
             // The next request of a session that fails tries again, and reports it.
             let _ = session.open_or_renew(ClientInfo::default).await;
@@ -175,7 +185,14 @@ impl ServerState {
     pub(crate) fn new(runtime: Runtime) -> Self {
         let (settings, open, bodies) = (Settings::default(), Arc::default(), Arc::default());
         let (changes, refreshes) = (ChangeNotifier::default(), Arc::default());
-        Self { settings, runtime, changes, open, bodies, refreshes }
+        Self {
+            settings,
+            runtime,
+            changes,
+            open,
+            bodies,
+            refreshes,
+        }
     }
 
     /// Takes the place of a client's session.
@@ -189,8 +206,13 @@ impl ServerState {
 
     /// Returns the way in which calls of a tool may run as tasks.
     pub(crate) fn task_support(&self, tools: &ToolContext, name: &str) -> TaskSupport {
-        let Some(choose) = &self.settings.tasks else { return TaskSupport::Forbidden };
-        tools.function_tool(name).map(|tool| choose(tool.definition())).unwrap_or_default()
+        let Some(choose) = &self.settings.tasks else {
+            return TaskSupport::Forbidden;
+        };
+        tools
+            .function_tool(name)
+            .map(|tool| choose(tool.definition()))
+            .unwrap_or_default()
     }
 }
 
@@ -201,12 +223,17 @@ pub(crate) fn http_parts(context: &ServerContext) -> Option<&Parts> {
 
 /// Returns the client that makes a request. Over streams there is one, which is not identified.
 pub(crate) fn client(context: &ServerContext) -> Client {
-    http_parts(context).and_then(|parts| parts.extensions.get::<Client>()).cloned().unwrap_or_default()
+    http_parts(context)
+        .and_then(|parts| parts.extensions.get::<Client>())
+        .cloned()
+        .unwrap_or_default()
 }
 
 /// Returns true if a request speaks revision 2026-07-28 or later, in which a server cannot send requests to the client.
 pub(crate) fn is_stateless(context: &ServerContext) -> bool {
-    context.protocol_version().is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
+    context
+        .protocol_version()
+        .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
 pub(crate) struct ClientSession {
@@ -272,21 +299,39 @@ impl RunningCall {
 
 impl ClientSession {
     pub(crate) fn new(state: Arc<ServerState>, shared_id: Option<String>) -> Self {
-        let activity = Mutex::new(Activity { running: 0, since: Instant::now() });
+        let activity = Mutex::new(Activity {
+            running: 0,
+            since: Instant::now(),
+        });
         let (opened, opening) = (RwLock::default(), tokio::sync::Mutex::default());
         let (calls, streams) = (AtomicU64::new(0), Arc::default());
         let unclaimed = OnceLock::new();
-        Self { state, shared_id, is_anonymous: false, opened, opening, calls, activity, streams, unclaimed }
+        Self {
+            state,
+            shared_id,
+            is_anonymous: false,
+            opened,
+            opening,
+            calls,
+            activity,
+            streams,
+            unclaimed,
+        }
     }
 
     fn opened(&self) -> Option<OpenedSession> {
-        self.opened.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.opened
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Returns the session if it is open and has the current tools.
     pub(crate) fn current(&self) -> Option<Session> {
         let opened = self.opened.read().unwrap_or_else(PoisonError::into_inner);
-        let current = opened.as_ref().filter(|opened| opened.is_current(&self.state));
+        let current = opened
+            .as_ref()
+            .filter(|opened| opened.is_current(&self.state));
         current.map(|opened| opened.session.clone())
     }
 
@@ -306,7 +351,10 @@ impl ClientSession {
 
     /// Opens the session, gives it the tools of the last refresh, or opens another in the place of one that is lost, as its client
     /// does not know of that. A session that the host has ended stays as it is.
-    pub(crate) async fn open_or_renew(self: &Arc<Self>, client: impl FnOnce() -> ClientInfo) -> McpResult<Session> {
+    pub(crate) async fn open_or_renew(
+        self: &Arc<Self>,
+        client: impl FnOnce() -> ClientInfo,
+    ) -> McpResult<Session> {
         let _opening = self.opening.lock().await;
         if let Some(session) = self.current() {
             return Ok(session);
@@ -314,7 +362,10 @@ impl ClientSession {
         match self.opened() {
             Some(opened) if opened.is_lost => self.open(self.new_id()?, opened.client, false).await,
             Some(opened) if opened.session.state().ended => Ok(opened.session),
-            Some(opened) => self.open(opened.session.id().as_str().to_owned(), opened.client, true).await,
+            Some(opened) => {
+                self.open(opened.session.id().as_str().to_owned(), opened.client, true)
+                    .await
+            }
             None => self.open(self.new_id()?, client(), false).await,
         }
     }
@@ -322,7 +373,10 @@ impl ClientSession {
     /// Gives up a session that the store does not know any more, unless another is open already.
     pub(crate) fn lose(&self, lost: &Session) {
         let mut opened = self.opened.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(opened) = opened.as_mut().filter(|opened| opened.session.id() == lost.id()) {
+        if let Some(opened) = opened
+            .as_mut()
+            .filter(|opened| opened.session.id() == lost.id())
+        {
             tracing::warn!(session = %lost.id().as_str().escape_debug(), "the store has lost an MCP session");
             opened.is_lost = true;
         }
@@ -330,35 +384,63 @@ impl ClientSession {
 
     /// Begins a turn if the next call would, and returns true if that shows that the store has lost the session.
     pub(crate) async fn begin_due_turn(self: &Arc<Self>) -> bool {
-        let Some(session) = self.current().filter(|_| self.begins_turn(&self.activity())) else { return false };
+        let Some(session) = self
+            .current()
+            .filter(|_| self.begins_turn(&self.activity()))
+        else {
+            return false;
+        };
         let (_running, is_lost) = self.begin_call(&session).await;
         is_lost
     }
 
-    async fn open(self: &Arc<Self>, id: String, client: ClientInfo, renews: bool) -> McpResult<Session> {
+    async fn open(
+        self: &Arc<Self>,
+        id: String,
+        client: ClientInfo,
+        renews: bool,
+    ) -> McpResult<Session> {
         let refresh = self.state.refreshes.count();
         let session = open(&self.state, id, &client, renews).await?;
         if !renews {
-            self.state.refreshes.open().insert(Arc::as_ptr(self).addr(), Arc::downgrade(self));
+            self.state
+                .refreshes
+                .open()
+                .insert(Arc::as_ptr(self).addr(), Arc::downgrade(self));
         }
-        let opened = OpenedSession { session: session.clone(), client, refresh, is_lost: false };
+        let opened = OpenedSession {
+            session: session.clone(),
+            client,
+            refresh,
+            is_lost: false,
+        };
         // The earlier session is dropped without the lock.
-        let earlier = self.opened.write().unwrap_or_else(PoisonError::into_inner).replace(opened);
+        let earlier = self
+            .opened
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .replace(opened);
         drop(earlier);
         Ok(session)
     }
 
     fn new_id(&self) -> McpResult<String> {
-        self.shared_id.clone().map_or_else(|| Ok(format!("mcp-{}", random_id()?)), Ok)
+        self.shared_id
+            .clone()
+            .map_or_else(|| Ok(format!("mcp-{}", random_id()?)), Ok)
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        self.opened.read().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.opened
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_some()
     }
 
     /// Returns true if the session was open and has ended.
     pub(crate) fn has_ended(&self) -> bool {
-        self.opened().is_some_and(|opened| opened.session.state().ended)
+        self.opened()
+            .is_some_and(|opened| opened.session.state().ended)
     }
 
     /// Counts a call as running, and begins a new turn if the session was idle for long enough. Returns true with it if the
@@ -391,7 +473,10 @@ impl ClientSession {
 
     fn count(self: &Arc<Self>, activity: &mut Activity) -> RunningCall {
         activity.running += 1;
-        RunningCall { session: Arc::clone(self), number: self.calls.fetch_add(1, Ordering::Relaxed) + 1 }
+        RunningCall {
+            session: Arc::clone(self),
+            number: self.calls.fetch_add(1, Ordering::Relaxed) + 1,
+        }
     }
 
     /// Returns true if no call waits for the host while its client does not.
@@ -400,10 +485,18 @@ impl ClientSession {
     }
 
     /// Takes out the call that waits for the host and that its client repeats, with the alias that it got or without one.
-    pub(crate) fn claim(&self, alias: Option<&str>, digest: impl FnOnce() -> String) -> Option<AwaitedCall> {
-        let calls =
-            self.unclaimed.get().filter(|calls| !calls.is_empty() && (alias.is_some() || !self.is_anonymous))?;
-        calls.claim(&digest(), |call| alias.is_none_or(|alias| call.has_alias(alias)))
+    pub(crate) fn claim(
+        &self,
+        alias: Option<&str>,
+        digest: impl FnOnce() -> String,
+    ) -> Option<AwaitedCall> {
+        let calls = self
+            .unclaimed
+            .get()
+            .filter(|calls| !calls.is_empty() && (alias.is_some() || !self.is_anonymous))?;
+        calls.claim(&digest(), |call| {
+            alias.is_none_or(|alias| call.has_alias(alias))
+        })
     }
 
     pub(crate) async fn end(&self) {
@@ -413,7 +506,12 @@ impl ClientSession {
     }
 }
 
-async fn open(state: &ServerState, id: String, client: &ClientInfo, renews: bool) -> McpResult<Session> {
+async fn open(
+    state: &ServerState,
+    id: String,
+    client: &ClientInfo,
+    renews: bool,
+) -> McpResult<Session> {
     let mut builder = client_requests::unavailable(state.runtime.session(id, state.settings.mode));
     if renews {
         builder = builder.renewed();
@@ -426,7 +524,10 @@ async fn open(state: &ServerState, id: String, client: &ClientInfo, renews: bool
     }
     builder.await.map_err(|error| {
         tracing::error!(%error, "failed to open an MCP session");
-        ErrorData::internal_error("no session can be opened at the moment; try again later", None)
+        ErrorData::internal_error(
+            "no session can be opened at the moment; try again later",
+            None,
+        )
     })
 }
 
@@ -440,9 +541,16 @@ impl Drop for RunningCall {
 
 impl Drop for ClientSession {
     fn drop(&mut self) {
-        let opened = self.opened.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let opened = self
+            .opened
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         if opened.is_some() {
-            self.state.refreshes.open().remove(&std::ptr::from_ref(self).addr());
+            self.state
+                .refreshes
+                .open()
+                .remove(&std::ptr::from_ref(self).addr());
         }
         if self.shared_id.is_some() {
             // Another process may be in the middle of a turn of the session, which expires in the store.
@@ -473,7 +581,11 @@ impl SharedSessions {
     }
 
     /// Returns the session of a client. Fails if it has none and no further session may be opened.
-    pub(crate) fn get(&self, client: &Client, state: &Arc<ServerState>) -> McpResult<Arc<ClientSession>> {
+    pub(crate) fn get(
+        &self,
+        client: &Client,
+        state: &Arc<ServerState>,
+    ) -> McpResult<Arc<ClientSession>> {
         let (now, mut expired) = (Instant::now(), Vec::new());
         let mut sessions = self.lock();
         if let Some(shared) = sessions.get_mut(&client.identity) {
@@ -485,16 +597,25 @@ impl SharedSessions {
         }
         let idle_timeout = state.settings.idle_timeout;
         let is_idle = |shared: &SharedSession| {
-            now.duration_since(shared.used) >= idle_timeout && Arc::strong_count(&shared.session) == 1
+            now.duration_since(shared.used) >= idle_timeout
+                && Arc::strong_count(&shared.session) == 1
         };
-        expired.extend(sessions.extract_if(|_, shared| is_idle(shared)).map(|(_, shared)| shared));
+        expired.extend(
+            sessions
+                .extract_if(|_, shared| is_idle(shared))
+                .map(|(_, shared)| shared),
+        );
         // The sessions end and their places are free once they are dropped.
         drop(expired);
         let slot = state.take_place(client).map_err(too_many_sessions)?;
         let mut session = ClientSession::new(Arc::clone(state), client.session_id());
         session.is_anonymous = session.shared_id.is_none();
         let session = Arc::new(session);
-        let shared = SharedSession { session: Arc::clone(&session), used: now, _slot: slot };
+        let shared = SharedSession {
+            session: Arc::clone(&session),
+            used: now,
+            _slot: slot,
+        };
         sessions.insert(client.identity.clone(), shared);
         Ok(session)
     }
@@ -502,7 +623,10 @@ impl SharedSessions {
     /// Removes the session of a client that has ended, so that the next request opens another.
     pub(crate) fn remove(&self, client: &Client, ended: &Arc<ClientSession>) {
         let mut sessions = self.lock();
-        if sessions.get(&client.identity).is_some_and(|shared| Arc::ptr_eq(&shared.session, ended)) {
+        if sessions
+            .get(&client.identity)
+            .is_some_and(|shared| Arc::ptr_eq(&shared.session, ended))
+        {
             sessions.remove(&client.identity);
         }
     }
@@ -513,7 +637,13 @@ pub(crate) fn too_many_sessions(limit: QuotaExceeded) -> ErrorData {
     tracing::warn!(?limit, "refused to open an MCP session");
     let (who, max) = match limit {
         QuotaExceeded::All(max) => ("the server has", max),
-        QuotaExceeded::Each(max) => ("this client, or all at its address whose tokens are not checked, have", max),
+        QuotaExceeded::Each(max) => (
+            "this client, or all at its address whose tokens are not checked, have",
+            max,
+        ),
     };
-    ErrorData::invalid_request(format!("{who} {max} sessions open; end one of them, or try again later"), None)
+    ErrorData::invalid_request(
+        format!("{who} {max} sessions open; end one of them, or try again later"),
+        None,
+    )
 }

@@ -2,8 +2,8 @@
 
 use futures_util::{Stream, stream};
 use rmcp::model::{
-    ClientJsonRpcMessage, GetExtensions, GetMeta, JsonRpcMessage, ProgressToken, RequestId, ServerJsonRpcMessage,
-    ServerNotification,
+    ClientJsonRpcMessage, GetExtensions, GetMeta, JsonRpcMessage, ProgressToken, RequestId,
+    ServerJsonRpcMessage, ServerNotification,
 };
 use rmcp::service::OriginatingRequestId;
 use rmcp::transport::streamable_http_server::session::ServerSseMessage;
@@ -60,7 +60,8 @@ impl SessionStreams {
 
     /// Sends a notification on the session's own stream.
     pub(crate) async fn notify(&self, notification: ServerNotification) {
-        self.send(ServerJsonRpcMessage::notification(notification)).await;
+        self.send(ServerJsonRpcMessage::notification(notification))
+            .await;
     }
 
     /// Sends a message on its stream. Waits while the client does not take its events.
@@ -70,10 +71,14 @@ impl SessionStreams {
             let full = {
                 let mut streams = self.lock();
                 streams.used = Instant::now();
-                let Some(stream) = streams.stream_of(&message) else { return };
+                let Some(stream) = streams.stream_of(&message) else {
+                    return;
+                };
                 let place = match reserved.take() {
                     // The client may have requested the stream again meanwhile.
-                    Some(place) if OwnedPermit::same_channel_as_sender(&place, &stream.sender) => Ok(place),
+                    Some(place) if OwnedPermit::same_channel_as_sender(&place, &stream.sender) => {
+                        Ok(place)
+                    }
                     _ => stream.sender.clone().try_reserve_owned(),
                 };
                 match place {
@@ -83,7 +88,10 @@ impl SessionStreams {
                         let event = stream.record(ServerSseMessage::from_message(message));
                         // Without a client the event is kept until it requests the stream again.
                         let is_sent = place.map(|place| place.send(event.into())).is_ok();
-                        if let Some(ended) = answered.and_then(|request| streams.end(&request)).filter(|_| !is_sent) {
+                        if let Some(ended) = answered
+                            .and_then(|request| streams.end(&request))
+                            .filter(|_| !is_sent)
+                        {
                             streams.keep(ended);
                         }
                         streams.trim();
@@ -99,8 +107,12 @@ impl SessionStreams {
 /// An event on its way. Boxed, as a channel has a place for 32 from the beginning.
 pub(crate) type Event = Box<ServerSseMessage>;
 
-pub(crate) fn events(receiver: Receiver<Event>) -> impl Stream<Item = ServerSseMessage> + Send + Sync + 'static {
-    stream::unfold(receiver, async |mut receiver| receiver.recv().await.map(|event| (*event, receiver)))
+pub(crate) fn events(
+    receiver: Receiver<Event>,
+) -> impl Stream<Item = ServerSseMessage> + Send + Sync + 'static {
+    stream::unfold(receiver, async |mut receiver| {
+        receiver.recv().await.map(|event| (*event, receiver))
+    })
 }
 
 /// The streams of events of a session.
@@ -161,8 +173,14 @@ impl Streams {
         if let JsonRpcMessage::Request(request) = message {
             // The stream of an earlier request with this id gets no answer.
             self.end(&Cause::Request(request.id.clone()));
-            let progress = request.request.get_meta().get_progress_token().map(Cause::Progress);
-            let causes = progress.into_iter().chain([Cause::Request(request.id.clone())]);
+            let progress = request
+                .request
+                .get_meta()
+                .get_progress_token()
+                .map(Cause::Progress);
+            let causes = progress
+                .into_iter()
+                .chain([Cause::Request(request.id.clone())]);
             self.numbers.extend(causes.map(|cause| (cause, number)));
         }
         self.of_requests.insert(number, stream);
@@ -197,13 +215,20 @@ impl Streams {
     fn trim(&mut self) {
         while self.events.bytes.load(Ordering::Relaxed) > MAX_KEPT {
             let streams = self.of_requests.values_mut().chain([&mut self.own]);
-            let oldest = streams.filter_map(|stream| Some((stream.last.back()?.at, stream))).min_by_key(|(at, _)| *at);
-            let Some((_, stream)) = oldest.filter(|(at, _)| at + 1 < self.events.count.load(Ordering::Relaxed)) else {
+            let oldest = streams
+                .filter_map(|stream| Some((stream.last.back()?.at, stream)))
+                .min_by_key(|(at, _)| *at);
+            let Some((_, stream)) =
+                oldest.filter(|(at, _)| at + 1 < self.events.count.load(Ordering::Relaxed))
+            else {
                 return;
             };
             stream.last.pop_back();
             // Without its answer the stream is unknown, so that the client sends the request again.
-            if let Some(number) = stream.number.filter(|number| stream.last.is_empty() && self.kept.contains(number)) {
+            if let Some(number) = stream
+                .number
+                .filter(|number| stream.last.is_empty() && self.kept.contains(number))
+            {
                 self.kept.retain(|kept| *kept != number);
                 self.of_requests.remove(&number);
             }
@@ -312,10 +337,21 @@ struct KeptEvent {
 
 impl KeptEvent {
     fn new(event: ServerSseMessage, events: &Arc<KeptEvents>) -> Self {
-        let text = event.message.as_ref().and_then(|message| serde_json::to_string(&**message).ok());
-        let (bytes, at) = (text.map_or(0, |text| text.len()), events.count.fetch_add(1, Ordering::Relaxed));
+        let text = event
+            .message
+            .as_ref()
+            .and_then(|message| serde_json::to_string(&**message).ok());
+        let (bytes, at) = (
+            text.map_or(0, |text| text.len()),
+            events.count.fetch_add(1, Ordering::Relaxed),
+        );
         events.bytes.fetch_add(bytes, Ordering::Relaxed);
-        Self { event, bytes, at, events: Arc::clone(events) }
+        Self {
+            event,
+            bytes,
+            at,
+            events: Arc::clone(events),
+        }
     }
 }
 
@@ -330,7 +366,17 @@ impl EventStream {
         let (sender, receiver) = channel(CAPACITY);
         // The session's own stream begins with an event 0 of rmcp.
         let count = u64::from(number.is_none());
-        (Self { number, sender, count, last: VecDeque::new(), events: Arc::clone(events), handler: None }, receiver)
+        (
+            Self {
+                number,
+                sender,
+                count,
+                last: VecDeque::new(),
+                events: Arc::clone(events),
+                handler: None,
+            },
+            receiver,
+        )
     }
 
     /// Keeps an event, and returns it with its id.
@@ -341,14 +387,16 @@ impl EventStream {
         });
         self.count += 1;
         self.last.truncate(CAPACITY - 1);
-        self.last.push_front(KeptEvent::new(event.clone(), &self.events));
+        self.last
+            .push_front(KeptEvent::new(event.clone(), &self.events));
         event
     }
 
     /// Returns the stream again, from the event after `last` on.
     fn resume(&mut self, last: u64) -> Receiver<Event> {
         let (sender, events) = channel(CAPACITY);
-        let missed = usize::try_from(self.count.saturating_sub(last).saturating_sub(1)).unwrap_or(usize::MAX);
+        let missed = usize::try_from(self.count.saturating_sub(last).saturating_sub(1))
+            .unwrap_or(usize::MAX);
         for kept in self.last.iter().take(missed).rev() {
             // As many are kept as there is room for.
             _ = sender.try_send(kept.event.clone().into());
@@ -372,17 +420,22 @@ mod tests {
 
     fn progress(token: i64, progress: usize) -> ServerJsonRpcMessage {
         let params = json!({"progressToken": token, "progress": progress});
-        serde_json::from_value(json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}))
-            .expect("a notification")
+        serde_json::from_value(
+            json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}),
+        )
+        .expect("a notification")
     }
 
     fn changed() -> ServerJsonRpcMessage {
-        serde_json::from_value(json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))
-            .expect("a notification")
+        serde_json::from_value(
+            json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}),
+        )
+        .expect("a notification")
     }
 
     fn answer(id: i64) -> ServerJsonRpcMessage {
-        serde_json::from_value(json!({"jsonrpc": "2.0", "id": id, "result": {}})).expect("an answer")
+        serde_json::from_value(json!({"jsonrpc": "2.0", "id": id, "result": {}}))
+            .expect("an answer")
     }
 
     fn opened() -> SessionStreams {
@@ -391,15 +444,25 @@ mod tests {
 
     /// Returns the ids of the events that have come.
     fn ids(events: &mut Receiver<Event>) -> Vec<String> {
-        std::iter::from_fn(|| events.try_recv().ok()).filter_map(|event| event.event_id).collect()
+        std::iter::from_fn(|| events.try_recv().ok())
+            .filter_map(|event| event.event_id)
+            .collect()
     }
 
     #[tokio::test]
     async fn messages_come_on_the_stream_of_their_request() {
         let streams = opened();
         let mut own = streams.lock().resume_own(0);
-        let [mut first, mut second] = [7, 8].map(|id| streams.lock().of_request(&request(id), None));
-        for message in [progress(8, 1), changed(), answer(7), progress(7, 1), answer(9), answer(8)] {
+        let [mut first, mut second] =
+            [7, 8].map(|id| streams.lock().of_request(&request(id), None));
+        for message in [
+            progress(8, 1),
+            changed(),
+            answer(7),
+            progress(7, 1),
+            answer(9),
+            answer(8),
+        ] {
             streams.send(message).await;
         }
         assert_eq!(ids(&mut first), ["0/0", "1/0"]);
@@ -416,16 +479,23 @@ mod tests {
         let mut events = streams.lock().of_request(&request(7), None);
         let question = || {
             let message = json!({"jsonrpc": "2.0", "id": "q", "method": "ping"});
-            let mut message = serde_json::from_value::<ServerJsonRpcMessage>(message).expect("a request");
+            let mut message =
+                serde_json::from_value::<ServerJsonRpcMessage>(message).expect("a request");
             if let JsonRpcMessage::Request(request) = &mut message {
-                request.request.extensions_mut().insert(OriginatingRequestId(RequestId::Number(7)));
+                request
+                    .request
+                    .extensions_mut()
+                    .insert(OriginatingRequestId(RequestId::Number(7)));
             }
             message
         };
         for message in [question(), answer(7), question()] {
             streams.send(message).await;
         }
-        assert_eq!((ids(&mut events), ids(&mut own)), (vec!["0/0".into(), "1/0".into(), "2/0".into()], vec![]));
+        assert_eq!(
+            (ids(&mut events), ids(&mut own)),
+            (vec!["0/0".into(), "1/0".into(), "2/0".into()], vec![])
+        );
     }
 
     #[tokio::test]
@@ -435,18 +505,31 @@ mod tests {
         for at in 1..=20 {
             streams.send(progress(7, at)).await;
         }
-        let resumed = |event: &str| streams.lock().resume(event).map(|mut events| ids(&mut events));
+        let resumed = |event: &str| {
+            streams
+                .lock()
+                .resume(event)
+                .map(|mut events| ids(&mut events))
+        };
         let last = |from: u64| (from..=20).map(|at| format!("{at}/0")).collect::<Vec<_>>();
         assert_eq!(resumed("17/0"), Some(last(18)));
         assert_eq!(resumed("1/0"), Some(last(5)), "the last 16");
-        assert_eq!(resumed(&format!("{}/0", u64::MAX)), Some(Vec::new()), "an event that never was");
+        assert_eq!(
+            resumed(&format!("{}/0", u64::MAX)),
+            Some(Vec::new()),
+            "an event that never was"
+        );
         for unknown in ["20/1", "x/0", "0/", "/", ""] {
             assert_eq!(resumed(unknown), None, "{unknown}");
         }
         let mut events = streams.lock().resume("20/0").expect("a stream");
         streams.send(answer(7)).await;
         assert_eq!(ids(&mut events), ["21/0"]);
-        assert_eq!(resumed("20/0"), None, "a request whose answer was sent has no stream");
+        assert_eq!(
+            resumed("20/0"),
+            None,
+            "a request whose answer was sent has no stream"
+        );
     }
 
     #[tokio::test]
@@ -462,7 +545,10 @@ mod tests {
         };
         assert_eq!(resumed(19), Some((vec!["1/19".to_owned()], true)));
         assert_eq!(resumed(19), None, "it waits once");
-        assert!(resumed(4).is_some() && resumed(3).is_none(), "the last 16 wait");
+        assert!(
+            resumed(4).is_some() && resumed(3).is_none(),
+            "the last 16 wait"
+        );
     }
 
     #[tokio::test]
@@ -478,7 +564,10 @@ mod tests {
             streams.send(large(id, MAX_KEPT / 4)).await;
             assert!(bytes() <= MAX_KEPT);
         }
-        assert!(streams.lock().resume("0/6").is_none(), "the oldest goes, and its request is sent again");
+        assert!(
+            streams.lock().resume("0/6").is_none(),
+            "the oldest goes, and its request is sent again"
+        );
         let mut resumed = streams.lock().resume("0/9").expect("a stream");
         assert_eq!(ids(&mut resumed), ["1/9"]);
         // The newest is kept whatever its size, and those before it go.
@@ -486,18 +575,25 @@ mod tests {
         drop(streams.lock().of_request(&request(11), None));
         streams.send(large(11, 2 * MAX_KEPT)).await;
         assert_eq!(streams.lock().kept, [11]);
-        assert_eq!(ids(&mut streams.lock().resume("0/11").expect("a stream")), ["1/11"]);
+        assert_eq!(
+            ids(&mut streams.lock().resume("0/11").expect("a stream")),
+            ["1/11"]
+        );
         assert_eq!(bytes(), 0);
     }
 
     #[tokio::test]
     async fn a_repeated_id_ends_the_earlier_stream() {
         let streams = opened();
-        let [mut earlier, mut later] = [7, 7].map(|id| streams.lock().of_request(&request(id), None));
+        let [mut earlier, mut later] =
+            [7, 7].map(|id| streams.lock().of_request(&request(id), None));
         streams.send(answer(7)).await;
         assert_eq!(
             (ids(&mut earlier), ids(&mut later)),
-            (vec!["0/0".to_owned()], vec!["0/1".to_owned(), "1/1".to_owned()])
+            (
+                vec!["0/0".to_owned()],
+                vec!["0/1".to_owned(), "1/1".to_owned()]
+            )
         );
         assert!(earlier.is_closed() && streams.lock().of_requests.is_empty());
     }
@@ -506,7 +602,10 @@ mod tests {
     async fn messages_wait_for_a_slow_client_in_their_order() {
         let streams = opened();
         let mut slow = streams.lock().of_request(&request(7), None);
-        let (sending, mut other) = (streams.clone(), streams.lock().of_request(&request(8), None));
+        let (sending, mut other) = (
+            streams.clone(),
+            streams.lock().of_request(&request(8), None),
+        );
         let sending = tokio::spawn(async move {
             for at in 1..=100 {
                 sending.send(progress(7, at)).await;
@@ -520,7 +619,10 @@ mod tests {
         while came.len() < 101 {
             came.extend(slow.recv().await.and_then(|event| event.event_id));
         }
-        assert_eq!(came, (0..=100).map(|at| format!("{at}/0")).collect::<Vec<_>>());
+        assert_eq!(
+            came,
+            (0..=100).map(|at| format!("{at}/0")).collect::<Vec<_>>()
+        );
     }
 
     #[tokio::test]
@@ -544,12 +646,28 @@ mod tests {
     async fn one_stream_of_a_session_has_its_messages() {
         let streams = opened();
         let mut own = streams.lock().resume_own(0);
-        let mut idle = (0..50).map(|_| streams.lock().resume_own(0)).collect::<Vec<_>>();
+        let mut idle = (0..50)
+            .map(|_| streams.lock().resume_own(0))
+            .collect::<Vec<_>>();
         streams.send(changed()).await;
-        assert_eq!((ids(&mut own).len(), idle.iter_mut().map(|events| ids(events).len()).sum::<usize>()), (1, 0));
-        assert_eq!(idle.iter().filter(|events| !events.is_closed()).count(), MAX_IDLE_STREAMS);
+        assert_eq!(
+            (
+                ids(&mut own).len(),
+                idle.iter_mut()
+                    .map(|events| ids(events).len())
+                    .sum::<usize>()
+            ),
+            (1, 0)
+        );
+        assert_eq!(
+            idle.iter().filter(|events| !events.is_closed()).count(),
+            MAX_IDLE_STREAMS
+        );
         drop(own);
         streams.send(changed()).await;
-        assert_eq!(ids(&mut streams.lock().resume("1").expect("a stream")), ["2"]);
+        assert_eq!(
+            ids(&mut streams.lock().resume("1").expect("a stream")),
+            ["2"]
+        );
     }
 }

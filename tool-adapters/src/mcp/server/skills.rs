@@ -5,8 +5,8 @@ use crate::mcp::server::prompts::{guide_title, guided_tools};
 use crate::mcp::server::session::McpResult;
 use rmcp::ErrorData;
 use rmcp::model::{
-    GetSkillResult, ListSkillsResult, Resource, ResourceContents, Skill, SkillFrontmatter, SkillResource,
-    SkillResources,
+    GetSkillResult, ListSkillsResult, Resource, ResourceContents, Skill, SkillFrontmatter,
+    SkillResource, SkillResources,
 };
 use serde_json::json;
 use std::collections::HashSet;
@@ -34,18 +34,26 @@ pub(crate) fn all(session: &Session) -> impl Iterator<Item = GuideSkill> {
     guided_tools(session).into_iter().filter_map(move |tool| {
         let wanted = skill_name(tool.name());
         let numbered = (2..).map(|number| format!("{wanted}-{number}"));
-        let name = std::iter::once(wanted.clone()).chain(numbered).find(|name| used.insert(name.clone()))?;
+        let name = std::iter::once(wanted.clone())
+            .chain(numbered)
+            .find(|name| used.insert(name.clone()))?;
         Some(GuideSkill { name, tool })
     })
 }
 
 /// Returns the skill whose file has this URI.
 pub(crate) fn find(session: &Session, uri: &str) -> Option<GuideSkill> {
-    uri.starts_with("skill://").then(|| all(session).find(|skill| skill.uri() == uri)).flatten()
+    uri.starts_with("skill://")
+        .then(|| all(session).find(|skill| skill.uri() == uri))
+        .flatten()
 }
 
 /// Returns one page of the skills.
-pub(crate) fn list(session: &Session, cursor: Option<&str>, with_hints: bool) -> McpResult<ListSkillsResult> {
+pub(crate) fn list(
+    session: &Session,
+    cursor: Option<&str>,
+    with_hints: bool,
+) -> McpResult<ListSkillsResult> {
     let page = Page::of(all(session).map(|skill| skill.entry()).collect(), cursor)?;
     let mut result = ListSkillsResult::with_all_items(page.items);
     result.next_cursor = page.next_cursor;
@@ -55,7 +63,8 @@ pub(crate) fn list(session: &Session, cursor: Option<&str>, with_hints: bool) ->
 
 /// Returns the skill whose file has this URI.
 pub(crate) fn get(session: &Session, uri: &str, with_hints: bool) -> McpResult<GetSkillResult> {
-    let skill = find(session, uri).ok_or_else(|| ErrorData::invalid_params("there is no skill of this URI", None))?;
+    let skill = find(session, uri)
+        .ok_or_else(|| ErrorData::invalid_params("there is no skill of this URI", None))?;
     let mut result = GetSkillResult::new(skill.entry());
     (result.ttl_ms, result.cache_scope) = cache_hints(with_hints);
     Ok(result)
@@ -69,17 +78,26 @@ impl GuideSkill {
     /// Returns the text of the file: YAML, of which JSON is a part, and the guide.
     fn text(&self) -> String {
         let (name, description) = (json!(self.name), json!(self.description()));
-        format!("---\nname: {name}\ndescription: {description}\n---\n\n{}", self.tool.documentation())
+        format!(
+            "---\nname: {name}\ndescription: {description}\n---\n\n{}",
+            self.tool.documentation()
+        )
     }
 
     fn description(&self) -> String {
         let summary = truncate(&self.tool.summary(), MAX_DESCRIPTION);
-        if summary.is_empty() { guide_title(&self.tool) } else { summary }
+        if summary.is_empty() {
+            guide_title(&self.tool)
+        } else {
+            summary
+        }
     }
 
     pub(crate) fn resource(&self) -> Resource {
         let resource = Resource::new(self.uri(), &self.name).with_title(guide_title(&self.tool));
-        let resource = resource.with_description(self.description()).with_mime_type(MARKDOWN);
+        let resource = resource
+            .with_description(self.description())
+            .with_mime_type(MARKDOWN);
         resource.with_size(self.text().len() as u64)
     }
 
@@ -96,11 +114,17 @@ impl GuideSkill {
 
 /// Returns the name of a tool as that of a skill: lower case letters, digits, and single hyphens between them.
 fn skill_name(tool: &str) -> String {
-    let words = tool.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let words = tool
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty());
     let mut name = words.collect::<Vec<_>>().join("-").to_ascii_lowercase();
     name.truncate(MAX_NAME);
     let name = name.trim_end_matches('-');
-    if name.is_empty() { "tool".to_owned() } else { name.to_owned() }
+    if name.is_empty() {
+        "tool".to_owned()
+    } else {
+        name.to_owned()
+    }
 }
 
 #[cfg(test)]
@@ -109,7 +133,12 @@ mod tests {
 
     #[test]
     fn names_of_skills_have_letters_digits_and_hyphens() {
-        for (tool, name) in [("list_notes", "list-notes"), ("a/b", "a-b"), ("_Get__It-", "get-it"), ("__", "tool")] {
+        for (tool, name) in [
+            ("list_notes", "list-notes"),
+            ("a/b", "a-b"),
+            ("_Get__It-", "get-it"),
+            ("__", "tool"),
+        ] {
             assert_eq!(skill_name(tool), name);
         }
         assert_eq!(skill_name(&format!("{}_x", "a".repeat(57))), "a".repeat(57));

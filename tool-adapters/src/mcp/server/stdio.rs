@@ -14,7 +14,9 @@ use crate::mcp::server::strict::{self, CheckedMessage, InvalidMessage, Parsed};
 use futures_util::StreamExt;
 use rmcp::RoleServer;
 use rmcp::model::{ClientNotification, ClientRequest, JsonRpcMessage, RequestId};
-use rmcp::service::{RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage, serve_server_with_ct};
+use rmcp::service::{
+    RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage, serve_server_with_ct,
+};
 use rmcp::transport::Transport;
 use std::collections::{HashSet, VecDeque};
 use std::future::ready;
@@ -44,8 +46,13 @@ pub(crate) async fn serve(
         match serve_server_with_ct(Arc::clone(&connection), transport, shutdown).await {
             Ok(running) => break running.waiting().await.map(drop).map_err(io::Error::other),
             // A message that is out of order before `initialize` is skipped.
-            Err(ServerInitializeError::ExpectedInitializeRequest(_) | ServerInitializeError::InitializeFailed(_)) => {}
-            Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => break Ok(()),
+            Err(
+                ServerInitializeError::ExpectedInitializeRequest(_)
+                | ServerInitializeError::InitializeFailed(_),
+            ) => {}
+            Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
+                break Ok(());
+            }
             Err(error) => break Err(io::Error::other(error)),
         }
     };
@@ -99,17 +106,23 @@ struct Batch {
 impl Batch {
     /// Returns the line of all answers, if none is missing.
     fn line(&self) -> Option<String> {
-        (self.unanswered.is_empty() && !self.answers.is_empty()).then(|| format!("[{}]", self.answers.join(",")))
+        (self.unanswered.is_empty() && !self.answers.is_empty())
+            .then(|| format!("[{}]", self.answers.join(",")))
     }
 }
 
 impl Requests {
     /// Notes the requests of a batch. Returns the line that answers it if no request is valid.
     fn begin_batch(&mut self, messages: &[CheckedMessage]) -> Option<String> {
-        let mut batch = Batch { unanswered: HashSet::new(), answers: Vec::new() };
+        let mut batch = Batch {
+            unanswered: HashSet::new(),
+            answers: Vec::new(),
+        };
         for message in messages {
             match message {
-                Ok(JsonRpcMessage::Request(request)) => _ = batch.unanswered.insert(request.id.clone()),
+                Ok(JsonRpcMessage::Request(request)) => {
+                    _ = batch.unanswered.insert(request.id.clone())
+                }
                 Ok(_) => {}
                 Err(invalid) => batch.answers.push(invalid.to_json()),
             }
@@ -125,7 +138,9 @@ impl Requests {
     /// message cancels, as a cancelled request is not answered.
     fn receive(&mut self, message: &RxJsonRpcMessage<RoleServer>) -> (bool, Option<String>) {
         match message {
-            JsonRpcMessage::Request(request) if matches!(request.request, ClientRequest::CallToolRequest(_)) => {
+            JsonRpcMessage::Request(request)
+                if matches!(request.request, ClientRequest::CallToolRequest(_)) =>
+            {
                 (self.calls.insert(request.id.clone()), None)
             }
             JsonRpcMessage::Notification(sent) => match &sent.notification {
@@ -142,7 +157,13 @@ impl Requests {
     /// Notes the end of a request. Returns the line to write: its answer, or all answers of its batch if none is missing.
     fn end(&mut self, id: &RequestId, answer: Option<String>) -> Option<String> {
         self.calls.remove(id);
-        let Some(at) = self.batches.iter().position(|batch| batch.unanswered.contains(id)) else { return answer };
+        let Some(at) = self
+            .batches
+            .iter()
+            .position(|batch| batch.unanswered.contains(id))
+        else {
+            return answer;
+        };
         let batch = self.batches.get_mut(at)?;
         batch.unanswered.remove(id);
         batch.answers.extend(answer);
@@ -156,9 +177,17 @@ impl Requests {
 
 impl LineTransport {
     fn new(input: Input, output: Output, connection: &Arc<Connection>) -> Self {
-        let lines = FramedRead::new(input, BoundedLines::new(connection.state.settings.max_message));
+        let lines = FramedRead::new(
+            input,
+            BoundedLines::new(connection.state.settings.max_message),
+        );
         let (hand_over, handed_over) = unbounded_channel();
-        let reader = LineReader { lines, batch: VecDeque::new(), handed_over, answer: None };
+        let reader = LineReader {
+            lines,
+            batch: VecDeque::new(),
+            handed_over,
+            answer: None,
+        };
         let writer = FramedWrite::new(output, LinesCodec::new());
         Self {
             reader: Arc::new(Mutex::new(reader)),
@@ -176,7 +205,9 @@ impl LineTransport {
 
     /// Begins a call that rmcp need not see. Returns any other message.
     fn begin(&self, message: RxJsonRpcMessage<RoleServer>) -> Option<RxJsonRpcMessage<RoleServer>> {
-        let Some(call) = LineCall::begin(&self.connection, &message) else { return Some(message) };
+        let Some(call) = LineCall::begin(&self.connection, &message) else {
+            return Some(message);
+        };
         let transport = self.clone();
         self.running.spawn(async move {
             match call.answer(message).await {
@@ -206,7 +237,10 @@ impl LineTransport {
     }
 
     /// Returns the line of a message. Returns `None` for an answer that its batch brings later.
-    fn line(&self, message: &mut TxJsonRpcMessage<RoleServer>) -> serde_json::Result<Option<String>> {
+    fn line(
+        &self,
+        message: &mut TxJsonRpcMessage<RoleServer>,
+    ) -> serde_json::Result<Option<String>> {
         let line = match passed_on::text_of(message) {
             Some(line) => line,
             None => serde_json::to_string(message)?,
@@ -258,7 +292,11 @@ impl Transport<RoleServer> for LineTransport {
             if let Some(answer) = &mut reader.answer {
                 let written = answer.await;
                 reader.answer = None;
-                written.inspect_err(|error| tracing::debug!(%error, "failed to answer an invalid message")).ok()?;
+                written
+                    .inspect_err(
+                        |error| tracing::debug!(%error, "failed to answer an invalid message"),
+                    )
+                    .ok()?;
             }
             match reader.batch.pop_front() {
                 Some(Ok(message)) => {
@@ -278,14 +316,18 @@ impl Transport<RoleServer> for LineTransport {
                 None => {}
             }
             let line = {
-                let LineReader { lines, handed_over, .. } = &mut *reader;
+                let LineReader {
+                    lines, handed_over, ..
+                } = &mut *reader;
                 tokio::select! {
                     biased;
                     Some(message) = handed_over.recv() => return Some(message),
                     line = lines.next() => line,
                 }
             };
-            let Some(line) = line else { return self.last_message(&mut reader).await };
+            let Some(line) = line else {
+                return self.last_message(&mut reader).await;
+            };
             match line {
                 Ok(line) => match read_line(&line, &self.connection) {
                     Parsed::One(Ok(message)) => reader.batch.push_back(Ok(message)),
@@ -314,9 +356,15 @@ impl Transport<RoleServer> for LineTransport {
 
 fn read_line(line: &Line, connection: &Connection) -> Parsed {
     match line {
-        Line::Whole(text) => strict::parse(text, connection.state.served(Revisions::All), connection.allows_batches()),
-        Line::TooLong { size, id } => {
-            Parsed::One(Err(InvalidMessage::too_long(*size, connection.state.settings.max_message, id)))
-        }
+        Line::Whole(text) => strict::parse(
+            text,
+            connection.state.served(Revisions::All),
+            connection.allows_batches(),
+        ),
+        Line::TooLong { size, id } => Parsed::One(Err(InvalidMessage::too_long(
+            *size,
+            connection.state.settings.max_message,
+            id,
+        ))),
     }
 }

@@ -58,15 +58,32 @@ impl Tasks {
 
     /// Fails if a client may begin no further task.
     pub(crate) fn check_place(&self, session: &Arc<ClientSession>, max: usize) -> McpResult<()> {
-        self.lock().get(&address(session)).map_or(Ok(()), |tasks| has_place(tasks, max))
+        self.lock()
+            .get(&address(session))
+            .map_or(Ok(()), |tasks| has_place(tasks, max))
     }
 
     /// Lets a call go on as a task. Its result is kept for `ttl` after this moment. A call that is not done then is cancelled.
-    pub(crate) fn start(self: &Arc<Self>, mut call: OngoingCall, (max, ttl): (usize, Duration)) -> McpResult<Task> {
+    pub(crate) fn start(
+        self: &Arc<Self>,
+        mut call: OngoingCall,
+        (max, ttl): (usize, Duration),
+    ) -> McpResult<Task> {
         let now = Timestamp::now();
-        let state = State { updated: now, requests: WaitingRequests::default(), end: None, bytes: 0 };
+        let state = State {
+            updated: now,
+            requests: WaitingRequests::default(),
+            end: None,
+            bytes: 0,
+        };
         let (id, cancel, state) = (random_id()?, CancellationToken::new(), Mutex::new(state));
-        let entry = Arc::new(Entry { id: id.clone(), created: now, ttl, cancel, state });
+        let entry = Arc::new(Entry {
+            id: id.clone(),
+            created: now,
+            ttl,
+            cancel,
+            state,
+        });
         let session = Arc::clone(call.client_session());
         {
             let mut all = self.lock();
@@ -101,8 +118,13 @@ impl Tasks {
     }
 
     fn find(&self, session: &Arc<ClientSession>, id: &str) -> McpResult<Arc<Entry>> {
-        let unknown = || ErrorData::invalid_params("this client has no such task; it may be over", None);
-        self.lock().get(&address(session)).and_then(|tasks| tasks.get(id)).cloned().ok_or_else(unknown)
+        let unknown =
+            || ErrorData::invalid_params("this client has no such task; it may be over", None);
+        self.lock()
+            .get(&address(session))
+            .and_then(|tasks| tasks.get(id))
+            .cloned()
+            .ok_or_else(unknown)
     }
 
     pub(crate) fn get(&self, session: &Arc<ClientSession>, id: &str) -> McpResult<DetailedTask> {
@@ -110,8 +132,14 @@ impl Tasks {
     }
 
     /// Gives the client's answers to the requests of a task. Answers to other requests are ignored.
-    pub(crate) fn update(&self, session: &Arc<ClientSession>, id: &str, answers: InputResponses) -> McpResult<()> {
-        self.find(session, id)?.change(|state| state.requests.answer(answers))
+    pub(crate) fn update(
+        &self,
+        session: &Arc<ClientSession>,
+        id: &str,
+        answers: InputResponses,
+    ) -> McpResult<()> {
+        self.find(session, id)?
+            .change(|state| state.requests.answer(answers))
     }
 
     /// Cancels a task, unless it has ended.
@@ -126,12 +154,17 @@ fn address(session: &Arc<ClientSession>) -> usize {
 }
 
 fn has_place(tasks: &ClientTasks, max: usize) -> McpResult<()> {
-    let bytes = tasks.values().map(|entry| entry.lock().bytes).sum::<usize>();
+    let bytes = tasks
+        .values()
+        .map(|entry| entry.lock().bytes)
+        .sum::<usize>();
     if tasks.len() < max && bytes < MAX_BYTES {
         return Ok(());
     }
-    let message =
-        format!("this client has {} tasks with results of {bytes} bytes; wait until some are over", tasks.len());
+    let message = format!(
+        "this client has {} tasks with results of {bytes} bytes; wait until some are over",
+        tasks.len()
+    );
     Err(ErrorData::invalid_request(message, None))
 }
 
@@ -148,7 +181,9 @@ impl Entry {
 
     fn end(&self, end: TaskPayload) {
         let bytes = match &end {
-            TaskPayload::Completed { result } => serde_json::to_string(result).map_or(0, |text| text.len()),
+            TaskPayload::Completed { result } => {
+                serde_json::to_string(result).map_or(0, |text| text.len())
+            }
             _ => 0,
         };
         self.change(|state| (state.end, state.bytes) = (Some(end), bytes));
@@ -175,7 +210,14 @@ impl Entry {
             return end_of(call, &response, is_cancelled);
         }
         let session = (&call.session, call.asking.client_has(Capability::Forms));
-        match confirm::request_in_task(session, &response, |question| self.ask(question), &self.cancel).await {
+        match confirm::request_in_task(
+            session,
+            &response,
+            |question| self.ask(question),
+            &self.cancel,
+        )
+        .await
+        {
             Some(response) => end_of(call, &response, self.cancel.is_cancelled()),
             None => TaskPayload::Cancelled,
         }
@@ -184,7 +226,12 @@ impl Entry {
     /// Shows a request to the client. Returns the place of the answer.
     fn ask(&self, request: InputRequest) -> oneshot::Receiver<Value> {
         let (answer, answered) = oneshot::channel();
-        let asked = AskedRequest { key: None, request, answer, over: self.cancel.child_token() };
+        let asked = AskedRequest {
+            key: None,
+            request,
+            answer,
+            over: self.cancel.child_token(),
+        };
         self.change(|state| state.requests.add(asked));
         answered
     }
@@ -192,9 +239,14 @@ impl Entry {
     fn task(&self) -> Task {
         let (state, time) = (self.lock(), |time: Timestamp| time.to_string());
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        Task::new(&self.id, state.payload().status(), time(self.created), time(state.updated))
-            .with_ttl_ms(millis(self.ttl))
-            .with_poll_interval_ms(millis(POLL_INTERVAL))
+        Task::new(
+            &self.id,
+            state.payload().status(),
+            time(self.created),
+            time(state.updated),
+        )
+        .with_ttl_ms(millis(self.ttl))
+        .with_poll_interval_ms(millis(POLL_INTERVAL))
     }
 
     fn detailed(&self) -> DetailedTask {
@@ -208,7 +260,9 @@ impl State {
         match &self.end {
             Some(end) => end.clone(),
             None if self.requests.is_empty() => TaskPayload::Working,
-            None => TaskPayload::InputRequired { input_requests: self.requests.shown() },
+            None => TaskPayload::InputRequired {
+                input_requests: self.requests.shown(),
+            },
         }
     }
 }
@@ -219,14 +273,20 @@ fn end_of(call: &OngoingCall, response: &ToolResponse, is_cancelled: bool) -> Ta
     if is_cancelled && kind == Some(ErrorKind::Cancelled) {
         return TaskPayload::Cancelled;
     }
-    let internal = response.error().filter(|error| error.kind == ErrorKind::Internal);
+    let internal = response
+        .error()
+        .filter(|error| error.kind == ErrorKind::Internal);
     let result = match internal {
         Some(error) => Err(ErrorData::internal_error(error.message.clone(), None)),
         None => call.complete(response),
     };
     match result {
-        Ok(result) => TaskPayload::Completed { result: result.to_object() },
-        Err(error) => TaskPayload::Failed { error: object(&error) },
+        Ok(result) => TaskPayload::Completed {
+            result: result.to_object(),
+        },
+        Err(error) => TaskPayload::Failed {
+            error: object(&error),
+        },
     }
 }
 

@@ -8,7 +8,8 @@ use crate::providers::request::{embedded_data, name_of_data};
 use crate::providers::{Provider, declare};
 use rmcp::ErrorData;
 use rmcp::model::{
-    CallToolResult, ContentBlock, JsonObject, ListToolsResult, MetaObject, Resource, ResourceContents, Tool,
+    CallToolResult, ContentBlock, JsonObject, ListToolsResult, MetaObject, Resource,
+    ResourceContents, Tool,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -42,7 +43,11 @@ pub(crate) struct ToolPage {
 }
 
 /// Returns one page of the list.
-pub(crate) fn page(session: &Session, cursor: Option<&str>, with_hints: bool) -> Result<ToolPage, ErrorData> {
+pub(crate) fn page(
+    session: &Session,
+    cursor: Option<&str>,
+    with_hints: bool,
+) -> Result<ToolPage, ErrorData> {
     let page = Page::of(visible_tools(session), cursor)?;
     let mut answer = ListToolsResult::with_all_items(Vec::new());
     answer.next_cursor = page.next_cursor;
@@ -51,7 +56,10 @@ pub(crate) fn page(session: &Session, cursor: Option<&str>, with_hints: bool) ->
         // What a search finds is listed at once.
         answer.ttl_ms = Some(0);
     }
-    Ok(ToolPage { tools: page.items, answer })
+    Ok(ToolPage {
+        tools: page.items,
+        answer,
+    })
 }
 
 /// Returns true if the session's tools are searched, so that its list changes.
@@ -62,38 +70,58 @@ pub(crate) fn are_searched(session: &Session) -> bool {
 fn visible_tools(session: &Session) -> Vec<Arc<str>> {
     let declared = declare(Provider::Mcp, session.tools());
     let visible = session.definitions();
-    let names = visible.iter().filter_map(|tool| declared.wire_name(tool.name())).collect::<HashSet<_>>();
+    let names = visible
+        .iter()
+        .filter_map(|tool| declared.wire_name(tool.name()))
+        .collect::<HashSet<_>>();
     with_all(session.tools(), |all| {
-        let visible = all.iter().filter(|listed| names.contains(&*listed.tool.name));
+        let visible = all
+            .iter()
+            .filter(|listed| names.contains(&*listed.tool.name));
         visible.map(|listed| Arc::clone(&listed.text)).collect()
     })
 }
 
 /// Returns the tool that is listed under a name.
 pub(crate) fn find(context: &ToolContext, wire_name: &str) -> Option<Tool> {
-    with_all(context, |all| all.iter().find(|listed| listed.tool.name == wire_name).map(|listed| listed.tool.clone()))
+    with_all(context, |all| {
+        all.iter()
+            .find(|listed| listed.tool.name == wire_name)
+            .map(|listed| listed.tool.clone())
+    })
 }
 
 /// Returns true if a request for a tool needs headers for some of its arguments.
 pub(crate) fn needs_headers(context: &ToolContext, wire_name: &str) -> bool {
     let names = |all: &[ListedTool]| {
-        let marked = all.iter().filter(|listed| listed.text.contains("x-mcp-header"));
+        let marked = all
+            .iter()
+            .filter(|listed| listed.text.contains("x-mcp-header"));
         marked.map(|listed| listed.tool.name.to_string()).collect()
     };
     let listed = context.memo::<ListedTools>();
-    listed.with_headers.get_or_init(|| with_all(context, names)).contains(wire_name)
+    listed
+        .with_headers
+        .get_or_init(|| with_all(context, names))
+        .contains(wire_name)
 }
 
 fn with_all<T>(context: &ToolContext, read: impl FnOnce(&[ListedTool]) -> T) -> T {
     let listed = context.memo::<ListedTools>();
     read(listed.all.get_or_init(|| {
         let declared = declare(Provider::Mcp, context);
-        let texts = serde_json::from_str::<Vec<&RawValue>>(declared.json().get()).unwrap_or_default();
+        let texts =
+            serde_json::from_str::<Vec<&RawValue>>(declared.json().get()).unwrap_or_default();
         let mut all = Vec::with_capacity(texts.len());
         for text in texts {
             match serde_json::from_str(text.get()) {
-                Ok(tool) => all.push(ListedTool { tool, text: text.get().into() }),
-                Err(error) => tracing::error!(%error, "failed to read a declaration as an MCP tool"),
+                Ok(tool) => all.push(ListedTool {
+                    tool,
+                    text: text.get().into(),
+                }),
+                Err(error) => {
+                    tracing::error!(%error, "failed to read a declaration as an MCP tool")
+                }
             }
         }
         all
@@ -102,13 +130,20 @@ fn with_all<T>(context: &ToolContext, read: impl FnOnce(&[ListedTool]) -> T) -> 
 
 /// Returns the tool's name in the context by the name under which it is listed.
 pub(crate) fn tool_name(session: &Session, wire_name: &str) -> Option<String> {
-    declare(Provider::Mcp, session.tools()).tool_name(wire_name).map(str::to_owned)
+    declare(Provider::Mcp, session.tools())
+        .tool_name(wire_name)
+        .map(str::to_owned)
 }
 
 /// Returns the guides of the visible tools that have one. The list itself carries everything else.
 pub(crate) fn guides(session: &Session) -> Option<String> {
-    let guided = session.definitions().into_iter().filter(|tool| tool.guide().is_some());
-    let texts = guided.map(|tool| format!("# {}\n\n{}", tool.name(), tool.documentation())).collect::<Vec<_>>();
+    let guided = session
+        .definitions()
+        .into_iter()
+        .filter(|tool| tool.guide().is_some());
+    let texts = guided
+        .map(|tool| format!("# {}\n\n{}", tool.name(), tool.documentation()))
+        .collect::<Vec<_>>();
     (!texts.is_empty()).then(|| texts.join("\n\n"))
 }
 
@@ -157,7 +192,12 @@ impl CompletedCall<'_> {
 impl From<CompletedCall<'_>> for CallToolResult {
     /// Returns the result of rmcp's type. That of another server is carried whole.
     fn from(call: CompletedCall<'_>) -> Self {
-        let OwnResult { content, structured_content, is_error, meta } = match call {
+        let OwnResult {
+            content,
+            structured_content,
+            is_error,
+            meta,
+        } = match call {
             CompletedCall::Own(result) => result,
             CompletedCall::PassedOn(passed) => {
                 let mut result = Self::success(Vec::new());
@@ -165,18 +205,33 @@ impl From<CompletedCall<'_>> for CallToolResult {
                 return result;
             }
         };
-        let mut result = if is_error { Self::error(content) } else { Self::success(content) };
-        result.structured_content = structured_content.and_then(|data| serde_json::from_str(data.get()).ok());
+        let mut result = if is_error {
+            Self::error(content)
+        } else {
+            Self::success(content)
+        };
+        result.structured_content =
+            structured_content.and_then(|data| serde_json::from_str(data.get()).ok());
         result.meta = meta.map(MetaObject);
         result
     }
 }
 
 /// Converts the response of a call of `tool` into the protocol's result.
-pub(crate) fn complete<'a>(session: &Session, tool: &str, response: &'a ToolResponse) -> CompletedCall<'a> {
-    let schema = session.tools().function_tool(tool).and_then(|tool| tool.definition().output());
+pub(crate) fn complete<'a>(
+    session: &Session,
+    tool: &str,
+    response: &'a ToolResponse,
+) -> CompletedCall<'a> {
+    let schema = session
+        .tools()
+        .function_tool(tool)
+        .and_then(|tool| tool.definition().output());
     if let Some(original) = response.original() {
-        return CompletedCall::PassedOn(with_data_or_error(original, schema.is_some() && response.is_ok()));
+        return CompletedCall::PassedOn(with_data_or_error(
+            original,
+            schema.is_some() && response.is_ok(),
+        ));
     }
     CompletedCall::Own(complete_own(schema, response))
 }
@@ -198,7 +253,12 @@ fn complete_own<'a>(schema: Option<&Value>, response: &'a ToolResponse) -> OwnRe
     let result = response.for_model(ResultForm::Plain);
     if result.is_error {
         let content = vec![ContentBlock::text(result.text)];
-        return OwnResult { content, structured_content: None, is_error: true, meta: None };
+        return OwnResult {
+            content,
+            structured_content: None,
+            is_error: true,
+            meta: None,
+        };
     }
     let content = match result.content() {
         Some(parts) => parts.into_iter().map(content_block).collect(),
@@ -208,7 +268,12 @@ fn complete_own<'a>(schema: Option<&Value>, response: &'a ToolResponse) -> OwnRe
     let truncated = response.meta().truncated();
     let meta = truncated.map(|truncated| original::removed_meta("/content/0/text", truncated));
     let Some(schema) = schema.filter(|_| response.kind() == OutputKind::Data) else {
-        return OwnResult { content, structured_content: None, is_error: false, meta };
+        return OwnResult {
+            content,
+            structured_content: None,
+            is_error: false,
+            meta,
+        };
     };
     let data = response.data_json().filter(|_| truncated.is_none());
     let structured_content = data.and_then(|data| match output_schema::structured(schema, data) {
@@ -217,7 +282,12 @@ fn complete_own<'a>(schema: Option<&Value>, response: &'a ToolResponse) -> OwnRe
     });
     // A client refuses a success without the structured content of the output schema. An error needs none.
     let is_error = structured_content.is_none();
-    OwnResult { content, structured_content, is_error, meta }
+    OwnResult {
+        content,
+        structured_content,
+        is_error,
+        meta,
+    }
 }
 
 /// Converts a part of a result or of a prompt.
@@ -226,10 +296,21 @@ pub(crate) fn content_block(part: Content) -> ContentBlock {
         Content::Text { text } => ContentBlock::text(text),
         Content::Image { data, mime_type } => ContentBlock::image(data, mime_type),
         Content::Audio { data, mime_type } => ContentBlock::audio(data, mime_type),
-        Content::Resource { uri, mime_type, text: Some(text) } => {
-            ContentBlock::resource(ResourceContents::TextResourceContents { uri, mime_type, text, meta: None })
-        }
-        Content::Resource { uri, mime_type, text: None } => {
+        Content::Resource {
+            uri,
+            mime_type,
+            text: Some(text),
+        } => ContentBlock::resource(ResourceContents::TextResourceContents {
+            uri,
+            mime_type,
+            text,
+            meta: None,
+        }),
+        Content::Resource {
+            uri,
+            mime_type,
+            text: None,
+        } => {
             if let Some((embedded, data)) = embedded_data(&uri) {
                 let contents = ResourceContents::BlobResourceContents {
                     mime_type: Some(embedded.to_owned()),
@@ -239,7 +320,11 @@ pub(crate) fn content_block(part: Content) -> ContentBlock {
                 };
                 return ContentBlock::resource(contents);
             }
-            let name = uri.rsplit('/').find(|part| !part.is_empty()).unwrap_or(&uri).to_owned();
+            let name = uri
+                .rsplit('/')
+                .find(|part| !part.is_empty())
+                .unwrap_or(&uri)
+                .to_owned();
             let mut link = Resource::new(uri, name);
             link.mime_type = mime_type;
             ContentBlock::resource_link(link)

@@ -53,14 +53,23 @@ impl UnclaimedCalls {
     }
 
     /// Takes out the call that a client repeats: the oldest with the digest of which a condition holds.
-    pub(crate) fn claim(&self, digest: &str, is_meant: impl Fn(&AwaitedCall) -> bool) -> Option<AwaitedCall> {
+    pub(crate) fn claim(
+        &self,
+        digest: &str,
+        is_meant: impl Fn(&AwaitedCall) -> bool,
+    ) -> Option<AwaitedCall> {
         let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = calls.iter().position(|(known, call)| known == digest && is_meant(call))?;
+        let at = calls
+            .iter()
+            .position(|(known, call)| known == digest && is_meant(call))?;
         Some(calls.remove(at).1)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_empty()
     }
 }
 
@@ -79,17 +88,31 @@ mod tests {
 
     /// Serves the tool over HTTP to clients that do not wait. Returns the URL.
     async fn serve() -> (Runtime, String) {
-        let tools = ToolContext::builder().with(delete).build().expect("sound tools");
-        let runtime = Runtime::builder(tools).policy(Server::policy()).build().expect("a runtime");
+        let tools = ToolContext::builder()
+            .with(delete)
+            .build()
+            .expect("sound tools");
+        let runtime = Runtime::builder(tools)
+            .policy(Server::policy())
+            .build()
+            .expect("a runtime");
         let server = Server::new(runtime.clone()).host_approves(Duration::ZERO);
-        let bound = server.bind(([127, 0, 0, 1], 0).into()).await.expect("bound");
+        let bound = server
+            .bind(([127, 0, 0, 1], 0).into())
+            .await
+            .expect("bound");
         let url = bound.url().expect("a URL");
         tokio::spawn(bound.serve());
         (runtime, url)
     }
 
     /// Makes the same call as all clients, in revision 2026-07-28, and returns its result.
-    async fn call(url: &str, token: Option<&str>, capabilities: Value, state: Option<&Value>) -> Value {
+    async fn call(
+        url: &str,
+        token: Option<&str>,
+        capabilities: Value,
+        state: Option<&Value>,
+    ) -> Value {
         let mut params = json!({"name": "delete", "arguments": {"id": 7}, "_meta": {
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
@@ -98,20 +121,30 @@ mod tests {
         if let Some(state) = state {
             params["requestState"] = state.clone();
         }
-        let mut request = reqwest::Client::new().post(url).header("accept", "application/json, text/event-stream");
-        for (name, value) in
-            [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "delete")]
-        {
+        let mut request = reqwest::Client::new()
+            .post(url)
+            .header("accept", "application/json, text/event-stream");
+        for (name, value) in [
+            ("mcp-protocol-version", "2026-07-28"),
+            ("mcp-method", "tools/call"),
+            ("mcp-name", "delete"),
+        ] {
             request = request.header(name, value);
         }
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-        let body = request.header("content-type", "application/json").body(message.to_string()).send().await;
+        let body = request
+            .header("content-type", "application/json")
+            .body(message.to_string())
+            .send()
+            .await;
         let body = body.expect("an answer").text().await.expect("a text");
         let answers = body.lines().map(|line| line.trim_start_matches("data:"));
-        let answer = answers.filter_map(|line| serde_json::from_str::<Value>(line).ok()).find(Value::is_object);
+        let answer = answers
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+            .find(Value::is_object);
         answer.unwrap_or_else(|| panic!("{body}"))["result"].clone()
     }
 
@@ -124,7 +157,10 @@ mod tests {
             assert!(waiting.session.approve(&waiting.token).await.is_ok());
         }
         let bob = call(&url, None, with_forms.clone(), None).await;
-        assert!(bob["requestState"].is_string() && bob["requestState"] != alice, "it is a call of its own: {bob}");
+        assert!(
+            bob["requestState"].is_string() && bob["requestState"] != alice,
+            "it is a call of its own: {bob}"
+        );
         let answer = call(&url, None, with_forms, Some(&alice)).await;
         assert_eq!(answer["content"][0]["text"], "7", "{answer}");
         assert_eq!(runtime.waiting_calls().await.expect("in memory").len(), 1);
@@ -133,11 +169,20 @@ mod tests {
     #[tokio::test]
     async fn only_the_call_of_a_known_client_waits_on() {
         let (runtime, url) = serve().await;
-        for (token, expected, waiting) in [(None, "it is denied", 0), (Some("secret"), "with the same arguments", 1)] {
+        for (token, expected, waiting) in [
+            (None, "it is denied", 0),
+            (Some("secret"), "with the same arguments", 1),
+        ] {
             let answer = call(&url, token, json!({}), None).await;
             let text = answer["content"][0]["text"].as_str().expect("a text");
-            assert!(answer["isError"] == true && text.contains(expected), "{answer}");
-            assert_eq!(runtime.waiting_calls().await.expect("in memory").len(), waiting);
+            assert!(
+                answer["isError"] == true && text.contains(expected),
+                "{answer}"
+            );
+            assert_eq!(
+                runtime.waiting_calls().await.expect("in memory").len(),
+                waiting
+            );
         }
         for waiting in runtime.waiting_calls().await.expect("in memory") {
             assert!(waiting.session.approve(&waiting.token).await.is_ok());

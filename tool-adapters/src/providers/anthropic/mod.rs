@@ -26,7 +26,8 @@ use crate::providers::anthropic::write::AnthropicTurns;
 use crate::providers::declared_tool::{DeclaredTool, JsonObject};
 use crate::providers::schema::rules::{PropertyNames, SchemaForm};
 use crate::providers::spec::{
-    Endpoint, HttpEndpoint, ModelUrls, NamedModel, ProviderSpec, Server, ToolListForm, UrlPath, segments,
+    Endpoint, HttpEndpoint, ModelUrls, NamedModel, ProviderSpec, Server, ToolListForm, UrlPath,
+    segments,
 };
 use crate::providers::strict::budget::{StrictBudget, StrictCost, StrictForm, StrictRules};
 use crate::providers::structured::{AnswerForm, StructuredOutput};
@@ -56,12 +57,19 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         stream_query: None,
         streams: true,
     }),
-    urls: Some(ModelUrls { domain: None, model: model_of_url }),
+    urls: Some(ModelUrls {
+        domain: None,
+        model: model_of_url,
+    }),
     reader: || Box::<AnthropicReader>::default(),
     encode: turns::encode::<AnthropicTurns>,
     request: write::request,
     declaration: write_declaration,
-    names: NameRule { punctuation: "-", any_first: true, max_length: 128 },
+    names: NameRule {
+        punctuation: "-",
+        any_first: true,
+        max_length: 128,
+    },
     schema: SchemaForm::Whole,
     property_names: Some(PropertyNames::ANTHROPIC),
     strict: Some(STRICT),
@@ -73,7 +81,9 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     }),
     tool_list: ToolListForm::Flat,
     max_tools: None,
-    search_tool: Some(r#"{"type":"tool_search_tool_bm25_20251119","name":"tool_search_tool_bm25"}"#),
+    search_tool: Some(
+        r#"{"type":"tool_search_tool_bm25_20251119","name":"tool_search_tool_bm25"}"#,
+    ),
     request_settings: |_| None,
 };
 
@@ -83,7 +93,9 @@ fn model_of_url(path: &UrlPath<'_>) -> Option<NamedModel> {
         return Some(None);
     }
     let at_google = path.before.contains("/publishers/anthropic/");
-    path.model_of_method(&["rawPredict", "streamRawPredict"]).filter(|_| at_google).map(Some)
+    path.model_of_method(&["rawPredict", "streamRawPredict"])
+        .filter(|_| at_google)
+        .map(Some)
 }
 
 /// The strict schemas. References are replaced by their targets: they may not be recursive, and keywords beside one would
@@ -94,22 +106,49 @@ pub(crate) const STRICT_FORM: StrictForm = StrictForm {
     bounds: false,
     lengths: false,
     pattern: |_| false,
-    formats: &["date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"],
+    formats: &[
+        "date-time",
+        "time",
+        "date",
+        "duration",
+        "email",
+        "hostname",
+        "uri",
+        "ipv4",
+        "ipv6",
+        "uuid",
+    ],
     check_size: |_| Ok(()),
 };
 
 /// The strict tools.
 pub(crate) const STRICT: StrictRules = StrictRules {
     form: &STRICT_FORM,
-    budget: StrictBudget::Shared(StrictCost { tools: 20, optional: 24, unions: 16 }),
+    budget: StrictBudget::Shared(StrictCost {
+        tools: 20,
+        optional: 24,
+        unions: 16,
+    }),
 };
 
 /// Models before Claude 4.5 have no form for structured output. Newer ones have it beside tools and thoughts.
 pub(crate) fn structured_output(model: &str) -> StructuredOutput {
-    let is_old = ["claude-2", "claude-3", "claude-instant", "-4-2025", "-4@2025", "-4-0", "-4-1"]
-        .iter()
-        .any(|part| model.contains(part));
-    if is_old { StructuredOutput::Never } else { StructuredOutput::BesideTools }
+    let is_old = [
+        "claude-2",
+        "claude-3",
+        "claude-instant",
+        "-4-2025",
+        "-4@2025",
+        "-4-0",
+        "-4-1",
+    ]
+    .iter()
+    .any(|part| model.contains(part));
+    if is_old {
+        StructuredOutput::Never
+    } else {
+        StructuredOutput::BesideTools
+    }
 }
 
 fn write_declaration(tool: &DeclaredTool<'_>) -> String {

@@ -1,12 +1,14 @@
 //! The reader of messages and their stream events, and the members that it reads.
 
 use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, WireCall};
-use crate::providers::content_blocks::{Beginning, BlockIdentity, ContentBlock, ContentBlocks, InputPlace};
+use crate::providers::content_blocks::{
+    Beginning, BlockIdentity, ContentBlock, ContentBlocks, InputPlace,
+};
 use crate::providers::event::{Event, Finish, ProtocolError, malformed, out_of_place};
 use crate::providers::json_reader::{FromJson, JsonReader, json_objects};
 use crate::providers::lenient::{
-    LenientCount, LenientObject, LenientObjects, LenientText, RawJson, RawObject, RawObjects, ServiceTier, WithRaw,
-    parse_object,
+    LenientCount, LenientObject, LenientObjects, LenientText, RawJson, RawObject, RawObjects,
+    ServiceTier, WithRaw, parse_object,
 };
 use crate::providers::repeats::LastEvent;
 use serde_json::{Map, Value, json};
@@ -79,7 +81,9 @@ impl MessageReader for AnthropicReader {
 
     fn finish(&mut self, sink: &mut EventSink<'_>) {
         match self.progress {
-            Progress::Begun if !self.failed => sink.error(ProtocolError::Truncated { call_id: None }),
+            Progress::Begun if !self.failed => {
+                sink.error(ProtocolError::Truncated { call_id: None })
+            }
             // Some hosts leave `message_stop` out. All of the answer is there by then.
             Progress::Ending if !self.failed => self.end(sink),
             _ => {}
@@ -110,7 +114,10 @@ impl AnthropicReader {
             "error" => self.read_error(text, sink),
             _ if event.error.0.is_some() => self.read_error(text, sink),
             _ if !(event.delta.raw.is_empty() && event.content_block.raw.is_empty()) => {
-                return Err(malformed("an event of an unknown type has a part of the answer", text));
+                return Err(malformed(
+                    "an event of an unknown type has a part of the answer",
+                    text,
+                ));
             }
             _ => return Ok(false),
         }
@@ -131,7 +138,8 @@ impl AnthropicReader {
         self.progress = Progress::Begun;
         event.id.as_str().clone_into(&mut self.id);
         self.first_content.clear();
-        self.origin.emit(event.id.as_str(), event.model.as_str(), sink);
+        self.origin
+            .emit(event.id.as_str(), event.model.as_str(), sink);
         if event.content.raw.is_empty() {
             return Err(malformed("expected `content` in an answer", text));
         }
@@ -154,12 +162,23 @@ impl AnthropicReader {
         *self = Self::default();
     }
 
-    fn begin(&mut self, text: &str, event: &MessageEvent<'_>, sink: &mut EventSink<'_>) -> Result<(), ProtocolError> {
+    fn begin(
+        &mut self,
+        text: &str,
+        event: &MessageEvent<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<(), ProtocolError> {
         let Some(message) = event.message.object::<MessageEvent<'_>>() else {
-            return Err(malformed("expected an object as the `message` that begins", text));
+            return Err(malformed(
+                "expected an object as the `message` that begins",
+                text,
+            ));
         };
         if message.content.value.0.is_none() && !matches!(message.content.raw, "" | "null") {
-            return Err(malformed("expected an array as the `content` of a message", text));
+            return Err(malformed(
+                "expected an array as the `content` of a message",
+                text,
+            ));
         }
         let id = message.id.as_str();
         match self.progress {
@@ -176,14 +195,24 @@ impl AnthropicReader {
         self.origin.emit(id, message.model.as_str(), sink);
         self.read_usage(message.usage, sink);
         self.finish = finish_of(message.stop_reason.as_str()).or(self.finish.take());
-        if message.content.value.0.as_ref().is_some_and(|content| !content.is_empty()) {
+        if message
+            .content
+            .value
+            .0
+            .as_ref()
+            .is_some_and(|content| !content.is_empty())
+        {
             message.content.raw.clone_into(&mut self.first_content);
         }
         Ok(())
     }
 
     /// Reads the content with which the message began, unless the block of this index begins it anew.
-    fn read_first_content(&mut self, next: Option<usize>, sink: &mut EventSink<'_>) -> Result<(), ProtocolError> {
+    fn read_first_content(
+        &mut self,
+        next: Option<usize>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<(), ProtocolError> {
         if self.first_content.is_empty() {
             return Ok(());
         }
@@ -204,11 +233,17 @@ impl AnthropicReader {
     ) -> Result<(), ProtocolError> {
         let Some(blocks) = &content.value.0 else {
             let is_null = content.raw == "null";
-            return if is_null { Ok(()) } else { Err(malformed("expected an array as `content`", content.raw)) };
+            return if is_null {
+                Ok(())
+            } else {
+                Err(malformed("expected an array as `content`", content.raw))
+            };
         };
         for (index, block) in blocks.iter().enumerate() {
             if self.begin_block(index, block, sink)? == Beginning::Open {
-                return Err(out_of_place(format!("an answer came before the end of content block {index}")));
+                return Err(out_of_place(format!(
+                    "an answer came before the end of content block {index}"
+                )));
             }
             self.complete(index, sink)?;
         }
@@ -226,9 +261,9 @@ impl AnthropicReader {
     fn check_open(&self, index: usize) -> Result<(), ProtocolError> {
         match self.progress {
             Progress::Nothing | Progress::Begun => Ok(()),
-            Progress::Ending | Progress::Ended => {
-                Err(out_of_place(format!("a part of content block {index} came after the end of the message")))
-            }
+            Progress::Ending | Progress::Ended => Err(out_of_place(format!(
+                "a part of content block {index} came after the end of the message"
+            ))),
         }
     }
 
@@ -245,7 +280,8 @@ impl AnthropicReader {
         if event.content_block.raw.is_empty() {
             return Err(malformed("expected the `content_block` that begins", text));
         }
-        self.begin_block(index, &event.content_block, sink).map(|_| ())
+        self.begin_block(index, &event.content_block, sink)
+            .map(|_| ())
     }
 
     fn begin_block(
@@ -256,12 +292,18 @@ impl AnthropicReader {
     ) -> Result<Beginning, ProtocolError> {
         let item = serde_json::from_str::<Value>(block.raw).ok();
         let Some((wire, mut item)) = block.object.as_ref().zip(item) else {
-            return Err(malformed("expected an object as a content block", block.raw));
+            return Err(malformed(
+                "expected an object as a content block",
+                block.raw,
+            ));
         };
         let kind = wire.kind.as_str();
         let is_call = kind == "tool_use";
         if kind.is_empty() {
-            return Err(malformed("expected the `type` of a content block", block.raw));
+            return Err(malformed(
+                "expected the `type` of a content block",
+                block.raw,
+            ));
         }
         if is_call && wire.name.0.is_none() {
             return Err(malformed("expected the `name` of a call", block.raw));
@@ -286,7 +328,8 @@ impl AnthropicReader {
         }
         let block = match kind {
             "text" => ContentBlock::text(item),
-            _ if has_input => ContentBlock::other(item).with_input(InputPlace::Object(&["input"]), &wire.input.text()),
+            _ if has_input => ContentBlock::other(item)
+                .with_input(InputPlace::Object(&["input"]), &wire.input.text()),
             _ => ContentBlock::other(item),
         };
         if beginning == Beginning::Again {
@@ -294,7 +337,13 @@ impl AnthropicReader {
             return Ok(beginning);
         }
         if is_call {
-            self.blocks.insert_call(index, identity, block, WireCall { id, name, kind: "" }, sink);
+            self.blocks.insert_call(
+                index,
+                identity,
+                block,
+                WireCall { id, name, kind: "" },
+                sink,
+            );
             return Ok(beginning);
         }
         if has_input {
@@ -318,7 +367,10 @@ impl AnthropicReader {
         self.read_first_content(None, sink)?;
         self.progress = Progress::Begun;
         let Some(delta) = &event.delta.object else {
-            return Err(malformed("expected an object as the `delta` of a content block", text));
+            return Err(malformed(
+                "expected an object as the `delta` of a content block",
+                text,
+            ));
         };
         let Some(block) = self.blocks.open(index) else {
             let is_of_call = delta.kind.as_str() == "input_json_delta";
@@ -341,12 +393,19 @@ impl AnthropicReader {
             _ => return Ok(false),
         };
         if !kind.fits(block) {
-            return Err(out_of_place(format!("a piece of another kind of block came for content block {index}")));
+            return Err(out_of_place(format!(
+                "a piece of another kind of block came for content block {index}"
+            )));
         }
         match piece.raw.as_bytes().first() {
             Some(b'"') => {}
             Some(b'n') => return Ok(true),
-            _ => return Err(malformed("expected a text as the piece of a content block", text)),
+            _ => {
+                return Err(malformed(
+                    "expected a text as the piece of a content block",
+                    text,
+                ));
+            }
         }
         append(block, kind, Cow::Borrowed(piece.as_str()), sink);
         self.last_event = LastEvent::new(text, [piece.raw], (index, kind));
@@ -355,10 +414,13 @@ impl AnthropicReader {
 
     /// Reads an event that repeats the last one but for its piece; returns false for another one.
     fn read_repeated(&mut self, text: &str, sink: &mut EventSink<'_>) -> bool {
-        let Some(((index, kind), piece, [_])) = LastEvent::repeated(self.last_event.as_ref(), text) else {
+        let Some(((index, kind), piece, [_])) = LastEvent::repeated(self.last_event.as_ref(), text)
+        else {
             return false;
         };
-        let Some(block) = self.blocks.open(*index) else { return false };
+        let Some(block) = self.blocks.open(*index) else {
+            return false;
+        };
         append(block, *kind, piece, sink);
         true
     }
@@ -378,7 +440,11 @@ impl AnthropicReader {
         self.complete(index, sink)
     }
 
-    fn read_end(&mut self, event: &MessageEvent<'_>, sink: &mut EventSink<'_>) -> Result<(), ProtocolError> {
+    fn read_end(
+        &mut self,
+        event: &MessageEvent<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<(), ProtocolError> {
         self.read_usage(event.usage, sink);
         if self.progress == Progress::Ended {
             return Ok(());
@@ -388,7 +454,10 @@ impl AnthropicReader {
         }
         let raw = event.delta.raw;
         if event.delta.object.is_none() && !matches!(raw, "" | "null") {
-            return Err(malformed("expected an object as the `delta` of a message", raw));
+            return Err(malformed(
+                "expected an object as the `delta` of a message",
+                raw,
+            ));
         }
         let delta = RawJson(Some(raw)).object::<MessageEvent<'_>>();
         if let Some(reason) = delta.and_then(|delta| finish_of(delta.stop_reason.as_str())) {
@@ -407,8 +476,13 @@ impl AnthropicReader {
     fn end(&mut self, sink: &mut EventSink<'_>) {
         self.progress = Progress::Ended;
         let finish = self.finish.take();
-        let is_cut_off = matches!(finish, Some(Finish::Length | Finish::Filtered | Finish::Refused));
-        let ended = self.read_first_content(None, sink).and_then(|()| self.blocks.end(is_cut_off, sink));
+        let is_cut_off = matches!(
+            finish,
+            Some(Finish::Length | Finish::Filtered | Finish::Refused)
+        );
+        let ended = self
+            .read_first_content(None, sink)
+            .and_then(|()| self.blocks.end(is_cut_off, sink));
         match ended {
             Ok(items) => sink.events.extend(items.into_iter().map(Event::Item)),
             Err(error) => return sink.error(error),
@@ -417,7 +491,9 @@ impl AnthropicReader {
             None => sink.error(out_of_place("the message ended without a reason")),
             Some(Finish::Stop) if self.blocks.has_calls() => sink.end(Finish::ToolCalls),
             // The provider has run the calls that it means.
-            Some(Finish::ToolCalls) if !self.blocks.has_calls() && self.blocks.has_provider_calls() => {
+            Some(Finish::ToolCalls)
+                if !self.blocks.has_calls() && self.blocks.has_provider_calls() =>
+            {
                 sink.end(Finish::Stop);
             }
             Some(finish) => sink.end(finish),
@@ -432,17 +508,31 @@ impl AnthropicReader {
     }
 
     fn read_usage(&mut self, usage: RawJson<'_>, sink: &mut EventSink<'_>) {
-        let Some(counts) = usage.0.filter(|counts| counts.starts_with('{')) else { return };
+        let Some(counts) = usage.0.filter(|counts| counts.starts_with('{')) else {
+            return;
+        };
         if self.usage.read_json(&mut JsonReader::new(counts)).is_ok()
             && let Some(usage) = &*self.usage
         {
             // The fast mode is billed like a tier.
-            sink.usage(usage.usage(), if usage.speed.0.is_some() { &usage.speed } else { &usage.service_tier });
+            sink.usage(
+                usage.usage(),
+                if usage.speed.0.is_some() {
+                    &usage.speed
+                } else {
+                    &usage.service_tier
+                },
+            );
         }
     }
 }
 
-fn append(block: &mut ContentBlock, kind: PieceKind, piece: Cow<'_, str>, sink: &mut EventSink<'_>) {
+fn append(
+    block: &mut ContentBlock,
+    kind: PieceKind,
+    piece: Cow<'_, str>,
+    sink: &mut EventSink<'_>,
+) {
     let is_new = !block.is_repeated();
     match kind {
         PieceKind::Input => block.append_input(piece, sink),
@@ -470,11 +560,17 @@ fn replace_members(block: &mut ContentBlock, delta: &str) {
     }
 }
 
-fn add_citation(block: &mut ContentBlock, delta: &WireBlock<'_>, text: &str) -> Result<(), ProtocolError> {
+fn add_citation(
+    block: &mut ContentBlock,
+    delta: &WireBlock<'_>,
+    text: &str,
+) -> Result<(), ProtocolError> {
     let Some(citation) = delta.citation.parse::<Value>() else {
         return Err(malformed("expected the `citation` of a piece", text));
     };
-    let Some(item) = block.item_mut().as_object_mut() else { return Ok(()) };
+    let Some(item) = block.item_mut().as_object_mut() else {
+        return Ok(());
+    };
     let citations = item.entry("citations").or_insert(Value::Null);
     match citations {
         Value::Array(citations) => citations.push(citation),
@@ -539,7 +635,14 @@ impl MessageEvent<'_> {
 impl WireBlock<'_> {
     /// Returns true if a piece has a member of which answers are made.
     fn has_piece(&self) -> bool {
-        [self.text.raw, self.thinking.raw, self.partial_json.raw, self.signature.raw].iter().any(|raw| !raw.is_empty())
+        [
+            self.text.raw,
+            self.thinking.raw,
+            self.partial_json.raw,
+            self.signature.raw,
+        ]
+        .iter()
+        .any(|raw| !raw.is_empty())
     }
 }
 
@@ -589,17 +692,29 @@ impl<'json> FromJson<'json> for HourWrites {
 
 impl MessageUsage {
     pub(crate) fn usage(&self) -> TokenUsage {
-        let (cached, written) = (self.cache_read_input_tokens.0, self.cache_creation_input_tokens.0);
+        let (cached, written) = (
+            self.cache_read_input_tokens.0,
+            self.cache_creation_input_tokens.0,
+        );
         TokenUsage {
-            input: self.input_tokens.0.saturating_add(cached).saturating_add(written),
+            input: self
+                .input_tokens
+                .0
+                .saturating_add(cached)
+                .saturating_add(written),
             cached,
             output: self.output_tokens.0,
-            reasoning: self.output_tokens_details.as_ref().map_or(0, |details| details.thinking_tokens.0),
+            reasoning: self
+                .output_tokens_details
+                .as_ref()
+                .map_or(0, |details| details.thinking_tokens.0),
             cache_written: written,
             cache_written_1h: self
                 .cache_creation
                 .as_ref()
-                .map_or(self.cache_details.0, |written| written.ephemeral_1h_input_tokens.0),
+                .map_or(self.cache_details.0, |written| {
+                    written.ephemeral_1h_input_tokens.0
+                }),
             ..TokenUsage::default()
         }
     }

@@ -185,7 +185,10 @@ impl TextEditorVersion {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde passes a reference.
-fn name_and_version<S: Serializer>(version: &TextEditorVersion, serializer: S) -> Result<S::Ok, S::Error> {
+fn name_and_version<S: Serializer>(
+    version: &TextEditorVersion,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     json!({"name": version.tool_name(), "type": version}).serialize(serializer)
 }
 
@@ -378,7 +381,11 @@ pub struct ComputerToolset {
     #[serde(rename = "type")]
     pub version: ComputerToolsetVersion,
     /// The members that are not offered to the model.
-    #[serde(rename = "configs", serialize_with = "withheld", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        rename = "configs",
+        serialize_with = "withheld",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub disabled: Vec<ComputerMember>,
     /// A cache breakpoint after this tool.
     pub cache_control: Option<CacheControl>,
@@ -386,13 +393,19 @@ pub struct ComputerToolset {
 
 impl ComputerToolset {
     pub(crate) fn calls(&self) -> Vec<&'static str> {
-        let offered = ComputerMember::ALL.iter().filter(|member| !self.disabled.contains(member));
+        let offered = ComputerMember::ALL
+            .iter()
+            .filter(|member| !self.disabled.contains(member));
         offered.map(|member| member.name()).collect()
     }
 }
 
 fn withheld<S: Serializer>(members: &[ComputerMember], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(members.iter().map(|member| (member.name(), json!({"enabled": false}))))
+    serializer.collect_map(
+        members
+            .iter()
+            .map(|member| (member.name(), json!({"enabled": false}))),
+    )
 }
 
 /// Declares the members and their names.

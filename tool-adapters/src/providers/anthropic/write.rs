@@ -2,7 +2,8 @@
 
 use crate::providers::hosts::Host;
 use crate::providers::request::{
-    Request, RequestBody, UNAVAILABLE, choice_name, declare_called, embedded_data, tools, visible_text,
+    Request, RequestBody, UNAVAILABLE, choice_name, declare_called, embedded_data, tools,
+    visible_text,
 };
 use crate::providers::turns::{ChatTurn, TurnForm, turns};
 use serde_json::{Map, Value, json};
@@ -34,9 +35,15 @@ impl TurnForm for AnthropicTurns {
     fn result(id: &str, _name: &str, result: &ModelResult) -> Value {
         let mut block = json!({"type": "tool_result", "tool_use_id": id});
         let content = match result.content() {
-            Some(parts) => parts.iter().filter_map(write_part).collect::<Vec<_>>().into(),
+            Some(parts) => parts
+                .iter()
+                .filter_map(write_part)
+                .collect::<Vec<_>>()
+                .into(),
             // The provider requires a text for an error.
-            None if result.is_error && result.text.trim().is_empty() => Value::from("The call failed."),
+            None if result.is_error && result.text.trim().is_empty() => {
+                Value::from("The call failed.")
+            }
             None => Value::from(result.text.as_str()),
         };
         // Empty content is refused.
@@ -60,7 +67,11 @@ impl TurnForm for AnthropicTurns {
     }
 
     fn echo(item: &Value, host: &Host) -> Option<Value> {
-        let is_blank = |member: &str| item[member].as_str().is_none_or(|text| text.trim().is_empty());
+        let is_blank = |member: &str| {
+            item[member]
+                .as_str()
+                .is_none_or(|text| text.trim().is_empty())
+        };
         let refused = match item["type"].as_str() {
             Some("text") => is_blank("text"),
             // Cut off before it was signed. Other servers with this protocol sign nothing, and need the thoughts of a step again.
@@ -78,11 +89,18 @@ impl TurnForm for AnthropicTurns {
     /// step: a tool that runs code calls ours.
     fn tidy(turns: &mut [ChatTurn]) {
         let items = turns.iter().flat_map(|turn| &turn.content);
-        let results = items.filter_map(|item| item["tool_use_id"].as_str()).map(str::to_owned).collect::<HashSet<_>>();
-        let Some(last) = turns.iter().rposition(ChatTurn::has_users_text) else { return };
+        let results = items
+            .filter_map(|item| item["tool_use_id"].as_str())
+            .map(str::to_owned)
+            .collect::<HashSet<_>>();
+        let Some(last) = turns.iter().rposition(ChatTurn::has_users_text) else {
+            return;
+        };
         for turn in turns.iter_mut().take(last).filter(|turn| turn.is_model) {
             turn.content.retain(|item| {
-                let is_own = item["type"].as_str().is_some_and(|kind| kind != "tool_use" && kind.ends_with("tool_use"));
+                let is_own = item["type"]
+                    .as_str()
+                    .is_some_and(|kind| kind != "tool_use" && kind.ends_with("tool_use"));
                 !is_own || item["id"].as_str().is_some_and(|id| results.contains(id))
             });
         }
@@ -91,7 +109,9 @@ impl TurnForm for AnthropicTurns {
 
 fn write_part(part: &Content) -> Option<Value> {
     let source = |data: &str, mime_type: &str| json!({"type": "base64", "media_type": mime_type, "data": data});
-    if let Content::Resource { uri, text: None, .. } = part
+    if let Content::Resource {
+        uri, text: None, ..
+    } = part
         && let Some((PDF, data)) = embedded_data(uri)
     {
         return Some(json!({"type": "document", "source": source(data, PDF)}));
@@ -103,7 +123,11 @@ fn write_part(part: &Content) -> Option<Value> {
         Content::Image { data, mime_type } if mime_type == PDF => {
             json!({"type": "document", "source": source(data, mime_type)})
         }
-        Content::Resource { uri, text: Some(text), .. } if !text.trim().is_empty() => {
+        Content::Resource {
+            uri,
+            text: Some(text),
+            ..
+        } if !text.trim().is_empty() => {
             let title = uri.chars().take(500).collect::<String>();
             json!({"type": "document", "title": title, "source": {
                 "type": "text", "media_type": "text/plain", "data": text,
@@ -115,12 +139,18 @@ fn write_part(part: &Content) -> Option<Value> {
 
 /// Writes the body of a request.
 pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
-    let messages = turns::<AnthropicTurns>(request, host).into_iter().map(ChatTurn::into_message).collect::<Vec<_>>();
+    let messages = turns::<AnthropicTurns>(request, host)
+        .into_iter()
+        .map(ChatTurn::into_message)
+        .collect::<Vec<_>>();
     let system = Some(request.instructions).filter(|text| !text.trim().is_empty());
     let (tools, choice) = tools_and_choice(request);
     RequestBody::new(request)
         .with("model", request.model)
-        .with("max_tokens", request.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS))
+        .with(
+            "max_tokens",
+            request.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
+        )
         .with("messages", messages)
         .with_some("system", system)
         .with_some("stream", request.stream.then_some(true))
@@ -135,7 +165,8 @@ fn tools_and_choice(request: &Request<'_>) -> (Option<Value>, Option<&'static st
         return (Some(tools(request)), choice_name(request, "none", "any"));
     }
     let schema = json!({"type": "object", "properties": {}});
-    let declare = |name: &str| json!({"name": name, "description": UNAVAILABLE, "input_schema": schema});
+    let declare =
+        |name: &str| json!({"name": name, "description": UNAVAILABLE, "input_schema": schema});
     let called = declare_called(request, declare);
     let choice = called.is_some().then_some("none");
     (called, choice)

@@ -23,7 +23,8 @@ use crate::providers::bedrock::write::ConverseTurns;
 use crate::providers::declared_tool::{DeclaredTool, JsonObject};
 use crate::providers::schema::rules::{PropertyNames, SchemaForm};
 use crate::providers::spec::{
-    BEARER, Endpoint, HttpEndpoint, ModelUrls, NamedModel, ProviderSpec, Server, ToolListForm, UrlPath, segments,
+    BEARER, Endpoint, HttpEndpoint, ModelUrls, NamedModel, ProviderSpec, Server, ToolListForm,
+    UrlPath, segments,
 };
 use crate::providers::structured::{AnswerForm, AnswerSchema, StructuredOutput};
 use crate::providers::tool_names::NameRule;
@@ -52,7 +53,10 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         stream_query: None,
         streams: false,
     }),
-    urls: Some(ModelUrls { domain: None, model: model_of_url }),
+    urls: Some(ModelUrls {
+        domain: None,
+        model: model_of_url,
+    }),
     reader: || Box::<ConverseReader>::default(),
     encode: turns::encode::<ConverseTurns>,
     request: write::request,
@@ -64,7 +68,11 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     // Bedrock passes the schema to the same compiler of grammars.
     strict: Some(anthropic::STRICT),
     repeats_refusals: false,
-    answer_form: Some(AnswerForm { write: write_answer, needs_strict: true, support: structured_output }),
+    answer_form: Some(AnswerForm {
+        write: write_answer,
+        needs_strict: true,
+        support: structured_output,
+    }),
     tool_list: ToolListForm::Flat,
     max_tools: None,
     search_tool: None,
@@ -84,7 +92,11 @@ fn write_answer(answer: &AnswerSchema<'_>) -> Value {
 
 /// The models of other companies differ, so that the form is used only where nothing depends on tools.
 fn structured_output(model: &str, _host: &str) -> StructuredOutput {
-    if model.contains("claude") { anthropic::structured_output(model) } else { StructuredOutput::WithoutTools }
+    if model.contains("claude") {
+        anthropic::structured_output(model)
+    } else {
+        StructuredOutput::WithoutTools
+    }
 }
 
 fn write_declaration(tool: &DeclaredTool<'_>) -> String {

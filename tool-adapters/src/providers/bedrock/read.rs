@@ -3,10 +3,14 @@
 
 use crate::providers::anthropic::read::MessageUsage;
 use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, WireCall};
-use crate::providers::content_blocks::{Beginning, BlockIdentity, ContentBlock, ContentBlocks, InputPlace, Progress};
+use crate::providers::content_blocks::{
+    Beginning, BlockIdentity, ContentBlock, ContentBlocks, InputPlace, Progress,
+};
 use crate::providers::event::{Event, Finish, ProtocolError, malformed, out_of_place};
 use crate::providers::json_reader::json_objects;
-use crate::providers::lenient::{LenientObject, LenientText, RawJson, ServiceTier, WithRaw, parse_object};
+use crate::providers::lenient::{
+    LenientObject, LenientText, RawJson, ServiceTier, WithRaw, parse_object,
+};
 use serde_json::{Value, json};
 
 /// The place of the pieces of a thought in its item.
@@ -22,7 +26,12 @@ pub(crate) struct ConverseReader {
 }
 
 impl MessageReader for ConverseReader {
-    fn read(&mut self, _name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+    fn read(
+        &mut self,
+        _name: &str,
+        text: &str,
+        sink: &mut EventSink<'_>,
+    ) -> serde_json::Result<()> {
         let Some(event) = parse_object::<ConverseEvent<'_>>(text)? else {
             sink.error(malformed("expected an object as an event", text));
             return Ok(());
@@ -79,7 +88,9 @@ impl ConverseReader {
     /// Notes that a block of the message comes. Fails after the end of the message.
     fn go_on(&mut self, index: usize) -> Result<(), ProtocolError> {
         if self.progress == Progress::Ended {
-            return Err(out_of_place(format!("a part of content block {index} came after the end of the message")));
+            return Err(out_of_place(format!(
+                "a part of content block {index} came after the end of the message"
+            )));
         }
         self.progress = Progress::Begun;
         Ok(())
@@ -96,11 +107,16 @@ impl ConverseReader {
         let content = event.output.member("message").member("content");
         let is_array = content.0.is_some_and(|content| content.starts_with('['));
         if !is_array {
-            return Err(malformed("expected an array as the `content` of an answer", text));
+            return Err(malformed(
+                "expected an array as the `content` of an answer",
+                text,
+            ));
         }
         for (index, block) in content.items().into_iter().enumerate() {
             if self.begin_block(index, RawJson(Some(block)), block, sink)? == Beginning::Open {
-                return Err(out_of_place(format!("an answer came before the end of content block {index}")));
+                return Err(out_of_place(format!(
+                    "an answer came before the end of content block {index}"
+                )));
             }
             self.complete(index, sink)?;
         }
@@ -147,7 +163,8 @@ impl ConverseReader {
         text: &str,
         sink: &mut EventSink<'_>,
     ) -> Result<Beginning, ProtocolError> {
-        let Some((wire, mut item)) = block.object::<WireBlock<'_>>().zip(block.parse::<Value>()) else {
+        let Some((wire, mut item)) = block.object::<WireBlock<'_>>().zip(block.parse::<Value>())
+        else {
             return Err(malformed("expected an object as a content block", text));
         };
         wire.check(text)?;
@@ -167,7 +184,15 @@ impl ConverseReader {
             result.entry("content").or_insert_with(|| json!([]));
         }
         let is_text = item.get("text").is_some() || item.get("citationsContent").is_some();
-        self.blocks.insert(index, identity, if is_text { ContentBlock::text(item) } else { ContentBlock::other(item) });
+        self.blocks.insert(
+            index,
+            identity,
+            if is_text {
+                ContentBlock::text(item)
+            } else {
+                ContentBlock::other(item)
+            },
+        );
         Ok(beginning)
     }
 
@@ -183,7 +208,11 @@ impl ConverseReader {
             return Err(malformed("expected the `name` of a call", text));
         };
         let id = call.tool_use_id.as_str();
-        let identity = BlockIdentity { kind: "toolUse".to_owned(), id: id.to_owned(), name: name.to_owned() };
+        let identity = BlockIdentity {
+            kind: "toolUse".to_owned(),
+            id: id.to_owned(),
+            name: name.to_owned(),
+        };
         let beginning = self.begin_at(index, &identity, sink)?;
         if beginning == Beginning::Open {
             return Ok(beginning);
@@ -191,11 +220,18 @@ impl ConverseReader {
         if let Some(call) = item.get_mut("toolUse").and_then(Value::as_object_mut) {
             call.entry("input").or_insert_with(|| json!({}));
         }
-        let block = ContentBlock::other(item).with_input(InputPlace::Object(&["toolUse", "input"]), &call.input.text());
+        let block = ContentBlock::other(item).with_input(
+            InputPlace::Object(&["toolUse", "input"]),
+            &call.input.text(),
+        );
         // A call of another type, such as `server_tool_use`, is one that the provider runs itself.
         let is_ours = matches!(call.kind.as_str(), "" | "tool_use");
         if beginning == Beginning::New && is_ours {
-            let wire = WireCall { id: id.to_owned(), name: name.to_owned(), kind: "" };
+            let wire = WireCall {
+                id: id.to_owned(),
+                name: name.to_owned(),
+                kind: "",
+            };
             self.blocks.insert_call(index, identity, block, wire, sink);
             return Ok(beginning);
         }
@@ -239,7 +275,12 @@ impl ConverseReader {
         append_delta(block, delta, text, sink)
     }
 
-    fn read_stop(&mut self, stop: &BlockEvent<'_>, text: &str, sink: &mut EventSink<'_>) -> Result<(), ProtocolError> {
+    fn read_stop(
+        &mut self,
+        stop: &BlockEvent<'_>,
+        text: &str,
+        sink: &mut EventSink<'_>,
+    ) -> Result<(), ProtocolError> {
         let index = stop.block_index(text)?;
         self.begin();
         self.complete(index, sink)
@@ -256,14 +297,17 @@ impl ConverseReader {
         if std::mem::replace(&mut self.progress, Progress::Ended) == Progress::Ended {
             return Ok(());
         }
-        let finish = finish_of(reason).ok_or_else(|| out_of_place("the message ended without a reason"))?;
+        let finish =
+            finish_of(reason).ok_or_else(|| out_of_place("the message ended without a reason"))?;
         let is_cut_off = matches!(finish, Finish::Length | Finish::Filtered | Finish::Refused);
         let items = self.blocks.end(is_cut_off, sink)?;
         sink.events.extend(items.into_iter().map(Event::Item));
         sink.end(match finish {
             Finish::Stop if self.blocks.has_calls() => Finish::ToolCalls,
             // The provider has run the calls that it means.
-            Finish::ToolCalls if !self.blocks.has_calls() && self.blocks.has_provider_calls() => Finish::Stop,
+            Finish::ToolCalls if !self.blocks.has_calls() && self.blocks.has_provider_calls() => {
+                Finish::Stop
+            }
             finish => finish,
         });
         Ok(())
@@ -272,21 +316,35 @@ impl ConverseReader {
     /// Reads an event of another kind: an error, the answer to a request that was refused, or an unknown one.
     fn read_other(&mut self, text: &str) -> Result<bool, ProtocolError> {
         let event = serde_json::from_str::<Value>(text).unwrap_or_default();
-        let Some(members) = event.as_object() else { return Ok(false) };
+        let Some(members) = event.as_object() else {
+            return Ok(false);
+        };
         let exception = members.iter().find(|(name, _)| name.ends_with("Exception"));
-        let code = exception.map(|(name, _)| name.as_str()).or_else(|| members.get("__type")?.as_str());
+        let code = exception
+            .map(|(name, _)| name.as_str())
+            .or_else(|| members.get("__type")?.as_str());
         let error = exception.map_or(&event, |(_, error)| error);
-        let message = error.get("message").or_else(|| error.get("Message")).and_then(Value::as_str);
+        let message = error
+            .get("message")
+            .or_else(|| error.get("Message"))
+            .and_then(Value::as_str);
         if code.is_some() || message.is_some() {
             self.failed = true;
-            let message = message.unwrap_or("the stream ended with an error").to_owned();
+            let message = message
+                .unwrap_or("the stream ended with an error")
+                .to_owned();
             return Err(ProtocolError::of_provider(code.map(str::to_owned), message));
         }
         let is_part = |(name, value): (&String, &Value)| {
-            name.starts_with("contentBlock") || value.get("delta").is_some() || value.get("start").is_some()
+            name.starts_with("contentBlock")
+                || value.get("delta").is_some()
+                || value.get("start").is_some()
         };
         if members.iter().any(is_part) {
-            return Err(malformed("an event of an unknown kind has a part of the answer", text));
+            return Err(malformed(
+                "an event of an unknown kind has a part of the answer",
+                text,
+            ));
         }
         Ok(false)
     }
@@ -295,7 +353,9 @@ impl ConverseReader {
 /// Returns the identity of a block that is no call.
 fn identity_of(item: &Value) -> BlockIdentity {
     let member = item.as_object().and_then(|item| item.iter().next());
-    let id = member.and_then(|(_, value)| value.get("toolUseId")).and_then(Value::as_str);
+    let id = member
+        .and_then(|(_, value)| value.get("toolUseId"))
+        .and_then(Value::as_str);
     BlockIdentity {
         kind: member.map(|(name, _)| name.clone()).unwrap_or_default(),
         id: id.unwrap_or_default().to_owned(),
@@ -305,10 +365,18 @@ fn identity_of(item: &Value) -> BlockIdentity {
 
 /// Emits the texts and thoughts with which a block begins.
 fn emit_texts(item: &Value, sink: &mut EventSink<'_>) {
-    let text_of = |text: Option<&Value>| text.and_then(Value::as_str).unwrap_or_default().to_owned();
-    sink.reasoning(&text_of(item.pointer("/reasoningContent/reasoningText/text")));
+    let text_of =
+        |text: Option<&Value>| text.and_then(Value::as_str).unwrap_or_default().to_owned();
+    sink.reasoning(&text_of(
+        item.pointer("/reasoningContent/reasoningText/text"),
+    ));
     sink.text(&text_of(item.get("text")));
-    for part in item.pointer("/citationsContent/content").and_then(Value::as_array).into_iter().flatten() {
+    for part in item
+        .pointer("/citationsContent/content")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+    {
         sink.text(&text_of(part.get("text")));
     }
 }
@@ -316,10 +384,15 @@ fn emit_texts(item: &Value, sink: &mut EventSink<'_>) {
 /// Returns the block that a piece can begin.
 fn block_of(delta: &WireBlock<'_>) -> Option<ContentBlock> {
     match &*delta.reasoning_content.value {
-        Some(Reasoning { redacted_content: LenientText(Some(_)), .. }) => {
-            Some(ContentBlock::other(json!({"reasoningContent": {"redactedContent": ""}})))
-        }
-        Some(_) => Some(ContentBlock::other(json!({"reasoningContent": {"reasoningText": {"text": ""}}}))),
+        Some(Reasoning {
+            redacted_content: LenientText(Some(_)),
+            ..
+        }) => Some(ContentBlock::other(
+            json!({"reasoningContent": {"redactedContent": ""}}),
+        )),
+        Some(_) => Some(ContentBlock::other(
+            json!({"reasoningContent": {"reasoningText": {"text": ""}}}),
+        )),
         None if !delta.text.raw.is_empty() || delta.citation.0.is_some() => {
             Some(ContentBlock::text(json!({"text": ""})))
         }
@@ -342,11 +415,16 @@ fn append_delta(
         (!delta.text.raw.is_empty(), is_text),
         (delta.citation.0.is_some(), is_text),
         (!delta.tool_use.raw.is_empty(), has_input),
-        (!delta.reasoning_content.raw.is_empty(), has("reasoningContent")),
+        (
+            !delta.reasoning_content.raw.is_empty(),
+            has("reasoningContent"),
+        ),
         (delta.tool_result.0.is_some(), has("toolResult")),
     ];
     if pieces.iter().any(|(came, fits)| *came && !fits) {
-        return Err(out_of_place("a piece came for a content block of another kind"));
+        return Err(out_of_place(
+            "a piece came for a content block of another kind",
+        ));
     }
     if !pieces.iter().any(|(came, _)| *came) {
         if has_input {
@@ -370,7 +448,8 @@ fn append_delta(
     }
     if delta.tool_result.0.is_some() {
         let parts = delta.tool_result.parse::<Vec<Value>>();
-        let parts = parts.ok_or_else(|| malformed("expected an array as the parts of a result", text))?;
+        let parts =
+            parts.ok_or_else(|| malformed("expected an array as the parts of a result", text))?;
         extend_array(block.item_mut(), "/toolResult/content", parts);
     }
     if let Some(citation) = delta.citation.parse::<Value>() {
@@ -384,7 +463,16 @@ fn append_text(block: &mut ContentBlock, piece: &str, sink: &mut EventSink<'_>) 
         sink.text(piece);
     }
     let is_cited = block.item().get("citationsContent").is_some();
-    block.append(if is_cited { "/citationsContent/content/0" } else { "" }, "text", piece, sink);
+    block.append(
+        if is_cited {
+            "/citationsContent/content/0"
+        } else {
+            ""
+        },
+        "text",
+        piece,
+        sink,
+    );
 }
 
 fn append_thought(
@@ -402,7 +490,13 @@ fn append_thought(
     }
     block.append(THOUGHT, "text", thought.text.as_str(), sink);
     block.append_signature(THOUGHT, thought.signature.as_str(), sink);
-    if !append_blob(block, "/reasoningContent", "redactedContent", thought.redacted_content.as_str(), sink) {
+    if !append_blob(
+        block,
+        "/reasoningContent",
+        "redactedContent",
+        thought.redacted_content.as_str(),
+        sink,
+    ) {
         return Err(out_of_place("a piece of a thought came after its end"));
     }
     Ok(())
@@ -411,7 +505,12 @@ fn append_thought(
 /// Adds a piece of an image; returns false if the piece is something else.
 fn append_image(block: &mut ContentBlock, delta: &WireBlock<'_>, sink: &mut EventSink<'_>) -> bool {
     let bytes = delta.image.member("source").member("bytes").string();
-    let Some((bytes, image)) = bytes.zip(block.item_mut().get_mut("image").and_then(Value::as_object_mut)) else {
+    let Some((bytes, image)) = bytes.zip(
+        block
+            .item_mut()
+            .get_mut("image")
+            .and_then(Value::as_object_mut),
+    ) else {
         return false;
     };
     image.entry("source").or_insert_with(|| json!({}));
@@ -427,7 +526,10 @@ fn append_blob(
     sink: &mut EventSink<'_>,
 ) -> bool {
     let object = block.item().pointer(pointer);
-    let before = object.and_then(|object| object.get(member)).and_then(Value::as_str).unwrap_or_default();
+    let before = object
+        .and_then(|object| object.get(member))
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     if before.ends_with('=') && !piece.is_empty() {
         return before == piece;
     }
@@ -452,7 +554,9 @@ fn extend_array(item: &mut Value, pointer: &str, more: Vec<Value>) {
 /// Emits the model that a router chose. Without a router nothing names it.
 fn emit_router_model(trace: RawJson<'_>, sink: &mut EventSink<'_>) {
     let trace = trace.parse::<Value>().unwrap_or_default();
-    let model = trace.pointer("/promptRouter/invokedModelId").and_then(Value::as_str);
+    let model = trace
+        .pointer("/promptRouter/invokedModelId")
+        .and_then(Value::as_str);
     ResponseOrigin::default().emit("", model.unwrap_or_default(), sink);
 }
 
@@ -485,14 +589,23 @@ impl WireBlock<'_> {
     /// Fails for a known member of another type.
     fn check(&self, text: &str) -> Result<(), ProtocolError> {
         if !matches!(self.text.raw.as_bytes().first(), None | Some(b'"' | b'n')) {
-            return Err(malformed("expected a text as the `text` of a content block", text));
+            return Err(malformed(
+                "expected a text as the `text` of a content block",
+                text,
+            ));
         }
         for (raw, is_object) in [
             (self.tool_use.raw, self.tool_use.value.is_some()),
-            (self.reasoning_content.raw, self.reasoning_content.value.is_some()),
+            (
+                self.reasoning_content.raw,
+                self.reasoning_content.value.is_some(),
+            ),
         ] {
             if !is_object && !raw.is_empty() {
-                return Err(malformed("expected an object as a member of a content block", text));
+                return Err(malformed(
+                    "expected an object as a member of a content block",
+                    text,
+                ));
             }
         }
         Ok(())
@@ -502,7 +615,9 @@ impl WireBlock<'_> {
 impl<T> WithRaw<'_, LenientObject<T>> {
     /// Returns the object. Fails for another value.
     fn required(&self, text: &str) -> Result<&T, ProtocolError> {
-        self.value.as_ref().ok_or_else(|| malformed("expected an object as a member of an event", text))
+        self.value
+            .as_ref()
+            .ok_or_else(|| malformed("expected an object as a member of an event", text))
     }
 }
 

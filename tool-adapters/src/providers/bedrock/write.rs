@@ -1,7 +1,9 @@
 //! Results and requests.
 
 use crate::providers::hosts::Host;
-use crate::providers::request::{Request, RequestBody, UNAVAILABLE, choice_name, declare_called, tools, visible_text};
+use crate::providers::request::{
+    Request, RequestBody, UNAVAILABLE, choice_name, declare_called, tools, visible_text,
+};
 use crate::providers::turns::{ChatTurn, TurnForm, exact_json, turns};
 use serde_json::{Map, Value, json};
 use tool_core::Content;
@@ -36,8 +38,14 @@ impl TurnForm for ConverseTurns {
     }
 
     fn call_id(item: &Value) -> Option<&str> {
-        let call = item.get("toolUse").filter(|call| call.get("type").is_none_or(Value::is_null))?;
-        Some(call.get("toolUseId").and_then(Value::as_str).unwrap_or_default())
+        let call = item
+            .get("toolUse")
+            .filter(|call| call.get("type").is_none_or(Value::is_null))?;
+        Some(
+            call.get("toolUseId")
+                .and_then(Value::as_str)
+                .unwrap_or_default(),
+        )
     }
 
     fn set_call(item: &mut Value, id: &str, name: &str, input: Map<String, Value>) {
@@ -49,11 +57,17 @@ impl TurnForm for ConverseTurns {
     }
 
     fn echo(item: &Value, _host: &Host) -> Option<Value> {
-        let is_blank = item["text"].as_str().is_some_and(|text| text.trim().is_empty());
+        let is_blank = item["text"]
+            .as_str()
+            .is_some_and(|text| text.trim().is_empty());
         // Models that do not sign their reasoning do not take it back.
-        let reasoning = item.get("reasoningContent").and_then(|reasoning| reasoning.get("reasoningText"));
+        let reasoning = item
+            .get("reasoningContent")
+            .and_then(|reasoning| reasoning.get("reasoningText"));
         let is_unsigned = reasoning.is_some_and(|reasoning| {
-            reasoning["signature"].as_str().is_none_or(|signature| signature.trim().is_empty())
+            reasoning["signature"]
+                .as_str()
+                .is_none_or(|signature| signature.trim().is_empty())
         });
         (!is_blank && !is_unsigned).then(|| item.clone())
     }
@@ -64,7 +78,9 @@ impl TurnForm for ConverseTurns {
 
     /// Llama's and Mistral's models refuse a turn that has more than results. Which model a profile stands for is not known.
     fn acknowledgement(model: &str) -> Option<&'static str> {
-        let takes_both = ["anthropic.", "claude", "nova"].iter().any(|name| model.contains(name));
+        let takes_both = ["anthropic.", "claude", "nova"]
+            .iter()
+            .any(|name| model.contains(name));
         (!takes_both).then_some("I see.")
     }
 }
@@ -75,8 +91,13 @@ fn data_content(result: &ModelResult) -> Option<Value> {
         return None;
     }
     let json = Some(&result.text).filter(|_| !result.is_text);
-    let object = json.and_then(|text| exact_json(text, u64::MAX)).filter(Value::is_object);
-    Some(object.map_or_else(|| json!({"text": result.text}), |object| json!({"json": object})))
+    let object = json
+        .and_then(|text| exact_json(text, u64::MAX))
+        .filter(Value::is_object);
+    Some(object.map_or_else(
+        || json!({"text": result.text}),
+        |object| json!({"json": object}),
+    ))
 }
 
 fn write_part(part: &Content) -> Option<Value> {
@@ -90,18 +111,26 @@ fn write_part(part: &Content) -> Option<Value> {
 
 fn image_format(mime_type: &str) -> Option<&str> {
     let format = mime_type.strip_prefix("image/")?;
-    ["png", "jpeg", "gif", "webp"].contains(&format).then_some(format)
+    ["png", "jpeg", "gif", "webp"]
+        .contains(&format)
+        .then_some(format)
 }
 
 /// Writes the body of a request. The model is named by the URL. The provider has no word for a choice of no calls, so
 /// calls that come nevertheless are ignored by the session.
 pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
-    let messages = turns::<ConverseTurns>(request, host).into_iter().map(ChatTurn::into_message).collect::<Vec<_>>();
+    let messages = turns::<ConverseTurns>(request, host)
+        .into_iter()
+        .map(ChatTurn::into_message)
+        .collect::<Vec<_>>();
     let system = Some(request.instructions).filter(|text| !text.trim().is_empty());
     RequestBody::new(request)
         .with("messages", messages)
         .with_some("system", system.map(|text| json!([{"text": text}])))
-        .with_some("inferenceConfig", request.max_tokens.map(|most| json!({"maxTokens": most})))
+        .with_some(
+            "inferenceConfig",
+            request.max_tokens.map(|most| json!({"maxTokens": most})),
+        )
         .with_some("toolConfig", tool_config(request))
         .finish_merged()
 }
@@ -110,8 +139,7 @@ pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
 fn tool_config(request: &Request<'_>) -> Option<Value> {
     if request.declarations.is_empty() {
         let schema = json!({"json": {"type": "object", "properties": {}}});
-        let declare =
-            |name: &str| json!({"toolSpec": {"name": name, "description": UNAVAILABLE, "inputSchema": schema}});
+        let declare = |name: &str| json!({"toolSpec": {"name": name, "description": UNAVAILABLE, "inputSchema": schema}});
         return declare_called(request, declare).map(|tools| json!({"tools": tools}));
     }
     let mut config = json!({"tools": tools(request)});

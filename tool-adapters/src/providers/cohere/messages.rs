@@ -14,7 +14,10 @@ struct CohereMessages;
 
 /// Writes one message for each result.
 pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
-    answers.iter().map(|answer| result_message(&answer.wire_id(short_id), &answer.result)).collect()
+    answers
+        .iter()
+        .map(|answer| result_message(&answer.wire_id(short_id), &answer.result))
+        .collect()
 }
 
 /// Writes the body of a request.
@@ -39,10 +42,16 @@ impl ChatForm for CohereMessages {
             message["content"] = text.into();
         }
         if !step.calls.is_empty() {
-            message["tool_calls"] = step.calls.iter().map(|call| write_call(call, host)).collect();
+            message["tool_calls"] = step
+                .calls
+                .iter()
+                .map(|call| write_call(call, host))
+                .collect();
         }
         // A plan is about calls.
-        let plan = step.further_members(host).find(|(name, _)| *name == "tool_plan");
+        let plan = step
+            .further_members(host)
+            .find(|(name, _)| *name == "tool_plan");
         if let Some((name, plan)) = plan.filter(|_| !step.calls.is_empty()) {
             message[name] = plan.clone();
         }
@@ -69,7 +78,11 @@ fn result_message(id: &str, result: &ModelResult) -> Value {
 
 fn write_part(part: &Content) -> Value {
     match part {
-        Content::Resource { uri, text: Some(text), .. } => {
+        Content::Resource {
+            uri,
+            text: Some(text),
+            ..
+        } => {
             json!({"type": "document", "document": {"id": uri, "data": {"text": text}}})
         }
         part => json!({"type": "text", "text": text_of(part)}),

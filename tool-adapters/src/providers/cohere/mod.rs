@@ -16,7 +16,9 @@ mod tests;
 use crate::providers::anthropic;
 use crate::providers::cohere::read::CohereReader;
 use crate::providers::schema::rules::SchemaForm;
-use crate::providers::spec::{BEARER, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, ToolListForm, segments};
+use crate::providers::spec::{
+    BEARER, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, ToolListForm, segments,
+};
 use crate::providers::strict::budget::{StrictBudget, StrictForm, StrictRules};
 use crate::providers::structured::{AnswerForm, StructuredOutput};
 use crate::providers::tool_names::NameRule;
@@ -44,17 +46,27 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         stream_query: None,
         streams: true,
     }),
-    urls: Some(ModelUrls { domain: None, model: |path| ((path.parent, path.last) == ("v2", "chat")).then_some(None) }),
+    urls: Some(ModelUrls {
+        domain: None,
+        model: |path| ((path.parent, path.last) == ("v2", "chat")).then_some(None),
+    }),
     reader: || Box::<CohereReader>::default(),
     encode: messages::encode,
     request: messages::request,
     declaration: |tool| tool.nested_function(None),
     // The models call tools as Python does.
-    names: NameRule { punctuation: "", any_first: false, max_length: 64 },
+    names: NameRule {
+        punctuation: "",
+        any_first: false,
+        max_length: 64,
+    },
     schema: SchemaForm::Whole,
     property_names: None,
     strict: Some(StrictRules {
-        form: &StrictForm { formats: &["date-time", "time", "date", "uuid"], ..anthropic::STRICT_FORM },
+        form: &StrictForm {
+            formats: &["date-time", "time", "date", "uuid"],
+            ..anthropic::STRICT_FORM
+        },
         budget: StrictBudget::AllOrNone { max_fields: 200 },
     }),
     repeats_refusals: false,

@@ -1,10 +1,14 @@
 //! The reader of answers and stream events, and the members that it reads.
 
 use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, WireCall};
-use crate::providers::content_blocks::{Beginning, BlockIdentity, ContentBlock, ContentBlocks, InputPlace, Progress};
+use crate::providers::content_blocks::{
+    Beginning, BlockIdentity, ContentBlock, ContentBlocks, InputPlace, Progress,
+};
 use crate::providers::event::{Event, Finish, ProtocolError, malformed, out_of_place};
 use crate::providers::json_reader::{OtherMembers, json_objects};
-use crate::providers::lenient::{LenientCount, LenientObject, LenientText, RawJson, WithRaw, parse_object};
+use crate::providers::lenient::{
+    LenientCount, LenientObject, LenientText, RawJson, WithRaw, parse_object,
+};
 use crate::providers::message_members::MessageMembers;
 use crate::providers::partial_calls::is_object;
 use serde_json::{Map, Value, json};
@@ -122,10 +126,16 @@ impl CohereReader {
             None => event.delta.0.is_none(),
         };
         if !is_readable {
-            return Err(malformed("expected an object as the `message` of a `delta`", text));
+            return Err(malformed(
+                "expected an object as the `message` of a `delta`",
+                text,
+            ));
         }
-        let message = delta.as_ref().and_then(|delta| delta.message.value.as_ref());
-        let required = || message.ok_or_else(|| malformed("expected the `message` of a piece", text));
+        let message = delta
+            .as_ref()
+            .and_then(|delta| delta.message.value.as_ref());
+        let required =
+            || message.ok_or_else(|| malformed("expected the `message` of a piece", text));
         match kind {
             "content-start" => self.begin_content(event, required()?, text, sink)?,
             "content-delta" => self.read_content(event, required()?, text, sink)?,
@@ -140,7 +150,10 @@ impl CohereReader {
             "message-end" => self.read_end(delta.as_ref(), text, sink)?,
             _ if event.message.value.is_some() => self.read_answer(event, text, sink)?,
             _ if message.is_some() => {
-                return Err(malformed("an event of an unknown type has a part of the answer", text));
+                return Err(malformed(
+                    "an event of an unknown type has a part of the answer",
+                    text,
+                ));
             }
             "" | "error" => return Ok(self.read_error(text, sink)),
             _ if event.error.0.is_some() => return Ok(self.read_error(text, sink)),
@@ -209,8 +222,13 @@ impl CohereReader {
             self.read_plan(message, text, sink)?;
         }
         let contents = match message.content.string() {
-            Some(content) => vec![Cow::Owned(json!({"type": "text", "text": content}).to_string())],
-            None => items_of(message.content, text)?.into_iter().map(Cow::Borrowed).collect(),
+            Some(content) => vec![Cow::Owned(
+                json!({"type": "text", "text": content}).to_string(),
+            )],
+            None => items_of(message.content, text)?
+                .into_iter()
+                .map(Cow::Borrowed)
+                .collect(),
         };
         for (index, part) in contents.iter().enumerate() {
             self.begin_part(index, RawJson(Some(part)), text, sink)?;
@@ -248,7 +266,11 @@ impl CohereReader {
         Ok(())
     }
 
-    fn read_citations(&mut self, message: &CohereMessage<'_>, text: &str) -> Result<(), ProtocolError> {
+    fn read_citations(
+        &mut self,
+        message: &CohereMessage<'_>,
+        text: &str,
+    ) -> Result<(), ProtocolError> {
         self.go_on()?;
         match message.citations.parse::<Value>() {
             Some(Value::Array(citations)) => self.citations.extend(citations),
@@ -277,14 +299,23 @@ impl CohereReader {
         sink: &mut EventSink<'_>,
     ) -> Result<(), ProtocolError> {
         let Some((wire, item)) = part.object::<ContentPart<'_>>().zip(part.parse::<Value>()) else {
-            return Err(malformed("expected an object as a part of the content", text));
+            return Err(malformed(
+                "expected an object as a part of the content",
+                text,
+            ));
         };
         wire.check(text)?;
         let kind = wire.kind.as_str();
         if kind.is_empty() {
-            return Err(malformed("expected the `type` of a part of the content", text));
+            return Err(malformed(
+                "expected the `type` of a part of the content",
+                text,
+            ));
         }
-        let identity = BlockIdentity { kind: kind.to_owned(), ..BlockIdentity::default() };
+        let identity = BlockIdentity {
+            kind: kind.to_owned(),
+            ..BlockIdentity::default()
+        };
         match self.contents.begin(index, &identity)? {
             Beginning::Open => return Ok(()),
             Beginning::InPlaceOfAnother => self.end_content(index, sink)?,
@@ -295,7 +326,11 @@ impl CohereReader {
             Beginning::Again => {}
         }
         let is_text = matches!(kind, "text" | "thinking");
-        let block = if is_text { ContentBlock::text(item) } else { ContentBlock::other(item) };
+        let block = if is_text {
+            ContentBlock::text(item)
+        } else {
+            ContentBlock::other(item)
+        };
         self.contents.insert(index, identity, block);
         Ok(())
     }
@@ -310,18 +345,31 @@ impl CohereReader {
         self.go_on()?;
         let index = event.block_index(text)?;
         let Some(piece) = message.content.object::<ContentPart<'_>>() else {
-            return Err(malformed("expected an object as a piece of the content", text));
+            return Err(malformed(
+                "expected an object as a piece of the content",
+                text,
+            ));
         };
         piece.check(text)?;
         let (member, piece) = match (piece.text.raw, piece.thinking.raw) {
-            ("", "") => return Err(malformed("expected a piece of a text or of a thought", text)),
+            ("", "") => {
+                return Err(malformed(
+                    "expected a piece of a text or of a thought",
+                    text,
+                ));
+            }
             ("", _) => ("thinking", piece.thinking.value.as_str()),
             _ => ("text", piece.text.value.as_str()),
         };
-        let is_other = matches!(self.contents.kind(index), "text" | "thinking") && self.contents.kind(index) != member;
-        let Some(block) = self.contents.open(index) else { return Err(self.contents.misplaced_piece(index, false)) };
+        let is_other = matches!(self.contents.kind(index), "text" | "thinking")
+            && self.contents.kind(index) != member;
+        let Some(block) = self.contents.open(index) else {
+            return Err(self.contents.misplaced_piece(index, false));
+        };
         if is_other {
-            return Err(out_of_place(format!("a piece of another kind came for part {index} of the content")));
+            return Err(out_of_place(format!(
+                "a piece of another kind came for part {index} of the content"
+            )));
         }
         if !block.is_repeated() {
             match member {
@@ -347,7 +395,12 @@ impl CohereReader {
         sink: &mut EventSink<'_>,
     ) -> Result<(), ProtocolError> {
         self.go_on()?;
-        self.begin_entry(event.block_index(text)?, only_entry(message.tool_calls), text, sink)
+        self.begin_entry(
+            event.block_index(text)?,
+            only_entry(message.tool_calls),
+            text,
+            sink,
+        )
     }
 
     fn begin_entry(
@@ -357,15 +410,29 @@ impl CohereReader {
         text: &str,
         sink: &mut EventSink<'_>,
     ) -> Result<(), ProtocolError> {
-        let Some((wire, mut item)) = entry.object::<CalledEntry<'_>>().zip(entry.parse::<Value>()) else {
+        let Some((wire, mut item)) = entry
+            .object::<CalledEntry<'_>>()
+            .zip(entry.parse::<Value>())
+        else {
             return Err(malformed("expected an object as a call", text));
         };
-        let Some(function) = wire.function.as_ref().filter(|function| function.name.0.is_some()) else {
-            return Err(malformed("expected the `function` of a call with its `name`", text));
+        let Some(function) = wire
+            .function
+            .as_ref()
+            .filter(|function| function.name.0.is_some())
+        else {
+            return Err(malformed(
+                "expected the `function` of a call with its `name`",
+                text,
+            ));
         };
         let id = wire.id.as_str().to_owned();
         let name = function.name.as_str().to_owned();
-        let identity = BlockIdentity { kind: "function".to_owned(), id: id.clone(), name: name.clone() };
+        let identity = BlockIdentity {
+            kind: "function".to_owned(),
+            id: id.clone(),
+            name: name.clone(),
+        };
         let beginning = self.calls.begin(index, &identity)?;
         match beginning {
             Beginning::Open => return Ok(()),
@@ -383,7 +450,13 @@ impl CohereReader {
         if beginning == Beginning::Again {
             self.calls.insert(index, identity, block);
         } else {
-            self.calls.insert_call(index, identity, block, WireCall { id, name, kind: "" }, sink);
+            self.calls.insert_call(
+                index,
+                identity,
+                block,
+                WireCall { id, name, kind: "" },
+                sink,
+            );
         }
         if whole.is_empty()
             && let Some(block) = self.calls.open(index)
@@ -405,9 +478,14 @@ impl CohereReader {
         let entry = only_entry(message.tool_calls).object::<CalledEntry<'_>>();
         let function = entry.as_ref().and_then(|entry| entry.function.as_ref());
         let Some(piece) = function.and_then(|function| function.arguments.string()) else {
-            return Err(malformed("expected a text as a piece of the `arguments` of a call", text));
+            return Err(malformed(
+                "expected a text as a piece of the `arguments` of a call",
+                text,
+            ));
         };
-        let Some(block) = self.calls.open(index) else { return Err(self.calls.misplaced_piece(index, true)) };
+        let Some(block) = self.calls.open(index) else {
+            return Err(self.calls.misplaced_piece(index, true));
+        };
         block.append_input(piece, sink);
         Ok(())
     }
@@ -425,7 +503,9 @@ impl CohereReader {
         text: &str,
         sink: &mut EventSink<'_>,
     ) -> Result<(), ProtocolError> {
-        let Some(delta) = delta else { return Err(malformed("expected the `delta` of the end", text)) };
+        let Some(delta) = delta else {
+            return Err(malformed("expected the `delta` of the end", text));
+        };
         if std::mem::replace(&mut self.progress, Progress::Ended) == Progress::Ended {
             return Ok(());
         }
@@ -435,10 +515,13 @@ impl CohereReader {
         let reason = delta.finish_reason.as_str();
         let error = delta.error.text();
         if !error.is_empty() {
-            let code = [delta.error_type.as_str(), reason].into_iter().find(|code| !code.is_empty());
+            let code = [delta.error_type.as_str(), reason]
+                .into_iter()
+                .find(|code| !code.is_empty());
             return Err(ProtocolError::of_provider(code.map(str::to_owned), error));
         }
-        let finish = finish_of(reason).ok_or_else(|| out_of_place("the message ended without a reason"))?;
+        let finish =
+            finish_of(reason).ok_or_else(|| out_of_place("the message ended without a reason"))?;
         let is_cut_off = matches!(finish, Finish::Length | Finish::Filtered | Finish::Refused);
         let contents = self.contents.end(is_cut_off, sink)?;
         self.content_items.extend(contents);
@@ -485,7 +568,10 @@ fn finish_of(reason: &str) -> Option<Finish> {
 /// Returns the items of an array; none for null.
 fn items_of<'a>(array: RawJson<'a>, text: &str) -> Result<Vec<&'a str>, ProtocolError> {
     match array.0 {
-        Some(raw) if !raw.starts_with('[') => Err(malformed("expected an array as a member of a message", text)),
+        Some(raw) if !raw.starts_with('[') => Err(malformed(
+            "expected an array as a member of a message",
+            text,
+        )),
         _ => Ok(array.items()),
     }
 }
@@ -509,7 +595,10 @@ fn check_text(raw: &str, text: &str) -> Result<(), ProtocolError> {
 impl CohereEvent<'_> {
     /// Returns the index of the part or the call that the event is about.
     fn block_index(&self, text: &str) -> Result<usize, ProtocolError> {
-        self.index.as_str().parse().map_err(|_| malformed("expected the `index` of a part of the message", text))
+        self.index
+            .as_str()
+            .parse()
+            .map_err(|_| malformed("expected the `index` of a part of the message", text))
     }
 }
 
@@ -527,7 +616,10 @@ impl ContentPart<'_> {
 impl CohereUsage {
     /// Returns the billed tokens where they are given: those of the provider's own instructions are not billed.
     fn usage(&self) -> TokenUsage {
-        let billed = self.billed_units.as_ref().filter(|billed| **billed != TokenCounts::default());
+        let billed = self
+            .billed_units
+            .as_ref()
+            .filter(|billed| **billed != TokenCounts::default());
         let counts = billed.or(self.tokens.as_ref()).copied().unwrap_or_default();
         TokenUsage {
             input: counts.input_tokens.0,

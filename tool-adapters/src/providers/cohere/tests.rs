@@ -101,11 +101,19 @@ fn call_of(id: &str, arguments: &str) -> Value {
 }
 
 fn call_start(index: u32, id: &str) -> Value {
-    event("tool-call-start", index, json!({"tool_calls": call_of(id, "")}))
+    event(
+        "tool-call-start",
+        index,
+        json!({"tool_calls": call_of(id, "")}),
+    )
 }
 
 fn piece(index: u32, arguments: &str) -> Value {
-    event("tool-call-delta", index, json!({"tool_calls": {"function": {"arguments": arguments}}}))
+    event(
+        "tool-call-delta",
+        index,
+        json!({"tool_calls": {"function": {"arguments": arguments}}}),
+    )
 }
 
 fn call_end(index: u32) -> Value {
@@ -113,7 +121,11 @@ fn call_end(index: u32) -> Value {
 }
 
 fn content_start(index: u32, kind: &str) -> Value {
-    event("content-start", index, json!({"content": {"type": kind, kind: ""}}))
+    event(
+        "content-start",
+        index,
+        json!({"content": {"type": kind, kind: ""}}),
+    )
 }
 
 fn content(index: u32, kind: &str, piece: &str) -> Value {
@@ -138,7 +150,9 @@ fn message(blocks: &[Value], reason: &str) -> Vec<Event> {
 }
 
 fn out_of_place(message: &str) -> ProtocolError {
-    ProtocolError::OutOfPlace { message: message.to_owned() }
+    ProtocolError::OutOfPlace {
+        message: message.to_owned(),
+    }
 }
 
 // M1
@@ -159,13 +173,32 @@ fn reasons_to_end_are_told() {
         ("", None),
     ] {
         let told = message(&call, reason);
-        let last = told.iter().find_map(|event| if let Event::Finished(finish) = event { Some(finish) } else { None });
-        assert_eq!((last, errors(&told).is_empty()), (finish.as_ref(), finish.is_some()), "{reason}");
+        let last = told.iter().find_map(|event| {
+            if let Event::Finished(finish) = event {
+                Some(finish)
+            } else {
+                None
+            }
+        });
+        assert_eq!(
+            (last, errors(&told).is_empty()),
+            (finish.as_ref(), finish.is_some()),
+            "{reason}"
+        );
         let runs = matches!(finish, Some(Finish::ToolCalls | Finish::Other(_)));
         assert_eq!(calls(&told).len(), usize::from(runs), "{reason}");
-        assert_eq!(cut_calls(&told).len(), usize::from(finish == Some(Finish::Length)), "{reason}");
+        assert_eq!(
+            cut_calls(&told).len(),
+            usize::from(finish == Some(Finish::Length)),
+            "{reason}"
+        );
     }
-    assert_eq!(errors(&message(&[], "TOOL_CALL")), [out_of_place("the answer ends with tool calls, but none came")]);
+    assert_eq!(
+        errors(&message(&[], "TOOL_CALL")),
+        [out_of_place(
+            "the answer ends with tool calls, but none came"
+        )]
+    );
 }
 
 // M1
@@ -173,13 +206,24 @@ fn reasons_to_end_are_told() {
 fn an_error_of_the_provider_ends_the_answer() {
     let mut failed = end("ERROR");
     failed["delta"]["error"] = json!("gone");
-    let told_of = |end: &Value| errors(&told(&[begin(), call_start(0, "a"), piece(0, "{}"), call_end(0), end.clone()]));
+    let told_of = |end: &Value| {
+        errors(&told(&[
+            begin(),
+            call_start(0, "a"),
+            piece(0, "{}"),
+            call_end(0),
+            end.clone(),
+        ]))
+    };
     let error = |code: &str| ProtocolError::of_provider(Some(code.into()), "gone");
     assert_eq!(told_of(&failed), [error("ERROR")]);
     failed["delta"]["error_type"] = json!("INVALID_TOOL_GENERATION");
     assert_eq!(told_of(&failed), [error("INVALID_TOOL_GENERATION")]);
     let refused = errors(&told(&[json!({"message": "invalid api token"})]));
-    assert_eq!(refused, [ProtocolError::of_provider(None, "invalid api token")]);
+    assert_eq!(
+        refused,
+        [ProtocolError::of_provider(None, "invalid api token")]
+    );
 }
 
 // M1
@@ -187,29 +231,62 @@ fn an_error_of_the_provider_ends_the_answer() {
 fn an_event_out_of_place_is_an_error_and_nothing_runs() {
     let whole = [call_start(0, "a"), piece(0, "{}"), call_end(0)];
     for (blocks, error) in [
-        ([&[piece(0, "{}")], &whole[..]].concat(), ProtocolError::Orphan { key: "0".into() }),
-        ([&whole[..], &[piece(0, " ")]].concat(), out_of_place("a piece of content block 0 came after its end")),
-        ([&whole[..], &[call_end(1)]].concat(), out_of_place("content block 1 ended, but it did not begin")),
-        (vec![call_start(1, "a"), call_end(1)], out_of_place("content block 1 came, but block 0 did not")),
-        (vec![call_start(0, "a")], out_of_place("content block 0 has no end")),
-        (vec![call_start(0, "a"), piece(0, r#"{"a":"#)], out_of_place("content block 0 has no end")),
-        (vec![content(0, "text", "a")], out_of_place("a piece of content block 0 came, but not its beginning")),
+        (
+            [&[piece(0, "{}")], &whole[..]].concat(),
+            ProtocolError::Orphan { key: "0".into() },
+        ),
+        (
+            [&whole[..], &[piece(0, " ")]].concat(),
+            out_of_place("a piece of content block 0 came after its end"),
+        ),
+        (
+            [&whole[..], &[call_end(1)]].concat(),
+            out_of_place("content block 1 ended, but it did not begin"),
+        ),
+        (
+            vec![call_start(1, "a"), call_end(1)],
+            out_of_place("content block 1 came, but block 0 did not"),
+        ),
+        (
+            vec![call_start(0, "a")],
+            out_of_place("content block 0 has no end"),
+        ),
+        (
+            vec![call_start(0, "a"), piece(0, r#"{"a":"#)],
+            out_of_place("content block 0 has no end"),
+        ),
+        (
+            vec![content(0, "text", "a")],
+            out_of_place("a piece of content block 0 came, but not its beginning"),
+        ),
         (
             vec![content_start(0, "text"), content(0, "thinking", "a")],
             out_of_place("a piece of another kind came for part 0 of the content"),
         ),
     ] {
         let told = message(&blocks, "TOOL_CALL");
-        assert_eq!((errors(&told).first(), calls(&told)), (Some(&error), vec![]), "{blocks:?}");
+        assert_eq!(
+            (errors(&told).first(), calls(&told)),
+            (Some(&error), vec![]),
+            "{blocks:?}"
+        );
     }
     let late = told(&[&[begin()], &whole[..], &[end("TOOL_CALL"), piece(0, "x")]].concat());
-    assert_eq!(errors(&late), [out_of_place("a part of the message came after its end")]);
+    assert_eq!(
+        errors(&late),
+        [out_of_place("a part of the message came after its end")]
+    );
 }
 
 // M1
 #[test]
 fn an_event_that_cannot_be_read_is_an_error_and_nothing_runs() {
-    let call = [call_start(0, "a"), piece(0, r#"{"path":"/data/"#), piece(0, r#""}"#), call_end(0)];
+    let call = [
+        call_start(0, "a"),
+        piece(0, r#"{"path":"/data/"#),
+        piece(0, r#""}"#),
+        call_end(0),
+    ];
     for unreadable in [
         json!([1]),
         json!("text"),
@@ -218,12 +295,28 @@ fn an_event_that_cannot_be_read_is_an_error_and_nothing_runs() {
         json!({"type": "tool-call-delta", "index": 0, "delta": {"message": ["x"]}}),
         json!({"type": "tool-call-delta", "delta": {"message": {"tool_calls": {"function": {"arguments": "x"}}}}}),
         event("tool-call-delta", 0, json!({})),
-        event("tool-call-delta", 0, json!({"tool_calls": {"function": {}}})),
-        event("tool-call-delta", 0, json!({"tool_calls": {"function": {"arguments": {"a": 1}}}})),
-        event("tool-call-piece", 0, json!({"tool_calls": {"function": {"arguments": "x"}}})),
+        event(
+            "tool-call-delta",
+            0,
+            json!({"tool_calls": {"function": {}}}),
+        ),
+        event(
+            "tool-call-delta",
+            0,
+            json!({"tool_calls": {"function": {"arguments": {"a": 1}}}}),
+        ),
+        event(
+            "tool-call-piece",
+            0,
+            json!({"tool_calls": {"function": {"arguments": "x"}}}),
+        ),
         event("tool-call-start", 1, json!({"tool_calls": "add"})),
         event("tool-call-start", 1, json!({"tool_calls": {"id": "b"}})),
-        event("tool-call-start", 1, json!({"tool_calls": {"id": "b", "function": {"arguments": ""}}})),
+        event(
+            "tool-call-start",
+            1,
+            json!({"tool_calls": {"id": "b", "function": {"arguments": ""}}}),
+        ),
         event("content-start", 0, json!({"content": "text"})),
         event("content-start", 0, json!({"content": {"text": ""}})),
         event("content-delta", 0, json!({"content": {}})),
@@ -235,8 +328,13 @@ fn an_event_that_cannot_be_read_is_an_error_and_nothing_runs() {
         json!({"type": "message-end"}),
         json!({"type": "tool-call-end"}),
     ] {
-        let told = message(&[&call[..2], std::slice::from_ref(&unreadable), &call[2..]].concat(), "TOOL_CALL");
-        let is_lost = errors(&told).first().is_some_and(|error| matches!(error, ProtocolError::Malformed { .. }));
+        let told = message(
+            &[&call[..2], std::slice::from_ref(&unreadable), &call[2..]].concat(),
+            "TOOL_CALL",
+        );
+        let is_lost = errors(&told)
+            .first()
+            .is_some_and(|error| matches!(error, ProtocolError::Malformed { .. }));
         assert!(is_lost && calls(&told).is_empty(), "{unreadable}: {told:?}");
     }
 }
@@ -245,19 +343,49 @@ fn an_event_that_cannot_be_read_is_an_error_and_nothing_runs() {
 #[test]
 fn events_that_come_again_change_nothing() {
     let call = [call_start(0, "a"), piece(0, r#"{"a":1}"#), call_end(0)];
-    let said = [content_start(0, "text"), content(0, "text", "So."), content_end(0)];
-    let blocks = [&[begin()], &said[..], &said, &call[..1], &call, &call[2..], &call, &[end("TOOL_CALL")]].concat();
+    let said = [
+        content_start(0, "text"),
+        content(0, "text", "So."),
+        content_end(0),
+    ];
+    let blocks = [
+        &[begin()],
+        &said[..],
+        &said,
+        &call[..1],
+        &call,
+        &call[2..],
+        &call,
+        &[end("TOOL_CALL")],
+    ]
+    .concat();
     let told = message(&blocks, "TOOL_CALL");
-    assert_eq!((calls(&told).len(), calls(&told)[0].arguments(), errors(&told)), (1, r#"{"a":1}"#, vec![]));
+    assert_eq!(
+        (
+            calls(&told).len(),
+            calls(&told)[0].arguments(),
+            errors(&told)
+        ),
+        (1, r#"{"a":1}"#, vec![])
+    );
     let item = json!({"role": "assistant", "content": [{"type": "text", "text": "So."}], "tool_calls": [call_of("a", r#"{"a":1}"#)]});
     assert_eq!(items(&told), [item]);
 
     let other = |id: &str| [call_start(1, id), piece(1, r#"{"a": 1}"#), call_end(1)];
     let calls_of = |id: &str| calls(&message(&[&call[..], &other(id)].concat(), "TOOL_CALL")).len();
-    assert_eq!((calls_of("a"), calls_of("b")), (1, 2), "another id is another call");
+    assert_eq!(
+        (calls_of("a"), calls_of("b")),
+        (1, 2),
+        "another id is another call"
+    );
     let changed = [call_start(0, "a"), piece(0, r#"{"a":2}"#), call_end(0)];
     let told = message(&[call, changed].concat(), "TOOL_CALL");
-    assert_eq!(errors(&told), [out_of_place("content block 0 came twice, with different contents")]);
+    assert_eq!(
+        errors(&told),
+        [out_of_place(
+            "content block 0 came twice, with different contents"
+        )]
+    );
 }
 
 // M2
@@ -280,8 +408,17 @@ fn pieces_go_to_the_parts_that_they_name() {
         content_end(1),
     ];
     let told = message(&blocks, "TOOL_CALL");
-    let arguments = calls(&told).iter().map(|call| call.arguments().to_owned()).collect::<Vec<_>>();
-    assert_eq!((arguments, errors(&told)), (vec![r#"{"a":1}"#.to_owned(), r#"{"b":2}"#.to_owned()], vec![]));
+    let arguments = calls(&told)
+        .iter()
+        .map(|call| call.arguments().to_owned())
+        .collect::<Vec<_>>();
+    assert_eq!(
+        (arguments, errors(&told)),
+        (
+            vec![r#"{"a":1}"#.to_owned(), r#"{"b":2}"#.to_owned()],
+            vec![]
+        )
+    );
     let content = json!([{"type": "thinking", "thinking": "Hm"}, {"type": "text", "text": "So."}]);
     assert_eq!(items(&told)[0]["content"], content);
 }
@@ -291,7 +428,10 @@ fn pieces_go_to_the_parts_that_they_name() {
 fn a_call_without_arguments_is_one_under_any_completed_end() {
     for reason in ["TOOL_CALL", "COMPLETE", "STOP_SEQUENCE", "eos"] {
         for pieces in [&[][..], &[piece(0, "")], &[piece(0, "{}")]] {
-            let told = message(&[&[call_start(0, "a")], pieces, &[call_end(0)]].concat(), reason);
+            let told = message(
+                &[&[call_start(0, "a")], pieces, &[call_end(0)]].concat(),
+                reason,
+            );
             assert_eq!((calls(&told).len(), errors(&told)), (1, vec![]), "{reason}");
             assert_eq!(calls(&told)[0].arguments(), "{}", "{reason}");
         }
@@ -308,7 +448,10 @@ fn the_item_of_a_message_has_all_of_its_members() {
         "citations": [{"text": "x"}],
     }});
     let told = events(Cohere, [answer.to_string().as_bytes()]);
-    assert_eq!((items(&told), errors(&told)), (vec![answer["message"].clone()], vec![]));
+    assert_eq!(
+        (items(&told), errors(&told)),
+        (vec![answer["message"].clone()], vec![])
+    );
 }
 
 // M1
@@ -339,7 +482,11 @@ fn no_fault_of_a_stream_runs_another_call() {
         // The pieces have no numbers: one that is missing, comes twice or comes late leaves no trace, unless the arguments
         // are no JSON then.
         |Fault { kind, event }| {
-            texts.contains(event) && matches!(kind, FaultKind::Dropped | FaultKind::Doubled | FaultKind::Swapped)
+            texts.contains(event)
+                && matches!(
+                    kind,
+                    FaultKind::Dropped | FaultKind::Doubled | FaultKind::Swapped
+                )
         },
     );
 }
@@ -358,8 +505,10 @@ fn results_are_encoded() {
 
 #[test]
 fn a_request_says_what_was_said_and_planned() {
-    let native =
-        RawTurn { provider: Cohere.id(), items: vec![json!({"citations": []}), json!({"tool_plan": "I will."})] };
+    let native = RawTurn {
+        provider: Cohere.id(),
+        items: vec![json!({"citations": []}), json!({"tool_plan": "I will."})],
+    };
     expect![[r##"
         model: "some-model"
         messages: [

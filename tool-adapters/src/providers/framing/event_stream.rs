@@ -48,14 +48,27 @@ impl EventStreamDecoder {
         let mut read = 0;
         while let Some(rest) = self.buffer.get(read..).filter(|rest| rest.len() >= PRELUDE) {
             let Some(lengths) = lengths(rest) else {
-                sink(Frame::Problem(malformed("expected a frame of an AWS event stream", "")));
-                *self = Self { buffer: Vec::new(), broken: true };
+                sink(Frame::Problem(malformed(
+                    "expected a frame of an AWS event stream",
+                    "",
+                )));
+                *self = Self {
+                    buffer: Vec::new(),
+                    broken: true,
+                };
                 return;
             };
-            let Some(frame) = rest.get(..lengths.total) else { break };
+            let Some(frame) = rest.get(..lengths.total) else {
+                break;
+            };
             match event(frame, &lengths) {
                 Some(event) => emit_event("", &event, sink),
-                None => _ = sink(Frame::Problem(malformed("a frame of an AWS event stream is damaged", ""))),
+                None => {
+                    _ = sink(Frame::Problem(malformed(
+                        "a frame of an AWS event stream is damaged",
+                        "",
+                    )))
+                }
             }
             read += lengths.total;
         }
@@ -87,7 +100,12 @@ fn checksum_of(bytes: &[u8]) -> usize {
 /// Splits off a big-endian number of `LENGTH` bytes.
 fn number<const LENGTH: usize>(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let (number, rest) = bytes.split_first_chunk::<LENGTH>()?;
-    Some((number.iter().fold(0, |number, byte| number << 8 | usize::from(*byte)), rest))
+    Some((
+        number
+            .iter()
+            .fold(0, |number, byte| number << 8 | usize::from(*byte)),
+        rest,
+    ))
 }
 
 /// Returns the event of a frame as `{"name":payload}`; `None` if the frame is damaged.
@@ -107,7 +125,11 @@ fn event(frame: &[u8], lengths: &FrameLengths) -> Option<Vec<u8>> {
     }
 
     let is_exception = !headers.exception_type.is_empty();
-    let name = if is_exception { headers.exception_type } else { headers.event_type };
+    let name = if is_exception {
+        headers.exception_type
+    } else {
+        headers.event_type
+    };
     let name = serde_json::to_vec(Some(name).filter(|name| !name.is_empty())?).ok()?;
     Some([b"{", &*name, b":", payload, b"}"].concat())
 }
@@ -188,23 +210,45 @@ mod tests {
 
     #[test]
     fn an_event_is_an_object_with_its_name() {
-        let event = frame(&[(":message-type", "event"), (":event-type", "messageStart")], b"{\"role\":\"assistant\"}");
+        let event = frame(
+            &[(":message-type", "event"), (":event-type", "messageStart")],
+            b"{\"role\":\"assistant\"}",
+        );
         assert_eq!(read(&event), [r#"{"messageStart":{"role":"assistant"}}"#]);
-        let exception = frame(&[(":message-type", "exception"), (":exception-type", "throttlingException")], b"{}");
+        let exception = frame(
+            &[
+                (":message-type", "exception"),
+                (":exception-type", "throttlingException"),
+            ],
+            b"{}",
+        );
         assert_eq!(read(&exception), [r#"{"throttlingException":{}}"#]);
-        let error = frame(&[(":message-type", "error"), (":error-code", "500"), (":error-message", "gone")], b"");
+        let error = frame(
+            &[
+                (":message-type", "error"),
+                (":error-code", "500"),
+                (":error-message", "gone"),
+            ],
+            b"",
+        );
         assert_eq!(read(&error), [r#"{"__type":"500","message":"gone"}"#]);
     }
 
     // M1
     #[test]
     fn a_changed_byte_anywhere_is_a_problem() {
-        let event = frame(&[(":event-type", "contentBlockDelta")], b"{\"delta\":{\"text\":\"a\"}}");
+        let event = frame(
+            &[(":event-type", "contentBlockDelta")],
+            b"{\"delta\":{\"text\":\"a\"}}",
+        );
         for at in 0..event.len() {
             let mut changed = event.clone();
             changed[at] ^= 1;
             let events = read(&changed);
-            assert!(events.iter().all(|event| event == "problem"), "byte {at}: {events:?}");
+            assert!(
+                events.iter().all(|event| event == "problem"),
+                "byte {at}: {events:?}"
+            );
         }
     }
 }

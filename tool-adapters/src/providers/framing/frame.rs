@@ -61,7 +61,9 @@ pub(crate) fn nests_deeper(json: &[u8], limit: usize) -> bool {
 fn after_string(mut bytes: &[u8]) -> &[u8] {
     while let Some(at) = memchr2(b'"', b'\\', bytes) {
         let is_end = bytes.get(at) == Some(&b'"');
-        bytes = bytes.get(at + if is_end { 1 } else { 2 }..).unwrap_or_default();
+        bytes = bytes
+            .get(at + if is_end { 1 } else { 2 }..)
+            .unwrap_or_default();
         if is_end {
             return bytes;
         }
@@ -104,12 +106,23 @@ pub(crate) type FrameSink<'a> = &'a mut dyn FnMut(Frame<'_>) -> bool;
 /// Emits an event. A server may have cut a character in two, so bytes that are not UTF-8 become marks of halves.
 pub(crate) fn emit_event(name: &str, bytes: &[u8], sink: FrameSink<'_>) {
     if let Ok(text) = std::str::from_utf8(bytes) {
-        sink(Frame::Event { name, text, has_halves: false });
+        sink(Frame::Event {
+            name,
+            text,
+            has_halves: false,
+        });
         return;
     }
     match mark_bytes(bytes).filter(|text| has_cut_texts_only(text)) {
-        Some(text) => sink(Frame::Event { name, text: &text, has_halves: true }),
-        None => sink(Frame::Problem(malformed("expected UTF-8", &String::from_utf8_lossy(bytes)))),
+        Some(text) => sink(Frame::Event {
+            name,
+            text: &text,
+            has_halves: true,
+        }),
+        None => sink(Frame::Problem(malformed(
+            "expected UTF-8",
+            &String::from_utf8_lossy(bytes),
+        ))),
     };
 }
 

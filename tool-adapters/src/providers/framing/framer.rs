@@ -29,7 +29,12 @@ impl Framing {
     /// assert_eq!(Framing::of_content_type("text/plain"), None);
     /// ```
     pub fn of_content_type(content_type: &str) -> Option<Self> {
-        let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let essence = content_type
+            .split(';')
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_ascii_lowercase();
         match essence.as_str() {
             "text/event-stream" => Some(Self::ServerSentEvents),
             "application/json" | "application/x-ndjson" | "application/jsonl" => Some(Self::Json),
@@ -110,8 +115,13 @@ impl Framer {
                 self.mark = BYTE_ORDER_MARK.len();
                 continue;
             }
-            let framing = if in_mark { Framing::ServerSentEvents } else { Framing::of_first_byte(*byte) };
-            self.decide(framing, sink).push(bytes.get(at..).unwrap_or_default(), sink);
+            let framing = if in_mark {
+                Framing::ServerSentEvents
+            } else {
+                Framing::of_first_byte(*byte)
+            };
+            self.decide(framing, sink)
+                .push(bytes.get(at..).unwrap_or_default(), sink);
             return;
         }
     }

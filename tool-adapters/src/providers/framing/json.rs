@@ -54,7 +54,12 @@ impl JsonDecoder {
         cut || self.in_array
     }
 
-    fn read_between(&mut self, bytes: &[u8], may_be_whole: &mut bool, sink: FrameSink<'_>) -> usize {
+    fn read_between(
+        &mut self,
+        bytes: &[u8],
+        may_be_whole: &mut bool,
+        sink: FrameSink<'_>,
+    ) -> usize {
         match bytes.first() {
             Some(b'\n' | b'\r' | b' ' | b'\t') => 1,
             Some(b',') if self.in_array => 1,
@@ -81,7 +86,9 @@ impl JsonDecoder {
     }
 
     fn read_value(&mut self, bytes: &[u8], sink: FrameSink<'_>) -> usize {
-        let State::Value(scanner) = &mut self.state else { return 0 };
+        let State::Value(scanner) = &mut self.state else {
+            return 0;
+        };
         let scan = scanner.scan(bytes);
         let end = match scan {
             Scan::Open => bytes.len(),
@@ -101,9 +108,16 @@ impl JsonDecoder {
             Scan::Broken { restarts, .. } => {
                 if !std::mem::replace(&mut self.dropped, !restarts) {
                     let text = joined(&mut self.buffer, part);
-                    sink(Frame::Problem(malformed("a JSON value is broken off", &String::from_utf8_lossy(&text))));
+                    sink(Frame::Problem(malformed(
+                        "a JSON value is broken off",
+                        &String::from_utf8_lossy(&text),
+                    )));
                 }
-                self.state = if restarts { State::Between } else { State::Garbage };
+                self.state = if restarts {
+                    State::Between
+                } else {
+                    State::Garbage
+                };
             }
         }
         end
@@ -132,15 +146,22 @@ impl JsonDecoder {
             self.in_array = false;
             sink(Frame::Done);
         } else {
-            sink(Frame::Problem(malformed("expected JSON", &String::from_utf8_lossy(&line))));
+            sink(Frame::Problem(malformed(
+                "expected JSON",
+                &String::from_utf8_lossy(&line),
+            )));
         }
     }
 
     /// Drops a value or a line that grows too large.
     fn check_size(&mut self, part: &[u8], sink: FrameSink<'_>) {
-        if self.buffer.len() + part.len() > MAX_EVENT_BYTES && !std::mem::replace(&mut self.dropped, true) {
+        if self.buffer.len() + part.len() > MAX_EVENT_BYTES
+            && !std::mem::replace(&mut self.dropped, true)
+        {
             self.buffer = Vec::new();
-            sink(Frame::Problem(ProtocolError::TooLarge { most: MAX_EVENT_BYTES }));
+            sink(Frame::Problem(ProtocolError::TooLarge {
+                most: MAX_EVENT_BYTES,
+            }));
         }
     }
 }
@@ -148,7 +169,11 @@ impl JsonDecoder {
 /// Offers bytes that begin and end as an object does to the sink. Most are one value, and parsing them costs less than
 /// looking for the end first.
 fn is_whole_value(bytes: &[u8], sink: FrameSink<'_>) -> bool {
-    let blank = bytes.iter().rev().take_while(|byte| matches!(byte, b'\n' | b'\r' | b' ' | b'\t')).count();
+    let blank = bytes
+        .iter()
+        .rev()
+        .take_while(|byte| matches!(byte, b'\n' | b'\r' | b' ' | b'\t'))
+        .count();
     let value = bytes.get(..bytes.len() - blank).unwrap_or_default();
     let whole = value.starts_with(b"{") && value.ends_with(b"}") && value.len() <= MAX_EVENT_BYTES;
     whole && std::str::from_utf8(value).is_ok_and(|text| sink(Frame::Attempt(text)))
@@ -187,7 +212,12 @@ impl JsonScanner {
             if self.in_text {
                 match self.scan_text(bytes.get(at..).unwrap_or_default()) {
                     Ok(read) => at += read,
-                    Err(read) => return Scan::Broken { at: at + read, restarts: false },
+                    Err(read) => {
+                        return Scan::Broken {
+                            at: at + read,
+                            restarts: false,
+                        };
+                    }
                 }
                 continue;
             }
@@ -195,7 +225,10 @@ impl JsonScanner {
                 b' ' | b'\t' => {}
                 b'\n' | b'\r' => self.at_line_start = true,
                 b'{' | b'[' if !self.may_open() || self.open.len() >= MAX_EVENT_BYTES => {
-                    return Scan::Broken { at, restarts: self.at_line_start };
+                    return Scan::Broken {
+                        at,
+                        restarts: self.at_line_start,
+                    };
                 }
                 b'{' | b'[' => {
                     self.open.push(byte == b'{');
@@ -203,7 +236,10 @@ impl JsonScanner {
                 }
                 b'}' | b']' => {
                     if self.open.pop() != Some(byte == b'}') {
-                        return Scan::Broken { at, restarts: false };
+                        return Scan::Broken {
+                            at,
+                            restarts: false,
+                        };
                     }
                     if self.open.is_empty() {
                         return Scan::End(at + 1);
@@ -225,7 +261,11 @@ impl JsonScanner {
         let mut at = usize::from(std::mem::take(&mut self.escaped));
         let next = |rest: &[u8]| {
             let next = memchr3(b'"', b'\\', b'\n', rest);
-            memchr(b'\r', rest.get(..next.unwrap_or(rest.len())).unwrap_or_default()).or(next)
+            memchr(
+                b'\r',
+                rest.get(..next.unwrap_or(rest.len())).unwrap_or_default(),
+            )
+            .or(next)
         };
         while let Some(next) = next(bytes.get(at..).unwrap_or_default()) {
             at += next;

@@ -41,7 +41,9 @@ impl SseDecoder {
             }
             let end = memchr2(b'\n', b'\r', rest);
             let (part, after) = rest.split_at(end.unwrap_or(rest.len()));
-            if self.line.len() + part.len() > MAX_EVENT_BYTES && !std::mem::replace(&mut self.line_dropped, true) {
+            if self.line.len() + part.len() > MAX_EVENT_BYTES
+                && !std::mem::replace(&mut self.line_dropped, true)
+            {
                 self.line = Vec::new();
                 self.event.drop_data(sink);
             }
@@ -79,7 +81,11 @@ impl SseDecoder {
     /// Returns true if nothing is open.
     fn is_between(&self) -> bool {
         let event = &self.event;
-        self.line.is_empty() && !self.line_dropped && !event.dropped && !event.has_begun() && !self.json.is_open()
+        self.line.is_empty()
+            && !self.line_dropped
+            && !event.dropped
+            && !event.has_begun()
+            && !self.json.is_open()
     }
 
     fn end_line(&mut self, part: &[u8], sink: FrameSink<'_>) {
@@ -96,7 +102,10 @@ impl SseDecoder {
         if self.json.is_open() {
             return self.read_json(line, sink);
         }
-        let indent = line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        let indent = line
+            .iter()
+            .take_while(|byte| matches!(byte, b' ' | b'\t'))
+            .count();
         match line.get(indent..).unwrap_or_default() {
             DONE => {
                 self.event.dispatch(sink);
@@ -122,7 +131,11 @@ fn whole_event(bytes: &[u8]) -> Option<(&str, &[u8], &[u8])> {
         Some(rest) => rest.split_at_checked(line(rest)?)?,
         None => (&[][..], bytes),
     };
-    let rest = if name.is_empty() { rest } else { rest.strip_prefix(b"\n")? };
+    let rest = if name.is_empty() {
+        rest
+    } else {
+        rest.strip_prefix(b"\n")?
+    };
     let rest = rest.strip_prefix(b"data: ")?;
     let (data, rest) = rest.split_at_checked(line(rest)?)?;
     let after = rest.strip_prefix(b"\n\n")?;
@@ -165,12 +178,21 @@ impl PendingEvent {
             // Damaged on its way.
             field if differs_in_one_byte(field, b"data") => {
                 let message = "expected `data` as the field of a server-sent event";
-                sink(Frame::Problem(malformed(message, &String::from_utf8_lossy(line))));
+                sink(Frame::Problem(malformed(
+                    message,
+                    &String::from_utf8_lossy(line),
+                )));
             }
-            _ if colon.is_some() && field.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-') => {}
+            _ if colon.is_some()
+                && field
+                    .iter()
+                    .all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-') => {}
             _ => {
                 let message = "expected JSON or a field of a server-sent event";
-                sink(Frame::Problem(malformed(message, &String::from_utf8_lossy(line))));
+                sink(Frame::Problem(malformed(
+                    message,
+                    &String::from_utf8_lossy(line),
+                )));
             }
         }
     }
@@ -180,7 +202,8 @@ impl PendingEvent {
             return self.drop_data(sink);
         }
         if !self.dropped {
-            self.data.extend_from_slice(if self.lines > 0 { b"\n" } else { b"" });
+            self.data
+                .extend_from_slice(if self.lines > 0 { b"\n" } else { b"" });
             self.data.extend_from_slice(value);
         }
         self.lines += 1;
@@ -189,7 +212,9 @@ impl PendingEvent {
     fn drop_data(&mut self, sink: FrameSink<'_>) {
         self.data = Vec::new();
         if !std::mem::replace(&mut self.dropped, true) {
-            sink(Frame::Problem(ProtocolError::TooLarge { most: MAX_EVENT_BYTES }));
+            sink(Frame::Problem(ProtocolError::TooLarge {
+                most: MAX_EVENT_BYTES,
+            }));
         }
     }
 
@@ -199,7 +224,8 @@ impl PendingEvent {
 
     /// Returns true if the data is whole although no blank line has ended the event.
     fn is_complete(&self) -> bool {
-        let is_whole = |value: &[u8]| value == DONE || serde_json::from_slice::<IgnoredAny>(value).is_ok();
+        let is_whole =
+            |value: &[u8]| value == DONE || serde_json::from_slice::<IgnoredAny>(value).is_ok();
         self.lines > 0 && values(self.data.trim_ascii()).all(is_whole)
     }
 

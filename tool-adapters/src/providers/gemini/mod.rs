@@ -27,7 +27,9 @@ mod tests;
 
 use crate::providers::gemini::read::GeminiReader;
 use crate::providers::gemini::write::{JSON_SCHEMA_RULES, SCHEMA_RULES, write_declaration};
-use crate::providers::spec::{DeclaredKinds, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, ToolListForm};
+use crate::providers::spec::{
+    DeclaredKinds, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, ToolListForm,
+};
 use crate::providers::structured::{AnswerForm, StructuredOutput};
 use crate::providers::tool_names::NameRule;
 use serde_json::{Value, json};
@@ -47,13 +49,20 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     }),
     urls: Some(ModelUrls {
         domain: None,
-        model: |path| path.model_of_method(&["generateContent", "streamGenerateContent"]).map(Some),
+        model: |path| {
+            path.model_of_method(&["generateContent", "streamGenerateContent"])
+                .map(Some)
+        },
     }),
     reader: || Box::<GeminiReader>::default(),
     encode: write::encode,
     request: write::request,
     declaration: |tool| write_declaration(tool, "parameters"),
-    names: NameRule { punctuation: ".:-", any_first: false, max_length: 128 },
+    names: NameRule {
+        punctuation: ".:-",
+        any_first: false,
+        max_length: 128,
+    },
     schema: SCHEMA_RULES,
     property_names: None,
     strict: None,
@@ -97,9 +106,20 @@ pub(crate) const GOOGLE: Server = Server {
 
 /// A model with a `/` is the full name of a resource, such as `tunedModels/x`.
 fn path_of_model(model: &str, stream: bool) -> Vec<String> {
-    let method = if stream { "streamGenerateContent" } else { "generateContent" };
-    let resource = if model.contains('/') { model.to_owned() } else { format!("models/{model}") };
-    format!("v1beta/{resource}:{method}").split('/').map(str::to_owned).collect()
+    let method = if stream {
+        "streamGenerateContent"
+    } else {
+        "generateContent"
+    };
+    let resource = if model.contains('/') {
+        model.to_owned()
+    } else {
+        format!("models/{model}")
+    };
+    format!("v1beta/{resource}:{method}")
+        .split('/')
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Writes the form of a text, with the schema under a member of the configuration.
@@ -109,7 +129,9 @@ fn write_answer(member: &str, schema: &Value) -> Value {
 
 /// Models before Gemini 3 refuse a form of the text in a request with tools.
 fn structured_output(model: &str) -> StructuredOutput {
-    let number = model.split_once("gemini-").and_then(|(_, rest)| rest.split(['.', '-']).next()?.parse::<u32>().ok());
+    let number = model
+        .split_once("gemini-")
+        .and_then(|(_, rest)| rest.split(['.', '-']).next()?.parse::<u32>().ok());
     if number.is_some_and(|number| number >= 3) {
         StructuredOutput::BesideTools
     } else {

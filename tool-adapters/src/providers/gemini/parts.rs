@@ -20,7 +20,12 @@ pub(crate) struct PartReader {
 
 impl PartReader {
     pub(crate) fn new(items: PartItems) -> Self {
-        Self { items, pieces: CallPieces::default(), seen: SeenParts::default(), has_calls: false }
+        Self {
+            items,
+            pieces: CallPieces::default(),
+            seen: SeenParts::default(),
+            has_calls: false,
+        }
     }
 
     /// Returns true if the message has a call.
@@ -28,9 +33,16 @@ impl PartReader {
         self.has_calls
     }
 
-    pub(crate) fn read(&mut self, content: &Content<'_>, sink: &mut EventSink<'_>) -> Result<(), ProtocolError> {
+    pub(crate) fn read(
+        &mut self,
+        content: &Content<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<(), ProtocolError> {
         if !content.unreadable.is_empty() {
-            return Err(malformed("expected a content with an array of parts", content.unreadable));
+            return Err(malformed(
+                "expected a content with an array of parts",
+                content.unreadable,
+            ));
         }
         let parts = content.parts.0.as_deref().unwrap_or_default();
         let new = self.seen.new_parts(parts);
@@ -42,7 +54,11 @@ impl PartReader {
     }
 
     /// Reads a text that is a part of its own.
-    pub(crate) fn read_text(&mut self, piece: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+    pub(crate) fn read_text(
+        &mut self,
+        piece: &str,
+        sink: &mut EventSink<'_>,
+    ) -> serde_json::Result<()> {
         sink.text(piece);
         self.seen.add_text(false, piece);
         let item = json!({"text": piece});
@@ -59,7 +75,11 @@ impl PartReader {
         text_from: usize,
         sink: &mut EventSink<'_>,
     ) -> Result<(), ProtocolError> {
-        let RawObject { raw, object: Some(wire) } = part else {
+        let RawObject {
+            raw,
+            object: Some(wire),
+        } = part
+        else {
             return Err(malformed("expected an object as a part", part.raw));
         };
         wire.check(raw)?;
@@ -70,10 +90,16 @@ impl PartReader {
         let piece = text.get(text_from..).unwrap_or_default();
         self.emit_text(wire, piece, sink);
         if self.items == PartItems::Other {
-            let audio = wire.inline_data.as_ref().filter(|data| data.mime_type.as_str().starts_with("audio/"));
+            let audio = wire
+                .inline_data
+                .as_ref()
+                .filter(|data| data.mime_type.as_str().starts_with("audio/"));
             if let Some(audio) = audio {
                 let mime_type = audio.mime_type.as_str().to_owned();
-                sink.push(Event::Audio { data: audio.data.as_str().to_owned(), mime_type });
+                sink.push(Event::Audio {
+                    data: audio.data.as_str().to_owned(),
+                    mime_type,
+                });
                 return Ok(());
             }
             if wire.text.value.0.is_some() {
@@ -90,7 +116,8 @@ impl PartReader {
         if let Some(text) = item.get_mut("text") {
             *text = piece.into();
         }
-        sink.item(&item.to_string()).map_err(|error| unparsed(error, raw))
+        sink.item(&item.to_string())
+            .map_err(|error| unparsed(error, raw))
     }
 
     fn emit_text(&mut self, part: &WirePart<'_>, piece: &str, sink: &mut EventSink<'_>) {
@@ -116,7 +143,12 @@ impl PartReader {
         call.check(raw)?;
         if self.pieces.takes(call) {
             if let Some(whole) = self.pieces.read(call, raw, sink)? {
-                let is_new = self.seen.add_call(&whole.wire.id, &whole.wire.name, &whole.arguments, whole.signature());
+                let is_new = self.seen.add_call(
+                    &whole.wire.id,
+                    &whole.wire.name,
+                    &whole.arguments,
+                    whole.signature(),
+                );
                 self.has_calls |= is_new;
                 if is_new {
                     whole.emit(self.items, sink);
@@ -128,18 +160,34 @@ impl PartReader {
         let name = call.name.as_str();
         // A model may invent an empty name, which the result tells. A call without a name and an id has no answer.
         if call.name.0.is_none() || name.is_empty() && id.is_empty() {
-            return Err(ProtocolError::Orphan { key: "functionCall".to_owned() });
+            return Err(ProtocolError::Orphan {
+                key: "functionCall".to_owned(),
+            });
         }
         let arguments = call.args.text();
-        let mut arguments = if arguments.is_empty() { "{}".to_owned() } else { arguments.into_owned() };
+        let mut arguments = if arguments.is_empty() {
+            "{}".to_owned()
+        } else {
+            arguments.into_owned()
+        };
         if !self.seen.add_call(id, name, &arguments, signature) {
             return Ok(());
         }
         self.has_calls = true;
         sink.join(&mut arguments);
-        let id = sink.assign(WireCall { id: id.to_owned(), name: name.to_owned(), kind: "" });
-        sink.push(Event::CallStarted { id: id.clone(), name: name.to_owned() });
-        sink.push(Event::Arguments { id: id.clone(), delta: arguments.clone() });
+        let id = sink.assign(WireCall {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            kind: "",
+        });
+        sink.push(Event::CallStarted {
+            id: id.clone(),
+            name: name.to_owned(),
+        });
+        sink.push(Event::Arguments {
+            id: id.clone(),
+            delta: arguments.clone(),
+        });
         sink.push(Event::Call(ToolCall::new(id, name, arguments)));
         if self.items == PartItems::Other {
             return Ok(());
@@ -164,7 +212,10 @@ impl WirePart<'_> {
             return Err(malformed("expected a text as the `text` of a part", raw));
         }
         if self.function_call.value.is_none() && !matches!(self.function_call.raw, "" | "null") {
-            return Err(malformed("expected an object as the `functionCall` of a part", raw));
+            return Err(malformed(
+                "expected an object as the `functionCall` of a part",
+                raw,
+            ));
         }
         Ok(())
     }

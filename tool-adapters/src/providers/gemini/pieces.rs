@@ -81,12 +81,17 @@ impl CallPieces {
     /// Ends a message in which calls may be open.
     pub(crate) fn truncate(&mut self, sink: &mut EventSink<'_>) {
         for open in std::mem::take(&mut self.0) {
-            sink.error(ProtocolError::Truncated { call_id: Some(open.id.clone()) });
+            sink.error(ProtocolError::Truncated {
+                call_id: Some(open.id.clone()),
+            });
             let mut text = open.object().to_string();
             sink.join(&mut text);
             // Without its last brace it is not JSON.
             text.pop();
-            sink.push(Event::Arguments { id: open.id.clone(), delta: text.clone() });
+            sink.push(Event::Arguments {
+                id: open.id.clone(),
+                delta: text.clone(),
+            });
             sink.push(Event::Call(ToolCall::new(open.id, open.wire.name, text)));
         }
     }
@@ -100,7 +105,10 @@ impl FunctionCall<'_> {
     /// Fails for a known member of another type.
     pub(crate) fn check(&self, raw: &str) -> Result<(), ProtocolError> {
         if self.partial_args.value.has_others() {
-            return Err(malformed("expected objects as the `partialArgs` of a call", raw));
+            return Err(malformed(
+                "expected objects as the `partialArgs` of a call",
+                raw,
+            ));
         }
         Ok(())
     }
@@ -111,12 +119,25 @@ impl OpenCall {
     fn begin(piece: &FunctionCall<'_>, sink: &mut EventSink<'_>) -> Result<Self, ProtocolError> {
         let name = piece.name.as_str().to_owned();
         if name.is_empty() {
-            return Err(ProtocolError::Orphan { key: "functionCall".to_owned() });
+            return Err(ProtocolError::Orphan {
+                key: "functionCall".to_owned(),
+            });
         }
-        let wire = WireCall { id: piece.id.as_str().to_owned(), name: name.clone(), kind: "" };
+        let wire = WireCall {
+            id: piece.id.as_str().to_owned(),
+            name: name.clone(),
+            kind: "",
+        };
         let id = sink.assign(wire.clone());
-        sink.push(Event::CallStarted { id: id.clone(), name });
-        Ok(Self { wire, id, ..Self::default() })
+        sink.push(Event::CallStarted {
+            id: id.clone(),
+            name,
+        });
+        Ok(Self {
+            wire,
+            id,
+            ..Self::default()
+        })
     }
 
     /// Returns true for a piece of this call. One with a name and without arguments begins another, unless it has this id.
@@ -136,23 +157,34 @@ impl OpenCall {
             if std::mem::replace(&mut self.is_too_large, true) {
                 return Ok(());
             }
-            return Err(ProtocolError::TooLarge { most: MAX_EVENT_BYTES });
+            return Err(ProtocolError::TooLarge {
+                most: MAX_EVENT_BYTES,
+            });
         }
         if let Ok(Value::Object(mut part)) = serde_json::from_str(raw) {
             part.retain(|name, _| !matches!(name.as_str(), "functionCall" | "function_call"));
             self.part.extend(part);
         }
-        if let Some(whole) = piece.args.parse::<Map<String, Value>>().filter(|whole| !whole.is_empty()) {
+        if let Some(whole) = piece
+            .args
+            .parse::<Map<String, Value>>()
+            .filter(|whole| !whole.is_empty())
+        {
             let whole = Value::Object(whole);
             if !self.arguments.is_null() && self.arguments != whole {
-                return Err(out_of_place("the arguments of a call are others than their pieces"));
+                return Err(out_of_place(
+                    "the arguments of a call are others than their pieces",
+                ));
             }
             self.arguments = whole;
         }
         for argument in piece.partial_args.value.iter() {
             self.set(argument).map_err(|problem| {
                 let path = argument.json_path.as_str();
-                malformed(format!("{problem} `{path}` of the arguments of a call"), raw)
+                malformed(
+                    format!("{problem} `{path}` of the arguments of a call"),
+                    raw,
+                )
             })?;
         }
         Ok(())
@@ -165,7 +197,9 @@ impl OpenCall {
         let place = place_at(&mut self.arguments, &steps).ok_or("no place")?;
         let goes_on = argument.will_continue.is_true();
         let is_open = self.open_texts.contains(path);
-        let Some(value) = argument.value(goes_on || is_open) else { return Err("expected a value at") };
+        let Some(value) = argument.value(goes_on || is_open) else {
+            return Err("expected a value at");
+        };
         match (place, value) {
             (Value::String(text), Value::String(piece)) if is_open => text.push_str(&piece),
             (place, value) if place.is_null() => *place = value,
@@ -181,18 +215,29 @@ impl OpenCall {
     }
 
     fn object(&self) -> Value {
-        if self.arguments.is_null() { json!({}) } else { self.arguments.clone() }
+        if self.arguments.is_null() {
+            json!({})
+        } else {
+            self.arguments.clone()
+        }
     }
 
     /// Returns the call. Fails if one of its texts goes on.
     fn complete(self, sink: &mut EventSink<'_>) -> Result<WholeCall, ProtocolError> {
         if let Some(path) = self.open_texts.iter().next() {
-            return Err(out_of_place(format!("the text `{path}` of the arguments of a call has no end")));
+            return Err(out_of_place(format!(
+                "the text `{path}` of the arguments of a call has no end"
+            )));
         }
         let mut arguments = self.object().to_string();
         sink.join(&mut arguments);
         let Self { wire, id, part, .. } = self;
-        Ok(WholeCall { wire, arguments, id, part })
+        Ok(WholeCall {
+            wire,
+            arguments,
+            id,
+            part,
+        })
     }
 }
 
@@ -221,20 +266,34 @@ impl PartialArgument<'_> {
 impl WholeCall {
     /// Returns the signature of the part.
     pub(crate) fn signature(&self) -> &str {
-        let signature = self.part.get("thoughtSignature").or_else(|| self.part.get("thought_signature"));
+        let signature = self
+            .part
+            .get("thoughtSignature")
+            .or_else(|| self.part.get("thought_signature"));
         signature.and_then(Value::as_str).unwrap_or_default()
     }
 
     /// Emits the call, and the part of the message that it is.
     pub(crate) fn emit(self, items: PartItems, sink: &mut EventSink<'_>) {
-        let Self { wire, arguments, id, mut part } = self;
-        sink.push(Event::Arguments { id: id.clone(), delta: arguments.clone() });
+        let Self {
+            wire,
+            arguments,
+            id,
+            mut part,
+        } = self;
+        sink.push(Event::Arguments {
+            id: id.clone(),
+            delta: arguments.clone(),
+        });
         sink.push(Event::Call(ToolCall::new(id, &*wire.name, &*arguments)));
         if items == PartItems::Other {
             return;
         }
         let arguments = serde_json::from_str::<Value>(&arguments).unwrap_or_default();
-        let mut call = Map::from_iter([("name".to_owned(), Value::from(wire.name)), ("args".to_owned(), arguments)]);
+        let mut call = Map::from_iter([
+            ("name".to_owned(), Value::from(wire.name)),
+            ("args".to_owned(), arguments),
+        ]);
         if !wire.id.is_empty() {
             call.insert("id".to_owned(), wire.id.into());
         }
@@ -249,10 +308,16 @@ fn place_at<'v>(root: &'v mut Value, steps: &[PathStep]) -> Option<&'v mut Value
     let mut place = root;
     for step in steps {
         if place.is_null() {
-            *place = if matches!(step, PathStep::Name(_)) { json!({}) } else { json!([]) };
+            *place = if matches!(step, PathStep::Name(_)) {
+                json!({})
+            } else {
+                json!([])
+            };
         }
         place = match (step, place) {
-            (PathStep::Name(name), Value::Object(members)) => members.entry(name.as_str()).or_insert(Value::Null),
+            (PathStep::Name(name), Value::Object(members)) => {
+                members.entry(name.as_str()).or_insert(Value::Null)
+            }
             (PathStep::Index(index), Value::Array(items)) => {
                 if *index == items.len() {
                     items.push(Value::Null);
@@ -272,12 +337,17 @@ fn steps_of(path: &str) -> Option<Vec<PathStep>> {
     while !rest.is_empty() {
         let step = if let Some(named) = rest.strip_prefix('.') {
             let end = named.find(['.', '[']).unwrap_or(named.len());
-            let (name, after) = named.split_at_checked(end).filter(|(name, _)| !name.is_empty())?;
+            let (name, after) = named
+                .split_at_checked(end)
+                .filter(|(name, _)| !name.is_empty())?;
             rest = after;
             PathStep::Name(name.to_owned())
         } else {
             let inner = rest.strip_prefix('[')?;
-            let quote = inner.chars().next().filter(|quote| matches!(quote, '\'' | '"'));
+            let quote = inner
+                .chars()
+                .next()
+                .filter(|quote| matches!(quote, '\'' | '"'));
             let (step, after) = if let Some(quote) = quote {
                 quoted_step(inner.get(1..)?, quote)?
             } else {
@@ -318,14 +388,35 @@ mod tests {
         let name = |name: &str| PathStep::Name(name.to_owned());
         for (path, steps) in [
             ("$.a", Some(vec![name("a")])),
-            ("$.foo.bar[0].data", Some(vec![name("foo"), name("bar"), PathStep::Index(0), name("data")])),
-            (r#"$['a b']["c.d"]['e\'f']"#, Some(vec![name("a b"), name("c.d"), name("e'f")])),
+            (
+                "$.foo.bar[0].data",
+                Some(vec![
+                    name("foo"),
+                    name("bar"),
+                    PathStep::Index(0),
+                    name("data"),
+                ]),
+            ),
+            (
+                r#"$['a b']["c.d"]['e\'f']"#,
+                Some(vec![name("a b"), name("c.d"), name("e'f")]),
+            ),
         ] {
             assert_eq!(steps_of(path), steps, "{path}");
         }
-        for path in
-            ["", "$", "a", "$.", "$..a", "$[", "$[-1]", "$[*]", "$['a", "$['a'", &format!("${}", ".a".repeat(65))]
-        {
+        for path in [
+            "",
+            "$",
+            "a",
+            "$.",
+            "$..a",
+            "$[",
+            "$[-1]",
+            "$[*]",
+            "$['a",
+            "$['a'",
+            &format!("${}", ".a".repeat(65)),
+        ] {
             assert_eq!(steps_of(path), None, "{path}");
         }
     }

@@ -6,7 +6,8 @@ use crate::providers::gemini::parts::PartReader;
 use crate::providers::gemini::wire::{Content, PartItems};
 use crate::providers::json_reader::{FromJson, JsonReader, OtherMembers, json_objects};
 use crate::providers::lenient::{
-    LenientCount, LenientObject, LenientObjects, LenientText, RawJson, ServiceTier, WithRaw, parse_items, parse_object,
+    LenientCount, LenientObject, LenientObjects, LenientText, RawJson, ServiceTier, WithRaw,
+    parse_items, parse_object,
 };
 use crate::providers::repeats::LastEvent;
 use serde_json::{Value, json};
@@ -50,7 +51,12 @@ impl Default for GeminiReader {
 }
 
 impl MessageReader for GeminiReader {
-    fn read(&mut self, _name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+    fn read(
+        &mut self,
+        _name: &str,
+        text: &str,
+        sink: &mut EventSink<'_>,
+    ) -> serde_json::Result<()> {
         if self.read_repeated(text, sink) {
             return Ok(());
         }
@@ -58,13 +64,22 @@ impl MessageReader for GeminiReader {
         if !text.trim_ascii_start().starts_with('[') {
             return self.read_chunk(text, sink);
         }
-        parse_items(text)?.into_iter().try_for_each(|chunk| self.read_chunk(chunk, sink))
+        parse_items(text)?
+            .into_iter()
+            .try_for_each(|chunk| self.read_chunk(chunk, sink))
     }
 
     /// The message ends with the stream: some models name the reason for the end in every chunk.
     fn finish(&mut self, sink: &mut EventSink<'_>) {
         self.parts.end(sink);
-        let Self { begun, parts, failed, is_blocked, end, .. } = std::mem::take(self);
+        let Self {
+            begun,
+            parts,
+            failed,
+            is_blocked,
+            end,
+            ..
+        } = std::mem::take(self);
         match end {
             _ if is_blocked => sink.end(Finish::Filtered),
             Some(end) if is_failure(&end.reason) => sink.error(end.into_error()),
@@ -81,11 +96,16 @@ impl MessageReader for GeminiReader {
 impl GeminiReader {
     /// Reads a chunk that repeats the last one but for its piece and its usage; returns false for another one.
     fn read_repeated(&mut self, text: &str, sink: &mut EventSink<'_>) -> bool {
-        let Some(((last_raw, last_usage), piece, [_, raw])) = LastEvent::repeated(self.last_event.as_ref(), text)
+        let Some(((last_raw, last_usage), piece, [_, raw])) =
+            LastEvent::repeated(self.last_event.as_ref(), text)
         else {
             return false;
         };
-        let usage = if last_raw == raw { Ok(last_usage.clone()) } else { parse_object(raw) };
+        let usage = if last_raw == raw {
+            Ok(last_usage.clone())
+        } else {
+            parse_object(raw)
+        };
         let Ok(usage) = usage else { return false };
         if self.parts.read_text(&piece, sink).is_err() {
             return false;
@@ -112,7 +132,8 @@ impl GeminiReader {
         }
         let piece = answer.piece();
         let WithRaw { raw, value } = answer.usage_metadata;
-        self.last_event = piece.and_then(|piece| LastEvent::new(text, [piece, raw], (raw.to_owned(), value.0)));
+        self.last_event =
+            piece.and_then(|piece| LastEvent::new(text, [piece, raw], (raw.to_owned(), value.0)));
         Ok(())
     }
 
@@ -136,14 +157,21 @@ impl GeminiReader {
             known = true;
             self.begun = true;
             self.is_blocked = true;
-            let feedback = serde_json::from_str::<Value>(answer.prompt_feedback.raw).unwrap_or_default();
+            let feedback =
+                serde_json::from_str::<Value>(answer.prompt_feedback.raw).unwrap_or_default();
             sink.push(Event::Unknown(json!({"promptFeedback": feedback})));
         }
         if self.begun {
-            self.origin.emit(answer.response_id.as_str(), answer.model_version.as_str(), sink);
+            self.origin.emit(
+                answer.response_id.as_str(),
+                answer.model_version.as_str(),
+                sink,
+            );
         }
         answer.check(text)?;
-        let Some(candidates) = &answer.candidates else { return Ok(known) };
+        let Some(candidates) = &answer.candidates else {
+            return Ok(known);
+        };
         for candidate in candidates.iter().filter(|candidate| candidate.index.0 == 0) {
             self.read_candidate(candidate, sink)?;
         }
@@ -151,15 +179,25 @@ impl GeminiReader {
         Ok(known && candidates.iter().all(|candidate| candidate.index.0 == 0))
     }
 
-    fn read_candidate(&mut self, candidate: &Candidate<'_>, sink: &mut EventSink<'_>) -> Result<(), ProtocolError> {
+    fn read_candidate(
+        &mut self,
+        candidate: &Candidate<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<(), ProtocolError> {
         let read = self.parts.read(&candidate.content, sink);
         let reason = candidate.finish_reason.as_str();
         // The default of the enum is not a reason.
         let is_default = reason == UNSPECIFIED && self.end.is_some();
-        let has_failed = self.end.as_ref().is_some_and(|end| end.reason != UNSPECIFIED && is_failure(&end.reason));
+        let has_failed = self
+            .end
+            .as_ref()
+            .is_some_and(|end| end.reason != UNSPECIFIED && is_failure(&end.reason));
         if !(reason.is_empty() || is_default || has_failed) {
             let message = candidate.finish_message.as_str().to_owned();
-            self.end = Some(EndReason { reason: reason.to_owned(), message });
+            self.end = Some(EndReason {
+                reason: reason.to_owned(),
+                message,
+            });
         }
         read
     }
@@ -208,7 +246,11 @@ fn finish_of(reason: &str) -> Finish {
 impl EndReason {
     fn into_error(self) -> ProtocolError {
         let unusable = "the model's answer could not be used";
-        let message = if self.message.is_empty() { unusable.to_owned() } else { self.message };
+        let message = if self.message.is_empty() {
+            unusable.to_owned()
+        } else {
+            self.message
+        };
         ProtocolError::of_provider(Some(self.reason), message)
     }
 }
@@ -216,14 +258,29 @@ impl EndReason {
 impl<'a> GenerateAnswer<'a> {
     /// Fails for a chunk with a part of an answer that cannot be read.
     fn check(&self, text: &str) -> Result<(), ProtocolError> {
-        if self.candidates.as_ref().is_some_and(LenientObjects::has_others) {
-            return Err(malformed("expected an array of objects as `candidates`", text));
+        if self
+            .candidates
+            .as_ref()
+            .is_some_and(LenientObjects::has_others)
+        {
+            return Err(malformed(
+                "expected an array of objects as `candidates`",
+                text,
+            ));
         }
         let candidates = self.candidates.iter().flat_map(LenientObjects::iter);
-        let others = candidates.map(|candidate| &candidate.others).chain([&self.others]);
+        let others = candidates
+            .map(|candidate| &candidate.others)
+            .chain([&self.others]);
         let has_parts = |name: &str, json: &str| name == "parts" || has_member(json, "parts");
-        if others.flat_map(|others| &others.0).any(|member| has_parts(&member.name, member.json)) {
-            return Err(malformed("a member with parts of an answer is unknown", text));
+        if others
+            .flat_map(|others| &others.0)
+            .any(|member| has_parts(&member.name, member.json))
+        {
+            return Err(malformed(
+                "a member with parts of an answer is unknown",
+                text,
+            ));
         }
         Ok(())
     }
@@ -238,7 +295,11 @@ impl<'a> GenerateAnswer<'a> {
         let part = candidate.content.only_part()?;
         let piece = Some(part.object.as_ref()?.text.raw).filter(|piece| piece.starts_with('"'))?;
         // What is left is `{"text":}`.
-        let count = |text: &str| text.bytes().filter(|byte| !byte.is_ascii_whitespace()).count();
+        let count = |text: &str| {
+            text.bytes()
+                .filter(|byte| !byte.is_ascii_whitespace())
+                .count()
+        };
         (count(part.raw) == count(piece) + 9).then_some(piece)
     }
 }
@@ -247,7 +308,10 @@ impl<'a> GenerateAnswer<'a> {
 pub(crate) fn has_member(json: &str, name: &str) -> bool {
     let quoted = format!("\"{name}\"");
     let mut found = json.match_indices(&quoted).map(|(at, _)| at + quoted.len());
-    found.any(|end| json.get(end..).is_some_and(|rest| rest.trim_ascii_start().starts_with(':')))
+    found.any(|end| {
+        json.get(end..)
+            .is_some_and(|rest| rest.trim_ascii_start().starts_with(':'))
+    })
 }
 
 json_objects! {
@@ -331,13 +395,23 @@ impl<'json> FromJson<'json> for MediaTokens {
 impl UsageMetadata {
     /// Emits the tokens used and their tier.
     pub(crate) fn emit(&self, sink: &mut EventSink<'_>) {
-        let tier = if self.service_tier.0.is_some() { &self.service_tier } else { &self.traffic_type };
+        let tier = if self.service_tier.0.is_some() {
+            &self.service_tier
+        } else {
+            &self.traffic_type
+        };
         sink.usage(self.usage(), tier);
     }
 
     fn usage(&self) -> TokenUsage {
-        let output = self.candidates_token_count.0.max(self.response_token_count.0);
-        let (prompt, tools) = (self.prompt_tokens_details, self.tool_use_prompt_tokens_details);
+        let output = self
+            .candidates_token_count
+            .0
+            .max(self.response_token_count.0);
+        let (prompt, tools) = (
+            self.prompt_tokens_details,
+            self.tool_use_prompt_tokens_details,
+        );
         let (candidates, response) = (self.candidates_tokens_details, self.response_tokens_details);
         TokenUsage {
             input_audio: prompt.audio.saturating_add(tools.audio),
@@ -346,7 +420,10 @@ impl UsageMetadata {
             cached_image: self.cache_tokens_details.image,
             output_audio: candidates.audio.max(response.audio),
             output_image: candidates.image.max(response.image),
-            input: self.prompt_token_count.0.saturating_add(self.tool_use_prompt_token_count.0),
+            input: self
+                .prompt_token_count
+                .0
+                .saturating_add(self.tool_use_prompt_token_count.0),
             cached: self.cached_content_token_count.0,
             output: output.saturating_add(self.thoughts_token_count.0),
             reasoning: self.thoughts_token_count.0,

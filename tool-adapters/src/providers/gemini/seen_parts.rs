@@ -57,13 +57,25 @@ impl SeenParts {
             return;
         }
         match self.parts.last_mut() {
-            Some(SeenPart::Text { is_thought: last, text }) if *last == is_thought => text.push_str(piece),
-            _ => self.parts.push(SeenPart::Text { is_thought, text: piece.to_owned() }),
+            Some(SeenPart::Text {
+                is_thought: last,
+                text,
+            }) if *last == is_thought => text.push_str(piece),
+            _ => self.parts.push(SeenPart::Text {
+                is_thought,
+                text: piece.to_owned(),
+            }),
         }
     }
 
     /// Adds a call; returns false if the message has it already.
-    pub(crate) fn add_call(&mut self, id: &str, name: &str, arguments: &str, signature: &str) -> bool {
+    pub(crate) fn add_call(
+        &mut self,
+        id: &str,
+        name: &str,
+        arguments: &str,
+        signature: &str,
+    ) -> bool {
         if !id.is_empty() {
             let numbers = self.by_id.entry(id.to_owned()).or_default();
             let mut seen = numbers.iter().filter_map(|number| self.parts.get(*number));
@@ -89,18 +101,31 @@ impl SeenParts {
 
     /// Returns what is new in a chunk.
     pub(crate) fn new_parts(&mut self, chunk: &[RawObject<'_, WirePart<'_>>]) -> NewParts {
-        let has_call = chunk.iter().any(|part| part.object.as_ref().is_some_and(|part| part.has_call()));
+        let has_call = chunk
+            .iter()
+            .any(|part| part.object.as_ref().is_some_and(|part| part.has_call()));
         if !has_call {
             self.last_chunk.clear();
             return NewParts::default();
         }
         let is_repeated = self.last_chunk.len() == chunk.len()
-            && self.last_chunk.iter().zip(chunk).all(|(last, part)| last == part.raw);
+            && self
+                .last_chunk
+                .iter()
+                .zip(chunk)
+                .all(|(last, part)| last == part.raw);
         if is_repeated {
-            return NewParts { from: chunk.len(), text_from: 0 };
+            return NewParts {
+                from: chunk.len(),
+                text_from: 0,
+            };
         }
         self.last_chunk = chunk.iter().map(|part| part.raw.to_owned()).collect();
-        let rest = if self.has_calls { self.rest_of(chunk) } else { None };
+        let rest = if self.has_calls {
+            self.rest_of(chunk)
+        } else {
+            None
+        };
         rest.unwrap_or_default()
     }
 
@@ -111,14 +136,23 @@ impl SeenParts {
         // The part of the next text that has been found.
         let mut found = 0;
         for (at, part) in chunk.iter().enumerate() {
-            let Some(expected) = next else { return Some(NewParts { from: at, text_from: 0 }) };
+            let Some(expected) = next else {
+                return Some(NewParts {
+                    from: at,
+                    text_from: 0,
+                });
+            };
             let wire = part.object.as_ref()?;
             if let Some(piece) = wire.piece() {
                 if piece.is_empty() {
                     continue;
                 }
-                let SeenPart::Text { is_thought, text } = expected else { return None };
-                let rest = text.get(found..).filter(|_| *is_thought == wire.thought.is_true())?;
+                let SeenPart::Text { is_thought, text } = expected else {
+                    return None;
+                };
+                let rest = text
+                    .get(found..)
+                    .filter(|_| *is_thought == wire.thought.is_true())?;
                 if let Some(left) = rest.strip_prefix(piece) {
                     found = text.len() - left.len();
                     if left.is_empty() {
@@ -128,7 +162,10 @@ impl SeenParts {
                     continue;
                 }
                 let is_last = piece.starts_with(rest) && seen.next().is_none();
-                return is_last.then_some(NewParts { from: at, text_from: rest.len() });
+                return is_last.then_some(NewParts {
+                    from: at,
+                    text_from: rest.len(),
+                });
             }
             let is_same = match (expected, &*wire.function_call.value) {
                 (SeenPart::Call(seen), Some(call)) => seen.may_be(call, wire.signature()),
@@ -140,7 +177,10 @@ impl SeenParts {
             }
             next = seen.next();
         }
-        next.is_none().then_some(NewParts { from: chunk.len(), text_from: 0 })
+        next.is_none().then_some(NewParts {
+            from: chunk.len(),
+            text_from: 0,
+        })
     }
 }
 
@@ -153,18 +193,27 @@ impl SeenCall {
     fn may_be(&self, call: &FunctionCall<'_>, signature: &str) -> bool {
         let id = call.id.as_str();
         let has_other_id = !self.id.is_empty() && !id.is_empty() && self.id != id;
-        !has_other_id && self.signature == signature && self.says(call.name.as_str(), &call.args.text())
+        !has_other_id
+            && self.signature == signature
+            && self.says(call.name.as_str(), &call.args.text())
     }
 }
 
 impl WirePart<'_> {
     /// Returns true for a whole call. Pieces of one are no repetition.
     fn has_call(&self) -> bool {
-        self.function_call.value.as_ref().is_some_and(|call| !call.is_partial())
+        self.function_call
+            .value
+            .as_ref()
+            .is_some_and(|call| !call.is_partial())
     }
 
     /// Returns the text of a part that is a text.
     fn piece(&self) -> Option<&str> {
-        self.text.value.0.as_deref().filter(|_| self.function_call.value.is_none())
+        self.text
+            .value
+            .0
+            .as_deref()
+            .filter(|_| self.function_call.value.is_none())
     }
 }

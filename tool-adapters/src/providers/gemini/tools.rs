@@ -32,7 +32,11 @@ use tool_core::Timestamp;
 #[serde(rename_all = "camelCase")]
 pub struct GoogleSearch {
     /// True if images are found too.
-    #[serde(rename = "searchTypes", serialize_with = "search_types", skip_serializing_if = "off")]
+    #[serde(
+        rename = "searchTypes",
+        serialize_with = "search_types",
+        skip_serializing_if = "off"
+    )]
     pub image_search: bool,
     /// Domains that are left out of the results. Vertex AI only.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -1,7 +1,9 @@
 //! The parts of a content as the server writes them.
 
 use crate::providers::json_reader::{FromJson, JsonReader, json_objects};
-use crate::providers::lenient::{LenientObject, LenientObjects, LenientText, RawJson, RawObject, RawObjects, WithRaw};
+use crate::providers::lenient::{
+    LenientObject, LenientObjects, LenientText, RawJson, RawObject, RawObjects, WithRaw,
+};
 
 /// The parts that become items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -49,7 +49,11 @@ impl TurnForm for GeminiTurns {
     }
 
     fn set_call(item: &mut Value, id: &str, name: &str, input: Map<String, Value>) {
-        let member = if item.get("functionCall").is_some() { "functionCall" } else { "function_call" };
+        let member = if item.get("functionCall").is_some() {
+            "functionCall"
+        } else {
+            "function_call"
+        };
         if let Some(call) = item.get_mut(member).and_then(Value::as_object_mut) {
             call.insert("name".to_owned(), name.into());
             call.insert("args".to_owned(), input.into());
@@ -68,7 +72,9 @@ impl TurnForm for GeminiTurns {
     /// A turn of thoughts alone, or of a signature, says nothing.
     fn tidy(turns: &mut [ChatTurn]) {
         let says_something = |item: &Value| match item.get("text") {
-            Some(text) => item["thought"] != true && text.as_str().is_some_and(|text| !text.trim().is_empty()),
+            Some(text) => {
+                item["thought"] != true && text.as_str().is_some_and(|text| !text.trim().is_empty())
+            }
             None => true,
         };
         for turn in turns.iter_mut().filter(|turn| turn.is_model) {
@@ -84,37 +90,60 @@ impl TurnForm for GeminiTurns {
 }
 
 fn member<'a>(item: &'a Value, camel: &str, snake: &str) -> Option<&'a Value> {
-    item.get(camel).or_else(|| item.get(snake)).filter(|value| !value.is_null())
+    item.get(camel)
+        .or_else(|| item.get(snake))
+        .filter(|value| !value.is_null())
 }
 
 /// Writes one content with all results of a step. Calls without an id are answered without one.
 pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
-    let result = |answer: &ToolAnswer<'_>| GeminiTurns::result(answer.given_id(), &answer.name(), &answer.result);
+    let result = |answer: &ToolAnswer<'_>| {
+        GeminiTurns::result(answer.given_id(), &answer.name(), &answer.result)
+    };
     let results = answers.iter().map(result);
     json!({"role": "user", "parts": results.collect::<Vec<_>>()})
 }
 
 /// Writes the body of a request. The model is named by the URL.
 pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
-    let contents = turns::<GeminiTurns>(request, host).into_iter().map(write_turn).collect::<Vec<_>>();
+    let contents = turns::<GeminiTurns>(request, host)
+        .into_iter()
+        .map(write_turn)
+        .collect::<Vec<_>>();
     let tools = (!request.declarations.is_empty()).then(|| tools(request));
-    with_settings(RequestBody::new(request).with("contents", contents), request)
-        .with_some("tools", tools)
-        .with_some("toolConfig", tool_choice(request))
-        .finish_merged()
+    with_settings(
+        RequestBody::new(request).with("contents", contents),
+        request,
+    )
+    .with_some("tools", tools)
+    .with_some("toolConfig", tool_choice(request))
+    .finish_merged()
 }
 
 /// Adds the system instruction and the limit of tokens, which Live has too.
 pub(crate) fn with_settings<'a>(body: RequestBody<'a>, request: &Request<'_>) -> RequestBody<'a> {
     let instruction = Some(request.instructions).filter(|text| !text.trim().is_empty());
-    body.with_some("systemInstruction", instruction.map(|text| json!({"parts": [{"text": text}]})))
-        .with_some("generationConfig", request.max_tokens.map(|most| json!({"maxOutputTokens": most})))
+    body.with_some(
+        "systemInstruction",
+        instruction.map(|text| json!({"parts": [{"text": text}]})),
+    )
+    .with_some(
+        "generationConfig",
+        request
+            .max_tokens
+            .map(|most| json!({"maxOutputTokens": most})),
+    )
 }
 
 /// The choice concerns functions only.
 fn tool_choice(request: &Request<'_>) -> Option<Value> {
     let mode = choice_name(request, "NONE", "ANY")?;
-    let has_functions = request.declarations.report().tools.iter().any(|tool| tool.declared_as.is_some());
+    let has_functions = request
+        .declarations
+        .report()
+        .tools
+        .iter()
+        .any(|tool| tool.declared_as.is_some());
     has_functions.then(|| json!({"functionCallingConfig": {"mode": mode}}))
 }
 
@@ -122,9 +151,14 @@ fn tool_choice(request: &Request<'_>) -> Option<Value> {
 fn write_turn(turn: ChatTurn) -> Value {
     let mut parts = Vec::<Value>::new();
     for part in turn.content {
-        match parts.last_mut().filter(|last| turn.is_model && can_join(last, &part)) {
+        match parts
+            .last_mut()
+            .filter(|last| turn.is_model && can_join(last, &part))
+        {
             Some(last) => {
-                if let (Some(Value::String(text)), Some(piece)) = (last.get_mut("text"), part["text"].as_str()) {
+                if let (Some(Value::String(text)), Some(piece)) =
+                    (last.get_mut("text"), part["text"].as_str())
+                {
                     text.push_str(piece);
                 }
             }
@@ -139,7 +173,11 @@ fn can_join(before: &Value, after: &Value) -> bool {
     let thought = |part: &Value| {
         let part = part.as_object().filter(|part| part.contains_key("text"))?;
         let plain = part.keys().all(|name| name == "text" || name == "thought");
-        plain.then(|| part.get("thought").and_then(Value::as_bool).unwrap_or_default())
+        plain.then(|| {
+            part.get("thought")
+                .and_then(Value::as_bool)
+                .unwrap_or_default()
+        })
     };
     thought(before).is_some() && thought(before) == thought(after)
 }
@@ -171,7 +209,9 @@ pub(crate) fn function_response(id: &str, name: &str, result: &ModelResult) -> M
 
 /// Returns the data as a value if it keeps its digits, otherwise as its text.
 fn data(result: &ModelResult) -> Value {
-    let value = Some(&result.text).filter(|_| !result.is_text).and_then(|text| exact_json(text, MAX_EXACT));
+    let value = Some(&result.text)
+        .filter(|_| !result.is_text)
+        .and_then(|text| exact_json(text, MAX_EXACT));
     value.map_or_else(|| Value::from(result.text.as_str()), escape_references)
 }
 
@@ -181,7 +221,9 @@ fn is_image(part: &Content) -> bool {
 
 fn write_image(part: &Content) -> Value {
     match part {
-        Content::Image { data, mime_type } => json!({"inlineData": {"mimeType": mime_type, "data": data}}),
+        Content::Image { data, mime_type } => {
+            json!({"inlineData": {"mimeType": mime_type, "data": data}})
+        }
         other => json!({"text": text_of(other)}),
     }
 }
@@ -191,8 +233,17 @@ fn escape_references(value: Value) -> Value {
     match value {
         Value::Object(members) => {
             let is_reference = |name: &str| name.trim_start_matches('$') == "ref" && name != "ref";
-            let escape = |name: String| if is_reference(&name) { format!("${name}") } else { name };
-            members.into_iter().map(|(name, value)| (escape(name), escape_references(value))).collect()
+            let escape = |name: String| {
+                if is_reference(&name) {
+                    format!("${name}")
+                } else {
+                    name
+                }
+            };
+            members
+                .into_iter()
+                .map(|(name, value)| (escape(name), escape_references(value)))
+                .collect()
         }
         Value::Array(items) => items.into_iter().map(escape_references).collect(),
         other => other,
@@ -233,7 +284,9 @@ pub(crate) const SCHEMA_RULES: SchemaForm = SchemaForm::Subset(&SchemaSubset {
 
 /// The schemas of `parametersJsonSchema`.
 pub(crate) const JSON_SCHEMA_RULES: SchemaForm = SchemaForm::Subset(&SchemaSubset {
-    keeps: &["title", "format", "minimum", "maximum", "minItems", "maxItems"],
+    keeps: &[
+        "title", "format", "minimum", "maximum", "minItems", "maxItems",
+    ],
     typed: false,
     references: true,
     maps: true,
@@ -245,12 +298,28 @@ pub(crate) const JSON_SCHEMA_RULES: SchemaForm = SchemaForm::Subset(&SchemaSubse
 /// Writes a declaration, with the schema under `member`. A schema without parameters is left out, as Gemini refuses an
 /// object without properties.
 pub(crate) fn write_declaration(tool: &DeclaredTool<'_>, member: &str) -> String {
-    let declaration = JsonObject::new().with("name", tool.name).with("description", tool.some_description());
-    if has_parameters(tool.schema) { declaration.raw(member, tool.schema) } else { declaration }.finish()
+    let declaration = JsonObject::new()
+        .with("name", tool.name)
+        .with("description", tool.some_description());
+    if has_parameters(tool.schema) {
+        declaration.raw(member, tool.schema)
+    } else {
+        declaration
+    }
+    .finish()
 }
 
 fn has_parameters(schema: &str) -> bool {
-    let Ok(schema) = serde_json::from_str::<Value>(schema) else { return false };
-    let has_names = schema.get("properties").and_then(Value::as_object).is_some_and(|names| !names.is_empty());
-    has_names || schema.get("required").and_then(Value::as_array).is_some_and(|names| !names.is_empty())
+    let Ok(schema) = serde_json::from_str::<Value>(schema) else {
+        return false;
+    };
+    let has_names = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .is_some_and(|names| !names.is_empty());
+    has_names
+        || schema
+            .get("required")
+            .and_then(Value::as_array)
+            .is_some_and(|names| !names.is_empty())
 }

@@ -26,7 +26,10 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     turn_id: "gemini-live",
     manifest_key: "geminiLive",
     endpoint: Endpoint::WebSocket(LiveEndpoint {
-        server: Server { base_url: "wss://generativelanguage.googleapis.com", ..gemini::GOOGLE },
+        server: Server {
+            base_url: "wss://generativelanguage.googleapis.com",
+            ..gemini::GOOGLE
+        },
         path: "ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent",
         model_query: None,
         audio_rate: 16_000,

@@ -4,8 +4,8 @@ use crate::providers::event::{Event, Finish, ProtocolError};
 use crate::providers::protocol::protocol;
 use crate::providers::provider::Provider::GeminiLive;
 use crate::providers::tests::fixtures::{
-    answers, brief, calls, cut_calls, errors, history, lines, pretty, pretty_request, read, read_cut_off, request,
-    request_with, response,
+    answers, brief, calls, cut_calls, errors, history, lines, pretty, pretty_request, read,
+    read_cut_off, request, request_with, response,
 };
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -37,7 +37,10 @@ fn session() -> Vec<Value> {
 
 fn stream(messages: &[Value]) -> String {
     // As the server sends it: with line breaks.
-    messages.iter().map(|message| serde_json::to_string_pretty(message).expect("serialises") + "\n").collect()
+    messages
+        .iter()
+        .map(|message| serde_json::to_string_pretty(message).expect("serialises") + "\n")
+        .collect()
 }
 
 #[test]
@@ -72,7 +75,10 @@ fn messages_are_read_the_same_wherever_they_are_cut() {
 #[test]
 fn a_message_at_a_time_says_the_same() {
     let mut protocol = protocol(GeminiLive);
-    let mut told = session().iter().flat_map(|message| protocol.push_event(message)).collect::<Vec<_>>();
+    let mut told = session()
+        .iter()
+        .flat_map(|message| protocol.push_event(message))
+        .collect::<Vec<_>>();
     told.extend(protocol.finish());
     assert_eq!(told, read(GeminiLive, &lines(&session())));
 }
@@ -81,8 +87,16 @@ fn a_message_at_a_time_says_the_same() {
 fn a_closed_connection_is_an_error_and_keeps_the_calls() {
     for last in 3..session().len() - 2 {
         let events = read(GeminiLive, &stream(&session()[..last]));
-        assert_eq!(errors(&events), [ProtocolError::Truncated { call_id: None }], "after {last}");
-        assert_eq!(calls(&events).len(), if last > 7 { 2 } else { 0 }, "after {last}");
+        assert_eq!(
+            errors(&events),
+            [ProtocolError::Truncated { call_id: None }],
+            "after {last}"
+        );
+        assert_eq!(
+            calls(&events).len(),
+            if last > 7 { 2 } else { 0 },
+            "after {last}"
+        );
     }
     let call = stream(&session()[7..8]);
     read_cut_off(GeminiLive, &call, call.trim_end().len());
@@ -90,9 +104,11 @@ fn a_closed_connection_is_an_error_and_keeps_the_calls() {
 
 #[test]
 fn arguments_keep_every_digit() {
-    let message =
-        r#"{"toolCall": {"functionCalls": [{"name": "look", "args": {"z": 1.50, "a": 123456789012345678901}}]}}"#;
-    assert_eq!(calls(&read(GeminiLive, message))[0].arguments(), r#"{"z": 1.50, "a": 123456789012345678901}"#);
+    let message = r#"{"toolCall": {"functionCalls": [{"name": "look", "args": {"z": 1.50, "a": 123456789012345678901}}]}}"#;
+    assert_eq!(
+        calls(&read(GeminiLive, message))[0].arguments(),
+        r#"{"z": 1.50, "a": 123456789012345678901}"#
+    );
 }
 
 // M3
@@ -102,15 +118,27 @@ fn calls_that_come_again_in_a_turn_run_once() {
     let mut other = again.clone();
     other["toolCall"]["functionCalls"][1]["args"] = json!({"place": "right"});
     let cancelled = json!({"toolCallCancellation": {"ids": ["fc-1", "fc-2", "x"]}});
-    let events = read(GeminiLive, &stream(&[again.clone(), again.clone(), other, cancelled.clone()]));
-    let ids = |events: &[Event]| calls(events).iter().map(|call| call.id().to_owned()).collect::<Vec<_>>();
+    let events = read(
+        GeminiLive,
+        &stream(&[again.clone(), again.clone(), other, cancelled.clone()]),
+    );
+    let ids = |events: &[Event]| {
+        calls(events)
+            .iter()
+            .map(|call| call.id().to_owned())
+            .collect::<Vec<_>>()
+    };
     assert_eq!(ids(&events), ["fc-1", "fc-2", "fc-2_2"]);
     let latest = Event::Cancelled(vec!["fc-1".into(), "fc-2_2".into(), "x".into()]);
     assert!(events.contains(&latest), "the latest of that id");
 
     let over = json!({"serverContent": {"turnComplete": true}});
     let events = read(GeminiLive, &stream(&[again.clone(), over, again]));
-    assert_eq!(ids(&events), ["fc-1", "fc-2", "fc-1_2", "fc-2_2"], "in another turn");
+    assert_eq!(
+        ids(&events),
+        ["fc-1", "fc-2", "fc-1_2", "fc-2_2"],
+        "in another turn"
+    );
 }
 
 // M1
@@ -134,12 +162,23 @@ fn a_message_that_cannot_be_read_cuts_the_calls_of_its_turn_off() {
         let over = json!({"serverContent": {"turnComplete": true}});
         let mut next = session()[7].clone();
         next["toolCall"]["functionCalls"] = json!([{"id": "fc-9", "name": "look"}]);
-        let told = read(GeminiLive, &stream(&[unreadable.clone(), session()[7].clone(), over, next]));
+        let told = read(
+            GeminiLive,
+            &stream(&[unreadable.clone(), session()[7].clone(), over, next]),
+        );
         assert!(errors(&told)[0].is_loss(), "{unreadable}");
         assert_eq!(cut_calls(&told).len(), 2, "{unreadable}");
-        assert_eq!(calls(&told).iter().map(|call| call.id().to_owned()).collect::<Vec<_>>(), ["fc-9"], "{unreadable}");
+        assert_eq!(
+            calls(&told)
+                .iter()
+                .map(|call| call.id().to_owned())
+                .collect::<Vec<_>>(),
+            ["fc-9"],
+            "{unreadable}"
+        );
     }
-    let garbled = "{\"serverContent\": {\"turnComplete\": NaN}}\n".to_owned() + &stream(&session()[7..8]);
+    let garbled =
+        "{\"serverContent\": {\"turnComplete\": NaN}}\n".to_owned() + &stream(&session()[7..8]);
     assert_eq!(calls(&read(GeminiLive, &garbled)), []);
 }
 
@@ -155,13 +194,27 @@ fn reasons_to_end_a_turn_are_told() {
         ("GENERATED_IMAGE_MINORS", Finish::Filtered),
         ("UNSAFE_PROMPT_FOR_IMAGE_GENERATION", Finish::Filtered),
         ("BLOCKLIST", Finish::Filtered),
-        ("MALFORMED_FUNCTION_CALL", Finish::Other("MALFORMED_FUNCTION_CALL".into())),
-        ("RESPONSE_REJECTED", Finish::Other("RESPONSE_REJECTED".into())),
+        (
+            "MALFORMED_FUNCTION_CALL",
+            Finish::Other("MALFORMED_FUNCTION_CALL".into()),
+        ),
+        (
+            "RESPONSE_REJECTED",
+            Finish::Other("RESPONSE_REJECTED".into()),
+        ),
     ] {
         let over = json!({"serverContent": {"turnComplete": true, "turnCompleteReason": reason}});
         let told = read(GeminiLive, &stream(&[over]));
-        assert_eq!(told.last(), Some(&Event::Finished(finish.clone())), "{reason}");
-        assert_eq!(errors(&told).len(), usize::from(finish.failure().is_some()), "{reason}");
+        assert_eq!(
+            told.last(),
+            Some(&Event::Finished(finish.clone())),
+            "{reason}"
+        );
+        assert_eq!(
+            errors(&told).len(),
+            usize::from(finish.failure().is_some()),
+            "{reason}"
+        );
     }
 }
 
@@ -207,9 +260,18 @@ fn calls_that_were_withdrawn_are_not_answered() {
     let mut protocol = protocol(GeminiLive);
     protocol.push_event(&session()[7]);
     protocol.push_event(&session()[8]);
-    let told = protocol.encode(&[response("fc-1", "look", "", &json!(1)), response("fc-2", "look", "", &json!(2))]);
-    let responses = told["toolResponse"]["functionResponses"].as_array().expect("responses").clone();
-    assert_eq!(responses, [json!({"id": "fc-1", "name": "look", "response": {"output": 1}})]);
+    let told = protocol.encode(&[
+        response("fc-1", "look", "", &json!(1)),
+        response("fc-2", "look", "", &json!(2)),
+    ]);
+    let responses = told["toolResponse"]["functionResponses"]
+        .as_array()
+        .expect("responses")
+        .clone();
+    assert_eq!(
+        responses,
+        [json!({"id": "fc-1", "name": "look", "response": {"output": 1}})]
+    );
 }
 
 // L24
@@ -259,9 +321,22 @@ fn a_session_is_set_up() {
           }
         }
     "#]]
-    .assert_eq(&pretty_request(&request(GeminiLive, &history(), ToolChoice::Auto)));
-    let extra = json!({"generationConfig": {"responseModalities": ["AUDIO"]}, "model": "models/other"});
-    let body = request_with(GeminiLive, &[], ToolChoice::Auto, extra.as_object().expect("an object"));
+    .assert_eq(&pretty_request(&request(
+        GeminiLive,
+        &history(),
+        ToolChoice::Auto,
+    )));
+    let extra =
+        json!({"generationConfig": {"responseModalities": ["AUDIO"]}, "model": "models/other"});
+    let body = request_with(
+        GeminiLive,
+        &[],
+        ToolChoice::Auto,
+        extra.as_object().expect("an object"),
+    );
     assert_eq!(body["setup"]["model"], "models/other");
-    assert_eq!(body["setup"]["generationConfig"], json!({"maxOutputTokens": 100, "responseModalities": ["AUDIO"]}));
+    assert_eq!(
+        body["setup"]["generationConfig"],
+        json!({"maxOutputTokens": 100, "responseModalities": ["AUDIO"]})
+    );
 }

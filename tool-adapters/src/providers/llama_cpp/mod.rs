@@ -41,7 +41,10 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
 };
 
 /// A server on this machine, which wants a key only if it was started with one.
-pub(crate) const fn local_server(base_url: &'static str, key_env: &'static [&'static str]) -> Server {
+pub(crate) const fn local_server(
+    base_url: &'static str,
+    key_env: &'static [&'static str],
+) -> Server {
     Server {
         base_url,
         base_url_env: &[],
@@ -57,7 +60,10 @@ pub(crate) const fn local_server(base_url: &'static str, key_env: &'static [&'st
 /// Writes a request whose `tool_choice` is a text: the server knows no other, and takes an object for `auto`.
 pub(crate) fn request_without_named_choice(request: &Request<'_>, host: &Host) -> Value {
     let mut body = (openai_chat::SPEC.request)(request, host);
-    if let Some(choice) = body.get_mut("tool_choice").filter(|choice| choice.is_object()) {
+    if let Some(choice) = body
+        .get_mut("tool_choice")
+        .filter(|choice| choice.is_object())
+    {
         *choice = "required".into();
     }
     body
@@ -82,6 +88,13 @@ pub(crate) const SUBSET: SchemaSubset = SchemaSubset {
     references: false,
     maps: true,
     enums: TypeSet::ALL,
-    formats: |types, format| types == TypeSet::STRING && matches!(format, "date" | "time" | "date-time" | "uuid"),
-    grammar: Some(&GrammarRules { max_length: 1_999, max_items: 500, number_bounds: false, lists_any: true }),
+    formats: |types, format| {
+        types == TypeSet::STRING && matches!(format, "date" | "time" | "date-time" | "uuid")
+    },
+    grammar: Some(&GrammarRules {
+        max_length: 1_999,
+        max_items: 500,
+        number_bounds: false,
+        lists_any: true,
+    }),
 };

@@ -7,7 +7,9 @@ use crate::providers::hosts::Host;
 use crate::providers::json_reader::json_objects;
 use crate::providers::lenient::{LenientObject, LenientText, RawJson, parse_items, parse_object};
 use crate::providers::mcp::output_schema;
-use crate::providers::request::{Request, RequestBody, embedded_data, name_of_data, text_of, tools};
+use crate::providers::request::{
+    Request, RequestBody, embedded_data, name_of_data, text_of, tools,
+};
 use serde_json::{Map, Value, json};
 use tool_core::call::ModelResult;
 use tool_core::{Category, Content, ErrorKind, ToolCall, ToolDefinition};
@@ -40,11 +42,18 @@ json_objects! {
 }
 
 impl MessageReader for McpReader {
-    fn read(&mut self, _name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+    fn read(
+        &mut self,
+        _name: &str,
+        text: &str,
+        sink: &mut EventSink<'_>,
+    ) -> serde_json::Result<()> {
         if !text.trim_ascii_start().starts_with('[') {
             return read_message(text, sink);
         }
-        parse_items(text)?.into_iter().try_for_each(|message| read_message(message, sink))
+        parse_items(text)?
+            .into_iter()
+            .try_for_each(|message| read_message(message, sink))
     }
 
     /// A request is whole, or the framing reports that it is cut off.
@@ -80,17 +89,30 @@ fn read_message(text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> 
     }
 }
 
-fn read_call(id: RawJson<'_>, params: Option<&RpcParams<'_>>, sink: &mut EventSink<'_>) -> Result<(), &'static str> {
+fn read_call(
+    id: RawJson<'_>,
+    params: Option<&RpcParams<'_>>,
+    sink: &mut EventSink<'_>,
+) -> Result<(), &'static str> {
     let id = request_id(id).ok_or("expected a text or a whole number as the id of a request")?;
     let params = params.ok_or("`tools/call` has no `params`")?;
-    let name = params.name.parse::<String>().ok_or("expected a text as the `name` of `tools/call`")?;
+    let name = params
+        .name
+        .parse::<String>()
+        .ok_or("expected a text as the `name` of `tools/call`")?;
     let ours = assign_id(&id, &name, sink);
     if let Some(meta) = params.meta.parse::<Value>().filter(|meta| !meta.is_null()) {
         sink.push(Event::Item(json!({"id": id, "_meta": meta})));
     }
     let arguments = params.arguments.0.unwrap_or("{}");
-    sink.push(Event::CallStarted { id: ours.clone(), name: name.clone() });
-    sink.push(Event::Arguments { id: ours.clone(), delta: arguments.to_owned() });
+    sink.push(Event::CallStarted {
+        id: ours.clone(),
+        name: name.clone(),
+    });
+    sink.push(Event::Arguments {
+        id: ours.clone(),
+        delta: arguments.to_owned(),
+    });
     sink.push(Event::Call(ToolCall::new(ours, name, arguments)));
     Ok(())
 }
@@ -103,7 +125,11 @@ fn request_id(id: RawJson<'_>) -> Option<Value> {
 
 fn wire_call(id: &Value, name: &str) -> WireCall {
     let text = id.as_str().map_or_else(|| id.to_string(), str::to_owned);
-    WireCall { id: text, name: name.to_owned(), kind: if id.is_string() { TEXT_ID } else { NUMBER_ID } }
+    WireCall {
+        id: text,
+        name: name.to_owned(),
+        kind: if id.is_string() { TEXT_ID } else { NUMBER_ID },
+    }
 }
 
 /// Returns our id of a request: its own as a text.
@@ -126,7 +152,11 @@ pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
 
 fn write_answer(answer: &ToolAnswer<'_>) -> Value {
     let id = answered_id(answer);
-    match answer.response.error().filter(|error| error.kind == ErrorKind::NotFound) {
+    match answer
+        .response
+        .error()
+        .filter(|error| error.kind == ErrorKind::NotFound)
+    {
         Some(error) => {
             json!({"jsonrpc": "2.0", "id": id, "error": {"code": INVALID_PARAMS, "message": error.message}})
         }
@@ -145,7 +175,9 @@ fn answered_id(answer: &ToolAnswer<'_>) -> Value {
 
 /// Writes the result of `tools/list`.
 pub(crate) fn request(request: &Request<'_>, _host: &Host) -> Value {
-    RequestBody::new(request).with("tools", tools(request)).finish()
+    RequestBody::new(request)
+        .with("tools", tools(request))
+        .finish()
 }
 
 /// Writes a tool of the result of `tools/list`.
@@ -158,7 +190,10 @@ pub(crate) fn declaration(tool: &DeclaredTool<'_>) -> String {
         .with_some("title", tool.definition.title())
         .with_some("description", tool.description())
         .raw("inputSchema", tool.schema)
-        .with_some("outputSchema", tool.definition.output().map(output_schema::declared))
+        .with_some(
+            "outputSchema",
+            tool.definition.output().map(output_schema::declared),
+        )
         .with("annotations", annotations(tool.definition))
         .finish()
 }
@@ -172,16 +207,30 @@ fn passed_on(tool: &DeclaredTool<'_>, sent: &Map<String, Value>) -> String {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
     // The host may have changed them.
     if text(declared.get("description")) != tool.definition.description() {
-        declared.insert("description".to_owned(), tool.definition.description().into());
+        declared.insert(
+            "description".to_owned(),
+            tool.definition.description().into(),
+        );
     }
-    let sent_title = declared.get("title").or_else(|| declared.get("annotations")?.get("title"));
-    if let Some(title) = tool.definition.title().filter(|title| text(sent_title) != *title) {
+    let sent_title = declared
+        .get("title")
+        .or_else(|| declared.get("annotations")?.get("title"));
+    if let Some(title) = tool
+        .definition
+        .title()
+        .filter(|title| text(sent_title) != *title)
+    {
         declared.insert("title".to_owned(), title.into());
     }
     let is_read_only = tool.definition.category() == Category::Retrieval;
-    let said = declared.get("annotations").and_then(|hints| hints.get("readOnlyHint")).and_then(Value::as_bool);
+    let said = declared
+        .get("annotations")
+        .and_then(|hints| hints.get("readOnlyHint"))
+        .and_then(Value::as_bool);
     if said.unwrap_or_default() != is_read_only {
-        let hints = declared.entry("annotations").or_insert_with(|| Map::new().into());
+        let hints = declared
+            .entry("annotations")
+            .or_insert_with(|| Map::new().into());
         hints["readOnlyHint"] = is_read_only.into();
     }
     Value::Object(declared).to_string()
@@ -194,11 +243,20 @@ fn annotations(tool: &ToolDefinition) -> Map<String, Value> {
     let mut annotations = Map::from_iter([("readOnlyHint".to_owned(), is_read_only.into())]);
     let hints = [
         // A tool that only reads is not destructive.
-        ("destructiveHint", flags.destructive.filter(|is_destructive| !(*is_destructive && is_read_only))),
+        (
+            "destructiveHint",
+            flags
+                .destructive
+                .filter(|is_destructive| !(*is_destructive && is_read_only)),
+        ),
         ("idempotentHint", flags.idempotent.then_some(true)),
         ("openWorldHint", flags.open_world),
     ];
-    annotations.extend(hints.into_iter().filter_map(|(name, hint)| Some((name.to_owned(), hint?.into()))));
+    annotations.extend(
+        hints
+            .into_iter()
+            .filter_map(|(name, hint)| Some((name.to_owned(), hint?.into()))),
+    );
     annotations.extend(tool.title().map(|title| ("title".to_owned(), title.into())));
     annotations
 }
@@ -209,15 +267,25 @@ pub(crate) type Hints = [Option<bool>; 4];
 
 /// Sets the category and the annotations of hints. Missing hints get the protocol's defaults, which assume the worst.
 #[cfg(any(feature = "cli", feature = "mcp"))]
-pub(crate) fn with_hints(tool: &FunctionTool, [read_only, destructive, idempotent, open_world]: Hints) -> FunctionTool {
+pub(crate) fn with_hints(
+    tool: &FunctionTool,
+    [read_only, destructive, idempotent, open_world]: Hints,
+) -> FunctionTool {
     let read_only = read_only == Some(true);
     let annotations = ToolAnnotations {
         idempotent: idempotent == Some(true),
-        destructive: destructive.or(Some(true)).filter(|is_destructive| !(*is_destructive && read_only)),
+        destructive: destructive
+            .or(Some(true))
+            .filter(|is_destructive| !(*is_destructive && read_only)),
         open_world: open_world.or(Some(true)),
         ..ToolAnnotations::default()
     };
-    tool.category(if read_only { Category::Retrieval } else { Category::Action }).flags(annotations)
+    tool.category(if read_only {
+        Category::Retrieval
+    } else {
+        Category::Action
+    })
+    .flags(annotations)
 }
 
 /// Writes the result of `tools/call`. Data that is an object is structured content too.
@@ -228,7 +296,8 @@ fn call_result(result: &ModelResult) -> Value {
         None => vec![json!({"type": "text", "text": result.text})],
     };
     // The protocol has `resultType` since 2026-07-28. Older clients pass over it.
-    let mut written = json!({"content": content, "isError": result.is_error, "resultType": "complete"});
+    let mut written =
+        json!({"content": content, "isError": result.is_error, "resultType": "complete"});
     let has_data = !result.is_error && !result.is_text;
     if let (true, Ok(data @ Value::Object(_))) = (has_data, serde_json::from_str(&result.text)) {
         written["structuredContent"] = data;
@@ -239,9 +308,17 @@ fn call_result(result: &ModelResult) -> Value {
 fn write_part(part: &Content) -> Value {
     match part {
         Content::Text { text } => json!({"type": "text", "text": text}),
-        Content::Image { data, mime_type } => json!({"type": "image", "data": data, "mimeType": mime_type}),
-        Content::Audio { data, mime_type } => json!({"type": "audio", "data": data, "mimeType": mime_type}),
-        Content::Resource { uri, mime_type, text } => write_resource(uri, mime_type.as_deref(), text.as_deref()),
+        Content::Image { data, mime_type } => {
+            json!({"type": "image", "data": data, "mimeType": mime_type})
+        }
+        Content::Audio { data, mime_type } => {
+            json!({"type": "audio", "data": data, "mimeType": mime_type})
+        }
+        Content::Resource {
+            uri,
+            mime_type,
+            text,
+        } => write_resource(uri, mime_type.as_deref(), text.as_deref()),
         other => json!({"type": "text", "text": text_of(other)}),
     }
 }
@@ -257,6 +334,9 @@ fn write_resource(uri: &str, mime_type: Option<&str>, text: Option<&str>) -> Val
     if let Some((mime_type, data)) = embedded_data(uri) {
         return json!({"type": "resource", "resource": {"uri": name_of_data(data), "mimeType": mime_type, "blob": data}});
     }
-    resource.extend([("type".to_owned(), "resource_link".into()), ("name".to_owned(), uri.into())]);
+    resource.extend([
+        ("type".to_owned(), "resource_link".into()),
+        ("name".to_owned(), uri.into()),
+    ]);
     Value::Object(resource)
 }

@@ -26,7 +26,11 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     encode: messages::encode,
     request: messages::request,
     declaration: messages::declaration,
-    names: NameRule { punctuation: ".-", any_first: true, max_length: 128 },
+    names: NameRule {
+        punctuation: ".-",
+        any_first: true,
+        max_length: 128,
+    },
     schema: SchemaForm::AsIs,
     property_names: None,
     strict: None,

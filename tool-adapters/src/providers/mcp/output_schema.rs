@@ -24,15 +24,25 @@ pub(crate) fn declared(output: &Value) -> Value {
 /// Returns the `structuredContent` of a result whose schema is `output`, as JSON.
 #[cfg_attr(not(feature = "mcp"), allow(dead_code))] // The MCP server uses it.
 pub(crate) fn structured<'a>(output: &Value, result: &'a str) -> Cow<'a, str> {
-    if has_object_root(output) { result.into() } else { format!(r#"{{"{MEMBER}":{result}}}"#).into() }
+    if has_object_root(output) {
+        result.into()
+    } else {
+        format!(r#"{{"{MEMBER}":{result}}}"#).into()
+    }
 }
 
 /// Returns true for a schema of the type `object`, and for a reference to one.
 fn has_object_root(output: &Value) -> bool {
     let is_object = |schema: &Value| schema.get("type").is_some_and(|kind| kind == "object");
     let document = SchemaDocument::new(output);
-    let target = || output.get("$ref").and_then(Value::as_str).and_then(|name| document.resolve("", name));
-    let refers = || output.get("type").is_none() && target().is_some_and(|place| is_object(place.schema));
+    let target = || {
+        output
+            .get("$ref")
+            .and_then(Value::as_str)
+            .and_then(|name| document.resolve("", name))
+    };
+    let refers =
+        || output.get("type").is_none() && target().is_some_and(|place| is_object(place.schema));
     is_object(output) || refers()
 }
 
@@ -59,7 +69,9 @@ fn rebase(schema: &mut Value, prefix: &str) {
     references(schema, "", &mut places);
     for place in places {
         if let Some(Value::String(reference)) = schema.pointer_mut(&place)
-            && let Some(pointer) = reference.strip_prefix('#').filter(|rest| rest.is_empty() || rest.starts_with('/'))
+            && let Some(pointer) = reference
+                .strip_prefix('#')
+                .filter(|rest| rest.is_empty() || rest.starts_with('/'))
         {
             *reference = format!("#{prefix}{pointer}");
         }
@@ -68,7 +80,9 @@ fn rebase(schema: &mut Value, prefix: &str) {
 
 /// Collects the pointers of all `$ref` in a schema.
 fn references(schema: &Value, pointer: &str, places: &mut Vec<String>) {
-    let Some(map) = schema.as_object() else { return };
+    let Some(map) = schema.as_object() else {
+        return;
+    };
     // Inside a schema with an `$id`, `#` is that schema.
     if !pointer.is_empty() && map.contains_key("$id") {
         return;

@@ -8,7 +8,9 @@ mod tests;
 use crate::providers::openai_chat;
 use crate::providers::openai_chat::messages::ChatReader;
 use crate::providers::schema::rules::SchemaForm;
-use crate::providers::spec::{BEARER, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, ToolListForm, segments};
+use crate::providers::spec::{
+    BEARER, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, ToolListForm, segments,
+};
 use crate::providers::structured::{AnswerForm, StructuredOutput};
 use crate::providers::tool_names::NameRule;
 
@@ -49,7 +51,10 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     // Functions have a `strict`, but the accepted schemas are not documented.
     strict: None,
     repeats_refusals: false,
-    answer_form: Some(AnswerForm { support: |_, _| StructuredOutput::WithoutCalls, ..openai_chat::ANSWER_FORM }),
+    answer_form: Some(AnswerForm {
+        support: |_, _| StructuredOutput::WithoutCalls,
+        ..openai_chat::ANSWER_FORM
+    }),
     tool_list: ToolListForm::Flat,
     max_tools: Some(128),
     search_tool: None,

@@ -41,8 +41,7 @@ fn calls_without_ids_that_all_have_the_index_0_are_told_apart() {
 
 #[test]
 fn why_it_ended_is_told() {
-    let answer =
-        r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":"model_length"}]}"#;
+    let answer = r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":"model_length"}]}"#;
     expect![[r"
         text: a
         finished: Length"]]
@@ -67,10 +66,21 @@ fn an_assistant_message_separates_results_from_the_user() {
     let mut history = history(None);
     history.truncate(6);
     history.push(Message::User("Stop.".into()));
-    history.push(Message::Assistant { text: Some("Stopped.".into()), calls: Vec::new(), native: None });
+    history.push(Message::Assistant {
+        text: Some("Stopped.".into()),
+        calls: Vec::new(),
+        native: None,
+    });
     let body = asked(Mistral, &history, ToolChoice::Auto, nothing());
-    let said = [("assistant", "I see."), ("user", "Stop."), ("assistant", "Stopped."), ("user", "Go on.")];
-    let said = said.map(|(role, text)| format!(r#"{{"role":"{role}","content":"{text}"}}"#)).join(",\n  ");
+    let said = [
+        ("assistant", "I see."),
+        ("user", "Stop."),
+        ("assistant", "Stopped."),
+        ("user", "Go on."),
+    ];
+    let said = said
+        .map(|(role, text)| format!(r#"{{"role":"{role}","content":"{text}"}}"#))
+        .join(",\n  ");
     assert!(body.contains(&format!("{said}\n]")), "{body}");
 }
 

@@ -14,7 +14,9 @@ struct MistralMessages;
 
 /// Writes one message for each result.
 pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
-    let message = |answer: &ToolAnswer<'_>| result_message(&answer.wire_id(short_id), &answer.name(), &answer.result);
+    let message = |answer: &ToolAnswer<'_>| {
+        result_message(&answer.wire_id(short_id), &answer.name(), &answer.result)
+    };
     answers.iter().map(message).collect()
 }
 
@@ -40,7 +42,11 @@ impl ChatForm for MistralMessages {
         let content = parts.map_or_else(|| step.text.into(), Value::from);
         let mut message = json!({"role": "assistant", "content": content});
         if !step.calls.is_empty() {
-            message["tool_calls"] = step.calls.iter().map(|call| write_call(call, host)).collect();
+            message["tool_calls"] = step
+                .calls
+                .iter()
+                .map(|call| write_call(call, host))
+                .collect();
         }
         message
     }
@@ -86,7 +92,10 @@ mod tests {
         let long = "x".repeat(65);
         for id in ["", "a b", "ä", &long, "call_1"] {
             let made = short_id(id);
-            assert!(made.len() == 9 && made.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{made}");
+            assert!(
+                made.len() == 9 && made.bytes().all(|byte| byte.is_ascii_alphanumeric()),
+                "{made}"
+            );
             assert_eq!(made, short_id(id));
         }
         assert_ne!(short_id("call_1"), short_id("call_2"));

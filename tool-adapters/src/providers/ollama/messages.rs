@@ -3,7 +3,9 @@
 use crate::providers::chat_steps::{ChatCall, ChatForm, ChatStep, chat_messages};
 use crate::providers::codec::{CallIds, ToolAnswer, short_id};
 use crate::providers::hosts::Host;
-use crate::providers::request::{Request, RequestBody, may_not_call, object_arguments, text_of, tools};
+use crate::providers::request::{
+    Request, RequestBody, may_not_call, object_arguments, text_of, tools,
+};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use tool_core::Content;
@@ -13,7 +15,10 @@ struct OllamaMessages;
 
 /// Writes one message for each result.
 pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
-    answers.iter().map(|answer| result_message(&answer.name(), answer.given_id(), &answer.result)).collect()
+    answers
+        .iter()
+        .map(|answer| result_message(&answer.name(), answer.given_id(), &answer.result))
+        .collect()
 }
 
 /// Writes the body of a request.
@@ -26,7 +31,10 @@ pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
         .with_some("tools", has_tools.then(|| tools(request)))
         // The default of the server is to stream.
         .with("stream", request.stream)
-        .with_some("options", request.max_tokens.map(|most| json!({"num_predict": most})))
+        .with_some(
+            "options",
+            request.max_tokens.map(|most| json!({"num_predict": most})),
+        )
         .finish_merged()
 }
 
@@ -43,7 +51,11 @@ impl ChatForm for OllamaMessages {
     }
 
     fn result(call: &ChatCall<'_>, result: &ModelResult, _host: &Host) -> Value {
-        let id = if call.given_id().is_empty() { "" } else { &call.id };
+        let id = if call.given_id().is_empty() {
+            ""
+        } else {
+            &call.id
+        };
         result_message(&call.name, id, result)
     }
 
@@ -58,8 +70,13 @@ fn write_call(call: &ChatCall<'_>) -> Value {
     if !call.given_id().is_empty() {
         written.insert("id".to_owned(), call.id.as_str().into());
     }
-    let mut function = json!({"name": call.name, "arguments": object_arguments(call.call.arguments())});
-    let further = written.get("function").and_then(Value::as_object).cloned().unwrap_or_default();
+    let mut function =
+        json!({"name": call.name, "arguments": object_arguments(call.call.arguments())});
+    let further = written
+        .get("function")
+        .and_then(Value::as_object)
+        .cloned()
+        .unwrap_or_default();
     for (name, value) in further {
         if function.get(&name).is_none() {
             function[name] = value;

@@ -17,7 +17,9 @@ mod tests;
 
 use crate::providers::ollama::read::OllamaReader;
 use crate::providers::schema::rules::{SchemaForm, SchemaSubset, TypeSet};
-use crate::providers::spec::{BEARER, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, ToolListForm, segments};
+use crate::providers::spec::{
+    BEARER, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, ToolListForm, segments,
+};
 use crate::providers::structured::{AnswerForm, StructuredOutput};
 use crate::providers::tool_names::NameRule;
 use serde_json::json;
@@ -44,13 +46,20 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         stream_query: None,
         streams: true,
     }),
-    urls: Some(ModelUrls { domain: None, model: |path| ((path.parent, path.last) == ("api", "chat")).then_some(None) }),
+    urls: Some(ModelUrls {
+        domain: None,
+        model: |path| ((path.parent, path.last) == ("api", "chat")).then_some(None),
+    }),
     reader: || Box::<OllamaReader>::default(),
     encode: messages::encode,
     request: messages::request,
     declaration: |tool| tool.nested_function(None),
     // The server accepts any name, but the templates of its models do not expect all characters.
-    names: NameRule { punctuation: "-", any_first: true, max_length: 128 },
+    names: NameRule {
+        punctuation: "-",
+        any_first: true,
+        max_length: 128,
+    },
     schema: SchemaForm::Subset(&SUBSET),
     property_names: None,
     strict: None,

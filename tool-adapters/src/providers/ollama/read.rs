@@ -77,7 +77,12 @@ json_objects! {
 }
 
 impl MessageReader for OllamaReader {
-    fn read(&mut self, _name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+    fn read(
+        &mut self,
+        _name: &str,
+        text: &str,
+        sink: &mut EventSink<'_>,
+    ) -> serde_json::Result<()> {
         let Some(line) = parse_object::<Line<'_>>(text)? else {
             sink.error(malformed("expected an object as a line", text));
             return Ok(());
@@ -96,7 +101,12 @@ impl MessageReader for OllamaReader {
 
 impl OllamaReader {
     /// Reads a line; returns false for an unknown one without a part of the answer, such as the state of a download.
-    fn read_line(&mut self, text: &str, line: &Line<'_>, sink: &mut EventSink<'_>) -> Result<bool, ProtocolError> {
+    fn read_line(
+        &mut self,
+        text: &str,
+        line: &Line<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<bool, ProtocolError> {
         if line.error.0.is_some() {
             self.failed = true;
             let code = line.status.0.as_deref().map(str::to_owned);
@@ -104,15 +114,26 @@ impl OllamaReader {
         }
         let has_message = !matches!(line.message.raw, "" | "null");
         if has_message && line.message.value.is_none() {
-            return Err(malformed("expected an object as the `message` of a line", text));
+            return Err(malformed(
+                "expected an object as the `message` of a line",
+                text,
+            ));
         }
         if !has_message && !line.done.is_true() {
             let is_line = line.done.0.is_some();
-            return if is_line { Err(malformed("expected the `message` of a line", text)) } else { Ok(false) };
+            return if is_line {
+                Err(malformed("expected the `message` of a line", text))
+            } else {
+                Ok(false)
+            };
         }
         if let Some(last) = &self.last_line {
             let is_repeated = last == text;
-            return if is_repeated { Ok(true) } else { Err(out_of_place("a line came after the end of the message")) };
+            return if is_repeated {
+                Ok(true)
+            } else {
+                Err(out_of_place("a line came after the end of the message"))
+            };
         }
 
         self.begun = true;
@@ -135,7 +156,10 @@ impl OllamaReader {
     ) -> Result<(), ProtocolError> {
         let is_text = |raw: &str| matches!(raw.as_bytes().first(), None | Some(b'"' | b'n'));
         if !is_text(message.content.raw) || !is_text(message.thinking.raw) {
-            return Err(malformed("expected texts as the `content` and the `thinking` of a message", text));
+            return Err(malformed(
+                "expected texts as the `content` and the `thinking` of a message",
+                text,
+            ));
         }
         let content = message.content.value.as_str();
         let thinking = message.thinking.value.as_str();
@@ -154,7 +178,10 @@ impl OllamaReader {
                 self.seen.pass();
                 Ok(())
             }
-            None => Err(malformed("expected an array as the `tool_calls` of a message", text)),
+            None => Err(malformed(
+                "expected an array as the `tool_calls` of a message",
+                text,
+            )),
         }
     }
 
@@ -167,7 +194,9 @@ impl OllamaReader {
         let mut calls = Vec::new();
         for entry in entries {
             let wire = entry.object.as_ref();
-            let Some((id, function)) = wire.and_then(|wire| Some((&wire.id, wire.function.as_ref()?))) else {
+            let Some((id, function)) =
+                wire.and_then(|wire| Some((&wire.id, wire.function.as_ref()?)))
+            else {
                 return Err(malformed("expected calls of functions", text));
             };
             // A model may invent an empty name, which the result tells. A call without a name and an id has no answer.
@@ -184,8 +213,16 @@ impl OllamaReader {
         }
         let new = self.seen.add(calls);
         for at in new {
-            let Some(RawObject { raw, object: Some(entry) }) = entries.get(at) else { continue };
-            let Some(function) = &*entry.function else { continue };
+            let Some(RawObject {
+                raw,
+                object: Some(entry),
+            }) = entries.get(at)
+            else {
+                continue;
+            };
+            let Some(function) = &*entry.function else {
+                continue;
+            };
             emit_call(entry.id.as_str(), function, sink);
             self.calls.push(SentCall {
                 json: (*raw).to_owned(),
@@ -199,7 +236,11 @@ impl OllamaReader {
     fn end(&mut self, line: &Line<'_>, sink: &mut EventSink<'_>) -> Result<(), ProtocolError> {
         let input = line.prompt_eval_count.0;
         let output = line.eval_count.0;
-        sink.push(Event::Usage(TokenUsage { input, output, ..TokenUsage::default() }));
+        sink.push(Event::Usage(TokenUsage {
+            input,
+            output,
+            ..TokenUsage::default()
+        }));
         let has_calls = !self.calls.is_empty();
         self.emit_item(sink);
         sink.end(match line.done_reason.as_str() {
@@ -208,7 +249,8 @@ impl OllamaReader {
             "stop" | "" => Finish::Stop,
             "length" => Finish::Length,
             reason @ ("load" | "unload") => {
-                let message = format!("the server did not answer: it has made a model ready to {reason}");
+                let message =
+                    format!("the server did not answer: it has made a model ready to {reason}");
                 return Err(ProtocolError::of_provider(Some(reason.to_owned()), message));
             }
             other => Finish::of_unlisted(other),
@@ -226,14 +268,19 @@ impl OllamaReader {
             return;
         }
 
-        let mut item =
-            Map::from_iter([("role".to_owned(), "assistant".into()), ("content".to_owned(), content.into())]);
+        let mut item = Map::from_iter([
+            ("role".to_owned(), "assistant".into()),
+            ("content".to_owned(), content.into()),
+        ]);
         if !thinking.is_empty() {
             item.insert("thinking".to_owned(), thinking.into());
         }
         item.extend(members.into_map());
         if !calls.is_empty() {
-            item.insert("tool_calls".to_owned(), calls.iter().map(SentCall::item).collect());
+            item.insert(
+                "tool_calls".to_owned(),
+                calls.iter().map(SentCall::item).collect(),
+            );
         }
         sink.push_item(Value::Object(item));
     }
@@ -250,10 +297,24 @@ impl SentCall {
 fn emit_call(id: &str, function: &CalledFunction<'_>, sink: &mut EventSink<'_>) {
     let name = function.name.as_str();
     let arguments = function.arguments.text();
-    let mut arguments = if arguments.trim_ascii().is_empty() { "{}".to_owned() } else { arguments.into_owned() };
+    let mut arguments = if arguments.trim_ascii().is_empty() {
+        "{}".to_owned()
+    } else {
+        arguments.into_owned()
+    };
     sink.join(&mut arguments);
-    let id = sink.assign(WireCall { id: id.to_owned(), name: name.to_owned(), kind: "" });
-    sink.push(Event::CallStarted { id: id.clone(), name: name.to_owned() });
-    sink.push(Event::Arguments { id: id.clone(), delta: arguments.clone() });
+    let id = sink.assign(WireCall {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        kind: "",
+    });
+    sink.push(Event::CallStarted {
+        id: id.clone(),
+        name: name.to_owned(),
+    });
+    sink.push(Event::Arguments {
+        id: id.clone(),
+        delta: arguments.clone(),
+    });
     sink.push(Event::Call(ToolCall::new(id, name, arguments)));
 }

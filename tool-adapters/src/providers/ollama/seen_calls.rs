@@ -31,8 +31,9 @@ pub(crate) struct SeenCall {
 impl SeenCalls {
     /// Adds the calls of a line, and returns the numbers of those that are new.
     pub(crate) fn add(&mut self, line: Vec<SeenCall>) -> Vec<usize> {
-        let repeats_line =
-            !line.is_empty() && begins_with(&line, &self.last_line) && line.len() == self.last_line.len();
+        let repeats_line = !line.is_empty()
+            && begins_with(&line, &self.last_line)
+            && line.len() == self.last_line.len();
         let repeats_message = begins_with(&line, &self.calls);
         let from = match (repeats_line, repeats_message) {
             (true, _) => line.len(),
@@ -77,13 +78,21 @@ fn begins_with(line: &[SeenCall], calls: &[SeenCall]) -> bool {
 
 impl SeenCall {
     pub(crate) fn new(id: &str, number: &str, name: &str, arguments: &str) -> Self {
-        Self { id: id.to_owned(), number: number.to_owned(), name: name.to_owned(), arguments: arguments.to_owned() }
+        Self {
+            id: id.to_owned(),
+            number: number.to_owned(),
+            name: name.to_owned(),
+            arguments: arguments.to_owned(),
+        }
     }
 
     /// Returns true for a call with the same name and arguments, and no other id or number.
     fn may_be(&self, other: &Self) -> bool {
-        let agrees = |ours: &str, theirs: &str| ours.is_empty() || theirs.is_empty() || ours == theirs;
-        agrees(&self.id, &other.id) && agrees(&self.number, &other.number) && self.has_same_content(other)
+        let agrees =
+            |ours: &str, theirs: &str| ours.is_empty() || theirs.is_empty() || ours == theirs;
+        agrees(&self.id, &other.id)
+            && agrees(&self.number, &other.number)
+            && self.has_same_content(other)
     }
 
     /// Returns true for a call with the same name and arguments, however these are spaced.
@@ -103,7 +112,10 @@ mod tests {
     /// Returns the numbers of new calls of each line.
     fn new_calls(lines: &[Vec<SeenCall>]) -> Vec<usize> {
         let mut seen = SeenCalls::default();
-        lines.iter().map(|line| seen.add(line.clone()).len()).collect()
+        lines
+            .iter()
+            .map(|line| seen.add(line.clone()).len())
+            .collect()
     }
 
     // M3
@@ -114,11 +126,34 @@ mod tests {
         let three = call("", "", 3);
         for (lines, expected) in [
             (vec![vec![one.clone()], vec![one.clone()]], vec![1, 0]),
-            (vec![vec![one.clone()], vec![two.clone()], vec![two.clone()]], vec![1, 1, 0]),
-            (vec![vec![one.clone()], vec![one.clone(), two.clone()]], vec![1, 1]),
-            (vec![vec![one.clone()], vec![two.clone()], vec![one.clone(), two.clone(), three]], vec![1, 1, 1]),
-            (vec![vec![call("a", "0", 1)], vec![call("", "0", 1)]], vec![1, 0]),
-            (vec![vec![call("a", "0", 1)], vec![call("b", "0", 2)], vec![call("a", "0", 1)]], vec![1, 1, 0]),
+            (
+                vec![vec![one.clone()], vec![two.clone()], vec![two.clone()]],
+                vec![1, 1, 0],
+            ),
+            (
+                vec![vec![one.clone()], vec![one.clone(), two.clone()]],
+                vec![1, 1],
+            ),
+            (
+                vec![
+                    vec![one.clone()],
+                    vec![two.clone()],
+                    vec![one.clone(), two.clone(), three],
+                ],
+                vec![1, 1, 1],
+            ),
+            (
+                vec![vec![call("a", "0", 1)], vec![call("", "0", 1)]],
+                vec![1, 0],
+            ),
+            (
+                vec![
+                    vec![call("a", "0", 1)],
+                    vec![call("b", "0", 2)],
+                    vec![call("a", "0", 1)],
+                ],
+                vec![1, 1, 0],
+            ),
         ] {
             assert_eq!(new_calls(&lines), expected, "{lines:?}");
         }
@@ -132,8 +167,14 @@ mod tests {
         for (lines, expected) in [
             (vec![vec![one.clone(), one.clone()]], vec![2]),
             (vec![vec![one.clone()], vec![two], vec![one]], vec![1, 1, 1]),
-            (vec![vec![call("a", "0", 1)], vec![call("b", "0", 1)]], vec![1, 1]),
-            (vec![vec![call("", "0", 1)], vec![call("", "1", 1)]], vec![1, 1]),
+            (
+                vec![vec![call("a", "0", 1)], vec![call("b", "0", 1)]],
+                vec![1, 1],
+            ),
+            (
+                vec![vec![call("", "0", 1)], vec![call("", "1", 1)]],
+                vec![1, 1],
+            ),
         ] {
             assert_eq!(new_calls(&lines), expected, "{lines:?}");
         }

@@ -54,7 +54,11 @@ fn said(content: &str) -> Value {
 
 fn call_of(id: &str, n: u32) -> Value {
     let function = json!({"name": "look", "arguments": {"n": n}});
-    if id.is_empty() { json!({"function": function}) } else { json!({"id": id, "function": function}) }
+    if id.is_empty() {
+        json!({"function": function})
+    } else {
+        json!({"id": id, "function": function})
+    }
 }
 
 fn called(entries: &[Value]) -> Value {
@@ -72,9 +76,18 @@ fn told(stream: &[Value]) -> Vec<Event> {
 
 #[test]
 fn errors_are_told_and_what_is_unknown_is_kept() {
-    let told = events(Ollama, [r#"{"error":"model not found"}{"status":"pulling"}"#.as_bytes()]);
+    let told = events(
+        Ollama,
+        [r#"{"error":"model not found"}{"status":"pulling"}"#.as_bytes()],
+    );
     let error = ProtocolError::of_provider(None, "model not found");
-    assert_eq!(told, [Event::Error(error), Event::Unknown(json!({"status": "pulling"}))]);
+    assert_eq!(
+        told,
+        [
+            Event::Error(error),
+            Event::Unknown(json!({"status": "pulling"}))
+        ]
+    );
 }
 
 // M1
@@ -99,14 +112,27 @@ fn reasons_to_end_are_told() {
         ("error", None),
     ] {
         let told = told(&[called(&[call_of("a", 1)]), end(reason)]);
-        let last = told.iter().find_map(|event| if let Event::Finished(finish) = event { Some(finish) } else { None });
+        let last = told.iter().find_map(|event| {
+            if let Event::Finished(finish) = event {
+                Some(finish)
+            } else {
+                None
+            }
+        });
         assert_eq!(last, finish.as_ref(), "{reason}");
         let runs = matches!(finish, Some(Finish::ToolCalls | Finish::Other(_)));
         assert_eq!(calls(&told).len(), usize::from(runs), "{reason}");
-        assert_eq!(cut_calls(&told).len(), usize::from(finish == Some(Finish::Length)), "{reason}");
+        assert_eq!(
+            cut_calls(&told).len(),
+            usize::from(finish == Some(Finish::Length)),
+            "{reason}"
+        );
         assert_eq!(errors(&told).is_empty(), finish.is_some(), "{reason}");
     }
-    assert_eq!(errors(&told(&[said("Left.")])), [ProtocolError::Truncated { call_id: None }]);
+    assert_eq!(
+        errors(&told(&[said("Left.")])),
+        [ProtocolError::Truncated { call_id: None }]
+    );
 }
 
 // M1
@@ -133,18 +159,28 @@ fn a_line_that_cannot_be_read_is_an_error_and_nothing_runs() {
         line(json!({"tool_cails": [{"function": {"name": "look"}}]})),
     ] {
         let told = told(&[unreadable.clone(), called(&[call_of("a", 1)]), end("stop")]);
-        let is_lost = errors(&told).first().is_some_and(|error| matches!(error, ProtocolError::Malformed { .. }));
+        let is_lost = errors(&told)
+            .first()
+            .is_some_and(|error| matches!(error, ProtocolError::Malformed { .. }));
         assert!(is_lost && calls(&told).is_empty(), "{unreadable}: {told:?}");
     }
     let garbled = "{\"message\": {\"content\": NaN}, \"done\": false}\n".to_owned();
-    assert_eq!(calls(&events(Ollama, [(garbled + &lines(&[called(&[call_of("a", 1)]), end("stop")])).as_bytes()])), []);
+    assert_eq!(
+        calls(&events(
+            Ollama,
+            [(garbled + &lines(&[called(&[call_of("a", 1)]), end("stop")])).as_bytes()]
+        )),
+        []
+    );
 }
 
 // M1
 #[test]
 fn a_line_after_the_end_is_an_error() {
     let late = told(&[said("Left."), end("stop"), said("Right.")]);
-    let error = ProtocolError::OutOfPlace { message: "a line came after the end of the message".into() };
+    let error = ProtocolError::OutOfPlace {
+        message: "a line came after the end of the message".into(),
+    };
     assert_eq!(errors(&late), [error]);
 }
 
@@ -154,21 +190,67 @@ fn lines_that_come_again_change_nothing() {
     let one = call_of("", 1);
     let two = call_of("", 2);
     for (stream, expected) in [
-        (vec![called(from_ref(&one)), called(from_ref(&one)), end("stop")], 1),
-        (vec![called(from_ref(&one)), called(&[one.clone(), two.clone()]), end("stop")], 2),
-        (vec![called(&[call_of("a", 1)]), said("So."), called(&[call_of("a", 1)]), end("stop")], 1),
+        (
+            vec![called(from_ref(&one)), called(from_ref(&one)), end("stop")],
+            1,
+        ),
+        (
+            vec![
+                called(from_ref(&one)),
+                called(&[one.clone(), two.clone()]),
+                end("stop"),
+            ],
+            2,
+        ),
+        (
+            vec![
+                called(&[call_of("a", 1)]),
+                said("So."),
+                called(&[call_of("a", 1)]),
+                end("stop"),
+            ],
+            1,
+        ),
         (vec![called(&[one.clone(), one.clone()]), end("stop")], 2),
-        (vec![called(&[call_of("a", 1)]), called(&[call_of("b", 1)]), end("stop"), end("stop")], 2),
-        (vec![called(from_ref(&one)), called(from_ref(&two)), called(from_ref(&one)), end("stop")], 3),
+        (
+            vec![
+                called(&[call_of("a", 1)]),
+                called(&[call_of("b", 1)]),
+                end("stop"),
+                end("stop"),
+            ],
+            2,
+        ),
+        (
+            vec![
+                called(from_ref(&one)),
+                called(from_ref(&two)),
+                called(from_ref(&one)),
+                end("stop"),
+            ],
+            3,
+        ),
     ] {
         let thought = line(json!({"role": "assistant", "content": "", "thinking": "Let me look."}));
         let told = told(&[&[thought], &stream[..]].concat());
-        assert_eq!((calls(&told).len(), errors(&told)), (expected, vec![]), "{stream:?}");
-        assert_eq!(items(&told)[0]["tool_calls"].as_array().map(Vec::len), Some(expected), "{stream:?}");
+        assert_eq!(
+            (calls(&told).len(), errors(&told)),
+            (expected, vec![]),
+            "{stream:?}"
+        );
+        assert_eq!(
+            items(&told)[0]["tool_calls"].as_array().map(Vec::len),
+            Some(expected),
+            "{stream:?}"
+        );
     }
     let mut last = end("stop");
     last["message"]["tool_calls"] = json!([call_of("", 1)]);
-    assert_eq!(calls(&told(&[called(&[call_of("", 1)]), last])).len(), 1, "the last line repeats them");
+    assert_eq!(
+        calls(&told(&[called(&[call_of("", 1)]), last])).len(),
+        1,
+        "the last line repeats them"
+    );
 }
 
 // M4
@@ -176,7 +258,9 @@ fn lines_that_come_again_change_nothing() {
 fn the_item_of_a_message_has_all_of_its_members() {
     let stream = [
         line(json!({"role": "assistant", "content": "", "thinking": "Wh"})),
-        line(json!({"role": "assistant", "content": "", "thinking": "ere?", "thinking_signature": "c2ln"})),
+        line(
+            json!({"role": "assistant", "content": "", "thinking": "ere?", "thinking_signature": "c2ln"}),
+        ),
         line(json!({"content": "Le", "images": null, "future": {"a": 1}})),
         line(
             json!({"content": "ft.", "tool_calls": [{"id": "a", "future": 1, "function": {"name": "look", "arguments": {"n": 1}, "index": 0}}]}),
@@ -190,7 +274,11 @@ fn the_item_of_a_message_has_all_of_its_members() {
             "tool_calls": [{"id": "a", "future": 1, "function": {"name": "look", "arguments": {"n": 1}, "index": 0}}],
         })]
     );
-    assert_eq!(items(&told(&[end("stop")])), Vec::<Value>::new(), "nothing was said");
+    assert_eq!(
+        items(&told(&[end("stop")])),
+        Vec::<Value>::new(),
+        "nothing was said"
+    );
 }
 
 // M2
@@ -206,10 +294,22 @@ fn characters_that_are_cut_in_two_are_joined() {
         half(end("stop"), ""),
     ];
     let told = events(Ollama, [stream.concat().as_bytes()]);
-    assert_eq!(items(&told), [json!({"role": "assistant", "content": "😀", "thinking": "😀"})]);
-    assert!(told.contains(&Event::Text("😀".into())) && told.contains(&Event::Reasoning("😀".into())));
-    let unpaired = events(Ollama, [[&stream[..3], &stream[4..]].concat().concat().as_bytes()]);
-    assert!(!unpaired.iter().any(|event| matches!(event, Event::Finished(_))));
+    assert_eq!(
+        items(&told),
+        [json!({"role": "assistant", "content": "😀", "thinking": "😀"})]
+    );
+    assert!(
+        told.contains(&Event::Text("😀".into())) && told.contains(&Event::Reasoning("😀".into()))
+    );
+    let unpaired = events(
+        Ollama,
+        [[&stream[..3], &stream[4..]].concat().concat().as_bytes()],
+    );
+    assert!(
+        !unpaired
+            .iter()
+            .any(|event| matches!(event, Event::Finished(_)))
+    );
 }
 
 // M1
@@ -275,8 +375,16 @@ fn a_request_says_what_was_said() {
 
 #[test]
 fn options_of_the_callers_own_stand_beside_ours() {
-    let body = asked(Ollama, &[], ToolChoice::None, json!({"options": {"seed": 1}}));
-    assert!(body.ends_with(r#"options: {"num_predict":500,"seed":1}"#), "{body}");
+    let body = asked(
+        Ollama,
+        &[],
+        ToolChoice::None,
+        json!({"options": {"seed": 1}}),
+    );
+    assert!(
+        body.ends_with(r#"options: {"num_predict":500,"seed":1}"#),
+        "{body}"
+    );
 }
 
 #[test]

@@ -28,7 +28,10 @@ json_objects! {
 impl CallEntry<'_> {
     /// Returns true for an index that is no number, or a function that is no object: the piece cannot be read.
     pub(crate) fn has_other_form(&self) -> bool {
-        let is_index = self.index.raw.starts_with(|first: char| first.is_ascii_digit() || first == '"');
+        let is_index = self
+            .index
+            .raw
+            .starts_with(|first: char| first.is_ascii_digit() || first == '"');
         let is_absent = |raw: &str| matches!(raw, "" | "null");
         let has_function = self.function.is_some() || is_absent(self.function.raw);
         !has_function || !is_index && !is_absent(self.index.raw)

@@ -60,7 +60,10 @@ struct LatestCalls<K> {
 
 impl<K> Default for LatestCalls<K> {
     fn default() -> Self {
-        Self { few: Vec::new(), many: HashMap::new() }
+        Self {
+            few: Vec::new(),
+            many: HashMap::new(),
+        }
     }
 }
 
@@ -96,18 +99,28 @@ impl ChatCalls {
         let known = self.named_by(&piece);
         if let Some(number) = known.filter(|number| self.is_repeated(*number, &piece)) {
             self.last = Some(number);
-            self.repeated.entry(number).or_default().push_str(&piece.arguments);
+            self.repeated
+                .entry(number)
+                .or_default()
+                .push_str(&piece.arguments);
             return false;
         }
         let number = match known {
             Some(number) if self.begins_another(number, &piece) => self.begin(&piece),
-            Some(number) if self.calls.latest(&number).is_some_and(|call| piece.repeats(call)) => {
+            Some(number)
+                if self
+                    .calls
+                    .latest(&number)
+                    .is_some_and(|call| piece.repeats(call)) =>
+            {
                 self.last = Some(number);
                 return false;
             }
             Some(number) => {
                 if !self.belongs_to(number, &piece) {
-                    sink.error(ProtocolError::Orphan { key: piece.id.to_owned() });
+                    sink.error(ProtocolError::Orphan {
+                        key: piece.id.to_owned(),
+                    });
                     return true;
                 }
                 self.identify(number, &piece);
@@ -134,19 +147,26 @@ impl ChatCalls {
         if self.repeated.contains_key(&number) {
             return piece.name.is_empty() || !piece.id.is_empty();
         }
-        let Some(call) = self.calls.latest(&number) else { return false };
-        let is_beginning = !piece.id.is_empty() && call.wire.id == piece.id && call.wire.name == piece.name;
+        let Some(call) = self.calls.latest(&number) else {
+            return false;
+        };
+        let is_beginning =
+            !piece.id.is_empty() && call.wire.id == piece.id && call.wire.name == piece.name;
         is_beginning && self.calls.has_whole_object(&number)
     }
 
     /// Compares the calls that came once more with what they were before.
     fn check_repeated(&mut self, sink: &mut EventSink<'_>) {
         for (number, repeated) in std::mem::take(&mut self.repeated) {
-            let Some(call) = self.calls.latest(&number) else { continue };
+            let Some(call) = self.calls.latest(&number) else {
+                continue;
+            };
             let is_same = repeated.is_empty() || is_same_json(&repeated, &call.arguments);
             if !is_same {
-                let message =
-                    format!("the call `{}` has other arguments when it comes again", call.wire.id.escape_debug());
+                let message = format!(
+                    "the call `{}` has other arguments when it comes again",
+                    call.wire.id.escape_debug()
+                );
                 sink.error(malformed(message, &repeated));
             }
         }
@@ -155,7 +175,10 @@ impl ChatCalls {
     /// Reads a call of a whole answer; returns false for one that has come before.
     pub(crate) fn read_whole(&mut self, piece: CallPiece<'_>, sink: &mut EventSink<'_>) -> bool {
         let same_id = self.by_id.get(piece.id).filter(|_| !piece.id.is_empty());
-        if same_id.and_then(|number| self.calls.latest(&number)).is_some_and(|call| piece.repeats(call)) {
+        if same_id
+            .and_then(|number| self.calls.latest(&number))
+            .is_some_and(|call| piece.repeats(call))
+        {
             return false;
         }
         let number = self.begin(&piece);
@@ -168,12 +191,19 @@ impl ChatCalls {
     /// Returns the calls that are new.
     ///
     /// A call is the same if it has the same id, or the name and the arguments of a call that no other one is.
-    pub(crate) fn new_of_message<'a>(&self, calls: Vec<WholeCall<'a>>) -> Result<Vec<WholeCall<'a>>, String> {
-        let mut left = (0..self.count).filter_map(|number| self.calls.latest(&number)).collect::<Vec<_>>();
+    pub(crate) fn new_of_message<'a>(
+        &self,
+        calls: Vec<WholeCall<'a>>,
+    ) -> Result<Vec<WholeCall<'a>>, String> {
+        let mut left = (0..self.count)
+            .filter_map(|number| self.calls.latest(&number))
+            .collect::<Vec<_>>();
         let mut others = Vec::new();
         for whole in calls {
             let piece = &whole.piece;
-            let same_id = left.iter().position(|call| !piece.id.is_empty() && call.wire.id == piece.id);
+            let same_id = left
+                .iter()
+                .position(|call| !piece.id.is_empty() && call.wire.id == piece.id);
             let Some(at) = same_id else {
                 others.push(whole);
                 continue;
@@ -187,7 +217,9 @@ impl ChatCalls {
             }
         }
         others.retain(|whole| {
-            let same = left.iter().position(|call| whole.piece.wire_name_is(call) && whole.piece.agrees(call));
+            let same = left
+                .iter()
+                .position(|call| whole.piece.wire_name_is(call) && whole.piece.agrees(call));
             same.map(|at| left.remove(at)).is_none()
         });
         if let (Some(other), Some(missing)) = (others.first(), left.first()) {
@@ -208,12 +240,18 @@ impl ChatCalls {
         }
         let members = self.members.entry(number).or_default();
         for other in &entry.others.0 {
-            members.add(&other.name, serde_json::from_str(other.json).unwrap_or_default());
+            members.add(
+                &other.name,
+                serde_json::from_str(other.json).unwrap_or_default(),
+            );
         }
         let inner = function.into_iter().flat_map(|others| &others.0);
         for other in inner {
             let value: Value = serde_json::from_str(other.json).unwrap_or_default();
-            members.add("function", Value::Object(Map::from_iter([(other.name.clone(), value)])));
+            members.add(
+                "function",
+                Value::Object(Map::from_iter([(other.name.clone(), value)])),
+            );
         }
     }
 
@@ -226,10 +264,16 @@ impl ChatCalls {
     pub(crate) fn items(&mut self) -> Vec<Value> {
         let mut items = Vec::new();
         for number in 0..self.count {
-            let Some(call) = self.calls.latest(&number) else { continue };
+            let Some(call) = self.calls.latest(&number) else {
+                continue;
+            };
             let mut item = std::mem::take(self.members.entry(number).or_default()).into_map();
             let is_custom = !call.wire.kind.is_empty();
-            let (kind, arguments) = if is_custom { ("custom", "input") } else { ("function", "arguments") };
+            let (kind, arguments) = if is_custom {
+                ("custom", "input")
+            } else {
+                ("function", "arguments")
+            };
             item.insert("id".to_owned(), call.wire.id.as_str().into());
             item.insert("type".to_owned(), kind.into());
             let function = item.entry(kind).or_insert_with(|| json!({}));
@@ -254,9 +298,15 @@ impl ChatCalls {
     /// Returns the call that a piece names: by its index, by its id, or by the order of the pieces.
     fn named_by(&self, piece: &CallPiece<'_>) -> Option<CallNumber> {
         let by_id = self.by_id.get(piece.id).filter(|_| !piece.id.is_empty());
-        let Some(index) = piece.index else { return by_id.or(self.last) };
+        let Some(index) = piece.index else {
+            return by_id.or(self.last);
+        };
         let by_index = self.by_index.get(&index);
-        let has_id = |number: &CallNumber| self.calls.latest(number).is_some_and(|call| call.wire.id == piece.id);
+        let has_id = |number: &CallNumber| {
+            self.calls
+                .latest(number)
+                .is_some_and(|call| call.wire.id == piece.id)
+        };
         match by_index {
             Some(number) if has_id(&number) => Some(number),
             // Some servers give several calls one id, others give all calls the index 0.
@@ -270,12 +320,15 @@ impl ChatCalls {
     /// an id for each piece, and neither does a piece that gives a call its name.
     fn begins_another(&mut self, number: CallNumber, piece: &CallPiece<'_>) -> bool {
         let after_whole = piece.may_begin_object() && self.calls.has_whole_object(&number);
-        let Some(call) = self.calls.latest(&number) else { return true };
+        let Some(call) = self.calls.latest(&number) else {
+            return true;
+        };
         if piece.repeats(call) {
             return false;
         }
         let is_nameless = piece.name.is_empty() || call.wire.name.is_empty();
-        let has_other_id = !piece.id.is_empty() && !call.wire.id.is_empty() && piece.id != call.wire.id;
+        let has_other_id =
+            !piece.id.is_empty() && !call.wire.id.is_empty() && piece.id != call.wire.id;
         let has_other_name = piece.name != call.wire.name && !call.arguments.is_empty();
         !is_nameless && (has_other_id || has_other_name || after_whole)
     }
@@ -305,7 +358,10 @@ impl ChatCalls {
 
     fn identify(&mut self, number: CallNumber, piece: &CallPiece<'_>) {
         self.calls.identify(&number, piece.id, piece.name);
-        let has_id = self.calls.latest(&number).is_some_and(|call| call.wire.id == piece.id);
+        let has_id = self
+            .calls
+            .latest(&number)
+            .is_some_and(|call| call.wire.id == piece.id);
         if has_id && !piece.id.is_empty() && self.by_id.get(piece.id).is_none() {
             self.by_id.insert(piece.id.to_owned(), number);
         }
@@ -315,12 +371,18 @@ impl ChatCalls {
 impl<'a> WholeCall<'a> {
     /// Returns the call of an entry; `None` for an entry that is no call for us.
     pub(crate) fn of_entry(entry: &'a CallEntry<'a>) -> Option<Self> {
-        Some(Self { piece: CallPiece::of_entry(entry)?, entry: Some(entry) })
+        Some(Self {
+            piece: CallPiece::of_entry(entry)?,
+            entry: Some(entry),
+        })
     }
 
     /// Returns the call of a message in the form before `tool_calls`.
     pub(crate) fn of_legacy_call(function: &'a CalledFunction<'_>) -> Self {
-        Self { piece: CallPiece::of_legacy_call(function), entry: None }
+        Self {
+            piece: CallPiece::of_legacy_call(function),
+            entry: None,
+        }
     }
 }
 
@@ -333,7 +395,13 @@ impl<'a> CallPiece<'a> {
             (Some(function), _) => Some(Self::new(index, &entry.id, function, "")),
             (None, None) if matches!(entry.kind.as_str(), "" | "function" | "custom") => {
                 let id = given_id(&entry.id);
-                Some(Self { index, id, name: "", arguments: Cow::Borrowed(""), kind: "" })
+                Some(Self {
+                    index,
+                    id,
+                    name: "",
+                    arguments: Cow::Borrowed(""),
+                    kind: "",
+                })
             }
             (None, None) => None,
         }
@@ -345,19 +413,40 @@ impl<'a> CallPiece<'a> {
         Self::new(Some(0), NO_ID, function, "")
     }
 
-    fn new(index: Option<u64>, id: &'a LenientText<'_>, function: &'a CalledFunction<'_>, kind: &'static str) -> Self {
-        let arguments = if kind.is_empty() { function.arguments } else { function.input };
-        Self { index, id: given_id(id), name: function.name.as_str(), arguments: arguments.text(), kind }
+    fn new(
+        index: Option<u64>,
+        id: &'a LenientText<'_>,
+        function: &'a CalledFunction<'_>,
+        kind: &'static str,
+    ) -> Self {
+        let arguments = if kind.is_empty() {
+            function.arguments
+        } else {
+            function.input
+        };
+        Self {
+            index,
+            id: given_id(id),
+            name: function.name.as_str(),
+            arguments: arguments.text(),
+            kind,
+        }
     }
 
     fn wire(&self) -> WireCall {
-        WireCall { id: self.id.to_owned(), name: self.name.to_owned(), kind: self.kind }
+        WireCall {
+            id: self.id.to_owned(),
+            name: self.name.to_owned(),
+            kind: self.kind,
+        }
     }
 
     /// Returns true for a piece that the call has: an event that came twice.
     fn repeats(&self, call: &PartialCall<CallNumber>) -> bool {
         let same = !self.id.is_empty() && self.id == call.wire.id;
-        same && self.name == call.wire.name && is_object(&self.arguments) && self.arguments == call.arguments
+        same && self.name == call.wire.name
+            && is_object(&self.arguments)
+            && self.arguments == call.arguments
     }
 
     fn wire_name_is(&self, call: &PartialCall<CallNumber>) -> bool {
@@ -376,5 +465,7 @@ impl<'a> CallPiece<'a> {
 
 /// Returns the id, if there is one: Mistral sends the text `null` for none.
 fn given_id<'a>(id: &'a LenientText<'_>) -> &'a str {
-    Some(id.as_str()).filter(|id| *id != "null").unwrap_or_default()
+    Some(id.as_str())
+        .filter(|id| *id != "null")
+        .unwrap_or_default()
 }

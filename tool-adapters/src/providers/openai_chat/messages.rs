@@ -5,7 +5,8 @@ use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin};
 use crate::providers::event::{Finish, ProtocolError, malformed};
 use crate::providers::json_reader::{OtherMembers, json_objects};
 use crate::providers::lenient::{
-    LenientCount, LenientObject, LenientObjects, LenientText, RawJson, ServiceTier, WithRaw, parse_object,
+    LenientCount, LenientObject, LenientObjects, LenientText, RawJson, ServiceTier, WithRaw,
+    parse_object,
 };
 use crate::providers::message_members::MessageMembers;
 use crate::providers::openai_chat::call_entry::{CallEntry, CalledFunction};
@@ -18,7 +19,10 @@ use tool_core::trace::TokenUsage;
 
 /// Reads Chat Completions.
 #[derive(Debug, Default)]
-#[allow(clippy::struct_excessive_bools, reason = "independent facts about the message")]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about the message"
+)]
 pub(crate) struct ChatReader {
     calls: ChatCalls,
     content: StreamedContent,
@@ -74,7 +78,8 @@ impl MessageReader for ChatReader {
         }
         let obfuscation = answer.obfuscation.0.unwrap_or_default();
         let piece = answer.piece();
-        self.last_event = piece.and_then(|piece| LastEvent::new(text, [piece.json, obfuscation], piece.kind));
+        self.last_event =
+            piece.and_then(|piece| LastEvent::new(text, [piece.json, obfuscation], piece.kind));
         Ok(())
     }
 
@@ -99,7 +104,8 @@ impl MessageReader for ChatReader {
 impl ChatReader {
     /// Reads a chunk that repeats the last one but for its piece; returns false for another one.
     fn read_repeated(&mut self, text: &str, sink: &mut EventSink<'_>) -> bool {
-        let Some((kind, piece, [_, _])) = LastEvent::repeated(self.last_event.as_ref(), text) else {
+        let Some((kind, piece, [_, _])) = LastEvent::repeated(self.last_event.as_ref(), text)
+        else {
             return false;
         };
         match *kind {
@@ -147,7 +153,8 @@ impl ChatReader {
         // The usage may come by itself after the end of the message.
         let usage_alone = answer.choices.is_none() && usage.is_some();
         if self.begun || usage_alone || has_first {
-            self.origin.emit(answer.id.as_str(), answer.model.as_str(), sink);
+            self.origin
+                .emit(answer.id.as_str(), answer.model.as_str(), sink);
         }
         let mut is_whole = false;
         for choice in choices.iter().filter(is_first) {
@@ -167,11 +174,20 @@ impl ChatReader {
         self.begun = true;
         let reason = choice.finish_reason.as_str();
         let has_message = choice.delta.is_some() || choice.message.is_some();
-        if !has_message && choice.others.0.iter().any(|other| looks_like_message(other.json)) {
+        if !has_message
+            && choice
+                .others
+                .0
+                .iter()
+                .any(|other| looks_like_message(other.json))
+        {
             sink.error(malformed("expected `delta` or `message`", text));
         }
         if is_no_object(&choice.delta) || is_no_object(&choice.message) {
-            sink.error(malformed("expected an object as `delta` and as `message`", text));
+            sink.error(malformed(
+                "expected an object as `delta` and as `message`",
+                text,
+            ));
         }
         if let Some(delta) = choice.delta.as_ref() {
             self.read_delta(delta, text, sink);
@@ -196,7 +212,9 @@ impl ChatReader {
         check_calls(&delta.tool_calls, text, sink);
         for entry in delta.tool_calls.iter() {
             // An entry of another kind is a call that the server runs.
-            let Some(piece) = CallPiece::of_entry(entry) else { continue };
+            let Some(piece) = CallPiece::of_entry(entry) else {
+                continue;
+            };
             self.streamed_call = true;
             is_new |= self.calls.read_piece(piece, sink);
             self.calls.keep_members(entry);
@@ -217,13 +235,18 @@ impl ChatReader {
     }
 
     /// Reads a piece of a call in the form before `tool_calls`. Some servers send an empty one with every chunk.
-    fn read_legacy_piece(&mut self, function: &CalledFunction<'_>, sink: &mut EventSink<'_>) -> bool {
+    fn read_legacy_piece(
+        &mut self,
+        function: &CalledFunction<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> bool {
         self.legacy_call |= !function.name.as_str().is_empty();
         if !self.legacy_call {
             return false;
         }
         self.streamed_call = true;
-        self.calls.read_piece(CallPiece::of_legacy_call(function), sink)
+        self.calls
+            .read_piece(CallPiece::of_legacy_call(function), sink)
     }
 
     /// Reads a whole message. What deltas have brought of it is the same.
@@ -231,12 +254,19 @@ impl ChatReader {
         if self.content.text == 0 && !self.content.has_reasoning {
             self.read_content(message, text, sink);
         } else if message.text_length() > self.content.text {
-            sink.error(malformed("the whole message has more text than its pieces", text));
+            sink.error(malformed(
+                "the whole message has more text than its pieces",
+                text,
+            ));
         }
         check_calls(&message.tool_calls, text, sink);
-        let legacy = message.legacy_call().filter(|function| !function.name.as_str().is_empty());
+        let legacy = message
+            .legacy_call()
+            .filter(|function| !function.name.as_str().is_empty());
         let calls = message.tool_calls.iter().filter_map(WholeCall::of_entry);
-        let mut calls = calls.chain(legacy.map(WholeCall::of_legacy_call)).collect::<Vec<_>>();
+        let mut calls = calls
+            .chain(legacy.map(WholeCall::of_legacy_call))
+            .collect::<Vec<_>>();
         if self.streamed_call {
             match self.calls.new_of_message(calls) {
                 Ok(new) => calls = new,
@@ -253,7 +283,10 @@ impl ChatReader {
 
     /// Reads everything of a message but its calls.
     fn read_content(&mut self, message: &ChatMessage<'_>, text: &str, sink: &mut EventSink<'_>) {
-        let reasonings = [("reasoning_content", &message.reasoning_content), ("reasoning", &message.reasoning)];
+        let reasonings = [
+            ("reasoning_content", &message.reasoning_content),
+            ("reasoning", &message.reasoning),
+        ];
         let mut shown = false;
         for (name, reasoning) in reasonings {
             let piece = reasoning.as_str();
@@ -274,7 +307,10 @@ impl ChatReader {
             self.add_text(audio.transcript.as_str(), sink);
         }
         for other in &message.others.0 {
-            self.members.add(&other.name, serde_json::from_str(other.json).unwrap_or_default());
+            self.members.add(
+                &other.name,
+                serde_json::from_str(other.json).unwrap_or_default(),
+            );
         }
     }
 
@@ -308,7 +344,11 @@ impl ChatReader {
     }
 
     fn add_part(&mut self, part: Value, text: &str, sink: &mut EventSink<'_>) {
-        let part = if let Value::String(piece) = part { text_part(&piece) } else { part };
+        let part = if let Value::String(piece) = part {
+            text_part(&piece)
+        } else {
+            part
+        };
         if !part.is_object() {
             return sink.error(malformed("expected objects as parts of `content`", text));
         }
@@ -366,7 +406,10 @@ fn check_calls(calls: &LenientObjects<CallEntry<'_>>, text: &str, sink: &mut Eve
         sink.error(malformed("expected objects in `tool_calls`", text));
     }
     if calls.iter().any(CallEntry::has_other_form) {
-        sink.error(malformed("expected an object as the `function` of a call, and a number as its `index`", text));
+        sink.error(malformed(
+            "expected an object as the `function` of a call, and a number as its `index`",
+            text,
+        ));
     }
 }
 
@@ -377,18 +420,26 @@ fn is_no_object<T>(member: &WithRaw<'_, LenientObject<T>>) -> bool {
 
 /// Returns true for the value of an unknown member that has the members of a message.
 fn looks_like_message(json: &str) -> bool {
-    ["\"content\"", "\"tool_calls\"", "\"role\""].iter().any(|name| json.contains(name))
+    ["\"content\"", "\"tool_calls\"", "\"role\""]
+        .iter()
+        .any(|name| json.contains(name))
 }
 
 fn text_part(text: &str) -> Value {
-    Value::Object(Map::from_iter([("type".to_owned(), "text".into()), ("text".to_owned(), text.into())]))
+    Value::Object(Map::from_iter([
+        ("type".to_owned(), "text".into()),
+        ("text".to_owned(), text.into()),
+    ]))
 }
 
 /// Returns the texts of a member: itself, or those of its parts.
 fn texts_of(member: Option<&Value>) -> Vec<&str> {
     match member {
         Some(Value::String(text)) => vec![text],
-        Some(Value::Array(parts)) => parts.iter().filter_map(|part| part.get("text")?.as_str()).collect(),
+        Some(Value::Array(parts)) => parts
+            .iter()
+            .filter_map(|part| part.get("text")?.as_str())
+            .collect(),
         _ => Vec::new(),
     }
 }
@@ -396,7 +447,10 @@ fn texts_of(member: Option<&Value>) -> Vec<&str> {
 /// Returns true for parts that a text cannot express.
 fn has_more_than_text(parts: &Map<String, Value>) -> bool {
     let parts = parts.get(PARTS).and_then(Value::as_array);
-    parts.into_iter().flatten().any(|part| part.get("type") != Some(&Value::from("text")))
+    parts
+        .into_iter()
+        .flatten()
+        .any(|part| part.get("type") != Some(&Value::from("text")))
 }
 
 /// The only piece of a chunk.
@@ -408,24 +462,46 @@ struct OnlyPiece<'a> {
 impl<'a> ChatAnswer<'a> {
     /// Returns the piece of a chunk that has nothing else.
     fn piece(&self) -> Option<OnlyPiece<'a>> {
-        let choice = self.choices.as_ref()?.only().filter(|choice| choice.index.0 == 0 && choice.message.is_none())?;
+        let choice = self
+            .choices
+            .as_ref()?
+            .only()
+            .filter(|choice| choice.index.0 == 0 && choice.message.is_none())?;
         let delta = choice.delta.as_ref()?;
-        let texts = [&choice.finish_reason, &delta.refusal, &delta.reasoning_content, &delta.reasoning];
+        let texts = [
+            &choice.finish_reason,
+            &delta.refusal,
+            &delta.reasoning_content,
+            &delta.reasoning,
+        ];
         let has_usage = self.usage.is_some() || self.x_groq.is_some();
-        let has_parts = delta.function_call.is_some() || delta.audio.is_some() || !delta.others.0.is_empty();
+        let has_parts =
+            delta.function_call.is_some() || delta.audio.is_some() || !delta.others.0.is_empty();
         let has_text = texts.iter().any(|text| !text.as_str().is_empty());
         if has_usage || has_parts || has_text || self.error.0.is_some() {
             return None;
         }
         if delta.tool_calls.is_empty() {
             let json = delta.content.0.filter(|content| content.starts_with('"'))?;
-            return Some(OnlyPiece { json, kind: PieceKind::Content });
+            return Some(OnlyPiece {
+                json,
+                kind: PieceKind::Content,
+            });
         }
-        let entry = delta.tool_calls.only().filter(|entry| delta.content.0.is_none() && entry.custom.is_none())?;
-        let function = entry.function.as_ref().filter(|_| entry.id.as_str().is_empty() && entry.others.0.is_empty())?;
+        let entry = delta
+            .tool_calls
+            .only()
+            .filter(|entry| delta.content.0.is_none() && entry.custom.is_none())?;
+        let function = entry
+            .function
+            .as_ref()
+            .filter(|_| entry.id.as_str().is_empty() && entry.others.0.is_empty())?;
         let is_piece = function.name.as_str().is_empty() && function.others.0.is_empty();
         let json = function.arguments.0.filter(|_| is_piece)?;
-        Some(OnlyPiece { json, kind: PieceKind::Arguments })
+        Some(OnlyPiece {
+            json,
+            kind: PieceKind::Arguments,
+        })
     }
 }
 
@@ -433,13 +509,18 @@ impl ChatMessage<'_> {
     /// Returns the number of bytes of the text.
     fn text_length(&self) -> usize {
         let text = self.content.string().map_or(0, |text| text.len());
-        let audio = self.audio.as_ref().map_or(0, |audio| audio.transcript.as_str().len());
+        let audio = self
+            .audio
+            .as_ref()
+            .map_or(0, |audio| audio.transcript.as_str().len());
         text + self.refusal.as_str().len() + audio
     }
 
     /// Returns the call in the form before `tool_calls`, unless there are such.
     fn legacy_call(&self) -> Option<&CalledFunction<'_>> {
-        self.function_call.as_ref().filter(|_| self.tool_calls.is_empty())
+        self.function_call
+            .as_ref()
+            .filter(|_| self.tool_calls.is_empty())
     }
 }
 
@@ -536,7 +617,10 @@ impl ChatUsage {
         TokenUsage {
             input: self.prompt_tokens.0,
             cached: cached.map(|count| count.0).into_iter().max().unwrap_or(0),
-            cache_written: input.cache_write_tokens.0.max(self.cache_creation_input_tokens.0),
+            cache_written: input
+                .cache_write_tokens
+                .0
+                .max(self.cache_creation_input_tokens.0),
             output: self.output(reasoning),
             reasoning,
             ..input.media(output)

@@ -13,8 +13,8 @@ use crate::providers::openai_chat::messages::ChatReader;
 use crate::providers::openai_chat::strict::STRICT;
 use crate::providers::schema::rules::SchemaForm;
 use crate::providers::spec::{
-    BEARER, Endpoint, HostPath, HttpEndpoint, ModelUrls, NamedModel, ProviderSpec, Server, ToolListForm, UrlPath,
-    segments,
+    BEARER, Endpoint, HostPath, HttpEndpoint, ModelUrls, NamedModel, ProviderSpec, Server,
+    ToolListForm, UrlPath, segments,
 };
 use crate::providers::structured::{AnswerForm, AnswerSchema, StructuredOutput};
 use crate::providers::tool_names::NameRule;
@@ -33,7 +33,10 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         stream_query: None,
         streams: true,
     }),
-    urls: Some(ModelUrls { domain: None, model: model_of_url }),
+    urls: Some(ModelUrls {
+        domain: None,
+        model: model_of_url,
+    }),
     reader: || Box::<ChatReader>::default(),
     encode: write::encode,
     request: write::request,
@@ -51,8 +54,11 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
 };
 
 /// The form for structured output, which other servers have too.
-pub(crate) const ANSWER_FORM: AnswerForm =
-    AnswerForm { write: write_answer, needs_strict: false, support: structured_output };
+pub(crate) const ANSWER_FORM: AnswerForm = AnswerForm {
+    write: write_answer,
+    needs_strict: false,
+    support: structured_output,
+};
 
 fn write_answer(answer: &AnswerSchema<'_>) -> Value {
     let schema = json!({"name": answer.name, "schema": answer.schema, "strict": answer.strict});
@@ -63,13 +69,18 @@ fn write_answer(answer: &AnswerSchema<'_>) -> Value {
 /// With the others, such as vLLM and llama.cpp, a model cannot call tools while its text has a form.
 fn structured_output(_model: &str, host: &str) -> StructuredOutput {
     let is_at = |domains: &[&str]| {
-        domains
-            .iter()
-            .any(|domain| host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')))
+        domains.iter().any(|domain| {
+            host.strip_suffix(domain)
+                .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        })
     };
     if is_at(&["api.openai.com", "openai.azure.com", "api.x.ai"]) {
         StructuredOutput::BesideTools
-    } else if is_at(&["api.groq.com", "api.cerebras.ai", "generativelanguage.googleapis.com"]) {
+    } else if is_at(&[
+        "api.groq.com",
+        "api.cerebras.ai",
+        "generativelanguage.googleapis.com",
+    ]) {
         StructuredOutput::WithoutTools
     } else if is_at(&["api.deepseek.com"]) {
         StructuredOutput::Never
@@ -92,21 +103,66 @@ pub(crate) const OPENAI: Server = Server {
 
 /// The paths at which known hosts have OpenAI's API, by their documents.
 const HOST_PATHS: &[HostPath] = &[
-    HostPath { host: "api.openai.com", path: &["v1"] },
-    HostPath { host: "api.anthropic.com", path: &["v1"] },
-    HostPath { host: "api.cerebras.ai", path: &["v1"] },
-    HostPath { host: "api.cohere.ai", path: &["compatibility", "v1"] },
-    HostPath { host: "api.cohere.com", path: &["compatibility", "v1"] },
-    HostPath { host: "api.deepinfra.com", path: &["v1", "openai"] },
-    HostPath { host: "api.fireworks.ai", path: &["inference", "v1"] },
-    HostPath { host: "api.groq.com", path: &["openai", "v1"] },
-    HostPath { host: "api.mistral.ai", path: &["v1"] },
-    HostPath { host: "api.sambanova.ai", path: &["v1"] },
-    HostPath { host: "api.together.xyz", path: &["v1"] },
-    HostPath { host: "api.x.ai", path: &["v1"] },
-    HostPath { host: "generativelanguage.googleapis.com", path: &["v1beta", "openai"] },
-    HostPath { host: "integrate.api.nvidia.com", path: &["v1"] },
-    HostPath { host: "openrouter.ai", path: &["api", "v1"] },
+    HostPath {
+        host: "api.openai.com",
+        path: &["v1"],
+    },
+    HostPath {
+        host: "api.anthropic.com",
+        path: &["v1"],
+    },
+    HostPath {
+        host: "api.cerebras.ai",
+        path: &["v1"],
+    },
+    HostPath {
+        host: "api.cohere.ai",
+        path: &["compatibility", "v1"],
+    },
+    HostPath {
+        host: "api.cohere.com",
+        path: &["compatibility", "v1"],
+    },
+    HostPath {
+        host: "api.deepinfra.com",
+        path: &["v1", "openai"],
+    },
+    HostPath {
+        host: "api.fireworks.ai",
+        path: &["inference", "v1"],
+    },
+    HostPath {
+        host: "api.groq.com",
+        path: &["openai", "v1"],
+    },
+    HostPath {
+        host: "api.mistral.ai",
+        path: &["v1"],
+    },
+    HostPath {
+        host: "api.sambanova.ai",
+        path: &["v1"],
+    },
+    HostPath {
+        host: "api.together.xyz",
+        path: &["v1"],
+    },
+    HostPath {
+        host: "api.x.ai",
+        path: &["v1"],
+    },
+    HostPath {
+        host: "generativelanguage.googleapis.com",
+        path: &["v1beta", "openai"],
+    },
+    HostPath {
+        host: "integrate.api.nvidia.com",
+        path: &["v1"],
+    },
+    HostPath {
+        host: "openrouter.ai",
+        path: &["api", "v1"],
+    },
 ];
 
 /// Azure names the model's deployment in the path. Embeddings are recognised too, as they have a cost.

@@ -13,7 +13,17 @@ pub(crate) const STRICT: StrictRules = StrictRules {
         bounds: true,
         lengths: true,
         pattern: is_regular,
-        formats: &["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"],
+        formats: &[
+            "date-time",
+            "time",
+            "date",
+            "duration",
+            "email",
+            "hostname",
+            "ipv4",
+            "ipv6",
+            "uuid",
+        ],
         check_size,
     },
     budget: StrictBudget::Unlimited,
@@ -43,19 +53,45 @@ fn check_size(root: &Map<String, Value>) -> Result<(), NotStrict> {
         ("levels", levels(&root), MAX_LEVELS),
         ("properties", size.properties, MAX_PROPERTIES),
         ("enum values", size.enum_values, MAX_ENUM_VALUES),
-        ("characters of names and enum values", size.characters, MAX_CHARACTERS),
-        ("characters of one enum", size.longest_enum, MAX_LONG_ENUM_CHARACTERS),
+        (
+            "characters of names and enum values",
+            size.characters,
+            MAX_CHARACTERS,
+        ),
+        (
+            "characters of one enum",
+            size.longest_enum,
+            MAX_LONG_ENUM_CHARACTERS,
+        ),
     ])
 }
 
 impl SchemaSize {
     fn add(&mut self, schema: &Value) {
-        let names = |keyword: &str| schema.get(keyword).and_then(Value::as_object).into_iter().flat_map(Map::keys);
+        let names = |keyword: &str| {
+            schema
+                .get(keyword)
+                .and_then(Value::as_object)
+                .into_iter()
+                .flat_map(Map::keys)
+        };
         let characters = |text: &str| text.chars().count();
         self.properties += names("properties").count();
-        self.characters += names("properties").chain(names("$defs")).map(|name| characters(name)).sum::<usize>();
-        let values = schema.get("enum").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let length = values.iter().chain(schema.get("const")).filter_map(Value::as_str).map(characters).sum();
+        self.characters += names("properties")
+            .chain(names("$defs"))
+            .map(|name| characters(name))
+            .sum::<usize>();
+        let values = schema
+            .get("enum")
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let length = values
+            .iter()
+            .chain(schema.get("const"))
+            .filter_map(Value::as_str)
+            .map(characters)
+            .sum();
         self.enum_values += values.len();
         self.characters += length;
         if values.len() > LONG_ENUM {
@@ -69,7 +105,9 @@ fn levels(root: &Value) -> usize {
     let mut deepest = 0;
     let mut open = vec![(root, 0, Vec::<&str>::new())];
     while let Some((schema, above, followed)) = open.pop() {
-        let Some(map) = schema.as_object() else { continue };
+        let Some(map) = schema.as_object() else {
+            continue;
+        };
         let is_level = map.contains_key("properties") || map.contains_key("items");
         let level = above + usize::from(is_level);
         deepest = deepest.max(level);
@@ -78,7 +116,9 @@ fn levels(root: &Value) -> usize {
         }
         if let Some(name) = map.get("$ref").and_then(Value::as_str)
             && !followed.contains(&name)
-            && let Some(target) = name.strip_prefix('#').and_then(|pointer| root.pointer(pointer))
+            && let Some(target) = name
+                .strip_prefix('#')
+                .and_then(|pointer| root.pointer(pointer))
         {
             let followed = followed.iter().copied().chain([name]).collect();
             open.push((target, level, followed));
@@ -98,8 +138,12 @@ fn is_regular(pattern: &str) -> bool {
     while let Some(at) = rest.find(['\\', '(']) {
         let (_, found) = rest.split_at(at);
         let escaped = found.strip_prefix('\\');
-        if ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|start| found.starts_with(start))
-            || escaped.is_some_and(|rest| rest.starts_with(|it: char| it == 'k' || it.is_ascii_digit() && it != '0'))
+        if ["(?=", "(?!", "(?<=", "(?<!"]
+            .iter()
+            .any(|start| found.starts_with(start))
+            || escaped.is_some_and(|rest| {
+                rest.starts_with(|it: char| it == 'k' || it.is_ascii_digit() && it != '0')
+            })
         {
             return false;
         }

@@ -31,7 +31,12 @@ pub(crate) struct RealtimeReader {
 }
 
 impl MessageReader for RealtimeReader {
-    fn read(&mut self, _name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+    fn read(
+        &mut self,
+        _name: &str,
+        text: &str,
+        sink: &mut EventSink<'_>,
+    ) -> serde_json::Result<()> {
         let Some(mut event) = parse_object::<ResponseEvent<'_>>(text)? else {
             sink.error(malformed("expected an object", text));
             return Ok(());
@@ -51,28 +56,44 @@ impl MessageReader for RealtimeReader {
                     self.items.begin(item, None);
                 }
             }
-            "response.output_item.done" => return self.complete_item(&event.item, Appearance::Done, sink),
+            "response.output_item.done" => {
+                return self.complete_item(&event.item, Appearance::Done, sink);
+            }
             // The older names have no `output_`.
             "response.output_text.delta"
             | "response.text.delta"
             | "response.output_audio_transcript.delta"
             | "response.audio_transcript.delta" => {
                 let item = self.items.of_piece(event.item_id.as_str(), None);
-                self.items.append(item, PieceKind::Text, event.delta.value.0.unwrap_or_default(), sink);
+                self.items.append(
+                    item,
+                    PieceKind::Text,
+                    event.delta.value.0.unwrap_or_default(),
+                    sink,
+                );
             }
             "response.output_audio.delta" | "response.audio.delta" => {
                 let data = event.delta.as_str().to_owned();
-                let mime_type = self.mime_type.clone().unwrap_or_else(|| "audio/pcm;rate=24000".to_owned());
+                let mime_type = self
+                    .mime_type
+                    .clone()
+                    .unwrap_or_else(|| "audio/pcm;rate=24000".to_owned());
                 sink.push(Event::Audio { data, mime_type });
             }
             "response.function_call_arguments.delta" => {
                 let item = self.identify_call(&event);
-                self.items.append(item, PieceKind::Arguments, event.delta.value.0.unwrap_or_default(), sink);
+                self.items.append(
+                    item,
+                    PieceKind::Arguments,
+                    event.delta.value.0.unwrap_or_default(),
+                    sink,
+                );
             }
             "response.function_call_arguments.done" => {
                 // An object is whole, and its call is emitted; anything else may have been interrupted.
                 let item = self.identify_call(&event);
-                self.items.set_arguments(item, &event.arguments.text(), sink);
+                self.items
+                    .set_arguments(item, &event.arguments.text(), sink);
                 self.items.complete_whole_call(item, sink);
             }
             "response.done" => return self.end(&response.unwrap_or_default(), sink),
@@ -106,7 +127,8 @@ impl RealtimeReader {
     fn identify_call(&mut self, event: &ResponseEvent<'_>) -> ItemNumber {
         let item = self.items.of_piece(event.item_or_call_id(), None);
         if !event.call_id.as_str().is_empty() {
-            self.items.identify(item, event.call_id.as_str(), event.name.as_str());
+            self.items
+                .identify(item, event.call_id.as_str(), event.name.as_str());
         }
         item
     }
@@ -117,17 +139,30 @@ impl RealtimeReader {
         appearance: Appearance,
         sink: &mut EventSink<'_>,
     ) -> serde_json::Result<()> {
-        let Some(item) = &output.object else { return Ok(()) };
+        let Some(item) = &output.object else {
+            return Ok(());
+        };
         let is_new = self.items.complete(item, None, appearance, sink);
         // Texts and calls are events already. The session keeps them itself.
         let is_own = !matches!(item.kind.as_str(), "message" | "function_call");
-        if is_new && is_own { sink.item(output.raw) } else { Ok(()) }
+        if is_new && is_own {
+            sink.item(output.raw)
+        } else {
+            Ok(())
+        }
     }
 
-    fn end(&mut self, response: &ResponseObject<'_>, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+    fn end(
+        &mut self,
+        response: &ResponseObject<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> serde_json::Result<()> {
         let is_complete = response.status.as_str() == "completed";
         for output in response.output.0.iter().flatten() {
-            let is_call = output.object.as_ref().is_some_and(|item| item.call_kind().is_some());
+            let is_call = output
+                .object
+                .as_ref()
+                .is_some_and(|item| item.call_kind().is_some());
             // A call that was not whole before the response failed does not run.
             if is_call && !is_complete {
                 continue;
@@ -148,7 +183,9 @@ impl RealtimeReader {
             model.clone_into(&mut self.model);
         }
         let format = event.pointer("/session/audio/output/format");
-        if let Some((format, kind)) = format.and_then(|format| Some((format, format.get("type")?.as_str()?))) {
+        if let Some((format, kind)) =
+            format.and_then(|format| Some((format, format.get("type")?.as_str()?)))
+        {
             self.mime_type = Some(match format.get("rate").and_then(Value::as_u64) {
                 Some(rate) => format!("{kind};rate={rate}"),
                 None => kind.to_owned(),
@@ -162,7 +199,9 @@ impl RealtimeReader {
 fn is_redundant(kind: &str) -> bool {
     kind == "response.created"
         || kind.starts_with("response.content_part.")
-        || kind.strip_prefix("response.").is_some_and(|rest| rest.rsplit('.').next() == Some("done"))
+        || kind
+            .strip_prefix("response.")
+            .is_some_and(|rest| rest.rsplit('.').next() == Some("done"))
 }
 
 /// Writes the event that adds an item to the conversation.
@@ -196,9 +235,13 @@ fn result_item(id: &str, result: &ModelResult) -> Value {
 /// Writes an event that adds each result, and one that asks the model to answer, unless no result wants a reply.
 /// Results are text only.
 pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
-    let results = answers.iter().map(|answer| create(result_item(&answer.wire_id(short_id), &answer.result)));
+    let results = answers
+        .iter()
+        .map(|answer| create(result_item(&answer.wire_id(short_id), &answer.result)));
     let reply = answers.iter().any(|answer| answer.result.reply);
-    results.chain(reply.then(|| json!({"type": "response.create"}))).collect()
+    results
+        .chain(reply.then(|| json!({"type": "response.create"})))
+        .collect()
 }
 
 /// Writes the event that sets up the session. The model is named by the URL, the server keeps the conversation, and the
@@ -239,16 +282,22 @@ impl LiveMessages for RealtimeMessages {
                     .iter()
                     .filter(|text| !text.trim().is_empty())
                     .map(|text| message_item("assistant", "output_text", text));
-                text.chain(calls.iter().map(|call| call_item(call, request))).collect()
+                text.chain(calls.iter().map(|call| call_item(call, request)))
+                    .collect()
             }
-            Message::Result { call_id, result, .. } => vec![result_item(&short_id(call_id), result)],
+            Message::Result {
+                call_id, result, ..
+            } => vec![result_item(&short_id(call_id), result)],
             _ => Vec::new(),
         });
         items.map(create).collect()
     }
 
     fn cue(&self, _cue: &str) -> LiveMessage {
-        LiveMessage { messages: Vec::new(), wants_response: true }
+        LiveMessage {
+            messages: Vec::new(),
+            wants_response: true,
+        }
     }
 
     fn commits_speech(&self, message: &Value) -> bool {
@@ -257,18 +306,31 @@ impl LiveMessages for RealtimeMessages {
 
     fn heard(&self, message: &Value) -> Option<HeardText> {
         let is_whole = message["type"] == "conversation.item.input_audio_transcription.completed";
-        let text = message.get("transcript").filter(|_| is_whole)?.as_str()?.to_owned();
+        let text = message
+            .get("transcript")
+            .filter(|_| is_whole)?
+            .as_str()?
+            .to_owned();
         Some(HeardText { text, is_whole })
     }
 
     fn transcribe(&self, setup: &mut Value) {
-        let Some(session) = setup.get_mut("session").and_then(Value::as_object_mut) else { return };
+        let Some(session) = setup.get_mut("session").and_then(Value::as_object_mut) else {
+            return;
+        };
         let mut settings = Some(session);
         for name in ["audio", "input"] {
-            settings = settings.and_then(|settings| settings.entry(name).or_insert_with(|| json!({})).as_object_mut());
+            settings = settings.and_then(|settings| {
+                settings
+                    .entry(name)
+                    .or_insert_with(|| json!({}))
+                    .as_object_mut()
+            });
         }
         if let Some(input) = settings {
-            input.entry("transcription").or_insert_with(|| json!({"model": TRANSCRIBER}));
+            input
+                .entry("transcription")
+                .or_insert_with(|| json!({"model": TRANSCRIBER}));
         }
     }
 
@@ -296,16 +358,26 @@ impl LiveMessages for RealtimeMessages {
     fn update_tools(&self, setup: &Value) -> Option<Value> {
         let mut update = setup.clone();
         let session = update.get_mut("session")?.as_object_mut()?;
-        session.retain(|name, _| matches!(name.as_str(), "type" | "instructions" | "tools" | "tool_choice"));
+        session.retain(|name, _| {
+            matches!(
+                name.as_str(),
+                "type" | "instructions" | "tools" | "tool_choice"
+            )
+        });
         Some(update)
     }
 
     /// Takes the request for a response out of the results: the transport sends it once the model may answer.
     fn results(&self, encoded: Value) -> LiveMessage {
-        let Value::Array(mut messages) = encoded else { return encoded.into() };
+        let Value::Array(mut messages) = encoded else {
+            return encoded.into();
+        };
         let before = messages.len();
         messages.retain(|message| message["type"] != "response.create");
-        LiveMessage { wants_response: messages.len() < before, messages }
+        LiveMessage {
+            wants_response: messages.len() < before,
+            messages,
+        }
     }
 
     fn begins_response(&self, message: &Value) -> bool {

@@ -18,7 +18,10 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     biller: Some("openai"),
     manifest_key: "openaiRealtime",
     endpoint: Endpoint::WebSocket(LiveEndpoint {
-        server: Server { base_url: "wss://api.openai.com/v1", ..OPENAI },
+        server: Server {
+            base_url: "wss://api.openai.com/v1",
+            ..OPENAI
+        },
         path: "realtime",
         model_query: Some("model"),
         audio_rate: 24_000,

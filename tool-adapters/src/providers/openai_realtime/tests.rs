@@ -2,7 +2,9 @@
 
 use crate::providers::protocol::protocol;
 use crate::providers::provider::Provider::OpenAiRealtime;
-use crate::providers::tests::streams::{asked, calls, encoded, events, nothing, read, responses, summary};
+use crate::providers::tests::streams::{
+    asked, calls, encoded, events, nothing, read, responses, summary,
+};
 use expect_test::expect;
 use serde_json::json;
 use tool_core::session::ToolChoice;
@@ -64,21 +66,36 @@ fn events_in_any_order_and_twice_give_the_same_call() {
 
 #[test]
 fn a_response_ends_once_and_items_without_ids_stay_distinct() {
-    let call = |id: &str| format!(r#"{{"type":"function_call","call_id":"{id}","name":"add","arguments":"{{}}"}}"#);
+    let call = |id: &str| {
+        format!(r#"{{"type":"function_call","call_id":"{id}","name":"add","arguments":"{{}}"}}"#)
+    };
     let output = format!("[{},{}]", call("call_a"), call("call_b"));
-    let over =
-        format!(r#"{{"type":"response.done","response":{{"id":"resp_1","status":"completed","output":{output}}}}}"#);
+    let over = format!(
+        r#"{{"type":"response.done","response":{{"id":"resp_1","status":"completed","output":{output}}}}}"#
+    );
     let events = events(OpenAiRealtime, [format!("{over}\n{over}").as_bytes()]);
-    let told = calls(&events).iter().map(|call| call.id()).collect::<Vec<_>>();
+    let told = calls(&events)
+        .iter()
+        .map(|call| call.id())
+        .collect::<Vec<_>>();
     assert_eq!(told, ["call_a", "call_b"], "{}", summary(&events));
 }
 
 #[test]
 fn events_may_come_parsed() {
     let mut protocol = protocol(OpenAiRealtime);
-    let parsed = [ADDED, ARGUMENTS].iter().map(|event| serde_json::from_str(event).expect("JSON"));
-    let events = parsed.flat_map(|event| protocol.push_event(&event)).collect::<Vec<_>>();
-    assert_eq!(calls(&events).len(), 1, "as soon as the arguments are whole: {}", summary(&events));
+    let parsed = [ADDED, ARGUMENTS]
+        .iter()
+        .map(|event| serde_json::from_str(event).expect("JSON"));
+    let events = parsed
+        .flat_map(|event| protocol.push_event(&event))
+        .collect::<Vec<_>>();
+    assert_eq!(
+        calls(&events).len(),
+        1,
+        "as soon as the arguments are whole: {}",
+        summary(&events)
+    );
 }
 
 #[test]
@@ -117,8 +134,7 @@ fn why_it_ended_and_errors_are_told() {
 
 #[test]
 fn what_the_server_ran_itself_is_an_item() {
-    let item =
-        r#"{"type":"response.output_item.done","item":{"id":"m","type":"mcp_call","name":"x","arguments":"{}"}}"#;
+    let item = r#"{"type":"response.output_item.done","item":{"id":"m","type":"mcp_call","name":"x","arguments":"{}"}}"#;
     let over = r#"{"type":"response.done","response":{"status":"completed","output":[]}}"#;
     expect![[r#"
         item: {"id":"m","type":"mcp_call","name":"x","arguments":"{}"}
@@ -144,7 +160,13 @@ fn results_are_events_and_the_response_request_is_last() {
 #[test]
 fn results_that_want_no_reply_ask_for_none() {
     let stop = responses(["a", "b", "c", "d", "e"]).split_off(4);
-    assert_eq!(protocol(OpenAiRealtime).encode(&stop).as_array().map(Vec::len), Some(1));
+    assert_eq!(
+        protocol(OpenAiRealtime)
+            .encode(&stop)
+            .as_array()
+            .map(Vec::len),
+        Some(1)
+    );
 }
 
 #[test]
@@ -153,5 +175,8 @@ fn a_request_sets_up_the_session() {
     expect![[r#"
         type: "session.update"
         session: {"type":"realtime","instructions":"Be brief.","tools":1,"tool_choice":"auto","max_output_tokens":500,"audio":{"output":{"voice":"marin"}}}"#]].assert_eq(&asked(OpenAiRealtime, &[], ToolChoice::Auto, extra));
-    assert!(asked(OpenAiRealtime, &[], ToolChoice::Required, nothing()).contains(r#""tool_choice":"required""#));
+    assert!(
+        asked(OpenAiRealtime, &[], ToolChoice::Required, nothing())
+            .contains(r#""tool_choice":"required""#)
+    );
 }

@@ -22,12 +22,17 @@ impl ResponseEvent<'_> {
     /// Returns the id of the event's item, or of its call.
     pub(crate) fn item_or_call_id(&self) -> &str {
         let id = self.item_id.as_str();
-        if id.is_empty() { self.call_id.as_str() } else { id }
+        if id.is_empty() {
+            self.call_id.as_str()
+        } else {
+            id
+        }
     }
 
     /// Returns true for an event that has a part of an item.
     pub(crate) fn has_part(&self) -> bool {
-        let has_piece = self.delta.value.0.is_some() || self.arguments.0.is_some() || self.input.0.is_some();
+        let has_piece =
+            self.delta.value.0.is_some() || self.arguments.0.is_some() || self.input.0.is_some();
         has_piece || self.item.object.is_some()
     }
 }
@@ -40,7 +45,11 @@ impl OutputItem<'_> {
 
     /// Returns the arguments of a call.
     pub(crate) fn call_arguments(&self) -> Cow<'_, str> {
-        let arguments = if self.kind.as_str() == CUSTOM_CALL { self.input } else { self.arguments };
+        let arguments = if self.kind.as_str() == CUSTOM_CALL {
+            self.input
+        } else {
+            self.arguments
+        };
         arguments.text()
     }
 
@@ -50,7 +59,9 @@ impl OutputItem<'_> {
         // The calls of xAI's own tools.
         let is_of_server = self.output.0.is_some() || self.call_id.as_str().starts_with("xs_");
         let is_custom = self.kind.as_str() == CUSTOM_CALL;
-        let is_undeclared = || custom_tools.is_some_and(|names| !names.iter().any(|name| name == self.name.as_str()));
+        let is_undeclared = || {
+            custom_tools.is_some_and(|names| !names.iter().any(|name| name == self.name.as_str()))
+        };
         is_of_server || is_custom && is_undeclared()
     }
 
@@ -64,20 +75,29 @@ impl OutputItem<'_> {
             return None;
         }
         let text = |part: &OutputPart<'_>| {
-            [&part.text, &part.refusal, &part.transcript].map(|text| text.as_str().to_owned()).concat()
+            [&part.text, &part.refusal, &part.transcript]
+                .map(|text| text.as_str().to_owned())
+                .concat()
         };
         Some(parts.iter().map(text).collect())
     }
 
     pub(crate) fn has_refusal(&self) -> bool {
-        self.content.objects::<OutputPart<'_>>().iter().any(|part| !part.refusal.as_str().is_empty())
+        self.content
+            .objects::<OutputPart<'_>>()
+            .iter()
+            .any(|part| !part.refusal.as_str().is_empty())
     }
 
     /// Returns the reasoning, as far as the model shows it.
     pub(crate) fn reasoning(&self) -> String {
         let summary = self.summary.objects::<OutputPart<'_>>();
         let content = self.content.objects::<OutputPart<'_>>();
-        summary.iter().chain(content.iter()).map(|part| part.text.as_str().to_owned()).collect()
+        summary
+            .iter()
+            .chain(content.iter())
+            .map(|part| part.text.as_str().to_owned())
+            .collect()
     }
 }
 
@@ -85,18 +105,28 @@ impl ResponseObject<'_> {
     /// Returns the names of the tools of free text that the request has declared; `None` if the response does not list the
     /// request's tools.
     pub(crate) fn custom_tools(&self) -> Option<Vec<String>> {
-        let tools = self.tools.0.filter(|tools| tools.starts_with('[') && *tools != "[]")?;
+        let tools = self
+            .tools
+            .0
+            .filter(|tools| tools.starts_with('[') && *tools != "[]")?;
         if !tools.contains("\"custom\"") {
             return Some(Vec::new());
         }
         let tools = serde_json::from_str::<Vec<Value>>(tools).ok()?;
         let custom = tools.iter().filter(|tool| tool["type"] == "custom");
-        Some(custom.filter_map(|tool| Some(tool["name"].as_str()?.to_owned())).collect())
+        Some(
+            custom
+                .filter_map(|tool| Some(tool["name"].as_str()?.to_owned()))
+                .collect(),
+        )
     }
 
     /// Returns the reason for which a response ended.
     pub(crate) fn finish(&self, status: &str, has_calls: bool, refused: bool) -> Finish {
-        match (status, self.details().map_or("", |details| details.reason.as_str())) {
+        match (
+            status,
+            self.details().map_or("", |details| details.reason.as_str()),
+        ) {
             ("completed", _) if has_calls => Finish::ToolCalls,
             ("completed", _) if refused => Finish::Refused,
             ("completed", _) => Finish::Stop,
@@ -117,7 +147,9 @@ impl ResponseObject<'_> {
 
     /// Realtime has the details and the error in one member.
     fn details(&self) -> Option<&StatusDetails<'_>> {
-        self.incomplete_details.as_ref().or(self.status_details.as_ref())
+        self.incomplete_details
+            .as_ref()
+            .or(self.status_details.as_ref())
     }
 }
 

@@ -13,7 +13,9 @@ use crate::providers::openai_chat::strict::STRICT;
 use crate::providers::openai_chat::{self, OPENAI};
 use crate::providers::openai_responses::read::ResponsesReader;
 use crate::providers::schema::rules::SchemaForm;
-use crate::providers::spec::{Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, ToolListForm, segments};
+use crate::providers::spec::{
+    Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, ToolListForm, segments,
+};
 use crate::providers::structured::{AnswerForm, AnswerSchema};
 use crate::providers::tool_names::NameRule;
 use serde_json::{Value, json};
@@ -31,7 +33,10 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         stream_query: None,
         streams: true,
     }),
-    urls: Some(ModelUrls { domain: None, model: |path| (path.last == "responses").then_some(None) }),
+    urls: Some(ModelUrls {
+        domain: None,
+        model: |path| (path.last == "responses").then_some(None),
+    }),
     reader: || Box::<ResponsesReader>::default(),
     encode: write::encode,
     request: write::request,
@@ -55,6 +60,11 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
 
 /// Writes the form of the text.
 fn write_answer(answer: &AnswerSchema<'_>) -> Value {
-    let AnswerSchema { name, schema, strict, .. } = answer;
+    let AnswerSchema {
+        name,
+        schema,
+        strict,
+        ..
+    } = answer;
     json!({"text": {"format": {"type": "json_schema", "name": name, "schema": schema, "strict": strict}}})
 }

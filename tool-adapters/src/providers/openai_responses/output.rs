@@ -96,7 +96,11 @@ struct CallContent {
 
 impl CallContent {
     fn new(kind: &'static str, name: &str, arguments: &str) -> Self {
-        Self { kind, name: name.to_owned(), arguments: canonical_json(arguments).into_owned() }
+        Self {
+            kind,
+            name: name.to_owned(),
+            arguments: canonical_json(arguments).into_owned(),
+        }
     }
 }
 
@@ -138,8 +142,14 @@ impl OutputItems {
         self.has_streamed = true;
         let is_nameless = id.is_empty() && place.is_none();
         let last = self.items.len().checked_sub(1).filter(|_| is_nameless);
-        let open = last.filter(|number| self.items.get(*number).is_some_and(|last| !last.came.is_whole()));
-        self.named(id, place).or(open).unwrap_or_else(|| self.insert(id, place))
+        let open = last.filter(|number| {
+            self.items
+                .get(*number)
+                .is_some_and(|last| !last.came.is_whole())
+        });
+        self.named(id, place)
+            .or(open)
+            .unwrap_or_else(|| self.insert(id, place))
     }
 
     /// Takes in an item at its beginning.
@@ -168,7 +178,9 @@ impl OutputItems {
         piece: Cow<'_, str>,
         sink: &mut EventSink<'_>,
     ) {
-        let Some(known) = self.items.get_mut(number) else { return };
+        let Some(known) = self.items.get_mut(number) else {
+            return;
+        };
         match kind {
             PieceKind::Arguments => self.calls.append(&number, piece, sink),
             PieceKind::Reasoning => {
@@ -185,14 +197,22 @@ impl OutputItems {
     }
 
     /// Sets the whole arguments of a call.
-    pub(crate) fn set_arguments(&mut self, number: ItemNumber, arguments: &str, sink: &mut EventSink<'_>) {
+    pub(crate) fn set_arguments(
+        &mut self,
+        number: ItemNumber,
+        arguments: &str,
+        sink: &mut EventSink<'_>,
+    ) {
         self.calls.set(&number, arguments, sink);
     }
 
     /// Emits a call whose arguments are one whole object, if its name is known.
     pub(crate) fn complete_whole_call(&mut self, number: ItemNumber, sink: &mut EventSink<'_>) {
         let is_whole = |call: &str| is_object(call);
-        let call = self.calls.latest(&number).filter(|call| !call.wire.name.is_empty() && is_whole(&call.arguments));
+        let call = self
+            .calls
+            .latest(&number)
+            .filter(|call| !call.wire.name.is_empty() && is_whole(&call.arguments));
         if call.is_some() {
             self.calls.complete(&number, sink);
         }
@@ -207,7 +227,9 @@ impl OutputItems {
         sink: &mut EventSink<'_>,
     ) -> bool {
         let number = self.meet(item, place, appearance);
-        let Some(known) = self.items.get_mut(number) else { return false };
+        let Some(known) = self.items.get_mut(number) else {
+            return false;
+        };
         let was_whole = known.came.is_whole();
         known.came.note(appearance);
         let is_call = item.call_kind().is_some();
@@ -227,7 +249,12 @@ impl OutputItems {
     }
 
     /// Ends the response: emits its open calls, its usage and its error. Items that were begun and never ended are lost.
-    pub(crate) fn end(&mut self, response: &ResponseObject<'_>, status: &str, sink: &mut EventSink<'_>) {
+    pub(crate) fn end(
+        &mut self,
+        response: &ResponseObject<'_>,
+        status: &str,
+        sink: &mut EventSink<'_>,
+    ) {
         if status == "completed" {
             self.check_ends(sink);
             self.calls.complete_all(sink);
@@ -254,7 +281,8 @@ impl OutputItems {
         if calls.clone().any(|known| known.came.listed) {
             for known in calls.filter(|known| known.came.done && !known.came.listed) {
                 let id = known.call_id.escape_debug();
-                let message = format!("the call `{id}` is not among those that the end of the answer lists");
+                let message =
+                    format!("the call `{id}` is not among those that the end of the answer lists");
                 sink.error(ProtocolError::OutOfPlace { message });
             }
         }
@@ -262,22 +290,35 @@ impl OutputItems {
             let is_open = known.came.begun && !known.came.is_whole();
             let has_content = match &*known.kind {
                 "message" => !known.text.is_empty(),
-                kind if is_call_kind(kind) => self.calls.latest(&number).is_some_and(|call| is_object(&call.arguments)),
+                kind if is_call_kind(kind) => self
+                    .calls
+                    .latest(&number)
+                    .is_some_and(|call| is_object(&call.arguments)),
                 _ => continue,
             };
             if is_open && (!has_content || known.has_unknown_part) {
-                let message = format!("the item `{}` of the answer was begun and not ended", known.id.escape_debug());
+                let message = format!(
+                    "the item `{}` of the answer was begun and not ended",
+                    known.id.escape_debug()
+                );
                 sink.error(ProtocolError::OutOfPlace { message });
             }
         }
     }
 
     /// Returns the number of an item: the one that it had before, or a new one.
-    fn meet(&mut self, item: &OutputItem<'_>, place: Option<u64>, appearance: Appearance) -> ItemNumber {
+    fn meet(
+        &mut self,
+        item: &OutputItem<'_>,
+        place: Option<u64>,
+        appearance: Appearance,
+    ) -> ItemNumber {
         self.has_streamed |= appearance != Appearance::Listed;
         let known = self.same_item(item, place, appearance);
         let number = known.unwrap_or_else(|| self.insert(item.id.as_str(), place));
-        let Some(known) = self.items.get_mut(number) else { return number };
+        let Some(known) = self.items.get_mut(number) else {
+            return number;
+        };
         set_if_empty(&mut known.kind, item.kind.as_str());
         set_if_empty(&mut known.id, item.id.as_str());
         set_if_empty(&mut known.call_id, item.call_id.as_str());
@@ -298,18 +339,37 @@ impl OutputItems {
 
     /// Returns the item that this one is once more: servers change ids, places and spaces between the appearances of an
     /// item. It is the one with the same id, with the same call id, at the same place, or with the same content, in this order.
-    fn same_item(&mut self, item: &OutputItem<'_>, place: Option<u64>, appearance: Appearance) -> Option<ItemNumber> {
-        let by_id = self.by_id.get(item.id.as_str()).filter(|_| !item.id.as_str().is_empty()).copied();
+    fn same_item(
+        &mut self,
+        item: &OutputItem<'_>,
+        place: Option<u64>,
+        appearance: Appearance,
+    ) -> Option<ItemNumber> {
+        let by_id = self
+            .by_id
+            .get(item.id.as_str())
+            .filter(|_| !item.id.as_str().is_empty())
+            .copied();
         let by_call_id = self.by_call_id.get(item.call_id.as_str());
-        let by_call_id = by_call_id.filter(|_| !item.call_id.as_str().is_empty()).copied();
+        let by_call_id = by_call_id
+            .filter(|_| !item.call_id.as_str().is_empty())
+            .copied();
         let by_place = place.and_then(|place| self.by_place.get(&place)).copied();
 
         let same_call = by_id.filter(|number| self.has_call_id(*number, item));
-        let other_id = by_call_id.filter(|number| self.may_be_renamed(*number, item, by_id.is_some()));
-        let candidates = [same_call, other_id, by_id, by_place.filter(|number| self.agrees(*number, item))];
+        let other_id =
+            by_call_id.filter(|number| self.may_be_renamed(*number, item, by_id.is_some()));
+        let candidates = [
+            same_call,
+            other_id,
+            by_id,
+            by_place.filter(|number| self.agrees(*number, item)),
+        ];
         let is_candidate = |number: &ItemNumber| self.may_be(*number, item, appearance);
         let found = candidates.into_iter().flatten().find(is_candidate);
-        found.or_else(|| self.repeated(item, appearance, same_call)).or_else(|| self.of_content(item, appearance))
+        found
+            .or_else(|| self.repeated(item, appearance, same_call))
+            .or_else(|| self.of_content(item, appearance))
     }
 
     /// Returns an item that comes again in the same way, such as an event that was sent twice.
@@ -335,7 +395,12 @@ impl OutputItems {
                     let has_name = call.wire.kind == kind && call.wire.name == item.name.as_str();
                     has_name && is_same_json(&call.arguments, &item.call_arguments())
                 };
-                let open = self.items.iter().enumerate().rev().filter(|(_, known)| !known.came.done);
+                let open = self
+                    .items
+                    .iter()
+                    .enumerate()
+                    .rev()
+                    .filter(|(_, known)| !known.came.done);
                 let mut calls = open.take(MOST_COMPARED).map(|(number, _)| number);
                 calls.find(|number| self.calls.latest(number).is_some_and(is_same))
             }
@@ -347,7 +412,11 @@ impl OutputItems {
                     self.contents = Some(self.contents());
                 }
                 let numbers = self.contents.as_mut()?.get_mut(&content)?;
-                let is_listed = |number: &ItemNumber| self.items.get(*number).is_none_or(|known| known.came.listed);
+                let is_listed = |number: &ItemNumber| {
+                    self.items
+                        .get(*number)
+                        .is_none_or(|known| known.came.listed)
+                };
                 let at = numbers.iter().position(|number| !is_listed(number))?;
                 Some(numbers.swap_remove(at))
             }
@@ -367,11 +436,17 @@ impl OutputItems {
 
     fn content_of(&self, number: ItemNumber) -> Option<CallContent> {
         let call = self.calls.latest(&number)?;
-        Some(CallContent::new(call.wire.kind, &call.wire.name, &call.arguments))
+        Some(CallContent::new(
+            call.wire.kind,
+            &call.wire.name,
+            &call.arguments,
+        ))
     }
 
     fn may_be(&self, number: ItemNumber, item: &OutputItem<'_>, appearance: Appearance) -> bool {
-        let Some(known) = self.items.get(number) else { return false };
+        let Some(known) = self.items.get(number) else {
+            return false;
+        };
         let same_kind = known.kind.is_empty() || known.kind == item.kind.as_str();
         same_kind && !known.came.has(appearance)
     }
@@ -390,15 +465,22 @@ impl OutputItems {
 
     /// Returns true if nothing of the item at a place contradicts this one.
     fn agrees(&self, number: ItemNumber, item: &OutputItem<'_>) -> bool {
-        let Some(known) = self.items.get(number) else { return false };
-        let other_ids = !known.id.is_empty() && !item.id.as_str().is_empty() && known.id != item.id.as_str();
+        let Some(known) = self.items.get(number) else {
+            return false;
+        };
+        let other_ids =
+            !known.id.is_empty() && !item.id.as_str().is_empty() && known.id != item.id.as_str();
         if item.call_kind().is_none() || known.kind.is_empty() {
             return known.kind.is_empty() || known.kind == item.kind.as_str();
         }
         let same_name = known.name.is_empty() || known.name == item.name.as_str();
         let arguments = item.call_arguments();
-        let ours = self.calls.latest(&number).map_or("", |call| &*call.arguments);
-        let same_arguments = ours.is_empty() || arguments.is_empty() || is_same_json(ours, &arguments);
+        let ours = self
+            .calls
+            .latest(&number)
+            .map_or("", |call| &*call.arguments);
+        let same_arguments =
+            ours.is_empty() || arguments.is_empty() || is_same_json(ours, &arguments);
         // Two calls that share a place have ids of their own.
         let is_other_call = other_ids && !ours.is_empty() && !same_arguments;
         same_name && !is_other_call && (same_arguments || !other_ids)
@@ -406,7 +488,10 @@ impl OutputItems {
 
     fn insert(&mut self, id: &str, place: Option<u64>) -> ItemNumber {
         let number = self.items.len();
-        self.items.push(KnownItem { id: id.to_owned(), ..KnownItem::default() });
+        self.items.push(KnownItem {
+            id: id.to_owned(),
+            ..KnownItem::default()
+        });
         if !id.is_empty() {
             self.by_id.insert(id.to_owned(), number);
         }
@@ -423,13 +508,25 @@ impl OutputItems {
 
     fn name_call(&mut self, number: ItemNumber, id: &str, name: &str, kind: &'static str) {
         match self.calls.latest(&number) {
-            None => self.calls.begin(number, WireCall { id: id.to_owned(), name: name.to_owned(), kind }),
+            None => self.calls.begin(
+                number,
+                WireCall {
+                    id: id.to_owned(),
+                    name: name.to_owned(),
+                    kind,
+                },
+            ),
             Some(call) if call.wire.name == name => self.calls.identify(&number, id, ""),
             Some(_) => self.calls.identify(&number, id, name),
         }
     }
 
-    fn complete_call(&mut self, number: ItemNumber, item: &OutputItem<'_>, sink: &mut EventSink<'_>) {
+    fn complete_call(
+        &mut self,
+        number: ItemNumber,
+        item: &OutputItem<'_>,
+        sink: &mut EventSink<'_>,
+    ) {
         self.begin_call(number, item);
         self.calls.set(&number, &item.call_arguments(), sink);
         let call_id = item.call_id.as_str();
@@ -447,27 +544,41 @@ impl OutputItems {
         let arguments = item.call_arguments();
         let call = self.calls.latest(&number).filter(|_| !arguments.is_empty());
         if call.is_some_and(|call| !is_same_json(&call.arguments, &arguments)) {
-            let message =
-                format!("the call `{}` has other arguments when it comes again", item.call_id.as_str().escape_debug());
+            let message = format!(
+                "the call `{}` has other arguments when it comes again",
+                item.call_id.as_str().escape_debug()
+            );
             sink.error(malformed(message, &arguments));
         }
     }
 
     /// Emits the content of a whole item that its pieces have not brought.
-    fn complete_content(&mut self, number: ItemNumber, item: &OutputItem<'_>, sink: &mut EventSink<'_>) {
-        let Some(known) = self.items.get_mut(number) else { return };
+    fn complete_content(
+        &mut self,
+        number: ItemNumber,
+        item: &OutputItem<'_>,
+        sink: &mut EventSink<'_>,
+    ) {
+        let Some(known) = self.items.get_mut(number) else {
+            return;
+        };
         match item.kind.as_str() {
             "message" => {
                 self.refused |= item.has_refusal();
                 let Some(whole) = item.text() else {
-                    return sink
-                        .error(malformed("expected the parts of a message", item.content.0.unwrap_or_default()));
+                    return sink.error(malformed(
+                        "expected the parts of a message",
+                        item.content.0.unwrap_or_default(),
+                    ));
                 };
                 let mut pieces = known.text.clone();
                 sink.join(&mut pieces);
                 match missing_text(&pieces, &whole) {
                     Some(missing) => sink.text(missing),
-                    None => sink.error(malformed("a message has another text than its pieces", &whole)),
+                    None => sink.error(malformed(
+                        "a message has another text than its pieces",
+                        &whole,
+                    )),
                 }
             }
             "reasoning" if !known.has_reasoning => sink.reasoning(&item.reasoning()),

@@ -21,7 +21,12 @@ pub(crate) struct ResponsesReader {
 }
 
 impl MessageReader for ResponsesReader {
-    fn read(&mut self, _name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+    fn read(
+        &mut self,
+        _name: &str,
+        text: &str,
+        sink: &mut EventSink<'_>,
+    ) -> serde_json::Result<()> {
         if self.read_repeated(text, sink) {
             return Ok(());
         }
@@ -37,7 +42,8 @@ impl MessageReader for ResponsesReader {
         }
         self.begun |= kind.starts_with("response.");
         self.items.read_tools(&response);
-        self.origin.emit(response.id.as_str(), response.model.as_str(), sink);
+        self.origin
+            .emit(response.id.as_str(), response.model.as_str(), sink);
         match kind {
             "" => return self.read_answer(text, &event, sink),
             "response.output_item.added" => self.begin_item(text, &event, sink),
@@ -53,8 +59,12 @@ impl MessageReader for ResponsesReader {
             "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
                 self.read_piece(text, &event, PieceKind::Arguments, sink);
             }
-            "response.function_call_arguments.done" => self.set_arguments(&event, &event.arguments.text(), sink),
-            "response.custom_tool_call_input.done" => self.set_arguments(&event, &event.input.text(), sink),
+            "response.function_call_arguments.done" => {
+                self.set_arguments(&event, &event.arguments.text(), sink)
+            }
+            "response.custom_tool_call_input.done" => {
+                self.set_arguments(&event, &event.input.text(), sink)
+            }
             kind if is_end(kind) => {
                 return self.end(&response, kind.trim_start_matches("response."), sink);
             }
@@ -75,19 +85,30 @@ impl MessageReader for ResponsesReader {
 }
 
 impl ResponsesReader {
-    fn read_piece(&mut self, text: &str, event: &ResponseEvent<'_>, kind: PieceKind, sink: &mut EventSink<'_>) {
+    fn read_piece(
+        &mut self,
+        text: &str,
+        event: &ResponseEvent<'_>,
+        kind: PieceKind,
+        sink: &mut EventSink<'_>,
+    ) {
         if event.delta.value.0.is_none() {
             return sink.error(malformed("expected a text as `delta`", text));
         }
         let item = self.items.of_piece(event.item_id.as_str(), event.place());
-        let others = [event.sequence_number, event.obfuscation].map(|value| value.0.unwrap_or_default());
-        self.items.append(item, kind, Cow::Borrowed(event.delta.as_str()), sink);
-        self.last_event = LastEvent::new(text, [event.delta.raw, others[0], others[1]], (item, kind));
+        let others =
+            [event.sequence_number, event.obfuscation].map(|value| value.0.unwrap_or_default());
+        self.items
+            .append(item, kind, Cow::Borrowed(event.delta.as_str()), sink);
+        self.last_event =
+            LastEvent::new(text, [event.delta.raw, others[0], others[1]], (item, kind));
     }
 
     /// Reads an event that repeats the last one but for its piece; returns false for another one.
     fn read_repeated(&mut self, text: &str, sink: &mut EventSink<'_>) -> bool {
-        let Some(((item, kind), piece, [_, _, _])) = LastEvent::repeated(self.last_event.as_ref(), text) else {
+        let Some(((item, kind), piece, [_, _, _])) =
+            LastEvent::repeated(self.last_event.as_ref(), text)
+        else {
             return false;
         };
         self.items.append(*item, *kind, piece, sink);
@@ -115,9 +136,15 @@ impl ResponsesReader {
             }
             return sink.error_or_unknown(text);
         }
-        let status = response.status.0.as_deref().unwrap_or("completed").to_owned();
+        let status = response
+            .status
+            .0
+            .as_deref()
+            .unwrap_or("completed")
+            .to_owned();
         self.items.read_tools(&response);
-        self.origin.emit(response.id.as_str(), response.model.as_str(), sink);
+        self.origin
+            .emit(response.id.as_str(), response.model.as_str(), sink);
         self.end(&response, &status, sink)
     }
 
@@ -129,12 +156,18 @@ impl ResponsesReader {
         sink: &mut EventSink<'_>,
     ) -> serde_json::Result<()> {
         if event.has_part() {
-            self.items.note_unknown_part(event.item_id.as_str(), event.place());
+            self.items
+                .note_unknown_part(event.item_id.as_str(), event.place());
         }
         sink.unknown(text)
     }
 
-    fn set_arguments(&mut self, event: &ResponseEvent<'_>, arguments: &str, sink: &mut EventSink<'_>) {
+    fn set_arguments(
+        &mut self,
+        event: &ResponseEvent<'_>,
+        arguments: &str,
+        sink: &mut EventSink<'_>,
+    ) {
         let item = self.items.of_piece(event.item_id.as_str(), event.place());
         self.items.set_arguments(item, arguments, sink);
     }
@@ -156,18 +189,32 @@ impl ResponsesReader {
             sink.error(malformed("expected an object as `item`", text));
             return Ok(());
         };
-        let is_new = self.items.complete(item, event.place(), Appearance::Done, sink);
-        if is_new { sink.item(event.item.raw) } else { Ok(()) }
+        let is_new = self
+            .items
+            .complete(item, event.place(), Appearance::Done, sink);
+        if is_new {
+            sink.item(event.item.raw)
+        } else {
+            Ok(())
+        }
     }
 
     /// Ends the response. Items that its events did not bring are read from the response itself.
-    fn end(&mut self, response: &ResponseObject<'_>, status: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+    fn end(
+        &mut self,
+        response: &ResponseObject<'_>,
+        status: &str,
+        sink: &mut EventSink<'_>,
+    ) -> serde_json::Result<()> {
         for (place, item) in (0..).zip(response.output.0.iter().flatten()) {
             self.complete_output(place, item, sink)?;
         }
         self.items.end(response, status, sink);
         let previous = response.id.as_str().to_owned();
-        *self = Self { previous, ..Self::default() };
+        *self = Self {
+            previous,
+            ..Self::default()
+        };
         Ok(())
     }
 
@@ -181,14 +228,23 @@ impl ResponsesReader {
             sink.error(malformed("expected objects in `output`", output.raw));
             return Ok(());
         };
-        let is_new = self.items.complete(item, Some(place), Appearance::Listed, sink);
-        if is_new { sink.item(output.raw) } else { Ok(()) }
+        let is_new = self
+            .items
+            .complete(item, Some(place), Appearance::Listed, sink);
+        if is_new {
+            sink.item(output.raw)
+        } else {
+            Ok(())
+        }
     }
 }
 
 /// Returns true for the last event of a response.
 fn is_end(kind: &str) -> bool {
-    matches!(kind, "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled")
+    matches!(
+        kind,
+        "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled"
+    )
 }
 
 /// Returns true for events whose content comes with others: beginnings, ends, and the progress of the provider's tools.
@@ -208,5 +264,6 @@ fn is_redundant(kind: &str) -> bool {
         "annotation.added",
     ];
     let is_done = || kind.rsplit('.').next() == Some("done") && !kind.contains("shell");
-    kind.starts_with("response.") && (ENDINGS.iter().any(|ending| kind.ends_with(ending)) || is_done())
+    kind.starts_with("response.")
+        && (ENDINGS.iter().any(|ending| kind.ends_with(ending)) || is_done())
 }

@@ -240,8 +240,14 @@ impl RemoteMcp {
 /// Leaves out the user name, the password and the query of the URL, which may be secret.
 impl fmt::Debug for RemoteMcp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (head, query) = self.server_url.split_once('?').map_or((&*self.server_url, ""), |(head, _)| (head, "?.."));
-        let shown = match head.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?.1))) {
+        let (head, query) = self
+            .server_url
+            .split_once('?')
+            .map_or((&*self.server_url, ""), |(head, _)| (head, "?.."));
+        let shown = match head
+            .split_once("://")
+            .and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?.1)))
+        {
             Some((scheme, rest)) => format!("{scheme}://..@{rest}{query}"),
             None => format!("{head}{query}"),
         };
@@ -304,7 +310,11 @@ pub struct ToolNames {
 #[serde(tag = "type", rename = "web_search")]
 pub struct WebSearch {
     /// The allowed domains with their subdomains, such as `pubmed.ncbi.nlm.nih.gov`. Empty for all.
-    #[serde(rename = "filters", serialize_with = "filters", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        rename = "filters",
+        serialize_with = "filters",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub allowed_domains: Vec<String>,
     /// True if pages are fetched, false if results come from a cache. Defaults to true.
     pub external_web_access: Option<bool>,
@@ -336,7 +346,10 @@ pub struct FileSearch {
 impl FileSearch {
     /// Makes a search of these vector stores.
     pub fn new<T: Into<String>>(vector_store_ids: impl IntoIterator<Item = T>) -> Self {
-        Self { vector_store_ids: vector_store_ids.into_iter().map(Into::into).collect(), ..Self::default() }
+        Self {
+            vector_store_ids: vector_store_ids.into_iter().map(Into::into).collect(),
+            ..Self::default()
+        }
     }
 }
 
@@ -379,19 +392,29 @@ pub enum Filter {
 impl Filter {
     /// Compares an attribute with a value.
     pub fn compare(key: impl Into<String>, how: Comparison, value: impl Into<Value>) -> Self {
-        Self::Compare { how, key: key.into(), value: value.into() }
+        Self::Compare {
+            how,
+            key: key.into(),
+            value: value.into(),
+        }
     }
 
     /// Requires both conditions.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        Self::Combine { how: Combination::And, filters: vec![self, other] }
+        Self::Combine {
+            how: Combination::And,
+            filters: vec![self, other],
+        }
     }
 
     /// Requires one of the conditions, or both.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
-        Self::Combine { how: Combination::Or, filters: vec![self, other] }
+        Self::Combine {
+            how: Combination::Or,
+            filters: vec![self, other],
+        }
     }
 }
 

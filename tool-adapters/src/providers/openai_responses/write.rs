@@ -16,7 +16,10 @@ use tool_core::{Content, ToolCall};
 /// Writes one item for each result.
 pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
     let kind = |answer: &ToolAnswer<'_>| answer.call.map_or("", |call| call.kind);
-    answers.iter().map(|answer| result_item(kind(answer), &answer.wire_id(short_id), &answer.result)).collect()
+    answers
+        .iter()
+        .map(|answer| result_item(kind(answer), &answer.wire_id(short_id), &answer.result))
+        .collect()
 }
 
 /// Writes the body of a request.
@@ -33,20 +36,31 @@ pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
 }
 
 fn input_items(request: &Request<'_>, host: &Host) -> Vec<Value> {
-    let mut writer = InputWriter { request, input: Vec::new(), calls: HashMap::new(), used: HashSet::new() };
+    let mut writer = InputWriter {
+        request,
+        input: Vec::new(),
+        calls: HashMap::new(),
+        used: HashSet::new(),
+    };
     let turn_begins = begin_of_turn(request.history);
     for (place, message) in request.history.iter().enumerate() {
         match message {
             Message::User(text) if text.trim().is_empty() => {}
             Message::User(text) => writer.input.push(user_message(text)),
-            Message::Assistant { text, calls, native } => {
+            Message::Assistant {
+                text,
+                calls,
+                native,
+            } => {
                 let native = host.native(native.as_ref(), place > turn_begins);
                 let echoed = native.is_some_and(|items| writer.echo(items, calls));
                 if !echoed {
                     writer.add_step(text.as_deref().unwrap_or_default(), calls);
                 }
             }
-            Message::Result { call_id, result, .. } => writer.add_result(call_id, result),
+            Message::Result {
+                call_id, result, ..
+            } => writer.add_result(call_id, result),
             _ => {}
         }
     }
@@ -81,7 +95,8 @@ impl<'a> InputWriter<'a> {
     /// Writes a step as text and calls.
     fn add_step(&mut self, text: &str, calls: &'a [ToolCall]) {
         if !text.trim().is_empty() {
-            self.input.push(json!({"role": "assistant", "content": text}));
+            self.input
+                .push(json!({"role": "assistant", "content": text}));
         }
         for call in calls {
             let id = self.add_call("", "", call);
@@ -94,8 +109,13 @@ impl<'a> InputWriter<'a> {
     /// Writes the items of a step as they came, with the calls of the history. Returns false if their calls are not those of
     /// the history.
     fn echo(&mut self, items: &[Value], calls: &'a [ToolCall]) -> bool {
-        let Some(paired) = self.pair(items, calls) else { return false };
-        let is_kept = items.iter().zip(&paired).map(|(item, call)| call.is_some() || self.keeps(item));
+        let Some(paired) = self.pair(items, calls) else {
+            return false;
+        };
+        let is_kept = items
+            .iter()
+            .zip(&paired)
+            .map(|(item, call)| call.is_some() || self.keeps(item));
         let mut is_kept = is_kept.collect::<Vec<_>>();
         let loses_reasoning = drop_lone_reasoning(items, &mut is_kept);
         for (place, item) in items.iter().enumerate() {
@@ -119,7 +139,9 @@ impl<'a> InputWriter<'a> {
     fn pair(&self, items: &[Value], calls: &'a [ToolCall]) -> Option<Vec<Option<&'a ToolCall>>> {
         pair_by(items, calls, |item, call| self.has_name(item, call)).or_else(|| {
             // The server runs custom tools of its own too. Its functions are never among the items.
-            let is_own = |item: &Value, call: &ToolCall| item["type"] != CUSTOM_CALL || self.has_name(item, call);
+            let is_own = |item: &Value, call: &ToolCall| {
+                item["type"] != CUSTOM_CALL || self.has_name(item, call)
+            };
             pair_by(items, calls, is_own)
         })
     }
@@ -146,7 +168,8 @@ impl<'a> InputWriter<'a> {
 
     /// Returns true for a tool of free text that the request declares.
     fn is_own_custom_tool(&self, name: &str) -> bool {
-        let declared = serde_json::from_str::<Vec<Value>>(self.request.declarations.json().get()).unwrap_or_default();
+        let declared = serde_json::from_str::<Vec<Value>>(self.request.declarations.json().get())
+            .unwrap_or_default();
         let set = self.request.extra.get("tools").and_then(Value::as_array);
         let mut tools = declared.iter().chain(set.into_iter().flatten());
         tools.any(|tool| tool["type"] == "custom" && tool["name"] == name)
@@ -154,7 +177,9 @@ impl<'a> InputWriter<'a> {
 
     fn set_call(&mut self, item: &mut Value, call: &'a ToolCall) {
         let kind = call_kind(text_member(item, "type")).unwrap_or_default();
-        item["call_id"] = self.add_call(text_member(item, "call_id"), kind, call).into();
+        item["call_id"] = self
+            .add_call(text_member(item, "call_id"), kind, call)
+            .into();
         item["name"] = self.request.declarations.written_name(call.name()).into();
         if kind == CUSTOM_CALL {
             item["input"] = call.arguments().into();
@@ -165,15 +190,25 @@ impl<'a> InputWriter<'a> {
 
     /// Returns the id of a call: the server's own, or the history's if there is none or another call has it.
     fn add_call(&mut self, given: &str, kind: &'static str, call: &'a ToolCall) -> String {
-        let given = Some(given).filter(|given| !given.is_empty()).unwrap_or(call.id());
+        let given = Some(given)
+            .filter(|given| !given.is_empty())
+            .unwrap_or(call.id());
         let further = (2..).map(|number| format!("{}_{number}", call.id()));
-        let mut ids = [given.to_owned(), call.id().to_owned()].into_iter().chain(further);
+        let mut ids = [given.to_owned(), call.id().to_owned()]
+            .into_iter()
+            .chain(further);
         let unused = ids.find_map(|id| {
             let id = short_id(&id).into_owned();
             self.used.insert(id.clone()).then_some(id)
         });
         let id = unused.unwrap_or_default();
-        self.calls.insert(call.id(), WrittenCall { id: id.clone(), kind });
+        self.calls.insert(
+            call.id(),
+            WrittenCall {
+                id: id.clone(),
+                kind,
+            },
+        );
         id
     }
 }
@@ -200,7 +235,10 @@ fn drop_lone_reasoning(items: &[Value], is_kept: &mut [bool]) -> Vec<bool> {
     let is_reasoning = |item: &Value| item["type"] == "reasoning";
     let mut begin = 0;
     while begin < items.len() {
-        let length = items[begin..].iter().take_while(|item| is_reasoning(item)).count();
+        let length = items[begin..]
+            .iter()
+            .take_while(|item| is_reasoning(item))
+            .count();
         let next = begin + length;
         let has_next = is_kept.get(next).copied().unwrap_or_default();
         if !has_next {
@@ -208,7 +246,10 @@ fn drop_lone_reasoning(items: &[Value], is_kept: &mut [bool]) -> Vec<bool> {
         } else if length > 0 && !is_kept[begin..next].contains(&true) {
             loses_reasoning[next] = true;
             // Calls of the server's own tools have to keep their ids.
-            is_kept[next] = matches!(text_member(&items[next], "type"), "message" | "function_call" | CUSTOM_CALL);
+            is_kept[next] = matches!(
+                text_member(&items[next], "type"),
+                "message" | "function_call" | CUSTOM_CALL
+            );
         }
         begin = next + 1;
     }
@@ -222,7 +263,11 @@ fn has_output(item: &Value) -> bool {
 /// Returns true for a message that says something.
 fn has_text(item: &Value) -> bool {
     let parts = item["content"].as_array().map_or(&[][..], Vec::as_slice);
-    let text_of = |part: &Value| ["text", "refusal"].iter().any(|name| !text_member(part, name).trim().is_empty());
+    let text_of = |part: &Value| {
+        ["text", "refusal"]
+            .iter()
+            .any(|name| !text_member(part, name).trim().is_empty())
+    };
     parts.iter().any(text_of) || !text_member(item, "content").trim().is_empty()
 }
 
@@ -236,7 +281,11 @@ fn result_item(kind: &str, id: &str, result: &ModelResult) -> Value {
         Some(parts) => parts.iter().map(write_part).collect(),
         None => Value::from(&*result.text),
     };
-    let kind = if kind == CUSTOM_CALL { "custom_tool_call_output" } else { "function_call_output" };
+    let kind = if kind == CUSTOM_CALL {
+        "custom_tool_call_output"
+    } else {
+        "function_call_output"
+    };
     json!({"type": kind, "call_id": id, "output": output})
 }
 
@@ -245,7 +294,9 @@ fn write_part(part: &Content) -> Value {
         Content::Image { data, mime_type } => {
             json!({"type": "input_image", "image_url": format!("data:{mime_type};base64,{data}"), "detail": "auto"})
         }
-        Content::Resource { uri, text: None, .. } if uri.starts_with("data:") => {
+        Content::Resource {
+            uri, text: None, ..
+        } if uri.starts_with("data:") => {
             json!({"type": "input_file", "filename": "resource", "file_data": uri})
         }
         part => json!({"type": "input_text", "text": text_of(part)}),

@@ -2,7 +2,9 @@
 
 use crate::providers::report::Refusal;
 use crate::providers::schema::document::named_places;
-use crate::providers::schema::node::{FlatNode, KeywordFilter, KeywordSet, SchemaNode, SchemaUnion};
+use crate::providers::schema::node::{
+    FlatNode, KeywordFilter, KeywordSet, SchemaNode, SchemaUnion,
+};
 use crate::providers::schema::projector::Projector;
 use crate::providers::schema::rules::TypeSet;
 use crate::providers::schema::words::{DroppedKeyword, can_describe};
@@ -24,7 +26,11 @@ pub(crate) struct ArrayItems<'a> {
 
 impl Default for ArrayItems<'_> {
     fn default() -> Self {
-        Self { first: Vec::new(), rest: Some(SchemaNode::default()), most: None }
+        Self {
+            first: Vec::new(),
+            rest: Some(SchemaNode::default()),
+            most: None,
+        }
     }
 }
 
@@ -35,12 +41,17 @@ impl<'a> ArrayItems<'a> {
 
     /// Returns the maximum number of items; `None` if there may be any number.
     pub(crate) fn closed(&self) -> Option<usize> {
-        self.rest.is_none().then_some(self.first.len()).or(self.most)
+        self.rest
+            .is_none()
+            .then_some(self.first.len())
+            .or(self.most)
     }
 
     /// Returns the items of all schemas of a node together.
     pub(crate) fn of(own: &[KeywordSet<'a>]) -> Self {
-        own.iter().map(Self::of_one).fold(Self::default(), Self::and)
+        own.iter()
+            .map(Self::of_one)
+            .fold(Self::default(), Self::and)
     }
 
     fn of_one(own: &KeywordSet<'a>) -> Self {
@@ -49,7 +60,11 @@ impl<'a> ArrayItems<'a> {
             Some(Value::Bool(false)) => None,
             _ => Some(own.under("items").unwrap_or_default()),
         };
-        Self { first, rest, most: None }
+        Self {
+            first,
+            rest,
+            most: None,
+        }
     }
 
     /// Merges the schemas of at most `most` items into one for all; `None` if the array is empty.
@@ -73,7 +88,8 @@ impl<'a> ArrayItems<'a> {
             return self;
         }
         let most = self.closed().into_iter().chain(other.closed()).min();
-        let both = |left: Option<SchemaNode<'a>>, right: Option<SchemaNode<'a>>| Some(left?.and(right?));
+        let both =
+            |left: Option<SchemaNode<'a>>, right: Option<SchemaNode<'a>>| Some(left?.and(right?));
         let rest = both(self.alike(most), other.alike(most));
         Self {
             first: Vec::new(),
@@ -94,7 +110,11 @@ pub(crate) struct ObjectShape<'a> {
 
 impl Default for ObjectShape<'_> {
     fn default() -> Self {
-        Self { properties: IndexMap::new(), required: IndexSet::new(), rest: Some(SchemaNode::default()) }
+        Self {
+            properties: IndexMap::new(),
+            required: IndexSet::new(),
+            rest: Some(SchemaNode::default()),
+        }
     }
 }
 
@@ -105,15 +125,25 @@ impl<'a> ObjectShape<'a> {
         let named = own.get("properties").into_iter();
         let places = named.flat_map(|named| named_places(named, &own.pointer, "properties"));
         let schemas = places.filter(|(_, place)| is_schema(place.schema));
-        let properties = schemas.map(|(name, place)| (name, SchemaNode::of(place))).collect();
-        let required = own.get("required").and_then(Value::as_array).into_iter().flatten();
+        let properties = schemas
+            .map(|(name, place)| (name, SchemaNode::of(place)))
+            .collect();
+        let required = own
+            .get("required")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
         let known = patterns || own.get("patternProperties").is_none();
         let rest = match own.get("additionalProperties").filter(|_| known) {
             Some(Value::Bool(false)) => None,
             Some(Value::Object(map)) if !map.is_empty() => own.under("additionalProperties"),
             _ => Some(SchemaNode::default()),
         };
-        Self { properties, required: required.filter_map(Value::as_str).collect(), rest }
+        Self {
+            properties,
+            required: required.filter_map(Value::as_str).collect(),
+            rest,
+        }
     }
 
     fn is_silent(&self) -> bool {
@@ -133,7 +163,10 @@ impl<'a> ObjectShape<'a> {
             *there = std::mem::take(there).and(node);
         }
         self.required.extend(other.required);
-        self.rest = self.rest.zip(other.rest).map(|(left, right)| left.and(right));
+        self.rest = self
+            .rest
+            .zip(other.rest)
+            .map(|(left, right)| left.and(right));
         self
     }
 
@@ -147,20 +180,35 @@ impl<'a> ObjectShape<'a> {
             }
         }
         let node_of = |name: &str, holders: &[usize]| {
-            let own = holders.iter().filter_map(|at| Some((*at, shapes.get(*at)?.properties.get(name)?)));
+            let own = holders
+                .iter()
+                .filter_map(|at| Some((*at, shapes.get(*at)?.properties.get(name)?)));
             let own = distinct(own);
-            let others = rests.of_others(holders).filter(|(_, rest)| !own.iter().any(|(_, node)| node.same(rest)));
+            let others = rests
+                .of_others(holders)
+                .filter(|(_, rest)| !own.iter().any(|(_, node)| node.same(rest)));
             let mut nodes = own.iter().copied().chain(others).collect::<Vec<_>>();
             nodes.sort_by_key(|(at, _)| *at);
             SchemaNode::any(nodes.into_iter().map(|(_, node)| node.clone()).collect())
         };
-        let properties = holders.iter().map(|(name, holders)| (*name, node_of(name, holders))).collect();
+        let properties = holders
+            .iter()
+            .map(|(name, holders)| (*name, node_of(name, holders)))
+            .collect();
         let mut counts = IndexMap::<&str, usize>::new();
         for name in shapes.iter().flat_map(|shape| &shape.required) {
             *counts.entry(*name).or_default() += 1;
         }
-        let required = counts.into_iter().filter(|(_, count)| *count == shapes.len()).map(|(name, _)| name).collect();
-        Self { properties, required, rest: rests.node() }
+        let required = counts
+            .into_iter()
+            .filter(|(_, count)| *count == shapes.len())
+            .map(|(name, _)| name)
+            .collect();
+        Self {
+            properties,
+            required,
+            rest: rests.node(),
+        }
     }
 }
 
@@ -173,12 +221,23 @@ impl<'n, 'a> RestSchemas<'n, 'a> {
 
     fn of(shapes: &'n [ObjectShape<'a>]) -> Self {
         let mut rests = IndexMap::<_, (&SchemaNode<'_>, Vec<usize>)>::new();
-        for (at, node) in shapes.iter().enumerate().filter_map(|(at, shape)| Some((at, shape.rest.as_ref()?))) {
-            rests.entry(node.identity()).or_insert_with(|| (node, Vec::new())).1.push(at);
+        for (at, node) in shapes
+            .iter()
+            .enumerate()
+            .filter_map(|(at, shape)| Some((at, shape.rest.as_ref()?)))
+        {
+            rests
+                .entry(node.identity())
+                .or_insert_with(|| (node, Vec::new()))
+                .1
+                .push(at);
         }
         if rests.len() > Self::MAX {
             const ANY: &SchemaNode<'static> = &SchemaNode(Vec::new());
-            let mut all = rests.into_values().flat_map(|(_, shapes)| shapes).collect::<Vec<_>>();
+            let mut all = rests
+                .into_values()
+                .flat_map(|(_, shapes)| shapes)
+                .collect::<Vec<_>>();
             all.sort_unstable();
             return Self(vec![(ANY, all)]);
         }
@@ -197,7 +256,11 @@ impl<'n, 'a> RestSchemas<'n, 'a> {
     fn node(&self) -> Option<SchemaNode<'a>> {
         let is_open = self.0.iter().any(|(node, _)| is_any(Some(node)));
         let nodes = self.0.iter().map(|(node, _)| (*node).clone());
-        let nodes = if is_open { vec![SchemaNode::default()] } else { nodes.collect() };
+        let nodes = if is_open {
+            vec![SchemaNode::default()]
+        } else {
+            nodes.collect()
+        };
         (!nodes.is_empty()).then(|| SchemaNode::any(nodes))
     }
 }
@@ -208,9 +271,13 @@ pub(crate) fn is_any(node: Option<&SchemaNode<'_>>) -> bool {
 }
 
 /// Returns the nodes with different schemas.
-fn distinct<'n, 'a: 'n>(nodes: impl Iterator<Item = (usize, &'n SchemaNode<'a>)>) -> Vec<(usize, &'n SchemaNode<'a>)> {
+fn distinct<'n, 'a: 'n>(
+    nodes: impl Iterator<Item = (usize, &'n SchemaNode<'a>)>,
+) -> Vec<(usize, &'n SchemaNode<'a>)> {
     let mut known = HashSet::new();
-    nodes.filter(|(_, node)| known.insert(node.identity())).collect()
+    nodes
+        .filter(|(_, node)| known.insert(node.identity()))
+        .collect()
 }
 
 /// The root as one object.
@@ -224,13 +291,22 @@ pub(crate) struct MergedRoot<'a> {
 impl<'a> Projector<'a> {
     /// Merges all schemas of a node into one object, which accepts every object that a branch of a union accepts. Returns
     /// `None` if no object is accepted.
-    pub(crate) fn merged(&mut self, node: SchemaNode<'a>, patterns: bool) -> Option<MergedRoot<'a>> {
+    pub(crate) fn merged(
+        &mut self,
+        node: SchemaNode<'a>,
+        patterns: bool,
+    ) -> Option<MergedRoot<'a>> {
         let floor = self.active.len();
         self.depth += 1;
         let merged = if self.is_exhausted() {
-            Some(MergedRoot { shape: ObjectShape::default(), own: Vec::new(), dropped: Vec::new() })
+            Some(MergedRoot {
+                shape: ObjectShape::default(),
+                own: Vec::new(),
+                dropped: Vec::new(),
+            })
         } else {
-            self.gather(node).and_then(|gathered| self.merge(gathered, patterns))
+            self.gather(node)
+                .and_then(|gathered| self.merge(gathered, patterns))
         };
         self.depth -= 1;
         self.active.truncate(floor);
@@ -242,21 +318,33 @@ impl<'a> Projector<'a> {
         if !types.intersects(TypeSet::OBJECT) || !own.iter().all(accepts_objects) {
             return None;
         }
-        let shapes = own.iter().enumerate().map(|(at, own)| ObjectShape::of(own, patterns && at == 0));
+        let shapes = own
+            .iter()
+            .enumerate()
+            .map(|(at, own)| ObjectShape::of(own, patterns && at == 0));
         let mut shape = shapes.fold(ObjectShape::default(), ObjectShape::and);
         let mut dropped = Vec::new();
-        let holders = own.iter().map(|own| (own.pointer.as_str(), own)).collect::<HashMap<_, _>>();
+        let holders = own
+            .iter()
+            .map(|own| (own.pointer.as_str(), own))
+            .collect::<HashMap<_, _>>();
         for union in unions {
             dropped.extend(self.report_merged(&union, &holders));
             shape = shape.and(self.any(union)?);
         }
-        Some(MergedRoot { shape, own, dropped })
+        Some(MergedRoot {
+            shape,
+            own,
+            dropped,
+        })
     }
 
     fn any(&mut self, union: SchemaUnion<'a>) -> Option<ObjectShape<'a>> {
         let mut shapes = Vec::new();
         for node in union.nodes {
-            let Some(merged) = self.merged(node, false) else { continue };
+            let Some(merged) = self.merged(node, false) else {
+                continue;
+            };
             for own in &merged.own {
                 self.report_unmerged(own);
             }
@@ -280,9 +368,16 @@ impl<'a> Projector<'a> {
 
     /// Reports the keywords of a branch besides its properties: they hold in that branch only.
     fn report_unmerged(&mut self, own: &KeywordSet<'a>) {
-        for (keyword, _) in own.reading(KeywordFilter::Assertions).keywords().filter(|(keyword, _)| !is_merged(keyword))
+        for (keyword, _) in own
+            .reading(KeywordFilter::Assertions)
+            .keywords()
+            .filter(|(keyword, _)| !is_merged(keyword))
         {
-            self.log.dropped(&own.pointer, keyword, "it holds in one branch of a merged union only");
+            self.log.dropped(
+                &own.pointer,
+                keyword,
+                "it holds in one branch of a merged union only",
+            );
         }
     }
 
@@ -296,8 +391,14 @@ impl<'a> Projector<'a> {
 }
 
 fn accepts_objects(own: &KeywordSet<'_>) -> bool {
-    let typed = own.get("type").and_then(TypeSet::of_keyword).is_none_or(|types| types.intersects(TypeSet::OBJECT));
-    let listed = own.get("enum").and_then(Value::as_array).is_none_or(|values| values.iter().any(Value::is_object));
+    let typed = own
+        .get("type")
+        .and_then(TypeSet::of_keyword)
+        .is_none_or(|types| types.intersects(TypeSet::OBJECT));
+    let listed = own
+        .get("enum")
+        .and_then(Value::as_array)
+        .is_none_or(|values| values.iter().any(Value::is_object));
     typed && listed && own.get("const").is_none_or(Value::is_object)
 }
 
@@ -305,14 +406,23 @@ fn accepts_objects(own: &KeywordSet<'_>) -> bool {
 pub(crate) fn is_merged(keyword: &str) -> bool {
     matches!(
         keyword,
-        "type" | "properties" | "required" | "additionalProperties" | "$ref" | "allOf" | "anyOf" | "oneOf"
+        "type"
+            | "properties"
+            | "required"
+            | "additionalProperties"
+            | "$ref"
+            | "allOf"
+            | "anyOf"
+            | "oneOf"
     )
 }
 
 /// Returns the reason for which nothing is written of a schema.
 pub(crate) fn refusal_of_root(schema: &Value) -> Refusal {
     if TypeSet::of_schema(schema).intersects(TypeSet::OBJECT) {
-        Refusal::Unsatisfiable { pointer: String::new() }
+        Refusal::Unsatisfiable {
+            pointer: String::new(),
+        }
     } else {
         Refusal::NoObject
     }

@@ -4,7 +4,9 @@ use indexmap::IndexSet;
 use serde_json::{Map, Value};
 use std::cell::OnceCell;
 use std::collections::HashMap;
-use tool_core::schema::{LIST_KEYWORDS, MAP_KEYWORDS, SCHEMA_KEYWORDS, is_schema, join_pointer, percent_decode};
+use tool_core::schema::{
+    LIST_KEYWORDS, MAP_KEYWORDS, SCHEMA_KEYWORDS, is_schema, join_pointer, percent_decode,
+};
 
 /// A schema of draft 2020-12 with an index of its references. The index is made when the first reference is resolved.
 pub(crate) struct SchemaDocument<'a> {
@@ -31,13 +33,17 @@ struct DocumentIndex<'a> {
 
 impl<'a> SchemaPlace<'a> {
     pub(crate) fn root(schema: &'a Value) -> Self {
-        Self { schema, pointer: String::new() }
+        Self {
+            schema,
+            pointer: String::new(),
+        }
     }
 
     /// Returns the schemas of a list keyword.
     pub(crate) fn list(&self, keyword: &str) -> impl Iterator<Item = Self> {
         let list = self.schema.get(keyword);
-        list.into_iter().flat_map(move |list| list_places(list, &self.pointer, keyword))
+        list.into_iter()
+            .flat_map(move |list| list_places(list, &self.pointer, keyword))
     }
 }
 
@@ -48,7 +54,10 @@ pub(crate) fn list_places<'a>(
     keyword: &str,
 ) -> impl Iterator<Item = SchemaPlace<'a>> + use<'a> {
     let under = join_pointer(pointer, keyword);
-    let place = move |(at, schema): (usize, _)| SchemaPlace { schema, pointer: join_pointer(&under, &at.to_string()) };
+    let place = move |(at, schema): (usize, _)| SchemaPlace {
+        schema,
+        pointer: join_pointer(&under, &at.to_string()),
+    };
     list.as_array().into_iter().flatten().enumerate().map(place)
 }
 
@@ -59,13 +68,23 @@ pub(crate) fn named_places<'a>(
     keyword: &str,
 ) -> impl Iterator<Item = (&'a str, SchemaPlace<'a>)> + use<'a> {
     let under = join_pointer(pointer, keyword);
-    let place = move |name: &'a String, schema| SchemaPlace { schema, pointer: join_pointer(&under, name) };
-    named.as_object().into_iter().flatten().map(move |(name, schema)| (name.as_str(), place(name, schema)))
+    let place = move |name: &'a String, schema| SchemaPlace {
+        schema,
+        pointer: join_pointer(&under, name),
+    };
+    named
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(move |(name, schema)| (name.as_str(), place(name, schema)))
 }
 
 impl<'a> SchemaDocument<'a> {
     pub(crate) fn new(root: &'a Value) -> Self {
-        Self { root, index: OnceCell::new() }
+        Self {
+            root,
+            index: OnceCell::new(),
+        }
     }
 
     pub(crate) fn root(&self) -> &'a Value {
@@ -82,30 +101,53 @@ impl<'a> SchemaDocument<'a> {
         if !fragment.is_empty() && !fragment.starts_with('/') {
             return index.anchor(&fragment, &base.pointer);
         }
-        let schema = base.schema.pointer(&fragment).filter(|target| is_schema(target))?;
-        Some(SchemaPlace { schema, pointer: base.pointer + &fragment })
+        let schema = base
+            .schema
+            .pointer(&fragment)
+            .filter(|target| is_schema(target))?;
+        Some(SchemaPlace {
+            schema,
+            pointer: base.pointer + &fragment,
+        })
     }
 }
 
 impl<'a> DocumentIndex<'a> {
     fn of(root: &'a Value) -> Self {
         let mut index = Self::default();
-        index.resources.insert(String::new(), SchemaPlace::root(root));
+        index
+            .resources
+            .insert(String::new(), SchemaPlace::root(root));
         let mut anchors = Vec::new();
         let mut open = vec![SchemaPlace::root(root)];
         while let Some(SchemaPlace { schema, pointer }) = open.pop() {
-            let Some(map) = schema.as_object() else { continue };
+            let Some(map) = schema.as_object() else {
+                continue;
+            };
             let text = |keyword: &str| map.get(keyword).and_then(Value::as_str);
-            let place = || SchemaPlace { schema, pointer: pointer.clone() };
+            let place = || SchemaPlace {
+                schema,
+                pointer: pointer.clone(),
+            };
             if let Some(id) = text("$id") {
                 index.resources.entry(pointer.clone()).or_insert_with(place);
-                index.ids.entry(id.trim_end_matches('#')).or_insert_with(|| pointer.clone());
+                index
+                    .ids
+                    .entry(id.trim_end_matches('#'))
+                    .or_insert_with(|| pointer.clone());
             }
-            anchors.extend(["$anchor", "$dynamicAnchor"].into_iter().filter_map(text).map(|name| (name, place())));
+            anchors.extend(
+                ["$anchor", "$dynamicAnchor"]
+                    .into_iter()
+                    .filter_map(text)
+                    .map(|name| (name, place())),
+            );
             for_each_subschema(map, &pointer, &mut |child| open.push(child.place));
         }
         for (name, place) in anchors {
-            let around = index.around(&place.pointer).map_or_else(String::new, |around| around.pointer.clone());
+            let around = index
+                .around(&place.pointer)
+                .map_or_else(String::new, |around| around.pointer.clone());
             index.anchors.entry((around, name)).or_insert(place);
         }
         index
@@ -156,7 +198,11 @@ pub(crate) fn for_each_subschema<'a>(
         let keyword = keyword.as_str();
         let mut visit = |name, place: SchemaPlace<'a>| {
             if is_schema(place.schema) {
-                visit(Subschema { keyword, name, place });
+                visit(Subschema {
+                    keyword,
+                    name,
+                    place,
+                });
             }
         };
         match value {
@@ -164,10 +210,17 @@ pub(crate) fn for_each_subschema<'a>(
                 list_places(value, pointer, keyword).for_each(|place| visit(None, place));
             }
             Value::Object(_) if MAP_KEYWORDS.contains(&keyword) => {
-                named_places(value, pointer, keyword).for_each(|(name, place)| visit(Some(name), place));
+                named_places(value, pointer, keyword)
+                    .for_each(|(name, place)| visit(Some(name), place));
             }
             _ if SCHEMA_KEYWORDS.contains(&keyword) => {
-                visit(None, SchemaPlace { schema: value, pointer: join_pointer(pointer, keyword) });
+                visit(
+                    None,
+                    SchemaPlace {
+                        schema: value,
+                        pointer: join_pointer(pointer, keyword),
+                    },
+                );
             }
             _ => {}
         }
@@ -187,7 +240,8 @@ pub(crate) fn for_each_schema<'a>(root: &'a Value, visit: &mut dyn FnMut(&'a Val
 
 /// Returns true for a keyword that does not constrain which values are accepted.
 pub(crate) fn is_annotation(keyword: &str) -> bool {
-    tool_core::schema::is_annotation(keyword) || matches!(keyword, "example" | "$dynamicAnchor" | "$vocabulary")
+    tool_core::schema::is_annotation(keyword)
+        || matches!(keyword, "example" | "$dynamicAnchor" | "$vocabulary")
 }
 
 /// A written schema. Without a type, a union, a reference and an `enum` it accepts any value.
@@ -210,7 +264,10 @@ pub(crate) fn push_branch(branches: &mut IndexSet<SchemaObject>, mut written: Sc
 
 /// Returns the union of branches.
 pub(crate) fn any_of(branches: Vec<SchemaObject>) -> SchemaObject {
-    SchemaObject::from_iter([("anyOf".to_owned(), branches.into_iter().map(Value::Object).collect())])
+    SchemaObject::from_iter([(
+        "anyOf".to_owned(),
+        branches.into_iter().map(Value::Object).collect(),
+    )])
 }
 
 /// Inserts a keyword after `type`, so that a model reads it before the schemas inside.

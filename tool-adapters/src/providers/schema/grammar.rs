@@ -22,22 +22,34 @@ impl GrammarRules {
     pub(crate) fn keyword(&self, types: TypeSet, keyword: &str, value: &Value) -> GrammarKeyword {
         let is_kept = match keyword {
             "pattern" => return plain_keyword(value),
-            "minLength" | "maxLength" => value.as_u64().is_some_and(|length| length <= self.max_length),
+            "minLength" | "maxLength" => value
+                .as_u64()
+                .is_some_and(|length| length <= self.max_length),
             "minItems" | "maxItems" => value.as_u64().is_some_and(|items| items <= self.max_items),
             "minimum" | "maximum" => self.is_bound(types, value),
             _ => true,
         };
-        if is_kept { GrammarKeyword::Kept } else { GrammarKeyword::Refused }
+        if is_kept {
+            GrammarKeyword::Kept
+        } else {
+            GrammarKeyword::Refused
+        }
     }
 
     /// Returns true for a bound that a grammar can have: grammars count the digits of integers of 64 bits.
     fn is_bound(&self, types: TypeSet, bound: &Value) -> bool {
-        if (types & TypeSet::NUMBER) == TypeSet::INTEGER { bound.is_i64() } else { self.number_bounds }
+        if (types & TypeSet::NUMBER) == TypeSet::INTEGER {
+            bound.is_i64()
+        } else {
+            self.number_bounds
+        }
     }
 }
 
 fn plain_keyword(pattern: &Value) -> GrammarKeyword {
-    let Some(text) = pattern.as_str() else { return GrammarKeyword::Refused };
+    let Some(text) = pattern.as_str() else {
+        return GrammarKeyword::Refused;
+    };
     match plain_pattern(text) {
         Some(plain) if plain == text => GrammarKeyword::Kept,
         Some(plain) => GrammarKeyword::Rewritten(plain.into()),
@@ -51,18 +63,28 @@ pub(crate) fn name_types(rules: &GrammarRules, schema: &mut Value) {
     for (keyword, inner) in map.iter_mut() {
         match (keyword.as_str(), inner) {
             ("properties" | "$defs", Value::Object(schemas)) => {
-                schemas.values_mut().for_each(|schema| name_types(rules, schema));
+                schemas
+                    .values_mut()
+                    .for_each(|schema| name_types(rules, schema));
             }
-            ("anyOf", Value::Array(schemas)) => schemas.iter_mut().for_each(|schema| name_types(rules, schema)),
+            ("anyOf", Value::Array(schemas)) => schemas
+                .iter_mut()
+                .for_each(|schema| name_types(rules, schema)),
             ("items" | "additionalProperties", schema) => name_types(rules, schema),
             _ => {}
         }
     }
-    let decides = ["type", "enum", "anyOf", "$ref"].iter().any(|keyword| map.contains_key(*keyword));
+    let decides = ["type", "enum", "anyOf", "$ref"]
+        .iter()
+        .any(|keyword| map.contains_key(*keyword));
     if !decides && (rules.lists_any || asserts(map)) {
-        map.insert("type".to_owned(), json!(["string", "number", "boolean", "object", "array", "null"]));
+        map.insert(
+            "type".to_owned(),
+            json!(["string", "number", "boolean", "object", "array", "null"]),
+        );
         if !map.contains_key("properties") {
-            map.entry("additionalProperties").or_insert(Value::Bool(true));
+            map.entry("additionalProperties")
+                .or_insert(Value::Bool(true));
         }
         // Where `{}` is any value, an array without items is an empty one.
         if !rules.lists_any {
@@ -73,7 +95,8 @@ pub(crate) fn name_types(rules: &GrammarRules, schema: &mut Value) {
 
 fn asserts(map: &Map<String, Value>) -> bool {
     const ANNOTATIONS: [&str; 4] = ["title", "description", "default", "examples"];
-    map.keys().any(|keyword| !ANNOTATIONS.contains(&keyword.as_str()))
+    map.keys()
+        .any(|keyword| !ANNOTATIONS.contains(&keyword.as_str()))
 }
 
 /// The most repetitions of a part of a pattern, with those of the parts around it.
@@ -86,7 +109,11 @@ const MAX_REPETITIONS: u32 = 500;
 /// `\d`, `\w`, `(?:` and `+?` are written without them.
 pub(crate) fn plain_pattern(pattern: &str) -> Option<String> {
     let inner = pattern.strip_prefix('^')?.strip_suffix('$')?;
-    let mut reader = PatternReader { rest: inner, plain: String::from("^"), depth: 0 };
+    let mut reader = PatternReader {
+        rest: inner,
+        plain: String::from("^"),
+        depth: 0,
+    };
     reader.alternatives()?;
     if !reader.rest.is_empty() {
         return None;
@@ -289,7 +316,11 @@ struct CharacterClass(Vec<(char, char)>);
 impl CharacterClass {
     /// Writes the class; `None` if it is empty or matches a character that JSON escapes.
     fn written(&self) -> Option<String> {
-        let escaped = |mark: char| self.0.iter().any(|(first, last)| (*first..=*last).contains(&mark));
+        let escaped = |mark: char| {
+            self.0
+                .iter()
+                .any(|(first, last)| (*first..=*last).contains(&mark))
+        };
         let has_control = self.0.iter().any(|(first, _)| *first < ' ') || escaped('\u{7f}');
         if self.0.is_empty() || has_control || escaped('"') || escaped('\\') {
             return None;
@@ -335,7 +366,10 @@ mod tests {
         let cases = [
             ("^abc$", "^abc$"),
             (r"^\d{4}-\d{2}$", "^[0-9]{4}-[0-9]{2}$"),
-            (r"^\w+@[\w.-]+\.com$", "^[a-zA-Z0-9_]+@[a-zA-Z0-9_.-]+[.]com$"),
+            (
+                r"^\w+@[\w.-]+\.com$",
+                "^[a-zA-Z0-9_]+@[a-zA-Z0-9_.-]+[.]com$",
+            ),
             ("^(?:a|b)+?$", "^(a|b)+$"),
             (r"^[A-Z]{2,3}\/x?$", "^[A-Z]{2,3}[/]x?$"),
             ("^[a-z][a-z0-9-]*$", "^[a-z][a-z0-9-]*$"),
@@ -399,13 +433,28 @@ mod tests {
 
     #[test]
     fn a_plain_pattern_matches_the_same_texts() {
-        let patterns = [r"^\d{2,4}$", r"^[\w.-]+$", "^(?:a|bc)+?$", r"^a\.b$", r"^[\]x-]+$", r"^\(\d\)$"];
-        let texts = ["12", "123", "12345", "a.b", "axb", "a-b_c", "abc", "bca", "]x-", "(1)", "", "1a", "é"];
+        let patterns = [
+            r"^\d{2,4}$",
+            r"^[\w.-]+$",
+            "^(?:a|bc)+?$",
+            r"^a\.b$",
+            r"^[\]x-]+$",
+            r"^\(\d\)$",
+        ];
+        let texts = [
+            "12", "123", "12345", "a.b", "axb", "a-b_c", "abc", "bca", "]x-", "(1)", "", "1a", "é",
+        ];
         for pattern in patterns {
             let plain = plain_pattern(pattern).expect(pattern);
-            let matches = |pattern: &str, text: &str| jsonschema::is_valid(&json!({"pattern": pattern}), &json!(text));
+            let matches = |pattern: &str, text: &str| {
+                jsonschema::is_valid(&json!({"pattern": pattern}), &json!(text))
+            };
             for text in texts {
-                assert_eq!(matches(&plain, text), matches(pattern, text), "{pattern} {plain} {text}");
+                assert_eq!(
+                    matches(&plain, text),
+                    matches(pattern, text),
+                    "{pattern} {plain} {text}"
+                );
             }
         }
     }

@@ -14,12 +14,22 @@ const DEEPEST: usize = 128;
 
 /// Returns the schema of the element at an index.
 pub(super) fn item<'s>(schema: &SchemaPlace<'s>, at: usize) -> Option<SchemaPlace<'s>> {
-    if let Some(first) = schema.schema.get("prefixItems").and_then(|first| first.get(at)) {
+    if let Some(first) = schema
+        .schema
+        .get("prefixItems")
+        .and_then(|first| first.get(at))
+    {
         let pointer = join(&join(&schema.pointer, "prefixItems"), &at.to_string());
-        return Some(SchemaPlace { schema: first, pointer });
+        return Some(SchemaPlace {
+            schema: first,
+            pointer,
+        });
     }
     let pointer = || join(&schema.pointer, "items");
-    schema.schema.get("items").map(|items| SchemaPlace { schema: items, pointer: pointer() })
+    schema.schema.get("items").map(|items| SchemaPlace {
+        schema: items,
+        pointer: pointer(),
+    })
 }
 
 /// Returns the type of a value. `1.0` is an integer.
@@ -30,7 +40,10 @@ fn type_of(value: &str) -> TypeSet {
         Some(b'"') => TypeSet::STRING,
         Some(b't' | b'f') => TypeSet::BOOLEAN,
         Some(b'n') => TypeSet::NULL,
-        _ if value.parse::<f64>().is_ok_and(|number| number.fract() != 0.0) => {
+        _ if value
+            .parse::<f64>()
+            .is_ok_and(|number| number.fract() != 0.0) =>
+        {
             TypeSet::NUMBER.difference(TypeSet::INTEGER)
         }
         _ => TypeSet::INTEGER,
@@ -45,8 +58,10 @@ fn elements(value: &str) -> Vec<&str> {
 /// Returns the members of an object in their order; none for another value.
 fn members(value: &str) -> Vec<(String, &str)> {
     let mut members = Vec::new();
-    let read =
-        JsonReader::new(value).object(|name, json| json.raw().map(|member| members.push((name.to_owned(), member))));
+    let read = JsonReader::new(value).object(|name, json| {
+        json.raw()
+            .map(|member| members.push((name.to_owned(), member)))
+    });
     if read.is_ok() { members } else { Vec::new() }
 }
 
@@ -91,14 +106,25 @@ impl<'v> MatchedValue<'v> {
     fn new(raw: &'v str) -> Self {
         let members = members(raw);
         let names = members.iter().map(|(name, _)| name.clone()).collect();
-        Self { raw, members, names, elements: elements(raw) }
+        Self {
+            raw,
+            members,
+            names,
+            elements: elements(raw),
+        }
     }
 }
 
 impl<'s> SchemaMatcher<'s> {
     pub(super) fn new(root: &'s Value, trials: usize) -> Self {
         let document = SchemaDocument::new(root);
-        Self { document, known: HashMap::new(), listed: HashMap::new(), depth: 0, trials }
+        Self {
+            document,
+            known: HashMap::new(),
+            listed: HashMap::new(),
+            depth: 0,
+            trials,
+        }
     }
 
     /// Returns all schemas of a value.
@@ -121,7 +147,9 @@ impl<'s> SchemaMatcher<'s> {
         let mut open = vec![place];
         while let Some(place) = open.pop().filter(|_| all.len() < FOLLOWED) {
             let target = place.schema.get("$ref").and_then(Value::as_str);
-            open.extend(target.and_then(|reference| self.document.resolve(&place.pointer, reference)));
+            open.extend(
+                target.and_then(|reference| self.document.resolve(&place.pointer, reference)),
+            );
             open.extend(place.list("allOf"));
             all.push(place);
         }
@@ -141,7 +169,9 @@ impl<'s> SchemaMatcher<'s> {
         };
         let mut best: Option<(Vec<SchemaPlace<'s>>, SchemaFit)> = None;
         for branch in union.into_iter().filter(|_| base.len() < FOLLOWED) {
-            let Some(left) = self.trials.checked_sub(1) else { break };
+            let Some(left) = self.trials.checked_sub(1) else {
+                break;
+            };
             self.trials = left;
             let inside = self.base(branch);
             let mut rest = unions.clone();
@@ -163,7 +193,11 @@ impl<'s> SchemaMatcher<'s> {
         if let Some(fit) = self.known.get(&key) {
             return *fit;
         }
-        let Some(left) = self.trials.checked_sub(value.len() / 64).filter(|_| self.depth < DEEPEST) else {
+        let Some(left) = self
+            .trials
+            .checked_sub(value.len() / 64)
+            .filter(|_| self.depth < DEEPEST)
+        else {
             return SchemaFit::Not;
         };
         self.trials = left;
@@ -177,7 +211,10 @@ impl<'s> SchemaMatcher<'s> {
     }
 
     fn fit_all(&mut self, schemas: &[SchemaPlace<'s>], value: &MatchedValue<'_>) -> SchemaFit {
-        if !schemas.iter().all(|place| self.takes(place.schema, value.raw)) {
+        if !schemas
+            .iter()
+            .all(|place| self.takes(place.schema, value.raw))
+        {
             return SchemaFit::Not;
         }
         match type_of(value.raw) {
@@ -199,7 +236,8 @@ impl<'s> SchemaMatcher<'s> {
             if places.peek().is_none() {
                 return SchemaFit::Not;
             }
-            if *member == "null" && !required.contains(&**name) && self.refuses_null(schemas, name) {
+            if *member == "null" && !required.contains(&**name) && self.refuses_null(schemas, name)
+            {
                 fit = fit.min(SchemaFit::Strictly);
                 continue;
             }
@@ -223,11 +261,16 @@ impl<'s> SchemaMatcher<'s> {
         if listed.is_none() && only.is_none() {
             return true;
         }
-        let Ok(value) = serde_json::from_str::<Value>(value) else { return false };
+        let Ok(value) = serde_json::from_str::<Value>(value) else {
+            return false;
+        };
         only.is_none_or(|only| same(only, &value))
             && listed.is_none_or(|values| {
                 let set = || ValueSet::of(values.as_array().into_iter().flatten());
-                self.listed.entry(std::ptr::from_ref(values)).or_insert_with(set).contains(&value)
+                self.listed
+                    .entry(std::ptr::from_ref(values))
+                    .or_insert_with(set)
+                    .contains(&value)
             })
     }
 
@@ -246,24 +289,39 @@ impl<'s> SchemaMatcher<'s> {
 }
 
 /// Returns the schemas of a property.
-pub(super) fn named<'s>(schemas: &[SchemaPlace<'s>], name: &str) -> impl Iterator<Item = SchemaPlace<'s>> {
+pub(super) fn named<'s>(
+    schemas: &[SchemaPlace<'s>],
+    name: &str,
+) -> impl Iterator<Item = SchemaPlace<'s>> {
     schemas.iter().filter_map(move |place| {
         let schema = place.schema.get("properties")?.get(name)?;
-        Some(SchemaPlace { schema, pointer: join(&join(&place.pointer, "properties"), name) })
+        Some(SchemaPlace {
+            schema,
+            pointer: join(&join(&place.pointer, "properties"), name),
+        })
     })
 }
 
 pub(super) fn required<'s>(schemas: &[SchemaPlace<'s>]) -> impl Iterator<Item = &'s str> {
-    schemas.iter().filter_map(|place| place.schema.get("required")?.as_array()).flatten().filter_map(Value::as_str)
+    schemas
+        .iter()
+        .filter_map(|place| place.schema.get("required")?.as_array())
+        .flatten()
+        .filter_map(Value::as_str)
 }
 
 /// Returns the unions of schemas, each as its branches. Unions that only combine required properties are left out, as they
 /// do not describe values.
 pub(super) fn unions_of<'s>(schemas: &[SchemaPlace<'s>]) -> Vec<Vec<SchemaPlace<'s>>> {
-    let all =
-        schemas.iter().flat_map(|place| ["anyOf", "oneOf"].map(|keyword| place.list(keyword).collect::<Vec<_>>()));
+    let all = schemas.iter().flat_map(|place| {
+        ["anyOf", "oneOf"].map(|keyword| place.list(keyword).collect::<Vec<_>>())
+    });
     let only_requires = |branch: &SchemaPlace<'s>| {
-        branch.schema.as_object().is_some_and(|map| map.keys().all(|keyword| keyword == "required"))
+        branch
+            .schema
+            .as_object()
+            .is_some_and(|map| map.keys().all(|keyword| keyword == "required"))
     };
-    all.filter(|union: &Vec<SchemaPlace<'s>>| !union.iter().all(only_requires)).collect()
+    all.filter(|union: &Vec<SchemaPlace<'s>>| !union.iter().all(only_requires))
+        .collect()
 }

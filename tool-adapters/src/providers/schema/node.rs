@@ -94,34 +94,46 @@ impl<'a> SchemaNode<'a> {
 
 impl<'a> KeywordSet<'a> {
     pub(crate) fn reading(&self, reads: KeywordFilter) -> Self {
-        Self { reads, ..self.clone() }
+        Self {
+            reads,
+            ..self.clone()
+        }
     }
 
     /// Returns the keywords that count.
     pub(crate) fn keywords(&self) -> impl Iterator<Item = (&'a str, &'a Value)> + use<'a> {
         let reads = self.reads;
-        self.map.iter().map(|(keyword, value)| (keyword.as_str(), value)).filter(move |(keyword, _)| match reads {
-            KeywordFilter::All => true,
-            KeywordFilter::Assertions => !is_note(keyword) && !is_union(keyword),
-            KeywordFilter::Annotations => is_note(keyword),
-        })
+        self.map
+            .iter()
+            .map(|(keyword, value)| (keyword.as_str(), value))
+            .filter(move |(keyword, _)| match reads {
+                KeywordFilter::All => true,
+                KeywordFilter::Assertions => !is_note(keyword) && !is_union(keyword),
+                KeywordFilter::Annotations => is_note(keyword),
+            })
     }
 
     /// Returns the value of a keyword that counts.
     pub(crate) fn get(&self, keyword: &str) -> Option<&'a Value> {
-        self.map.get(keyword).filter(|_| self.reads != KeywordFilter::Annotations)
+        self.map
+            .get(keyword)
+            .filter(|_| self.reads != KeywordFilter::Annotations)
     }
 
     /// Returns the schema of a keyword.
     pub(crate) fn under(&self, keyword: &str) -> Option<SchemaNode<'a>> {
         let schema = self.get(keyword).filter(|value| is_schema(value))?;
-        Some(SchemaNode::of(SchemaPlace { schema, pointer: join(&self.pointer, keyword) }))
+        Some(SchemaNode::of(SchemaPlace {
+            schema,
+            pointer: join(&self.pointer, keyword),
+        }))
     }
 
     /// Returns the schemas of a list keyword.
     pub(crate) fn list(&self, keyword: &str) -> Option<Vec<SchemaNode<'a>>> {
         let list = self.get(keyword).filter(|list| list.is_array())?;
-        let schemas = list_places(list, &self.pointer, keyword).filter(|place| is_schema(place.schema));
+        let schemas =
+            list_places(list, &self.pointer, keyword).filter(|place| is_schema(place.schema));
         Some(schemas.map(SchemaNode::of).collect())
     }
 }
@@ -132,7 +144,11 @@ impl<'a> Projector<'a> {
     /// The targets of references stay in `active` until the caller has projected the schemas inside them.
     pub(crate) fn gather(&mut self, node: SchemaNode<'a>) -> Option<FlatNode<'a>> {
         let floor = self.active.len();
-        let mut gathered = FlatNode { own: Vec::new(), types: TypeSet::ALL, unions: Vec::new() };
+        let mut gathered = FlatNode {
+            own: Vec::new(),
+            types: TypeSet::ALL,
+            unions: Vec::new(),
+        };
         let mut open = node.0;
         open.reverse();
         while let Some(part) = open.pop() {
@@ -140,7 +156,10 @@ impl<'a> Projector<'a> {
                 NodePart::TypeSet(types) => gathered.types &= types,
                 NodePart::Any(nodes) => gathered.unions.push(SchemaUnion { place: None, nodes }),
                 NodePart::KeywordSet(own) => gathered.own.push(own),
-                NodePart::Schema(SchemaPlace { schema: Value::Bool(false), .. }) => return None,
+                NodePart::Schema(SchemaPlace {
+                    schema: Value::Bool(false),
+                    ..
+                }) => return None,
                 NodePart::Schema(SchemaPlace { schema, pointer }) => {
                     self.nodes += 1;
                     if let Value::Object(map) = schema {
@@ -161,14 +180,22 @@ impl<'a> Projector<'a> {
         open: &mut Vec<NodePart<'a>>,
     ) {
         let reference = map.get("$ref").and_then(Value::as_str);
-        let own = KeywordSet { map, pointer, reads: KeywordFilter::All };
+        let own = KeywordSet {
+            map,
+            pointer,
+            reads: KeywordFilter::All,
+        };
         if map.contains_key("$dynamicRef") {
             let detail = "its target depends on the path to it; any value is accepted";
             self.log.weakened(&own.pointer, "$dynamicRef", detail);
         }
         let mut further = Vec::new();
         if let Some(all) = own.list("allOf") {
-            self.log.rewritten(&own.pointer, "allOf", "merged into the schema that holds it");
+            self.log.rewritten(
+                &own.pointer,
+                "allOf",
+                "merged into the schema that holds it",
+            );
             further.extend(all.into_iter().flat_map(|node| node.0));
         }
         if let Some(reference) = reference {
@@ -193,12 +220,17 @@ impl<'a> Projector<'a> {
         match self.active.get_index_of(&std::ptr::from_ref(target.schema)) {
             Some(at) if at >= floor => None,
             Some(_) => {
-                let detail = format!("`{reference}` refers to itself; inside, only the type is kept");
+                let detail =
+                    format!("`{reference}` refers to itself; inside, only the type is kept");
                 self.log.weakened(pointer, "$ref", detail);
                 Some(NodePart::TypeSet(TypeSet::of_schema(target.schema)))
             }
             None => {
-                self.log.rewritten(pointer, "$ref", format!("the target of `{reference}` replaces it"));
+                self.log.rewritten(
+                    pointer,
+                    "$ref",
+                    format!("the target of `{reference}` replaces it"),
+                );
                 self.active.insert(target.schema);
                 Some(NodePart::Schema(target))
             }
@@ -228,11 +260,17 @@ pub(crate) fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => compare(left, right).is_eq(),
         (Value::Array(left), Value::Array(right)) => {
-            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right))
+            left.len() == right.len()
+                && left
+                    .iter()
+                    .zip(right)
+                    .all(|(left, right)| same(left, right))
         }
         (Value::Object(left), Value::Object(right)) => {
             left.len() == right.len()
-                && left.iter().all(|(key, value)| right.get(key).is_some_and(|other| same(value, other)))
+                && left
+                    .iter()
+                    .all(|(key, value)| right.get(key).is_some_and(|other| same(value, other)))
         }
         _ => left == right,
     }
@@ -246,7 +284,10 @@ pub(crate) struct ValueSet<'a> {
 
 impl<'a> ValueSet<'a> {
     pub(crate) fn of(values: impl IntoIterator<Item = &'a Value>) -> Self {
-        let mut set = Self { hasher: RandomState::new(), values: HashMap::new() };
+        let mut set = Self {
+            hasher: RandomState::new(),
+            values: HashMap::new(),
+        };
         for value in values {
             set.values.entry(set.hash(value)).or_default().push(value);
         }
@@ -255,17 +296,21 @@ impl<'a> ValueSet<'a> {
 
     /// Returns true if one of the values is the [same].
     pub(crate) fn contains(&self, value: &Value) -> bool {
-        self.values.get(&self.hash(value)).is_some_and(|values| values.iter().any(|there| same(there, value)))
+        self.values
+            .get(&self.hash(value))
+            .is_some_and(|values| values.iter().any(|there| same(there, value)))
     }
 
     fn hash(&self, value: &Value) -> u64 {
         match value {
             // `-0.0` and `0.0` have one hash.
             Value::Number(number) => self.hasher.hash_one((float(number) + 0.0).to_bits()),
-            Value::Array(items) => self.hasher.hash_one(items.iter().map(|item| self.hash(item)).collect::<Vec<_>>()),
-            Value::Object(members) => {
-                members.iter().fold(0, |all, (name, value)| all ^ self.hasher.hash_one((name, self.hash(value))))
-            }
+            Value::Array(items) => self
+                .hasher
+                .hash_one(items.iter().map(|item| self.hash(item)).collect::<Vec<_>>()),
+            Value::Object(members) => members.iter().fold(0, |all, (name, value)| {
+                all ^ self.hasher.hash_one((name, self.hash(value)))
+            }),
             _ => self.hasher.hash_one(value),
         }
     }
@@ -280,13 +325,20 @@ pub(crate) fn next_integer(bound: &Number, upwards: bool) -> Option<Number> {
         return next.ok().map(Number::from);
     }
     let value = bound.as_f64().filter(|value| value.abs() < EXACT)?;
-    let next = if upwards { value.floor() + 1.0 } else { value.ceil() - 1.0 };
+    let next = if upwards {
+        value.floor() + 1.0
+    } else {
+        value.ceil() - 1.0
+    };
     #[allow(clippy::cast_possible_truncation)] // it is whole, and small enough
     Some(Number::from(next as i64))
 }
 
 fn whole(number: &Number) -> Option<i128> {
-    number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
+    number
+        .as_i64()
+        .map(i128::from)
+        .or_else(|| number.as_u64().map(i128::from))
 }
 
 fn float(number: &Number) -> f64 {

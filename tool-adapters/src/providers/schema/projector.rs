@@ -1,7 +1,9 @@
 //! The state of a projection, and the definitions that its references lead to.
 
 use crate::providers::report::ChangeLog;
-use crate::providers::schema::document::{SchemaDocument, SchemaPlace, Subschema, for_each_schema, for_each_subschema};
+use crate::providers::schema::document::{
+    SchemaDocument, SchemaPlace, Subschema, for_each_schema, for_each_subschema,
+};
 use indexmap::{IndexMap, IndexSet};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
@@ -54,13 +56,23 @@ impl<'a> Projector<'a> {
 
     fn budget(&mut self) -> usize {
         let root = self.document.root();
-        *self.budget.get_or_insert_with(|| MIN_BUDGET + BUDGET_PER_SCHEMA * count_schemas(root))
+        *self
+            .budget
+            .get_or_insert_with(|| MIN_BUDGET + BUDGET_PER_SCHEMA * count_schemas(root))
     }
 
     /// Reports a schema of which only the type is kept.
     pub(crate) fn report_exhausted(&mut self, pointer: &str) {
-        let reason = if self.depth >= MAX_DEPTH { "too deep" } else { "too large, with the schemas it refers to" };
-        self.log.weakened(pointer, "type", format!("the schema is {reason}: only its type is kept"));
+        let reason = if self.depth >= MAX_DEPTH {
+            "too deep"
+        } else {
+            "too large, with the schemas it refers to"
+        };
+        self.log.weakened(
+            pointer,
+            "type",
+            format!("the schema is {reason}: only its type is kept"),
+        );
         self.inexact = true;
     }
 }
@@ -80,9 +92,16 @@ pub(crate) struct Cycles(HashMap<*const Value, usize>);
 impl Cycles {
     pub(crate) fn of(document: &SchemaDocument<'_>) -> Self {
         let mut targets = IndexMap::new();
-        references(document, &SchemaPlace::root(document.root()), true, &mut |place| {
-            targets.entry(std::ptr::from_ref(place.schema)).or_insert(place);
-        });
+        references(
+            document,
+            &SchemaPlace::root(document.root()),
+            true,
+            &mut |place| {
+                targets
+                    .entry(std::ptr::from_ref(place.schema))
+                    .or_insert(place);
+            },
+        );
         let mut edges = Vec::with_capacity(targets.len());
         for place in targets.values() {
             let mut to = Vec::new();
@@ -121,11 +140,21 @@ fn references<'a>(
     while let Some(SchemaPlace { schema, pointer }) = open.pop() {
         let Value::Object(map) = schema else { continue };
         let reference = map.get("$ref").and_then(Value::as_str);
-        if let Some(target) = reference.and_then(|reference| document.resolve(&pointer, reference)) {
+        if let Some(target) = reference.and_then(|reference| document.resolve(&pointer, reference))
+        {
             found(target);
         }
-        let required = map.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-        let required = if enters_all { HashSet::new() } else { required.collect() };
+        let required = map
+            .get("required")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str);
+        let required = if enters_all {
+            HashSet::new()
+        } else {
+            required.collect()
+        };
         for_each_subschema(map, &pointer, &mut |child| {
             if enters_all || is_entered(&required, &child) {
                 open.push(child.place);
@@ -163,7 +192,10 @@ fn components(edges: &[Vec<usize>]) -> Vec<usize> {
 
 /// Calls `leave` for each reachable node that was not seen, children first.
 fn visit(start: usize, edges: &[Vec<usize>], seen: &mut [bool], leave: &mut dyn FnMut(usize)) {
-    let mut enter = |node: usize| seen.get_mut(node).is_some_and(|seen| !std::mem::replace(seen, true));
+    let mut enter = |node: usize| {
+        seen.get_mut(node)
+            .is_some_and(|seen| !std::mem::replace(seen, true))
+    };
     if !enter(start) {
         return;
     }
@@ -209,7 +241,10 @@ pub(crate) struct DefinitionNames {
 }
 
 /// `Point` for `/$defs/Point`, `properties_a_items` for `/properties/a/items`.
-pub(crate) const PLAIN_NAMES: DefinitionNames = DefinitionNames { of_pointer: plain_name, separator: "_" };
+pub(crate) const PLAIN_NAMES: DefinitionNames = DefinitionNames {
+    of_pointer: plain_name,
+    separator: "_",
+};
 
 impl<'a> Definitions<'a> {
     fn name(&mut self, place: SchemaPlace<'a>, names: &DefinitionNames) -> String {
@@ -230,11 +265,20 @@ impl<'a> Definitions<'a> {
 }
 
 fn plain_name(pointer: &str) -> String {
-    let raw =
-        pointer.strip_prefix("/$defs/").filter(|rest| !rest.contains('/')).unwrap_or(pointer.trim_start_matches('/'));
+    let raw = pointer
+        .strip_prefix("/$defs/")
+        .filter(|rest| !rest.contains('/'))
+        .unwrap_or(pointer.trim_start_matches('/'));
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "_.-".contains(letter);
-    let name: String = raw.chars().map(|letter| if plain(letter) { letter } else { '_' }).collect();
-    if name.is_empty() { "root".to_owned() } else { name }
+    let name: String = raw
+        .chars()
+        .map(|letter| if plain(letter) { letter } else { '_' })
+        .collect();
+    if name.is_empty() {
+        "root".to_owned()
+    } else {
+        name
+    }
 }
 
 impl<'a> Projector<'a> {
@@ -249,7 +293,12 @@ impl<'a> Projector<'a> {
     }
 
     /// Returns the reference to a schema in the projection, for a reference at `pointer`.
-    pub(crate) fn refer_to(&mut self, place: SchemaPlace<'a>, reference: &str, pointer: &str) -> String {
+    pub(crate) fn refer_to(
+        &mut self,
+        place: SchemaPlace<'a>,
+        reference: &str,
+        pointer: &str,
+    ) -> String {
         let new = if place.pointer.is_empty() && self.definitions.root_stays {
             "#".to_owned()
         } else {
@@ -263,7 +312,10 @@ impl<'a> Projector<'a> {
 
     /// Returns the next definition to write. Writing one may lead to others.
     pub(crate) fn next_definition(&mut self) -> Option<(String, SchemaPlace<'a>)> {
-        let (_, (name, place)) = self.definitions.places.get_index(self.definitions.written)?;
+        let (_, (name, place)) = self
+            .definitions
+            .places
+            .get_index(self.definitions.written)?;
         let (name, place) = (name.clone(), place.clone());
         self.definitions.written += 1;
         self.definitions.container = Some(place.clone());
@@ -273,20 +325,44 @@ impl<'a> Projector<'a> {
 
     /// Returns true if a reference closes a cycle without an optional property.
     pub(crate) fn closes_cycle(&mut self, reference: &str, pointer: &str) -> bool {
-        let Some(container) = self.definitions.container.as_ref().filter(|_| !self.definitions.optional) else {
+        let Some(container) = self
+            .definitions
+            .container
+            .as_ref()
+            .filter(|_| !self.definitions.optional)
+        else {
             return false;
         };
-        let Some(target) = self.document.resolve(pointer, reference) else { return false };
-        let cycles = self.definitions.cycles.get_or_insert_with(|| Cycles::of(&self.document));
+        let Some(target) = self.document.resolve(pointer, reference) else {
+            return false;
+        };
+        let cycles = self
+            .definitions
+            .cycles
+            .get_or_insert_with(|| Cycles::of(&self.document));
         cycles.join(container.schema, target.schema)
     }
 
     /// Reports definitions that are left out.
     pub(crate) fn report_definitions(&mut self) {
-        let Some(Value::Object(schemas)) = self.document.root().get("$defs") else { return };
-        let places: HashSet<&str> = self.definitions.places.values().map(|(_, place)| place.pointer.as_str()).collect();
-        if schemas.keys().any(|name| !places.contains(join("/$defs", name).as_str())) {
-            self.log.dropped("", "$defs", "schemas that no reference leads to are left out");
+        let Some(Value::Object(schemas)) = self.document.root().get("$defs") else {
+            return;
+        };
+        let places: HashSet<&str> = self
+            .definitions
+            .places
+            .values()
+            .map(|(_, place)| place.pointer.as_str())
+            .collect();
+        if schemas
+            .keys()
+            .any(|name| !places.contains(join("/$defs", name).as_str()))
+        {
+            self.log.dropped(
+                "",
+                "$defs",
+                "schemas that no reference leads to are left out",
+            );
         }
     }
 }

@@ -5,7 +5,9 @@
 
 use crate::providers::json_reader::JsonReader;
 use crate::providers::schema::document::SchemaPlace;
-use crate::providers::schema::matcher::{MIN_TRIALS, SchemaMatcher, item, named, required, unions_of};
+use crate::providers::schema::matcher::{
+    MIN_TRIALS, SchemaMatcher, item, named, required, unions_of,
+};
 use foldhash::HashMap;
 use serde_json::{Result, Value};
 use std::borrow::Cow;
@@ -66,8 +68,17 @@ impl NullRules {
             return Cow::Borrowed(arguments);
         }
         let rules = self.rules.get_or_init(|| RuleCompiler::rules_of(schema));
-        let cuts = Cuts { text: arguments, kept: String::new(), from: 0 };
-        let mut restorer = Restorer { schema, rules, compiler: None, cuts };
+        let cuts = Cuts {
+            text: arguments,
+            kept: String::new(),
+            from: 0,
+        };
+        let mut restorer = Restorer {
+            schema,
+            rules,
+            compiler: None,
+            cuts,
+        };
         let mut json = JsonReader::new(arguments);
         match restorer.read(Some(0), &mut json).and_then(|()| json.end()) {
             Ok(()) => restorer.cuts.finish(),
@@ -98,8 +109,13 @@ impl<'t> Restorer<'_, 't> {
     /// Reads an object or an array. The others are read inline.
     #[inline(never)]
     fn read_container(&mut self, rule: usize, json: &mut JsonReader<'t>) -> Result<()> {
-        let rules = self.compiler.as_ref().map_or(self.rules, |compiler| &compiler.rules);
-        let Some(rule) = rules.get(rule).map(Arc::clone) else { return json.skip() };
+        let rules = self
+            .compiler
+            .as_ref()
+            .map_or(self.rules, |compiler| &compiler.rules);
+        let Some(rule) = rules.get(rule).map(Arc::clone) else {
+            return json.skip();
+        };
         match &*rule {
             NullRule::Plain { members, items } => self.read_by(members, items, json),
             NullRule::Matched(pointers) => {
@@ -115,7 +131,12 @@ impl<'t> Restorer<'_, 't> {
         }
     }
 
-    fn read_by(&mut self, members: &Members, items: &Items, json: &mut JsonReader<'t>) -> Result<()> {
+    fn read_by(
+        &mut self,
+        members: &Members,
+        items: &Items,
+        json: &mut JsonReader<'t>,
+    ) -> Result<()> {
         if json.peek() == b'[' {
             let mut items = items.iter().chain(items.last().into_iter().cycle());
             return json.array(|json| self.read(items.next().copied().flatten(), json));
@@ -124,8 +145,16 @@ impl<'t> Restorer<'_, 't> {
         let mut next = 0;
         json.members(|json| {
             json.peek();
-            if members.rules.get(next).is_none_or(|rule| json.literal(&rule.name).is_none()) {
-                next = members.by_name.get(&*json.name()?).copied().unwrap_or(members.rules.len());
+            if members
+                .rules
+                .get(next)
+                .is_none_or(|rule| json.literal(&rule.name).is_none())
+            {
+                next = members
+                    .by_name
+                    .get(&*json.name()?)
+                    .copied()
+                    .unwrap_or(members.rules.len());
             }
             let rule = members.rules.get(next);
             next += 1;
@@ -144,18 +173,27 @@ impl<'t> Restorer<'_, 't> {
     fn match_rule(&mut self, pointers: &[String], value: &str) -> (Members, Items) {
         let (schema, rules) = (self.schema, self.rules);
         let trials = MIN_TRIALS + self.cuts.text.len();
-        let compiler = self.compiler.get_or_insert_with(|| RuleCompiler::new(schema, trials, rules.to_vec()));
+        let compiler = self
+            .compiler
+            .get_or_insert_with(|| RuleCompiler::new(schema, trials, rules.to_vec()));
         let places = pointers.iter().filter_map(|pointer| {
-            schema.pointer(pointer).map(|schema| SchemaPlace { schema, pointer: pointer.clone() })
+            schema.pointer(pointer).map(|schema| SchemaPlace {
+                schema,
+                pointer: pointer.clone(),
+            })
         });
-        let schemas = places.flat_map(|place| compiler.matcher.schemas(place, value)).collect::<Vec<_>>();
+        let schemas = places
+            .flat_map(|place| compiler.matcher.schemas(place, value))
+            .collect::<Vec<_>>();
         (compiler.members(&schemas), compiler.items(&schemas))
     }
 }
 
 impl Members {
     fn remove_nothing(&self) -> bool {
-        self.rules.iter().all(|rule| !rule.null_is_absent && rule.inside.is_none())
+        self.rules
+            .iter()
+            .all(|rule| !rule.null_is_absent && rule.inside.is_none())
     }
 }
 
@@ -169,7 +207,11 @@ struct RuleCompiler<'s> {
 
 impl<'s> RuleCompiler<'s> {
     fn new(schema: &'s Value, trials: usize, rules: Vec<Arc<NullRule>>) -> Self {
-        Self { matcher: SchemaMatcher::new(schema, trials), rules, known: HashMap::default() }
+        Self {
+            matcher: SchemaMatcher::new(schema, trials),
+            rules,
+            known: HashMap::default(),
+        }
     }
 
     fn rules_of(schema: &'s Value) -> Vec<Arc<NullRule>> {
@@ -186,15 +228,23 @@ impl<'s> RuleCompiler<'s> {
 
     /// Makes the rule of a place where schemas hold together; `None` if no null is removed there.
     fn compile(&mut self, places: &[SchemaPlace<'s>]) -> Option<usize> {
-        let schemas = places.iter().flat_map(|place| self.matcher.base(place.clone())).collect::<Vec<_>>();
+        let schemas = places
+            .iter()
+            .flat_map(|place| self.matcher.base(place.clone()))
+            .collect::<Vec<_>>();
         let is_decided = unions_of(&schemas).is_empty();
         let has_parts = |place: &SchemaPlace<'s>| {
-            ["properties", "items", "prefixItems"].iter().any(|keyword| place.schema.get(keyword).is_some())
+            ["properties", "items", "prefixItems"]
+                .iter()
+                .any(|keyword| place.schema.get(keyword).is_some())
         };
         if is_decided && !schemas.iter().any(has_parts) {
             return None;
         }
-        let key = schemas.iter().map(|place| std::ptr::from_ref(place.schema)).collect::<Vec<_>>();
+        let key = schemas
+            .iter()
+            .map(|place| std::ptr::from_ref(place.schema))
+            .collect::<Vec<_>>();
         if let Some(known) = self.known.get(&key) {
             return *known;
         }
@@ -216,26 +266,40 @@ impl<'s> RuleCompiler<'s> {
 
     fn members(&mut self, schemas: &[SchemaPlace<'s>]) -> Members {
         let required = required(schemas).collect::<HashSet<_>>();
-        let properties = schemas.iter().filter_map(|place| place.schema.get("properties")?.as_object());
+        let properties = schemas
+            .iter()
+            .filter_map(|place| place.schema.get("properties")?.as_object());
         let names = properties.flat_map(|properties| properties.keys());
         let mut members = Members::default();
         for name in names {
             if members.by_name.contains_key(name) {
                 continue;
             }
-            let null_is_absent = !required.contains(&**name) && self.matcher.refuses_null(schemas, name);
+            let null_is_absent =
+                !required.contains(&**name) && self.matcher.refuses_null(schemas, name);
             let inside = self.compile(&named(schemas, name).collect::<Vec<_>>());
             members.by_name.insert(name.clone(), members.rules.len());
             let name = format!("{}:", Value::from(&**name));
-            members.rules.push(MemberRule { name, null_is_absent, inside });
+            members.rules.push(MemberRule {
+                name,
+                null_is_absent,
+                inside,
+            });
         }
         members
     }
 
     fn items(&mut self, schemas: &[SchemaPlace<'s>]) -> Items {
-        let prefixes = schemas.iter().filter_map(|place| place.schema.get("prefixItems")?.as_array());
+        let prefixes = schemas
+            .iter()
+            .filter_map(|place| place.schema.get("prefixItems")?.as_array());
         let count = prefixes.map(Vec::len).max().unwrap_or(0);
-        let at = |at| schemas.iter().filter_map(|schema| item(schema, at)).collect::<Vec<_>>();
+        let at = |at| {
+            schemas
+                .iter()
+                .filter_map(|schema| item(schema, at))
+                .collect::<Vec<_>>()
+        };
         (0..=count).map(|index| self.compile(&at(index))).collect()
     }
 }
@@ -253,7 +317,8 @@ impl<'t> Cuts<'t> {
         if self.from == 0 {
             self.kept = String::with_capacity(self.text.len() + NAME_LENGTH);
         }
-        self.kept.push_str(self.text.get(self.from..part.start).unwrap_or_default());
+        self.kept
+            .push_str(self.text.get(self.from..part.start).unwrap_or_default());
         self.from = part.end;
     }
 
@@ -261,7 +326,8 @@ impl<'t> Cuts<'t> {
         if self.from == 0 {
             return Cow::Borrowed(self.text);
         }
-        self.kept.push_str(self.text.get(self.from..).unwrap_or_default());
+        self.kept
+            .push_str(self.text.get(self.from..).unwrap_or_default());
         Cow::Owned(self.kept)
     }
 }
@@ -277,7 +343,10 @@ struct ObjectCuts {
 impl ObjectCuts {
     /// Begins at the brace of an object.
     fn new(brace: usize) -> Self {
-        Self { from: brace + 1, first: true }
+        Self {
+            from: brace + 1,
+            first: true,
+        }
     }
 
     fn keep(&mut self, end: usize) {
@@ -287,7 +356,11 @@ impl ObjectCuts {
     /// Removes the member that ends here, with the comma before it or, for the first one, the comma after it.
     fn cut(&mut self, json: &mut JsonReader<'_>, cuts: &mut Cuts<'_>) {
         let end = json.place();
-        let end = if self.first && json.peek() == b',' { json.place() + 1 } else { end };
+        let end = if self.first && json.peek() == b',' {
+            json.place() + 1
+        } else {
+            end
+        };
         cuts.remove(self.from..end);
         self.from = end;
     }

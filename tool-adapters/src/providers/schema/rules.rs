@@ -14,11 +14,17 @@ pub(crate) struct PropertyNames {
 
 impl PropertyNames {
     /// The rule of Anthropic's models, which other hosts of them have too.
-    pub(crate) const ANTHROPIC: Self = Self { accepts: is_anthropic_name, pattern: "^[a-zA-Z0-9_.-]{1,64}$" };
+    pub(crate) const ANTHROPIC: Self = Self {
+        accepts: is_anthropic_name,
+        pattern: "^[a-zA-Z0-9_.-]{1,64}$",
+    };
 }
 
 fn is_anthropic_name(name: &str) -> bool {
-    (1..=64).contains(&name.len()) && name.bytes().all(|it| it.is_ascii_alphanumeric() || b"_.-".contains(&it))
+    (1..=64).contains(&name.len())
+        && name
+            .bytes()
+            .all(|it| it.is_ascii_alphanumeric() || b"_.-".contains(&it))
 }
 
 /// The schemas that one provider accepts.
@@ -56,10 +62,10 @@ pub(crate) fn is_well_formed(keyword: &str, value: &Value) -> bool {
         "type" => TypeSet::of_keyword(value).is_some_and(|types| types != TypeSet::NONE),
         "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => value.is_number(),
         "multipleOf" => value.as_f64().is_some_and(|it| it > 0.0),
-        "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" | "minContains"
-        | "maxContains" => is_count(value),
-        "pattern" | "format" | "title" | "description" | "contentEncoding" | "contentMediaType" | "$ref"
-        | "$dynamicRef" => value.is_string(),
+        "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties"
+        | "minContains" | "maxContains" => is_count(value),
+        "pattern" | "format" | "title" | "description" | "contentEncoding" | "contentMediaType"
+        | "$ref" | "$dynamicRef" => value.is_string(),
         "uniqueItems" | "deprecated" | "readOnly" | "writeOnly" => value.is_boolean(),
         "enum" | "examples" => value.is_array(),
         "required" => is_name_list(value),
@@ -72,43 +78,61 @@ pub(crate) fn is_well_formed(keyword: &str, value: &Value) -> bool {
 }
 
 /// The reason in reports for [`restates_width`].
-pub(crate) const WIDTH: &str = "the bound of the number's type is left out; a call beyond it is refused";
+pub(crate) const WIDTH: &str =
+    "the bound of the number's type is left out; a call beyond it is refused";
 
 /// Returns true for a bound that only restates the width of a numeric type of 32 bits or more. A minimum of 0 tells a model
 /// more.
 pub(crate) fn restates_width(keyword: &str, value: &Value) -> bool {
     // JavaScript has all integers up to 2^53 - 1, and its schema libraries write that for any integer.
     const LOWEST: [i64; 3] = [-2_147_483_648, i64::MIN, -9_007_199_254_740_991];
-    const HIGHEST: [u64; 5] =
-        [2_147_483_647, 4_294_967_295, 9_223_372_036_854_775_807, u64::MAX, 9_007_199_254_740_991];
+    const HIGHEST: [u64; 5] = [
+        2_147_483_647,
+        4_294_967_295,
+        9_223_372_036_854_775_807,
+        u64::MAX,
+        9_007_199_254_740_991,
+    ];
     const TWO_127: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
-    let is_float = |bounds: &[f64]| value.is_f64() && value.as_f64().is_some_and(|bound| bounds.contains(&bound));
+    let is_float = |bounds: &[f64]| {
+        value.is_f64() && value.as_f64().is_some_and(|bound| bounds.contains(&bound))
+    };
     let float = f64::from(f32::MAX);
     match keyword {
         "minimum" | "exclusiveMinimum" => {
-            value.as_i64().is_some_and(|bound| LOWEST.contains(&bound)) || is_float(&[-float, -TWO_127])
+            value.as_i64().is_some_and(|bound| LOWEST.contains(&bound))
+                || is_float(&[-float, -TWO_127])
         }
         "maximum" | "exclusiveMaximum" => {
-            value.as_u64().is_some_and(|bound| HIGHEST.contains(&bound)) || is_float(&[float, TWO_127, 2.0 * TWO_127])
+            value.as_u64().is_some_and(|bound| HIGHEST.contains(&bound))
+                || is_float(&[float, TWO_127, 2.0 * TWO_127])
         }
         _ => false,
     }
 }
 
 fn is_count(value: &Value) -> bool {
-    value.as_f64().is_some_and(|it| it >= 0.0 && it.fract() == 0.0)
+    value
+        .as_f64()
+        .is_some_and(|it| it >= 0.0 && it.fract() == 0.0)
 }
 
 fn is_name_list(value: &Value) -> bool {
-    value.as_array().is_some_and(|names| names.iter().all(Value::is_string))
+    value
+        .as_array()
+        .is_some_and(|names| names.iter().all(Value::is_string))
 }
 
 fn is_schema_list(value: &Value) -> bool {
-    value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(is_schema))
+    value
+        .as_array()
+        .is_some_and(|list| !list.is_empty() && list.iter().all(is_schema))
 }
 
 fn is_map_of(value: &Value, accepts: impl Fn(&Value) -> bool) -> bool {
-    value.as_object().is_some_and(|map| map.values().all(accepts))
+    value
+        .as_object()
+        .is_some_and(|map| map.values().all(accepts))
 }
 
 bitflags! {
@@ -141,16 +165,19 @@ impl TypeSet {
 
     /// Reads the `type` of a schema; all types if it has none.
     pub(crate) fn of_schema(schema: &Value) -> Self {
-        schema.get("type").and_then(Self::of_keyword).unwrap_or(Self::ALL)
+        schema
+            .get("type")
+            .and_then(Self::of_keyword)
+            .unwrap_or(Self::ALL)
     }
 
     /// Reads the value of a `type` keyword; `None` if it has an unknown name.
     pub(crate) fn of_keyword(value: &Value) -> Option<Self> {
         match value {
             Value::String(name) => Self::of_name(name),
-            Value::Array(names) => {
-                names.iter().try_fold(Self::NONE, |all, name| Some(all.union(Self::of_name(name.as_str()?)?)))
-            }
+            Value::Array(names) => names.iter().try_fold(Self::NONE, |all, name| {
+                Some(all.union(Self::of_name(name.as_str()?)?))
+            }),
             _ => None,
         }
     }
@@ -160,7 +187,9 @@ impl TypeSet {
         match value {
             Value::Null => Self::NULL,
             Value::Bool(_) => Self::BOOLEAN,
-            Value::Number(number) if number.is_f64() && number.as_f64().is_some_and(|it| it.fract() != 0.0) => {
+            Value::Number(number)
+                if number.is_f64() && number.as_f64().is_some_and(|it| it.fract() != 0.0) =>
+            {
                 Self::NUMBER.difference(Self::INTEGER)
             }
             Value::Number(_) => Self::INTEGER,
@@ -174,14 +203,19 @@ impl TypeSet {
         if name == "integer" {
             return Some(Self::INTEGER);
         }
-        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, types)| *types)
+        Self::NAMES
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, types)| *types)
     }
 
     /// Returns the types that a keyword constrains; all types for a keyword that is not about some.
     pub(crate) fn of_assertion(keyword: &str) -> Self {
         match keyword {
             "minLength" | "maxLength" | "pattern" => Self::STRING,
-            "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => Self::NUMBER,
+            "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
+                Self::NUMBER
+            }
             "items" | "prefixItems" | "minItems" | "maxItems" => Self::ARRAY,
             "properties"
             | "required"
@@ -196,11 +230,13 @@ impl TypeSet {
 
     /// Returns the types one by one, each as narrow as JSON Schema can name it.
     pub(crate) fn each(self) -> impl Iterator<Item = (&'static str, Self)> {
-        Self::NAMES.into_iter().filter_map(move |(name, types)| match self & types {
-            Self::NONE => None,
-            Self::INTEGER => Some(("integer", Self::INTEGER)),
-            _ => Some((name, types)),
-        })
+        Self::NAMES
+            .into_iter()
+            .filter_map(move |(name, types)| match self & types {
+                Self::NONE => None,
+                Self::INTEGER => Some(("integer", Self::INTEGER)),
+                _ => Some((name, types)),
+            })
     }
 
     /// Returns the name of a set of one type.
@@ -215,7 +251,10 @@ impl TypeSet {
         if self == Self::ALL || self == Self::NONE {
             return None;
         }
-        Some(self.name().map_or_else(|| self.each().map(|(name, _)| name).collect(), Value::from))
+        Some(
+            self.name()
+                .map_or_else(|| self.each().map(|(name, _)| name).collect(), Value::from),
+        )
     }
 }
 

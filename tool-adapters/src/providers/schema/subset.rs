@@ -7,7 +7,9 @@ use crate::providers::schema::document::{
 };
 use crate::providers::schema::facts::{KeywordSorter, NodeFacts};
 use crate::providers::schema::grammar::name_types;
-use crate::providers::schema::node::{KeywordFilter, KeywordSet, NodePart, SchemaNode, SchemaUnion, compare};
+use crate::providers::schema::node::{
+    KeywordFilter, KeywordSet, NodePart, SchemaNode, SchemaUnion, compare,
+};
 use crate::providers::schema::projector::{PLAIN_NAMES, Projector};
 use crate::providers::schema::rules::{SchemaSubset, TypeSet};
 use crate::providers::schema::words::{describe, describe_or_drop, words};
@@ -16,8 +18,14 @@ use serde_json::{Map, Number, Value, json};
 use std::collections::HashSet;
 
 /// Projects a schema to a form with few keywords, and returns the changes; `None` if it accepts no object.
-pub(crate) fn project_subset(subset: &'static SchemaSubset, schema: &Value) -> Option<(Value, Vec<Change>)> {
-    let mut projector = SubsetProjector { subset, base: Projector::new(schema, &PLAIN_NAMES) };
+pub(crate) fn project_subset(
+    subset: &'static SchemaSubset,
+    schema: &Value,
+) -> Option<(Value, Vec<Change>)> {
+    let mut projector = SubsetProjector {
+        subset,
+        base: Projector::new(schema, &PLAIN_NAMES),
+    };
     let written = projector.root()?;
     Some((written, projector.base.log.finish()))
 }
@@ -32,23 +40,35 @@ impl<'a> SubsetProjector<'a> {
     /// Writes the root in a form with few keywords.
     fn root(&mut self) -> Option<Value> {
         let root = self.base.document.root();
-        let merged = self.base.merged(SchemaNode::of(SchemaPlace::root(root)), false)?;
+        let merged = self
+            .base
+            .merged(SchemaNode::of(SchemaPlace::root(root)), false)?;
         self.base.active.insert(root);
         let mut facts = self.facts(&merged.own, TypeSet::OBJECT);
         self.base.report_root_type();
         for (pointer, (keyword, _)) in &facts.listed {
-            self.base.log.dropped(pointer, keyword, "the root may not be a list of values");
+            self.base
+                .log
+                .dropped(pointer, keyword, "the root may not be a list of values");
         }
         facts.values = None;
         facts.shape = merged.shape;
         facts.dropped.extend(merged.dropped);
         let mut written = self.one(&mut facts, TypeSet::OBJECT)?;
-        let refuses_nameless = self.subset.typed || (self.subset.maps && self.subset.grammar.is_none());
-        if refuses_nameless && !written.contains_key("properties") && !written.contains_key("required") {
+        let refuses_nameless =
+            self.subset.typed || (self.subset.maps && self.subset.grammar.is_none());
+        if refuses_nameless
+            && !written.contains_key("properties")
+            && !written.contains_key("required")
+        {
             self.base.active.pop();
             return Some(self.no_parameters(&merged.own));
         }
-        if !facts.is_open && written.get("additionalProperties").is_some_and(|rest| *rest == Value::Bool(true)) {
+        if !facts.is_open
+            && written
+                .get("additionalProperties")
+                .is_some_and(|rest| *rest == Value::Bool(true))
+        {
             // A tool without parameters takes any object and reads none of it.
             written.remove("additionalProperties");
         }
@@ -95,7 +115,12 @@ impl<'a> SubsetProjector<'a> {
 
     fn facts(&mut self, own: &[KeywordSet<'a>], types: TypeSet) -> NodeFacts<'a> {
         let log = &mut self.base.log;
-        KeywordSorter { subset: self.subset, log, facts: NodeFacts::new(types) }.sort(own)
+        KeywordSorter {
+            subset: self.subset,
+            log,
+            facts: NodeFacts::new(types),
+        }
+        .sort(own)
     }
 
     /// Writes a node; `None` if it accepts no value.
@@ -127,17 +152,30 @@ impl<'a> SubsetProjector<'a> {
     }
 
     /// Writes a union. The keywords beside it become part of each branch.
-    fn union(&mut self, own: &[KeywordSet<'a>], types: TypeSet, union: &SchemaUnion<'a>) -> Option<SchemaObject> {
+    fn union(
+        &mut self,
+        own: &[KeywordSet<'a>],
+        types: TypeSet,
+        union: &SchemaUnion<'a>,
+    ) -> Option<SchemaObject> {
         if let Some(("oneOf", pointer)) = &union.place {
-            self.base.log.weakened(pointer, "oneOf", "`anyOf`: more than one may fit");
+            self.base
+                .log
+                .weakened(pointer, "oneOf", "`anyOf`: more than one may fit");
         }
         self.report_shared(own);
         let asserts = |own: &&KeywordSet<'a>| {
-            own.reading(KeywordFilter::Assertions).keywords().any(|(keyword, _)| !is_structure(keyword))
+            own.reading(KeywordFilter::Assertions)
+                .keywords()
+                .any(|(keyword, _)| !is_structure(keyword))
         };
-        let shared = own.iter().filter(|own| own.reads != KeywordFilter::Annotations).filter(asserts);
-        let mut beside: Vec<NodePart<'a>> =
-            shared.map(|own| NodePart::KeywordSet(own.reading(KeywordFilter::Assertions))).collect();
+        let shared = own
+            .iter()
+            .filter(|own| own.reads != KeywordFilter::Annotations)
+            .filter(asserts);
+        let mut beside: Vec<NodePart<'a>> = shared
+            .map(|own| NodePart::KeywordSet(own.reading(KeywordFilter::Assertions)))
+            .collect();
         if types != TypeSet::ALL {
             beside.push(NodePart::TypeSet(types));
         }
@@ -145,22 +183,36 @@ impl<'a> SubsetProjector<'a> {
         for node in union.nodes.iter().cloned() {
             // Each branch has all keywords beside the union.
             self.base.nodes += beside.len();
-            let beside = if self.base.is_exhausted() { Vec::new() } else { beside.clone() };
+            let beside = if self.base.is_exhausted() {
+                Vec::new()
+            } else {
+                beside.clone()
+            };
             written.extend(self.node(SchemaNode(beside).and(node)));
         }
-        let notes: Vec<KeywordSet<'a>> = own.iter().map(|own| own.reading(KeywordFilter::Annotations)).collect();
+        let notes: Vec<KeywordSet<'a>> = own
+            .iter()
+            .map(|own| own.reading(KeywordFilter::Annotations))
+            .collect();
         let facts = self.facts(&notes, TypeSet::ALL);
         let joined = self.join(written, facts);
-        if let (Some((keyword, pointer)), Some(false)) =
-            (&union.place, joined.as_ref().map(|it| it.contains_key("anyOf")))
-        {
-            self.base.log.rewritten(pointer, keyword, "the branches are one schema");
+        if let (Some((keyword, pointer)), Some(false)) = (
+            &union.place,
+            joined.as_ref().map(|it| it.contains_key("anyOf")),
+        ) {
+            self.base
+                .log
+                .rewritten(pointer, keyword, "the branches are one schema");
         }
         joined
     }
 
     /// Joins branches to one schema. `facts` has the annotations of all of them.
-    fn join(&mut self, branches: Vec<SchemaObject>, mut facts: NodeFacts<'a>) -> Option<SchemaObject> {
+    fn join(
+        &mut self,
+        branches: Vec<SchemaObject>,
+        mut facts: NodeFacts<'a>,
+    ) -> Option<SchemaObject> {
         let mut distinct = IndexSet::with_capacity(branches.len());
         for branch in branches {
             push_branch(&mut distinct, branch);
@@ -203,8 +255,15 @@ impl<'a> SubsetProjector<'a> {
         }
         let mut written = SchemaObject::new();
         annotate(&mut written, facts);
-        let inner = branches.iter().filter_map(|branch| branch.get("description")?.as_str());
-        let texts: Vec<&str> = written.get("description").and_then(Value::as_str).into_iter().chain(inner).collect();
+        let inner = branches
+            .iter()
+            .filter_map(|branch| branch.get("description")?.as_str());
+        let texts: Vec<&str> = written
+            .get("description")
+            .and_then(Value::as_str)
+            .into_iter()
+            .chain(inner)
+            .collect();
         if let Some(text) = describe(&texts, &[]) {
             written.insert("description".to_owned(), text.into());
         }
@@ -214,15 +273,27 @@ impl<'a> SubsetProjector<'a> {
     /// Describes annotations that cannot be beside a union.
     fn describe_notes(&mut self, facts: &mut NodeFacts<'a>) {
         for note in std::mem::take(&mut facts.notes) {
-            describe_or_drop(&mut self.base.log, &mut facts.dropped, &note.pointer, note.source);
+            describe_or_drop(
+                &mut self.base.log,
+                &mut facts.dropped,
+                &note.pointer,
+                note.source,
+            );
         }
     }
 
     fn report_shared(&mut self, own: &[KeywordSet<'a>]) {
         for own in own {
             let assertions = own.reading(KeywordFilter::Assertions);
-            for (keyword, _) in assertions.keywords().filter(|(keyword, _)| !is_structure(keyword)) {
-                self.base.log.rewritten(&own.pointer, keyword, "part of each branch of the union beside it");
+            for (keyword, _) in assertions
+                .keywords()
+                .filter(|(keyword, _)| !is_structure(keyword))
+            {
+                self.base.log.rewritten(
+                    &own.pointer,
+                    keyword,
+                    "part of each branch of the union beside it",
+                );
             }
         }
     }
@@ -230,21 +301,34 @@ impl<'a> SubsetProjector<'a> {
     /// Reports unions that are dropped beside the first.
     fn report_unions(&mut self, unions: &[SchemaUnion<'a>]) {
         for (keyword, pointer) in unions.iter().filter_map(|union| union.place.as_ref()) {
-            self.base.log.dropped(pointer, keyword, "of two unions in one schema, one is kept");
+            self.base
+                .log
+                .dropped(pointer, keyword, "of two unions in one schema, one is kept");
         }
     }
 
     /// Writes a reference that stays one; annotations become part of a schema around it. Returns `None` for another node.
     fn reference(&mut self, node: &SchemaNode<'a>) -> Option<SchemaObject> {
-        let [NodePart::Schema(place)] = node.0.as_slice() else { return None };
-        let map = place.schema.as_object().filter(|_| self.subset.references)?;
+        let [NodePart::Schema(place)] = node.0.as_slice() else {
+            return None;
+        };
+        let map = place
+            .schema
+            .as_object()
+            .filter(|_| self.subset.references)?;
         let reference = map.get("$ref")?.as_str()?;
-        if map.keys().any(|keyword| keyword != "$ref" && !is_annotation(keyword))
+        if map
+            .keys()
+            .any(|keyword| keyword != "$ref" && !is_annotation(keyword))
             || self.base.closes_cycle(reference, &place.pointer)
         {
             return None;
         }
-        let own = KeywordSet { map, pointer: place.pointer.clone(), reads: KeywordFilter::Annotations };
+        let own = KeywordSet {
+            map,
+            pointer: place.pointer.clone(),
+            reads: KeywordFilter::Annotations,
+        };
         let new = self.base.refer(reference, &place.pointer)?;
         let mut facts = self.facts(std::slice::from_ref(&own), TypeSet::ALL);
         let written = SchemaObject::from_iter([("$ref".to_owned(), Value::from(new))]);
@@ -253,8 +337,13 @@ impl<'a> SubsetProjector<'a> {
         if around.is_empty() {
             return Some(written);
         }
-        self.base.log.rewritten(&place.pointer, "$ref", "inside an `anyOf` of one");
-        around.insert("anyOf".to_owned(), Value::Array(vec![Value::Object(written)]));
+        self.base
+            .log
+            .rewritten(&place.pointer, "$ref", "inside an `anyOf` of one");
+        around.insert(
+            "anyOf".to_owned(),
+            Value::Array(vec![Value::Object(written)]),
+        );
         Some(around)
     }
 
@@ -269,7 +358,11 @@ impl<'a> SubsetProjector<'a> {
                     types &= TypeSet::of_schema(place.schema);
                 }
                 NodePart::KeywordSet(own) => {
-                    types &= own.map.get("type").and_then(TypeSet::of_keyword).unwrap_or(TypeSet::ALL);
+                    types &= own
+                        .map
+                        .get("type")
+                        .and_then(TypeSet::of_keyword)
+                        .unwrap_or(TypeSet::ALL);
                 }
                 NodePart::Any(_) => {}
             }
@@ -293,7 +386,8 @@ impl<'a> SubsetProjector<'a> {
             None if self.subset.typed => {
                 self.report_split(&facts);
                 let each = facts.types.each();
-                each.filter_map(|(_, one)| self.one(&mut facts, one)).collect()
+                each.filter_map(|(_, one)| self.one(&mut facts, one))
+                    .collect()
             }
             None => self.one(&mut facts, types).into_iter().collect(),
         };
@@ -306,8 +400,15 @@ impl<'a> SubsetProjector<'a> {
             return;
         }
         let kept = facts.kept.iter().map(|kept| (&kept.pointer, kept.source.0));
-        for (pointer, keyword) in kept.chain(facts.inside.iter().map(|(pointer, keyword)| (pointer, *keyword))) {
-            self.base.log.rewritten(pointer, keyword, "in an `anyOf`, in the branch of its type");
+        for (pointer, keyword) in kept.chain(
+            facts
+                .inside
+                .iter()
+                .map(|(pointer, keyword)| (pointer, *keyword)),
+        ) {
+            self.base
+                .log
+                .rewritten(pointer, keyword, "in an `anyOf`, in the branch of its type");
         }
     }
 
@@ -315,11 +416,20 @@ impl<'a> SubsetProjector<'a> {
     fn drop_unrelated(&mut self, facts: &mut NodeFacts<'a>, types: TypeSet) {
         for kept in std::mem::take(&mut facts.kept) {
             if types == TypeSet::NONE {
-                describe_or_drop(&mut self.base.log, &mut facts.dropped, &kept.pointer, kept.source);
+                describe_or_drop(
+                    &mut self.base.log,
+                    &mut facts.dropped,
+                    &kept.pointer,
+                    kept.source,
+                );
             } else if types.intersects(TypeSet::of_assertion(kept.keyword)) {
                 facts.kept.push(kept);
             } else {
-                self.base.log.dropped(&kept.pointer, kept.source.0, "it does not constrain values of the type");
+                self.base.log.dropped(
+                    &kept.pointer,
+                    kept.source.0,
+                    "it does not constrain values of the type",
+                );
             }
         }
     }
@@ -328,7 +438,11 @@ impl<'a> SubsetProjector<'a> {
     fn one(&mut self, facts: &mut NodeFacts<'a>, types: TypeSet) -> Option<SchemaObject> {
         let mut written = SchemaObject::new();
         name_type(self.subset, types, &mut written);
-        for kept in facts.kept.iter().filter(|kept| types.intersects(TypeSet::of_assertion(kept.keyword))) {
+        for kept in facts
+            .kept
+            .iter()
+            .filter(|kept| types.intersects(TypeSet::of_assertion(kept.keyword)))
+        {
             written.insert(kept.keyword.to_owned(), kept.value.clone());
         }
         if types.intersects(TypeSet::ARRAY) {
@@ -341,7 +455,10 @@ impl<'a> SubsetProjector<'a> {
             let is_nameless = shape.properties.is_empty() && is_any(shape.rest.as_ref());
             let is_written = self.object(shape, &mut written).is_some();
             // A grammar closes an object that says nothing of further properties.
-            if is_written && self.subset.grammar.is_some() && (is_open || is_nameless && types != TypeSet::ALL) {
+            if is_written
+                && self.subset.grammar.is_some()
+                && (is_open || is_nameless && types != TypeSet::ALL)
+            {
                 written.insert("additionalProperties".to_owned(), Value::Bool(true));
             }
             if !is_written {
@@ -367,9 +484,14 @@ impl<'a> SubsetProjector<'a> {
         }
         let mut branches = Vec::new();
         for (_, one) in facts.types.each() {
-            let group: Vec<&Value> =
-                values.iter().copied().filter(|value| one.contains(TypeSet::of_value(value))).collect();
-            let Some(mut branch) = self.one(facts, one) else { continue };
+            let group: Vec<&Value> = values
+                .iter()
+                .copied()
+                .filter(|value| one.contains(TypeSet::of_value(value)))
+                .collect();
+            let Some(mut branch) = self.one(facts, one) else {
+                continue;
+            };
             // The typed form refuses an empty text in an `enum`.
             let empty = self.subset.typed && group.iter().any(|value| *value == "");
             if self.subset.enums.contains(one) && !empty {
@@ -381,15 +503,26 @@ impl<'a> SubsetProjector<'a> {
         }
         if branches.len() > 1 {
             for (pointer, (keyword, _)) in &facts.listed {
-                self.base.log.rewritten(pointer, keyword, "a schema for the values of each type");
+                self.base
+                    .log
+                    .rewritten(pointer, keyword, "a schema for the values of each type");
             }
         }
         branches
     }
 
-    fn describe_values(&mut self, facts: &mut NodeFacts<'a>, branch: &mut SchemaObject, group: &[&Value]) {
+    fn describe_values(
+        &mut self,
+        facts: &mut NodeFacts<'a>,
+        branch: &mut SchemaObject,
+        group: &[&Value],
+    ) {
         for (pointer, (keyword, _)) in &facts.listed {
-            self.base.log.described(pointer, keyword, "the description has the values, which the form does not accept");
+            self.base.log.described(
+                pointer,
+                keyword,
+                "the description has the values, which the form does not accept",
+            );
         }
         let list: Value = group.iter().copied().cloned().collect();
         let text = match group {
@@ -418,7 +551,11 @@ impl<'a> SubsetProjector<'a> {
             return Value::Object(written);
         }
         let mut text = SchemaObject::from_iter([("type".to_owned(), "STRING".into())]);
-        text.extend(written.get_key_value("description").map(|(keyword, value)| (keyword.clone(), value.clone())));
+        text.extend(
+            written
+                .get_key_value("description")
+                .map(|(keyword, value)| (keyword.clone(), value.clone())),
+        );
         text.insert("nullable".to_owned(), Value::Bool(true));
         json!({"anyOf": [text, {"type": "NUMBER"}, {"type": "BOOLEAN"}, {"type": "OBJECT"}, {"type": "ARRAY", "items": {}}]})
     }
@@ -426,12 +563,18 @@ impl<'a> SubsetProjector<'a> {
     /// Writes the keywords about items.
     fn array(&mut self, items: ArrayItems<'a>, inside: &mut SchemaObject) {
         let closed = items.closed();
-        let stated = inside.get("maxItems").and_then(Value::as_u64).and_then(|most| usize::try_from(most).ok());
+        let stated = inside
+            .get("maxItems")
+            .and_then(Value::as_u64)
+            .and_then(|most| usize::try_from(most).ok());
         let most = closed.into_iter().chain(stated).min();
         let item = items.alike(most).and_then(|node| self.node(node));
         // Without a schema for items, only the empty array is accepted.
         let most = if item.is_none() { Some(0) } else { most };
-        let limit = self.subset.grammar.map_or(u64::MAX, |grammar| grammar.max_items);
+        let limit = self
+            .subset
+            .grammar
+            .map_or(u64::MAX, |grammar| grammar.max_items);
         if self.subset.keeps.contains(&"maxItems")
             && let Some(most) = most.filter(|most| *most as u64 <= limit)
         {
@@ -475,7 +618,10 @@ impl<'a> SubsetProjector<'a> {
             inside.insert("properties".to_owned(), Value::Object(properties));
         }
         if !shape.required.is_empty() {
-            inside.insert("required".to_owned(), shape.required.iter().copied().collect());
+            inside.insert(
+                "required".to_owned(),
+                shape.required.iter().copied().collect(),
+            );
         }
         if self.subset.maps && !is_any(shape.rest.as_ref()) {
             let further = shape.rest.and_then(|node| self.property(node, false));
@@ -495,16 +641,28 @@ impl<'a> SubsetProjector<'a> {
 
     /// Reports a property whose schema accepts no value.
     fn report_absent(&mut self, node: &SchemaNode<'_>) {
-        let Some(NodePart::Schema(place)) = node.0.iter().find(|part| is_false(part)) else { return };
-        let holder = place.pointer.rsplit_once("/properties/").map_or("", |(holder, _)| holder);
-        self.base.log.dropped(holder, "properties", "a property that accepts no value is left out");
+        let Some(NodePart::Schema(place)) = node.0.iter().find(|part| is_false(part)) else {
+            return;
+        };
+        let holder = place
+            .pointer
+            .rsplit_once("/properties/")
+            .map_or("", |(holder, _)| holder);
+        self.base.log.dropped(
+            holder,
+            "properties",
+            "a property that accepts no value is left out",
+        );
     }
 }
 
 /// Adds the description and the annotations to a schema.
 fn annotate(written: &mut SchemaObject, facts: &mut NodeFacts<'_>) {
     let mut texts: Vec<&str> = std::mem::take(&mut facts.descriptions);
-    let inner = written.get("description").and_then(Value::as_str).map(str::to_owned);
+    let inner = written
+        .get("description")
+        .and_then(Value::as_str)
+        .map(str::to_owned);
     texts.extend(inner.as_deref());
     if let Some(text) = describe(&texts, &facts.dropped) {
         insert_after_type(written, "description", text.into());
@@ -519,8 +677,12 @@ const MAX_COPIES: usize = 64 * 1024;
 
 /// Adds the description to each branch without one, or to the first if all have one.
 fn share_description(branches: &mut [SchemaObject], facts: &NodeFacts<'_>) {
-    let Some(text) = describe(&facts.descriptions, &facts.dropped) else { return };
-    let all_have = branches.iter().all(|branch| branch.contains_key("description"));
+    let Some(text) = describe(&facts.descriptions, &facts.dropped) else {
+        return;
+    };
+    let all_have = branches
+        .iter()
+        .all(|branch| branch.contains_key("description"));
     let copies = (MAX_COPIES / text.len().max(1)).max(1);
     let mut written = 0;
     for (at, branch) in branches.iter_mut().enumerate() {
@@ -548,18 +710,28 @@ fn is_null(written: &SchemaObject) -> bool {
 
 /// Returns true for a keyword that `gather` follows.
 fn is_structure(keyword: &str) -> bool {
-    matches!(keyword, "$ref" | "$dynamicRef" | "allOf" | "anyOf" | "oneOf")
+    matches!(
+        keyword,
+        "$ref" | "$dynamicRef" | "allOf" | "anyOf" | "oneOf"
+    )
 }
 
 fn name_type(subset: &SchemaSubset, types: TypeSet, written: &mut SchemaObject) {
-    let name =
-        if subset.typed { types.name().map(|name| name.to_ascii_uppercase().into()) } else { types.to_keyword() };
+    let name = if subset.typed {
+        types.name().map(|name| name.to_ascii_uppercase().into())
+    } else {
+        types.to_keyword()
+    };
     written.extend(name.map(|name| ("type".to_owned(), name)));
 }
 
 fn extreme<'v>(values: &[&'v Value], lowest: bool) -> Option<&'v Number> {
     let numbers = values.iter().filter_map(|value| value.as_number());
-    if lowest { numbers.min_by(|a, b| compare(a, b)) } else { numbers.max_by(|a, b| compare(a, b)) }
+    if lowest {
+        numbers.min_by(|a, b| compare(a, b))
+    } else {
+        numbers.max_by(|a, b| compare(a, b))
+    }
 }
 
 fn is_false(part: &NodePart<'_>) -> bool {

@@ -12,7 +12,9 @@ use crate::providers::schema::words::{DroppedKeyword, can_describe, describe};
 use indexmap::IndexSet;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
-use tool_core::schema::{SCHEMA_KEYWORDS as HOLDS_ONE, is_schema, is_standard_format, join_pointer as join};
+use tool_core::schema::{
+    SCHEMA_KEYWORDS as HOLDS_ONE, is_schema, is_standard_format, join_pointer as join,
+};
 
 /// Projects a schema to a form with nearly all keywords, and returns the changes.
 pub(crate) fn project_whole(schema: &Value) -> Result<(Value, Vec<Change>), Refusal> {
@@ -22,7 +24,10 @@ pub(crate) fn project_whole(schema: &Value) -> Result<(Value, Vec<Change>), Refu
         projector = WholeProjector::new(schema, true);
         written = projector.root();
     }
-    Ok((written.ok_or_else(|| refusal_of_root(schema))?, projector.base.log.finish()))
+    Ok((
+        written.ok_or_else(|| refusal_of_root(schema))?,
+        projector.base.log.finish(),
+    ))
 }
 
 /// Writes schemas in a form with nearly all keywords.
@@ -46,7 +51,12 @@ struct WholeObject<'a> {
 impl<'a> WholeProjector<'a> {
     fn new(root: &'a Value, drops_inverting: bool) -> Self {
         let base = Projector::new(root, &PLAIN_NAMES);
-        Self { base, has_inverting: false, drops_inverting, keeps_widths: depends_on_bounds(root) }
+        Self {
+            base,
+            has_inverting: false,
+            drops_inverting,
+            keeps_widths: depends_on_bounds(root),
+        }
     }
 
     /// Writes a node that was merged from several schemas.
@@ -56,7 +66,10 @@ impl<'a> WholeProjector<'a> {
             let written = match part {
                 NodePart::Schema(place) => self.whole(place),
                 NodePart::Any(nodes) => {
-                    let branches = nodes.into_iter().map(|node| self.whole_node(node)).collect::<IndexSet<_>>();
+                    let branches = nodes
+                        .into_iter()
+                        .map(|node| self.whole_node(node))
+                        .collect::<IndexSet<_>>();
                     json!({"anyOf": branches.into_iter().collect::<Value>()})
                 }
                 NodePart::KeywordSet(_) | NodePart::TypeSet(_) => continue,
@@ -73,24 +86,43 @@ impl<'a> WholeProjector<'a> {
     /// Writes a schema, keyword by keyword.
     fn whole(&mut self, place: SchemaPlace<'a>) -> Value {
         self.base.nodes += 1;
-        let Value::Object(map) = place.schema else { return place.schema.clone() };
+        let Value::Object(map) = place.schema else {
+            return place.schema.clone();
+        };
         if self.base.is_exhausted() {
             self.base.report_exhausted(&place.pointer);
-            return map.get("type").map_or_else(|| json!({}), |kind| json!({"type": kind}));
+            return map
+                .get("type")
+                .map_or_else(|| json!({}), |kind| json!({"type": kind}));
         }
         self.base.depth += 1;
-        let own = KeywordSet { map, pointer: place.pointer, reads: KeywordFilter::All };
+        let own = KeywordSet {
+            map,
+            pointer: place.pointer,
+            reads: KeywordFilter::All,
+        };
         let mut whole = WholeObject::default();
         for (keyword, value) in map {
             self.keyword(&own, (keyword, value), &mut whole);
         }
-        let WholeObject { mut written, dropped } = whole;
+        let WholeObject {
+            mut written,
+            dropped,
+        } = whole;
         if !dropped.is_empty() {
-            let text = map.get("description").and_then(Value::as_str).unwrap_or_default();
-            written.extend(describe(&[text], &dropped).map(|text| ("description".to_owned(), text.into())));
+            let text = map
+                .get("description")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            written.extend(
+                describe(&[text], &dropped).map(|text| ("description".to_owned(), text.into())),
+            );
         }
         self.schema_of_items(&own, &mut written);
-        let array = map.get("type").and_then(TypeSet::of_keyword).is_some_and(|types| types.intersects(TypeSet::ARRAY));
+        let array = map
+            .get("type")
+            .and_then(TypeSet::of_keyword)
+            .is_some_and(|types| types.intersects(TypeSet::ARRAY));
         if array && !written.contains_key("items") && !written.contains_key("unevaluatedItems") {
             written.insert("items".to_owned(), json!({}));
         }
@@ -100,24 +132,43 @@ impl<'a> WholeProjector<'a> {
 
     /// Writes `items` as an object: OpenAI refuses a boolean with "array schema missing items".
     fn schema_of_items(&mut self, own: &KeywordSet<'a>, written: &mut Map<String, Value>) {
-        let Some(Value::Bool(any)) = written.get("items") else { return };
+        let Some(Value::Bool(any)) = written.get("items") else {
+            return;
+        };
         let keyword = "items";
         if *any {
-            self.base.log.rewritten(&own.pointer, keyword, "`items` as `{}`, which means the same");
+            self.base.log.rewritten(
+                &own.pointer,
+                keyword,
+                "`items` as `{}`, which means the same",
+            );
         } else {
-            let places = written.get("prefixItems").and_then(Value::as_array).map_or(0, Vec::len);
+            let places = written
+                .get("prefixItems")
+                .and_then(Value::as_array)
+                .map_or(0, Vec::len);
             let stated = written.get("maxItems").and_then(Value::as_f64);
             let most = f64::from(u32::try_from(places).unwrap_or(u32::MAX));
             if stated.is_none_or(|stated| stated > most) {
                 written.insert("maxItems".to_owned(), places.into());
             }
-            self.base.log.rewritten(&own.pointer, keyword, format!("`items` as `{{}}`, `maxItems` {places}"));
+            self.base.log.rewritten(
+                &own.pointer,
+                keyword,
+                format!("`items` as `{{}}`, `maxItems` {places}"),
+            );
         }
         written.insert("items".to_owned(), json!({}));
     }
 
-    fn keyword(&mut self, own: &KeywordSet<'a>, (keyword, value): DroppedKeyword<'a>, whole: &mut WholeObject<'a>) {
-        let mut report = |kind, detail: &str| self.base.log.add(&own.pointer, keyword, kind, detail);
+    fn keyword(
+        &mut self,
+        own: &KeywordSet<'a>,
+        (keyword, value): DroppedKeyword<'a>,
+        whole: &mut WholeObject<'a>,
+    ) {
+        let mut report =
+            |kind, detail: &str| self.base.log.add(&own.pointer, keyword, kind, detail);
         if !is_well_formed(keyword, value) {
             return report(ChangeKind::Dropped, "the keyword may not have this value");
         }
@@ -133,12 +184,19 @@ impl<'a> WholeProjector<'a> {
             "$defs" if own.pointer.is_empty() => {}
             "$defs" => report(ChangeKind::Rewritten, "`$defs` of the root"),
             "$dynamicRef" => {
-                report(ChangeKind::Weakened, "its target depends on the path to it; any value is accepted");
+                report(
+                    ChangeKind::Weakened,
+                    "its target depends on the path to it; any value is accepted",
+                );
                 self.base.inexact = true;
             }
             "$ref" => {
-                let new = value.as_str().and_then(|reference| self.base.refer(reference, &own.pointer));
-                whole.written.extend(new.map(|new| ("$ref".to_owned(), new.into())));
+                let new = value
+                    .as_str()
+                    .and_then(|reference| self.base.refer(reference, &own.pointer));
+                whole
+                    .written
+                    .extend(new.map(|new| ("$ref".to_owned(), new.into())));
             }
             // Other formats, such as `uint64`, fail where schemas are compiled to grammars.
             "format" if !value.as_str().is_some_and(is_standard_format) => {
@@ -151,7 +209,10 @@ impl<'a> WholeProjector<'a> {
                 whole.written.insert("anyOf".to_owned(), inner);
             }
             _ if inverts && self.drops_inverting => {
-                report(ChangeKind::Dropped, "another part of the schema is weakened, which this keyword may invert");
+                report(
+                    ChangeKind::Dropped,
+                    "another part of the schema is weakened, which this keyword may invert",
+                );
             }
             _ => {
                 let inner = self.inner(own, keyword, value);
@@ -171,10 +232,15 @@ impl<'a> WholeProjector<'a> {
                 Value::Object(schemas)
             }
             ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(_)) => {
-                list_places(value, &own.pointer, keyword).map(|place| self.whole(place)).collect()
+                list_places(value, &own.pointer, keyword)
+                    .map(|place| self.whole(place))
+                    .collect()
             }
             (keyword, schema) if HOLDS_ONE.contains(&keyword) && is_schema(schema) => {
-                self.whole(SchemaPlace { schema, pointer: join(&own.pointer, keyword) })
+                self.whole(SchemaPlace {
+                    schema,
+                    pointer: join(&own.pointer, keyword),
+                })
             }
             _ => value.clone(),
         }
@@ -211,23 +277,35 @@ impl<'a> WholeProjector<'a> {
         let merged = self.base.merged(SchemaNode::of(place), true)?;
         self.base.report_root_type();
         let written = Map::from_iter([("type".to_owned(), Value::from("object"))]);
-        let mut whole = WholeObject { written, dropped: merged.dropped };
+        let mut whole = WholeObject {
+            written,
+            dropped: merged.dropped,
+        };
         let mut texts = Vec::new();
         for (at, own) in merged.own.iter().enumerate() {
             texts.extend(own.map.get("description").and_then(Value::as_str));
             self.beside(own, at == 0, &mut whole);
         }
-        let WholeObject { mut written, dropped } = whole;
+        let WholeObject {
+            mut written,
+            dropped,
+        } = whole;
         let mut properties = Map::new();
         for (name, node) in merged.shape.properties {
             properties.insert(name.to_owned(), self.whole_node(node));
         }
         written.insert("properties".to_owned(), Value::Object(properties));
         if !merged.shape.required.is_empty() {
-            written.insert("required".to_owned(), merged.shape.required.iter().copied().collect());
+            written.insert(
+                "required".to_owned(),
+                merged.shape.required.iter().copied().collect(),
+            );
         }
         if !is_any(merged.shape.rest.as_ref()) {
-            let rest = merged.shape.rest.map_or(Value::Bool(false), |node| self.whole_node(node));
+            let rest = merged
+                .shape
+                .rest
+                .map_or(Value::Bool(false), |node| self.whole_node(node));
             written.insert("additionalProperties".to_owned(), rest);
         }
         if let Some(text) = describe(&texts, &dropped) {
@@ -239,16 +317,40 @@ impl<'a> WholeProjector<'a> {
     /// Writes the keywords of a merged root besides its properties. The root's own keywords stay. Those of other schemas
     /// may conflict, so they become part of the description.
     fn beside(&mut self, own: &KeywordSet<'a>, first: bool, whole: &mut WholeObject<'a>) {
-        const REFUSED: [&str; 9] =
-            ["not", "if", "then", "else", "enum", "const", "unevaluatedProperties", "$dynamicRef", "dependentSchemas"];
+        const REFUSED: [&str; 9] = [
+            "not",
+            "if",
+            "then",
+            "else",
+            "enum",
+            "const",
+            "unevaluatedProperties",
+            "$dynamicRef",
+            "dependentSchemas",
+        ];
         let unread = own.reads == KeywordFilter::Annotations;
-        for (keyword, value) in own.map.iter().filter(|(keyword, _)| !is_merged(keyword) && *keyword != "description") {
+        for (keyword, value) in own
+            .map
+            .iter()
+            .filter(|(keyword, _)| !is_merged(keyword) && *keyword != "description")
+        {
             let asserts = !is_annotation(keyword);
             if asserts && (unread || !first || REFUSED.contains(&keyword.as_str())) {
                 let described = !unread && can_describe((keyword, value));
-                let kind = if described { ChangeKind::Described } else { ChangeKind::Dropped };
-                self.base.log.add(&own.pointer, keyword, kind, "the provider does not accept it at the root");
-                whole.dropped.extend(described.then_some((keyword.as_str(), value)));
+                let kind = if described {
+                    ChangeKind::Described
+                } else {
+                    ChangeKind::Dropped
+                };
+                self.base.log.add(
+                    &own.pointer,
+                    keyword,
+                    kind,
+                    "the provider does not accept it at the root",
+                );
+                whole
+                    .dropped
+                    .extend(described.then_some((keyword.as_str(), value)));
             } else if asserts || first {
                 self.keyword(own, (keyword, value), whole);
             }
@@ -257,8 +359,16 @@ impl<'a> WholeProjector<'a> {
 }
 
 /// If a schema inside one of these keywords is weakened, the keyword accepts less.
-const INVERTING: [&str; 8] =
-    ["not", "if", "then", "else", "unevaluatedProperties", "unevaluatedItems", "maxContains", "oneOf"];
+const INVERTING: [&str; 8] = [
+    "not",
+    "if",
+    "then",
+    "else",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+    "maxContains",
+    "oneOf",
+];
 
 /// Returns true if a schema has a keyword that could accept less without the bounds inside it.
 fn depends_on_bounds(root: &Value) -> bool {
@@ -266,7 +376,9 @@ fn depends_on_bounds(root: &Value) -> bool {
     for_each_schema(root, &mut |schema| {
         let mut keywords = schema.as_object().into_iter().flatten();
         found |= keywords.any(|(keyword, value)| match keyword.as_str() {
-            "oneOf" => !value.as_array().is_some_and(|branches| are_tagged(branches)),
+            "oneOf" => !value
+                .as_array()
+                .is_some_and(|branches| are_tagged(branches)),
             _ => INVERTING.contains(&keyword.as_str()) && !value.is_boolean(),
         });
     });
@@ -276,8 +388,14 @@ fn depends_on_bounds(root: &Value) -> bool {
 /// Returns true for branches that exclude each other by the value of one property, by the name of their only property, or as
 /// single values. An enum's variants are such branches.
 fn are_tagged(branches: &[Value]) -> bool {
-    let only =
-        |names: &'_ Value| names.as_array().filter(|names| names.len() == 1)?.first()?.as_str().map(str::to_owned);
+    let only = |names: &'_ Value| {
+        names
+            .as_array()
+            .filter(|names| names.len() == 1)?
+            .first()?
+            .as_str()
+            .map(str::to_owned)
+    };
     let tag = |branch: &Value| {
         if let Some(value) = branch.get("const") {
             return Some((None, value.to_string()));
@@ -287,22 +405,49 @@ fn are_tagged(branches: &[Value]) -> bool {
         if *branch.get("type")? != "object" {
             return None;
         }
-        let is_required = |name: &str| required.as_array().is_some_and(|names| names.iter().any(|known| known == name));
-        let constant = properties.iter().find_map(|(name, schema)| Some((name, schema.get("const")?)));
+        let is_required = |name: &str| {
+            required
+                .as_array()
+                .is_some_and(|names| names.iter().any(|known| known == name))
+        };
+        let constant = properties
+            .iter()
+            .find_map(|(name, schema)| Some((name, schema.get("const")?)));
         if let Some((name, value)) = constant.filter(|(name, _)| is_required(name)) {
             return Some((Some(name.clone()), value.to_string()));
         }
-        let is_closed = branch.get("additionalProperties").is_some_and(|rest| *rest == Value::Bool(false));
-        only(required).filter(|_| is_closed && properties.len() == 1).map(|name| (Some(String::new()), name))
+        let is_closed = branch
+            .get("additionalProperties")
+            .is_some_and(|rest| *rest == Value::Bool(false));
+        only(required)
+            .filter(|_| is_closed && properties.len() == 1)
+            .map(|name| (Some(String::new()), name))
     };
-    let Some(tags) = branches.iter().map(tag).collect::<Option<Vec<_>>>() else { return false };
-    let names = tags.iter().filter_map(|(name, _)| name.as_ref()).collect::<HashSet<_>>();
+    let Some(tags) = branches.iter().map(tag).collect::<Option<Vec<_>>>() else {
+        return false;
+    };
+    let names = tags
+        .iter()
+        .filter_map(|(name, _)| name.as_ref())
+        .collect::<HashSet<_>>();
     names.len() <= 1 && tags.iter().collect::<HashSet<_>>().len() == tags.len()
 }
 
 /// Returns true for a root of type `object` without keywords that providers refuse there.
 fn is_plain(map: &Map<String, Value>) -> bool {
-    const REFUSED: [&str; 11] =
-        ["anyOf", "oneOf", "allOf", "not", "enum", "const", "$ref", "if", "then", "else", "$dynamicRef"];
-    map.get("type").is_some_and(|kind| kind == "object") && !REFUSED.iter().any(|keyword| map.contains_key(*keyword))
+    const REFUSED: [&str; 11] = [
+        "anyOf",
+        "oneOf",
+        "allOf",
+        "not",
+        "enum",
+        "const",
+        "$ref",
+        "if",
+        "then",
+        "else",
+        "$dynamicRef",
+    ];
+    map.get("type").is_some_and(|kind| kind == "object")
+        && !REFUSED.iter().any(|keyword| map.contains_key(*keyword))
 }

@@ -34,7 +34,10 @@ pub(crate) fn can_describe((keyword, value): DroppedKeyword<'_>) -> bool {
 /// Returns the phrases of keywords, such as `5 to 480; default 30`.
 pub(crate) fn words(dropped: &[DroppedKeyword<'_>]) -> Option<String> {
     let mut bounds = HashMap::<&str, Vec<&Value>>::new();
-    for (keyword, value) in dropped.iter().filter(|(keyword, _)| pair_of(keyword).is_some()) {
+    for (keyword, value) in dropped
+        .iter()
+        .filter(|(keyword, _)| pair_of(keyword).is_some())
+    {
         bounds.entry(keyword).or_default().push(value);
     }
     let mut seen = HashSet::new();
@@ -46,8 +49,13 @@ pub(crate) fn words(dropped: &[DroppedKeyword<'_>]) -> Option<String> {
 
 /// Returns descriptions followed by phrases in parentheses.
 pub(crate) fn describe(descriptions: &[&str], dropped: &[DroppedKeyword<'_>]) -> Option<String> {
-    let descriptions = descriptions.iter().copied().filter(|it| !it.is_empty()).collect::<IndexSet<_>>();
-    let text = (!descriptions.is_empty()).then(|| descriptions.into_iter().collect::<Vec<_>>().join("\n"));
+    let descriptions = descriptions
+        .iter()
+        .copied()
+        .filter(|it| !it.is_empty())
+        .collect::<IndexSet<_>>();
+    let text =
+        (!descriptions.is_empty()).then(|| descriptions.into_iter().collect::<Vec<_>>().join("\n"));
     match (text, words(dropped)) {
         (Some(text), Some(words)) => Some(format!("{text} ({words})")),
         (text, words) => text.or(words),
@@ -62,25 +70,40 @@ fn pair_of(keyword: &str) -> Option<(&'static str, &'static str, &'static str)> 
         ("minItems", "maxItems", " items"),
         ("minProperties", "maxProperties", " properties"),
     ];
-    PAIRS.into_iter().find(|(low, high, _)| keyword == *low || keyword == *high)
+    PAIRS
+        .into_iter()
+        .find(|(low, high, _)| keyword == *low || keyword == *high)
 }
 
 /// Returns the phrase of a keyword. A lower bound and its upper bound have one phrase, which is the lower bound's.
-fn phrase_of_bounds(keyword: &str, value: &Value, bounds: &HashMap<&str, Vec<&Value>>) -> Option<String> {
+fn phrase_of_bounds(
+    keyword: &str,
+    value: &Value,
+    bounds: &HashMap<&str, Vec<&Value>>,
+) -> Option<String> {
     let bound = |name: &str| match bounds.get(name)?.as_slice() {
         [only] => Some(*only),
         _ => None,
     };
-    let range = pair_of(keyword).and_then(|(low, high, what)| Some((low, bound(low)?, bound(high)?, what)));
-    let Some((low, least, most, what)) = range else { return phrase(keyword, value) };
-    let range = if least == most { format!("{least}{what}") } else { format!("{least} to {most}{what}") };
+    let range =
+        pair_of(keyword).and_then(|(low, high, what)| Some((low, bound(low)?, bound(high)?, what)));
+    let Some((low, least, most, what)) = range else {
+        return phrase(keyword, value);
+    };
+    let range = if least == most {
+        format!("{least}{what}")
+    } else {
+        format!("{least} to {most}{what}")
+    };
     (keyword == low).then_some(range)
 }
 
 /// Returns true for a schema that every name of a property satisfies, as libraries write it for any map.
 pub(crate) fn says_nothing_of_names(schema: &Value) -> bool {
     match schema {
-        Value::Object(map) => map.iter().all(|(keyword, value)| keyword == "type" && value == "string"),
+        Value::Object(map) => map
+            .iter()
+            .all(|(keyword, value)| keyword == "type" && value == "string"),
         schema => *schema == Value::Bool(true),
     }
 }
@@ -117,11 +140,15 @@ fn phrase(keyword: &str, value: &Value) -> Option<String> {
         "propertyNames" if says_nothing_of_names(value) => return None,
         "propertyNames" => format!("property names fit {}", short(value)?),
         "patternProperties" => format!("properties by pattern: {}", short(value)?),
-        "additionalProperties" if value.is_object() => format!("further properties fit {}", short(value)?),
+        "additionalProperties" if value.is_object() => {
+            format!("further properties fit {}", short(value)?)
+        }
         "contains" => format!("some item fits {}", short(value)?),
         "minContains" => format!("at least {value} such items"),
         "maxContains" => format!("at most {value} such items"),
-        "prefixItems" | "items" if value.is_array() => format!("items in this order: {}", short(value)?),
+        "prefixItems" | "items" if value.is_array() => {
+            format!("items in this order: {}", short(value)?)
+        }
         "dependentRequired" => format!("properties that need others: {}", short(value)?),
         "dependentSchemas" => format!("where a property is given: {}", short(value)?),
         "not" if together(value).is_some() => format!("not together: {}", together(value)?),
@@ -137,7 +164,13 @@ fn phrase(keyword: &str, value: &Value) -> Option<String> {
 
 fn list(value: &Value) -> Option<String> {
     let values = value.as_array().filter(|values| !values.is_empty())?;
-    Some(values.iter().map(Value::to_string).collect::<Vec<_>>().join(", "))
+    Some(
+        values
+            .iter()
+            .map(Value::to_string)
+            .collect::<Vec<_>>()
+            .join(", "),
+    )
 }
 
 /// Returns a small schema as its JSON, which models can read; `None` for a large one, and for one with references.
@@ -153,14 +186,23 @@ fn together(schema: &Value) -> Option<String> {
 }
 
 fn required(schema: &Value) -> Option<String> {
-    let names = schema.get("required")?.as_array().filter(|names| !names.is_empty())?;
-    let quoted = names.iter().map(|name| Some(format!("`{}`", name.as_str()?)));
+    let names = schema
+        .get("required")?
+        .as_array()
+        .filter(|names| !names.is_empty())?;
+    let quoted = names
+        .iter()
+        .map(|name| Some(format!("`{}`", name.as_str()?)));
     Some(quoted.collect::<Option<Vec<_>>>()?.join(", "))
 }
 
 /// Returns the properties that each branch of a union requires: ``needs `a` or `b`, `c` ``.
 fn forms(value: &Value, between: &str) -> Option<String> {
-    let branches = value.as_array()?.iter().map(required).collect::<Option<Vec<_>>>()?;
+    let branches = value
+        .as_array()?
+        .iter()
+        .map(required)
+        .collect::<Option<Vec<_>>>()?;
     let text = branches.join(&format!(" {between} "));
     (text.len() <= LONGEST && !branches.is_empty()).then(|| format!("needs {text}"))
 }

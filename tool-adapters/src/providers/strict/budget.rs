@@ -65,11 +65,18 @@ impl StrictCost {
 
     /// Returns the cost of one tool by its strict schema.
     pub(crate) fn of(schema: &Value) -> Self {
-        let mut cost = Self { tools: 1, ..Self::default() };
+        let mut cost = Self {
+            tools: 1,
+            ..Self::default()
+        };
         for_each_schema(schema, &mut |schema| {
-            let required = schema.get("required").and_then(Value::as_array).map_or(0, Vec::len);
+            let required = schema
+                .get("required")
+                .and_then(Value::as_array)
+                .map_or(0, Vec::len);
             cost.optional += count_properties(schema).saturating_sub(required);
-            let is_union = schema.get("anyOf").is_some() || schema.get("type").is_some_and(Value::is_array);
+            let is_union =
+                schema.get("anyOf").is_some() || schema.get("type").is_some_and(Value::is_array);
             cost.unions += usize::from(is_union);
         });
         cost
@@ -79,14 +86,24 @@ impl StrictCost {
     pub(crate) fn check(self, budget: Self) -> Result<(), NotStrict> {
         check_limits([
             ("strict tools in the request", self.tools, budget.tools),
-            ("optional parameters in the strict tools of the request", self.optional, budget.optional),
-            ("parameters of union types in the strict tools of the request", self.unions, budget.unions),
+            (
+                "optional parameters in the strict tools of the request",
+                self.optional,
+                budget.optional,
+            ),
+            (
+                "parameters of union types in the strict tools of the request",
+                self.unions,
+                budget.unions,
+            ),
         ])
     }
 }
 
 /// Checks numbers, each given with its name and its limit.
-pub(crate) fn check_limits<const N: usize>(counts: [(&'static str, usize, usize); N]) -> Result<(), NotStrict> {
+pub(crate) fn check_limits<const N: usize>(
+    counts: [(&'static str, usize, usize); N],
+) -> Result<(), NotStrict> {
     match counts.into_iter().find(|(_, found, most)| found > most) {
         Some((what, found, most)) => Err(NotStrict::Limit { what, found, most }),
         None => Ok(()),
@@ -101,5 +118,8 @@ pub(crate) fn count_fields(schema: &Value) -> usize {
 }
 
 fn count_properties(schema: &Value) -> usize {
-    schema.get("properties").and_then(Value::as_object).map_or(0, Map::len)
+    schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .map_or(0, Map::len)
 }

@@ -13,10 +13,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use tool_core::schema::join_pointer as join;
 
 impl<'a> StrictProjector<'a> {
-    fn array(&mut self, facts: &mut StrictFacts<'_, 'a>, written: &mut SchemaObject) -> Result<(), NotStrict> {
+    fn array(
+        &mut self,
+        facts: &mut StrictFacts<'_, 'a>,
+        written: &mut SchemaObject,
+    ) -> Result<(), NotStrict> {
         let holder = facts.pointer();
-        let most = of_type(facts, &["maxItems"]).into_iter().filter_map(|keyword| keyword.value.as_u64()).min();
-        let (first, rest) = items(facts).ok_or_else(|| NotStrict::Untyped { pointer: join(&holder, "items") })?;
+        let most = of_type(facts, &["maxItems"])
+            .into_iter()
+            .filter_map(|keyword| keyword.value.as_u64())
+            .min();
+        let (first, rest) = items(facts).ok_or_else(|| NotStrict::Untyped {
+            pointer: join(&holder, "items"),
+        })?;
         let places = first.len();
         let follow = most.is_none_or(|most| usize::try_from(most).is_ok_and(|most| most > places));
         let rest = rest.filter(|_| follow || places == 0);
@@ -24,19 +33,26 @@ impl<'a> StrictProjector<'a> {
         for place in first.into_iter().chain(rest.clone()) {
             branches.extend(self.node(place)?);
         }
-        let alike = joined(branches.into_iter().collect())
-            .ok_or_else(|| NotStrict::Untyped { pointer: join(&holder, "items") })?;
+        let alike = joined(branches.into_iter().collect()).ok_or_else(|| NotStrict::Untyped {
+            pointer: join(&holder, "items"),
+        })?;
         written.insert("items".to_owned(), alike.into());
         for keyword in of_type(facts, &["minItems", "maxItems"]) {
-            let few = keyword.name == "minItems" && keyword.value.as_u64().is_some_and(|least| least <= 1);
+            let few = keyword.name == "minItems"
+                && keyword.value.as_u64().is_some_and(|least| least <= 1);
             self.keep(facts, written, keyword, self.form.lengths || few);
         }
         if places > 0 {
-            for keyword in
-                of_type(facts, &["prefixItems", "items"]).into_iter().filter(|keyword| keyword.value.is_array())
+            for keyword in of_type(facts, &["prefixItems", "items"])
+                .into_iter()
+                .filter(|keyword| keyword.value.is_array())
             {
                 self.describe_or_drop(facts, keyword);
-                self.base.log.weakened(&holder, keyword.name, "one schema for all items, whatever their positions");
+                self.base.log.weakened(
+                    &holder,
+                    keyword.name,
+                    "one schema for all items, whatever their positions",
+                );
             }
             let closed = rest.is_none() && most.is_none() && self.form.lengths;
             if closed {
@@ -56,7 +72,9 @@ impl<'a> StrictProjector<'a> {
             let means = facts.types.intersects(types_of(keyword.name));
             if !means {
                 let detail = "it does not constrain values of these types";
-                self.base.log.dropped(&keyword.own.pointer, keyword.name, detail);
+                self.base
+                    .log
+                    .dropped(&keyword.own.pointer, keyword.name, detail);
             }
         }
         let mut branches = Vec::new();
@@ -74,7 +92,9 @@ impl<'a> StrictProjector<'a> {
             }
             branches.push(written);
         }
-        let Some(mut written) = joined(branches) else { return Ok(None) };
+        let Some(mut written) = joined(branches) else {
+            return Ok(None);
+        };
         facts.describe(&mut written);
         Ok(Some(written))
     }
@@ -91,7 +111,13 @@ impl<'a> StrictProjector<'a> {
     }
 
     fn number(&mut self, facts: &mut StrictFacts<'_, 'a>, written: &mut SchemaObject) {
-        let bounds = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
+        let bounds = [
+            "minimum",
+            "maximum",
+            "exclusiveMinimum",
+            "exclusiveMaximum",
+            "multipleOf",
+        ];
         for keyword in of_type(facts, &bounds) {
             let known = self.form.bounds && compiles(keyword.name, keyword.value);
             self.keep(facts, written, keyword, known);
@@ -115,7 +141,11 @@ impl<'a> StrictProjector<'a> {
         }
     }
 
-    fn object(&mut self, facts: &mut StrictFacts<'_, 'a>, written: &mut SchemaObject) -> Result<(), NotStrict> {
+    fn object(
+        &mut self,
+        facts: &mut StrictFacts<'_, 'a>,
+        written: &mut SchemaObject,
+    ) -> Result<(), NotStrict> {
         self.close(facts)?;
         let properties = self.properties(facts);
         let required = required(facts);
@@ -125,7 +155,10 @@ impl<'a> StrictProjector<'a> {
             let needed = required.contains(name);
             let Some(mut schema) = self.node(place.clone())? else {
                 if needed {
-                    return Err(NotStrict::Keyword { pointer: place.pointer.clone(), keyword: "false".to_owned() });
+                    return Err(NotStrict::Keyword {
+                        pointer: place.pointer.clone(),
+                        keyword: "false".to_owned(),
+                    });
                 }
                 continue;
             };
@@ -135,16 +168,25 @@ impl<'a> StrictProjector<'a> {
                 if !schema.contains_key("const") {
                     schema = nullable(schema);
                 } else if !self.always(place) {
-                    return Err(NotStrict::Keyword { pointer: place.pointer.clone(), keyword: "const".to_owned() });
+                    return Err(NotStrict::Keyword {
+                        pointer: place.pointer.clone(),
+                        keyword: "const".to_owned(),
+                    });
                 }
             }
             named.insert((*name).to_owned(), schema.into());
         }
         if let Some(missing) = required.iter().find(|name| !named.contains_key(**name)) {
-            return Err(NotStrict::Untyped { pointer: join(&join(&facts.pointer(), "properties"), missing) });
+            return Err(NotStrict::Untyped {
+                pointer: join(&join(&facts.pointer(), "properties"), missing),
+            });
         }
         if optional {
-            self.base.log.rewritten(&facts.pointer(), "required", "every property is required; null stands for absent");
+            self.base.log.rewritten(
+                &facts.pointer(),
+                "required",
+                "every property is required; null stands for absent",
+            );
         }
         let required: Vec<Value> = if self.form.all_required {
             named.keys().map(|name| name.as_str().into()).collect()
@@ -163,10 +205,15 @@ impl<'a> StrictProjector<'a> {
     fn always(&self, place: &SchemaPlace<'a>) -> bool {
         let map = place.schema.as_object();
         let target = map.and_then(|map| map.get("$ref")?.as_str());
-        let target = target.and_then(|reference| self.base.document.resolve(&place.pointer, reference));
+        let target =
+            target.and_then(|reference| self.base.document.resolve(&place.pointer, reference));
         let of = |keyword: &str| {
             let there = map.and_then(|map| map.get(keyword));
-            there.or_else(|| target.as_ref().and_then(|target| target.schema.get(keyword)))
+            there.or_else(|| {
+                target
+                    .as_ref()
+                    .and_then(|target| target.schema.get(keyword))
+            })
         };
         of("default").is_some_and(|default| of("const") == Some(default))
     }
@@ -175,36 +222,71 @@ impl<'a> StrictProjector<'a> {
     fn close(&mut self, facts: &StrictFacts<'_, 'a>) -> Result<(), NotStrict> {
         let keywords = |name: &str| of_type(facts, &[name]);
         if let Some(patterns) = keywords("patternProperties").first() {
-            return Err(NotStrict::OpenObject { pointer: patterns.own.pointer.clone() });
+            return Err(NotStrict::OpenObject {
+                pointer: patterns.own.pointer.clone(),
+            });
         }
-        let additional = keywords("additionalProperties").into_iter().chain(keywords("unevaluatedProperties"));
+        let additional = keywords("additionalProperties")
+            .into_iter()
+            .chain(keywords("unevaluatedProperties"));
         let additional = additional.collect::<Vec<_>>();
-        let closes = |name: &str| additional.iter().find(|it| it.name == name && *it.value == Value::Bool(false));
+        let closes = |name: &str| {
+            additional
+                .iter()
+                .find(|it| it.name == name && *it.value == Value::Bool(false))
+        };
         if closes("additionalProperties").is_some() {
             return Ok(());
         }
         if let Some(keyword) = closes("unevaluatedProperties") {
-            if facts.own.iter().any(names_elsewhere) || facts.own.iter().map(unions_beside).sum::<usize>() > 1 {
-                return Err(NotStrict::OpenObject { pointer: keyword.own.pointer.clone() });
+            if facts.own.iter().any(names_elsewhere)
+                || facts.own.iter().map(unions_beside).sum::<usize>() > 1
+            {
+                return Err(NotStrict::OpenObject {
+                    pointer: keyword.own.pointer.clone(),
+                });
             }
-            if facts.own.iter().any(|own| own.reads == KeywordFilter::Assertions) {
+            if facts
+                .own
+                .iter()
+                .any(|own| own.reads == KeywordFilter::Assertions)
+            {
                 let detail = "each branch accepts its own properties only";
-                self.base.log.add(&keyword.own.pointer, keyword.name, ChangeKind::Closed, detail);
+                self.base.log.add(
+                    &keyword.own.pointer,
+                    keyword.name,
+                    ChangeKind::Closed,
+                    detail,
+                );
             }
             return Ok(());
         }
         if let Some(open) = additional.first() {
-            return Err(NotStrict::OpenObject { pointer: open.own.pointer.clone() });
+            return Err(NotStrict::OpenObject {
+                pointer: open.own.pointer.clone(),
+            });
         }
         let named = keywords("properties");
-        let some = named.iter().any(|named| named.value.as_object().is_some_and(|named| !named.is_empty()));
+        let some = named.iter().any(|named| {
+            named
+                .value
+                .as_object()
+                .is_some_and(|named| !named.is_empty())
+        });
         // A tool without parameters has an empty `properties`.
         let none_at_root = !named.is_empty() && facts.pointer().is_empty();
         if !some && !none_at_root {
-            return Err(NotStrict::OpenObject { pointer: facts.pointer() });
+            return Err(NotStrict::OpenObject {
+                pointer: facts.pointer(),
+            });
         }
         let detail = "an object that does not mention further properties accepts none";
-        self.base.log.add(&facts.pointer(), "additionalProperties", ChangeKind::Closed, detail);
+        self.base.log.add(
+            &facts.pointer(),
+            "additionalProperties",
+            ChangeKind::Closed,
+            detail,
+        );
         Ok(())
     }
 
@@ -217,7 +299,8 @@ impl<'a> StrictProjector<'a> {
                 match all.get(name) {
                     Some(there) if there.schema == place.schema => {}
                     Some(_) => {
-                        let detail = format!("of two schemas for `{}`, one is kept", name.escape_debug());
+                        let detail =
+                            format!("of two schemas for `{}`, one is kept", name.escape_debug());
                         self.base.log.weakened(holder, "properties", detail);
                     }
                     None => {
@@ -232,17 +315,30 @@ impl<'a> StrictProjector<'a> {
 
 /// Returns the schemas of the first items, and that of the others if there may be more. Returns `None` if an item may
 /// have any value.
-fn items<'a>(facts: &StrictFacts<'_, 'a>) -> Option<(Vec<SchemaPlace<'a>>, Option<SchemaPlace<'a>>)> {
+fn items<'a>(
+    facts: &StrictFacts<'_, 'a>,
+) -> Option<(Vec<SchemaPlace<'a>>, Option<SchemaPlace<'a>>)> {
     let keywords = of_type(facts, &["prefixItems", "items"]);
     let own = keywords.first()?.own;
     let first = own.map.get("prefixItems").into_iter();
-    let first = first.flat_map(|list| list_places(list, &own.pointer, "prefixItems")).collect::<Vec<_>>();
-    let most = own.map.get("maxItems").and_then(Value::as_u64).and_then(|most| usize::try_from(most).ok());
-    let rest = own.map.get("items").map(|schema| SchemaPlace { schema, pointer: join(&own.pointer, "items") });
+    let first = first
+        .flat_map(|list| list_places(list, &own.pointer, "prefixItems"))
+        .collect::<Vec<_>>();
+    let most = own
+        .map
+        .get("maxItems")
+        .and_then(Value::as_u64)
+        .and_then(|most| usize::try_from(most).ok());
+    let rest = own.map.get("items").map(|schema| SchemaPlace {
+        schema,
+        pointer: join(&own.pointer, "items"),
+    });
     match rest {
         Some(rest) if *rest.schema == Value::Bool(false) => Some((first, None)),
         Some(rest) => Some((first, Some(rest))),
-        None if !first.is_empty() && most.is_some_and(|most| most <= first.len()) => Some((first, None)),
+        None if !first.is_empty() && most.is_some_and(|most| most <= first.len()) => {
+            Some((first, None))
+        }
         None => None,
     }
 }
@@ -252,7 +348,9 @@ fn items<'a>(facts: &StrictFacts<'_, 'a>) -> Option<(Vec<SchemaPlace<'a>>, Optio
 fn compiles(keyword: &str, value: &Value) -> bool {
     /// Up to this, every integer is a double.
     const EXACT: f64 = 9_007_199_254_740_992.0;
-    let Some(mut number) = value.as_f64() else { return false };
+    let Some(mut number) = value.as_f64() else {
+        return false;
+    };
     if keyword != "multipleOf" {
         return number.abs() <= EXACT;
     }
@@ -264,18 +362,29 @@ fn compiles(keyword: &str, value: &Value) -> bool {
 
 /// Returns the keywords of these names.
 fn of_type<'o, 'a>(facts: &StrictFacts<'o, 'a>, names: &[&str]) -> Vec<PlacedKeyword<'o, 'a>> {
-    facts.rest.iter().filter(|keyword| names.contains(&keyword.name)).copied().collect()
+    facts
+        .rest
+        .iter()
+        .filter(|keyword| names.contains(&keyword.name))
+        .copied()
+        .collect()
 }
 
 /// Writes the values of a type.
 fn list_values(facts: &StrictFacts<'_, '_>, types: TypeSet, written: &mut SchemaObject) {
     let Some(values) = &facts.values else { return };
-    let mut values =
-        values.iter().filter(|value| types.contains(TypeSet::of_value(value))).copied().collect::<Vec<_>>();
+    let mut values = values
+        .iter()
+        .filter(|value| types.contains(TypeSet::of_value(value)))
+        .copied()
+        .collect::<Vec<_>>();
     values.dedup();
     match values.as_slice() {
         [only] if facts.constant => written.insert("const".to_owned(), (*only).clone()),
-        _ => written.insert("enum".to_owned(), values.into_iter().cloned().map(whole).collect()),
+        _ => written.insert(
+            "enum".to_owned(),
+            values.into_iter().cloned().map(whole).collect(),
+        ),
     };
 }
 
@@ -299,16 +408,24 @@ fn types_of(keyword: &str) -> TypeSet {
 }
 
 fn required<'a>(facts: &StrictFacts<'_, 'a>) -> BTreeSet<&'a str> {
-    let lists = of_type(facts, &["required"]).into_iter().filter_map(|keyword| keyword.value.as_array());
+    let lists = of_type(facts, &["required"])
+        .into_iter()
+        .filter_map(|keyword| keyword.value.as_array());
     lists.flatten().filter_map(Value::as_str).collect()
 }
 
 /// Returns true if a schema accepts properties by keywords that no strict form has.
 fn names_elsewhere(own: &KeywordSet<'_>) -> bool {
-    ["if", "then", "else", "dependentSchemas", "$dynamicRef"].iter().any(|keyword| own.map.contains_key(*keyword))
+    ["if", "then", "else", "dependentSchemas", "$dynamicRef"]
+        .iter()
+        .any(|keyword| own.map.contains_key(*keyword))
 }
 
 /// Counts the unions of a schema in a branch, besides the union of the branch.
 fn unions_beside(own: &KeywordSet<'_>) -> usize {
-    if own.reads == KeywordFilter::Assertions { own.map.keys().filter(|keyword| is_union(keyword)).count() } else { 0 }
+    if own.reads == KeywordFilter::Assertions {
+        own.map.keys().filter(|keyword| is_union(keyword)).count()
+    } else {
+        0
+    }
 }

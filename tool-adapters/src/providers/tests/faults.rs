@@ -37,16 +37,31 @@ pub(crate) fn check_faults(
 ) {
     let read = |stream: &[String]| events(provider, [encode(stream).as_bytes()]);
     let expected = Answer::of(&read(whole));
-    assert!(expected.is_complete && !expected.calls.is_empty(), "{expected:?}");
+    assert!(
+        expected.is_complete && !expected.calls.is_empty(),
+        "{expected:?}"
+    );
     for (fault, stream) in faults(whole) {
         let events = read(&stream);
         let answer = Answer::of(&events);
         let is_hidden = hides(&fault);
-        let is_same = answer.calls.iter().all(|call| expected.calls.contains(call)) && answer.text == expected.text;
+        let is_same = answer
+            .calls
+            .iter()
+            .all(|call| expected.calls.contains(call))
+            && answer.text == expected.text;
         let is_right = !answer.is_complete || is_same;
-        assert!(answer.is_complete || answer.calls.is_empty(), "{fault:?}: {}", summary(&events));
+        assert!(
+            answer.is_complete || answer.calls.is_empty(),
+            "{fault:?}: {}",
+            summary(&events)
+        );
         assert!(is_right || is_hidden, "{fault:?}: {}", summary(&events));
-        assert!(answer.calls.len() <= expected.calls.len(), "{fault:?}: {}", summary(&events));
+        assert!(
+            answer.calls.len() <= expected.calls.len(),
+            "{fault:?}: {}",
+            summary(&events)
+        );
     }
 }
 
@@ -61,14 +76,24 @@ struct Answer {
 
 impl Answer {
     fn of(events: &[Event]) -> Self {
-        let texts = events.iter().filter_map(|event| if let Event::Text(text) = event { Some(&**text) } else { None });
+        let texts = events.iter().filter_map(|event| {
+            if let Event::Text(text) = event {
+                Some(&**text)
+            } else {
+                None
+            }
+        });
         let runs = calls(events)
             .into_iter()
             .filter(|call| serde_json::from_str::<serde_json::Map<_, _>>(call.arguments()).is_ok());
         Self {
-            is_complete: events.iter().any(|event| matches!(event, Event::Finished(_))),
+            is_complete: events
+                .iter()
+                .any(|event| matches!(event, Event::Finished(_))),
             text: texts.collect(),
-            calls: runs.map(|call| (call.name().to_owned(), call.arguments().to_owned())).collect(),
+            calls: runs
+                .map(|call| (call.name().to_owned(), call.arguments().to_owned()))
+                .collect(),
         }
     }
 }
@@ -84,16 +109,22 @@ fn faults(whole: &[String]) -> Vec<(Fault, Vec<String>)> {
         };
         add(FaultKind::Dropped, &|stream| drop(stream.remove(event)));
         add(FaultKind::Cut, &|stream| {
-            let half = (0..=stream[event].len() / 2).rev().find(|at| stream[event].is_char_boundary(*at));
+            let half = (0..=stream[event].len() / 2)
+                .rev()
+                .find(|at| stream[event].is_char_boundary(*at));
             stream[event].truncate(half.unwrap_or(0));
         });
-        add(FaultKind::Doubled, &|stream| stream.insert(event, stream[event].clone()));
+        add(FaultKind::Doubled, &|stream| {
+            stream.insert(event, stream[event].clone())
+        });
         add(FaultKind::Garbled, &|stream| {
             let at = stream[event].rfind([':', '"', '}']).expect("an object");
             stream[event].replace_range(at..=at, "\u{1}");
         });
         for (name, misspelled) in misspellings(&whole[event]) {
-            add(FaultKind::Misspelled(name), &|stream| stream[event].clone_from(&misspelled));
+            add(FaultKind::Misspelled(name), &|stream| {
+                stream[event].clone_from(&misspelled)
+            });
         }
         if event + 1 < whole.len() {
             add(FaultKind::Swapped, &|stream| stream.swap(event, event + 1));

@@ -18,24 +18,32 @@ use tool_core::{ToolCall, ToolContext, ToolResponse, tool};
 pub(crate) fn read(provider: Provider, stream: &str) -> Vec<Event> {
     let bytes = stream.as_bytes();
     let whole = events(provider, [bytes]);
-    assert_eq!(events(provider, bytes.chunks(1)), whole, "one byte at a time");
+    assert_eq!(
+        events(provider, bytes.chunks(1)),
+        whole,
+        "one byte at a time"
+    );
     for at in 0..=bytes.len() {
         let (before, after) = bytes.split_at(at);
         assert_eq!(events(provider, [before, after]), whole, "cut at {at}");
     }
     let lengths = proptest::collection::vec(1..40_usize, bytes.len());
-    TestRunner::new(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })
-        .run(&lengths, |lengths| {
-            let (mut rest, mut chunks) = (bytes, Vec::new());
-            for length in lengths {
-                let (chunk, after) = rest.split_at(length.min(rest.len()));
-                chunks.push(chunk);
-                rest = after;
-            }
-            prop_assert_eq!(&events(provider, chunks), &whole);
-            Ok(())
-        })
-        .expect("any chunks");
+    TestRunner::new(ProptestConfig {
+        cases: 32,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })
+    .run(&lengths, |lengths| {
+        let (mut rest, mut chunks) = (bytes, Vec::new());
+        for length in lengths {
+            let (chunk, after) = rest.split_at(length.min(rest.len()));
+            chunks.push(chunk);
+            rest = after;
+        }
+        prop_assert_eq!(&events(provider, chunks), &whole);
+        Ok(())
+    })
+    .expect("any chunks");
     whole
 }
 
@@ -45,8 +53,12 @@ pub(crate) fn read_cut_off(provider: Provider, stream: &str, whole_from: usize) 
     let begun = stream.find('{').expect("an event") + 1;
     for at in begun..whole_from {
         let told = events(provider, [stream.as_bytes().get(..at).expect("within")]);
-        let is_cut = |error: &ProtocolError| matches!(error, ProtocolError::Truncated { call_id: None });
-        assert!(errors(&told).iter().any(is_cut), "cut off at {at}: {told:?}");
+        let is_cut =
+            |error: &ProtocolError| matches!(error, ProtocolError::Truncated { call_id: None });
+        assert!(
+            errors(&told).iter().any(is_cut),
+            "cut off at {at}: {told:?}"
+        );
         let is_end = |event: &Event| matches!(event, Event::Finished(_) | Event::Call(_));
         assert!(!told.iter().any(is_end), "cut off at {at}: {told:?}");
     }
@@ -54,34 +66,68 @@ pub(crate) fn read_cut_off(provider: Provider, stream: &str, whole_from: usize) 
 
 /// A line of JSON each.
 pub(crate) fn lines(values: &[Value]) -> String {
-    values.iter().map(Value::to_string).collect::<Vec<_>>().join("\n") + "\n"
+    values
+        .iter()
+        .map(Value::to_string)
+        .collect::<Vec<_>>()
+        .join("\n")
+        + "\n"
 }
 
 /// Server-sent events.
 pub(crate) fn sse(events: &[Value]) -> String {
-    let name = |event: &Value| event.get("type").and_then(Value::as_str).map(|name| format!("event: {name}\n"));
+    let name = |event: &Value| {
+        event
+            .get("type")
+            .and_then(Value::as_str)
+            .map(|name| format!("event: {name}\n"))
+    };
     let event = |event: &Value| format!("{}data: {event}\n\n", name(event).unwrap_or_default());
     events.iter().map(event).collect::<Vec<_>>().concat()
 }
 
 pub(crate) fn calls(events: &[Event]) -> Vec<ToolCall> {
-    let call = |event: &Event| if let Event::Call(call) = event { Some(call.clone()) } else { None };
+    let call = |event: &Event| {
+        if let Event::Call(call) = event {
+            Some(call.clone())
+        } else {
+            None
+        }
+    };
     events.iter().filter_map(call).collect()
 }
 
 /// The calls of an answer that was cut off.
 pub(crate) fn cut_calls(events: &[Event]) -> Vec<ToolCall> {
-    let call = |event: &Event| if let Event::CutCall(call) = event { Some(call.clone()) } else { None };
+    let call = |event: &Event| {
+        if let Event::CutCall(call) = event {
+            Some(call.clone())
+        } else {
+            None
+        }
+    };
     events.iter().filter_map(call).collect()
 }
 
 pub(crate) fn errors(events: &[Event]) -> Vec<ProtocolError> {
-    let error = |event: &Event| if let Event::Error(error) = event { Some(error.clone()) } else { None };
+    let error = |event: &Event| {
+        if let Event::Error(error) = event {
+            Some(error.clone())
+        } else {
+            None
+        }
+    };
     events.iter().filter_map(error).collect()
 }
 
 pub(crate) fn items(events: &[Event]) -> Vec<Value> {
-    let item = |event: &Event| if let Event::Item(item) = event { Some(item.clone()) } else { None };
+    let item = |event: &Event| {
+        if let Event::Item(item) = event {
+            Some(item.clone())
+        } else {
+            None
+        }
+    };
     events.iter().filter_map(item).collect()
 }
 
@@ -94,8 +140,14 @@ pub(crate) fn brief(events: &[Event]) -> String {
             Event::Reasoning(text) => ("reasoning".to_owned(), text.clone()),
             Event::CallStarted { id, name } => (format!("started {id}"), name.clone()),
             Event::Arguments { id, delta } => (format!("arguments {id}"), delta.clone()),
-            Event::Call(call) => (format!("call {} {}", call.id(), call.name()), call.arguments().to_owned()),
-            Event::CutCall(call) => (format!("cut call {} {}", call.id(), call.name()), call.arguments().to_owned()),
+            Event::Call(call) => (
+                format!("call {} {}", call.id(), call.name()),
+                call.arguments().to_owned(),
+            ),
+            Event::CutCall(call) => (
+                format!("cut call {} {}", call.id(), call.name()),
+                call.arguments().to_owned(),
+            ),
             Event::Cancelled(ids) => ("cancelled".to_owned(), ids.join(" ")),
             Event::Item(item) => (String::from("item"), sorted(item).to_string()),
             Event::Usage(usage) => ("usage".to_owned(), usage_text(*usage)),
@@ -107,19 +159,30 @@ pub(crate) fn brief(events: &[Event]) -> String {
             Event::Response { id, model } => ("response".to_owned(), format!("{id:?} {model:?}")),
             Event::Interrupted => ("interrupted".to_owned(), String::new()),
         };
-        let pieces = ["text", "reasoning", "arguments"].iter().any(|kind| what.starts_with(kind));
-        match lines.last_mut().filter(|(before, _)| pieces && *before == what) {
+        let pieces = ["text", "reasoning", "arguments"]
+            .iter()
+            .any(|kind| what.starts_with(kind));
+        match lines
+            .last_mut()
+            .filter(|(before, _)| pieces && *before == what)
+        {
             Some((_, before)) => before.push_str(&text),
             None => lines.push((what, text)),
         }
     }
-    lines.into_iter().fold(String::new(), |all, (what, text)| all + &what + ": " + &text + "\n")
+    lines.into_iter().fold(String::new(), |all, (what, text)| {
+        all + &what + ": " + &text + "\n"
+    })
 }
 
 /// An answer that went well, of a form: an empty text for data, or `unit`, `stop`, `content`.
 pub(crate) fn response(id: &str, tool: &str, form: &str, data: &Value) -> ToolResponse {
-    let mut envelope = json!({"ok": true, "data": data, "intents": [], "meta": {"tool": tool, "callId": id}});
-    if let (false, Some(meta)) = (form.is_empty(), envelope.get_mut("meta").and_then(Value::as_object_mut)) {
+    let mut envelope =
+        json!({"ok": true, "data": data, "intents": [], "meta": {"tool": tool, "callId": id}});
+    if let (false, Some(meta)) = (
+        form.is_empty(),
+        envelope.get_mut("meta").and_then(Value::as_object_mut),
+    ) {
         meta.insert("form".to_owned(), form.into());
     }
     serde_json::from_value(envelope).expect("a response")
@@ -173,8 +236,16 @@ fn look(place: String) -> String {
 
 /// One tool, `look`; or none.
 pub(crate) fn declared(provider: Provider, any: bool) -> Declarations {
-    let tools = ToolContext::builder().with(look).build().expect("a context");
-    declare_tools(provider, tools.definitions().filter(|_| any), &[], DeclareOptions::default())
+    let tools = ToolContext::builder()
+        .with(look)
+        .build()
+        .expect("a context");
+    declare_tools(
+        provider,
+        tools.definitions().filter(|_| any),
+        &[],
+        DeclareOptions::default(),
+    )
 }
 
 /// A request with that history.
@@ -206,23 +277,47 @@ pub(crate) fn user(text: &str) -> Message {
 }
 
 pub(crate) fn assistant(text: &str, calls: &[(&str, &str)], native: Option<RawTurn>) -> Message {
-    let calls = calls.iter().map(|(id, arguments)| ToolCall::new(id, "look", *arguments)).collect();
-    Message::Assistant { text: Some(text.to_owned()).filter(|text| !text.is_empty()), calls, native }
+    let calls = calls
+        .iter()
+        .map(|(id, arguments)| ToolCall::new(id, "look", *arguments))
+        .collect();
+    Message::Assistant {
+        text: Some(text.to_owned()).filter(|text| !text.is_empty()),
+        calls,
+        native,
+    }
 }
 
 pub(crate) fn result(id: &str, text: &str, is_error: bool) -> Message {
-    let result = ModelResult { text: text.to_owned(), is_error, reply: true, parts: false, is_text: is_error };
-    Message::Result { call_id: id.to_owned(), tool: "look".to_owned(), result }
+    let result = ModelResult {
+        text: text.to_owned(),
+        is_error,
+        reply: true,
+        parts: false,
+        is_text: is_error,
+    };
+    Message::Result {
+        call_id: id.to_owned(),
+        tool: "look".to_owned(),
+        result,
+    }
 }
 
 /// A conversation with what protocols stumble over: it begins with the model, has empty texts, an id that most do not
 /// take, arguments that are no object, two results of a step, a step of another provider, and two users in a row.
 pub(crate) fn history() -> Vec<Message> {
-    let foreign = RawTurn { provider: tool::ProviderId::from_static("elsewhere"), items: vec![json!({"x": 1})] };
+    let foreign = RawTurn {
+        provider: tool::ProviderId::from_static("elsewhere"),
+        items: vec![json!({"x": 1})],
+    };
     vec![
         assistant("Hello.", &[], None),
         user("Look around."),
-        assistant(" ", &[("a b/ü", r#"{"place":"left"}"#), ("call_1", r#"{"place":"#)], Some(foreign)),
+        assistant(
+            " ",
+            &[("a b/ü", r#"{"place":"left"}"#), ("call_1", r#"{"place":"#)],
+            Some(foreign),
+        ),
         result("a b/ü", "\"a door\"", false),
         result("call_1", "arguments are no JSON", true),
         user(""),
@@ -233,7 +328,10 @@ pub(crate) fn history() -> Vec<Message> {
 
 /// The native step of what was read.
 pub(crate) fn native(provider: Provider, events: &[Event]) -> RawTurn {
-    RawTurn { provider: provider.id(), items: items(events) }
+    RawTurn {
+        provider: provider.id(),
+        items: items(events),
+    }
 }
 
 /// A value as text to compare: keys in order, a line for what fits into one.
@@ -254,12 +352,20 @@ fn layout(value: &Value, indent: usize) -> String {
     let (inner, outer) = (" ".repeat(indent + 2), " ".repeat(indent));
     match value {
         Value::Object(members) => {
-            let member = |(key, value): (&String, &Value)| format!("{inner}{key:?}: {}", layout(value, indent + 2));
-            format!("{{\n{}\n{outer}}}", members.iter().map(member).collect::<Vec<_>>().join(",\n"))
+            let member = |(key, value): (&String, &Value)| {
+                format!("{inner}{key:?}: {}", layout(value, indent + 2))
+            };
+            format!(
+                "{{\n{}\n{outer}}}",
+                members.iter().map(member).collect::<Vec<_>>().join(",\n")
+            )
         }
         Value::Array(items) => {
             let item = |item: &Value| format!("{inner}{}", layout(item, indent + 2));
-            format!("[\n{}\n{outer}]", items.iter().map(item).collect::<Vec<_>>().join(",\n"))
+            format!(
+                "[\n{}\n{outer}]",
+                items.iter().map(item).collect::<Vec<_>>().join(",\n")
+            )
         }
         _ => line,
     }
@@ -268,8 +374,13 @@ fn layout(value: &Value, indent: usize) -> String {
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(members) => {
-            let members = members.iter().map(|(key, value)| (key.clone(), sorted(value)));
-            members.collect::<std::collections::BTreeMap<_, _>>().into_iter().collect()
+            let members = members
+                .iter()
+                .map(|(key, value)| (key.clone(), sorted(value)));
+            members
+                .collect::<std::collections::BTreeMap<_, _>>()
+                .into_iter()
+                .collect()
         }
         Value::Array(items) => items.iter().map(sorted).collect(),
         other => other.clone(),
@@ -279,9 +390,17 @@ fn sorted(value: &Value) -> Value {
 fn without_tools(value: &Value) -> Value {
     match value {
         Value::Object(members) => {
-            let tools =
-                |key: &String, value: &Value| if key == "tools" { json!("declared") } else { without_tools(value) };
-            members.iter().map(|(key, value)| (key.clone(), tools(key, value))).collect()
+            let tools = |key: &String, value: &Value| {
+                if key == "tools" {
+                    json!("declared")
+                } else {
+                    without_tools(value)
+                }
+            };
+            members
+                .iter()
+                .map(|(key, value)| (key.clone(), tools(key, value)))
+                .collect()
         }
         other => other.clone(),
     }

@@ -16,7 +16,11 @@ fn frames<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
             return false;
         }
         frames.push(match frame {
-            Frame::Event { text, has_halves: true, .. } => format!("halves {text}"),
+            Frame::Event {
+                text,
+                has_halves: true,
+                ..
+            } => format!("halves {text}"),
             Frame::Event { name: "", text, .. } | Frame::Attempt(text) => text.to_owned(),
             Frame::Event { name, text, .. } => format!("{name}: {text}"),
             Frame::Done => "DONE".to_owned(),
@@ -48,14 +52,21 @@ fn read(bytes: &[u8]) -> Vec<String> {
 #[test]
 fn an_event_is_its_data_without_the_other_fields() {
     let stream = "retry: 5\nid: 7\n: a comment\nevent: delta\ndata: {\"ä\":1}\n\ndata:{\"b\":2}\n\ndata: [DONE]\n\n";
-    assert_eq!(read(stream.as_bytes()), ["delta: {\"ä\":1}", "{\"b\":2}", "DONE"]);
+    assert_eq!(
+        read(stream.as_bytes()),
+        ["delta: {\"ä\":1}", "{\"b\":2}", "DONE"]
+    );
 }
 
 #[test]
 fn lines_may_end_in_any_way() {
     for end in ["\n", "\r\n", "\r"] {
         let stream = "event: a|data: {\"x\":|data: 1}||data: {\"y\":2}||".replace('|', end);
-        assert_eq!(read(stream.as_bytes()), ["a: {\"x\":\n1}", "{\"y\":2}"], "{end:?}");
+        assert_eq!(
+            read(stream.as_bytes()),
+            ["a: {\"x\":\n1}", "{\"y\":2}"],
+            "{end:?}"
+        );
     }
 }
 
@@ -81,38 +92,69 @@ fn a_whole_answer_is_one_text_pretty_or_not() {
 
 #[test]
 fn values_may_follow_one_another_in_lines_or_not() {
-    assert_eq!(read(b"{\"a\":1}\n{\"b\":2}\r\n\r\n{\"c\":3}{\"d\":4} {\"e\":5}"), {
-        ["{\"a\":1}", "{\"b\":2}", "{\"c\":3}", "{\"d\":4}", "{\"e\":5}"]
-    });
+    assert_eq!(
+        read(b"{\"a\":1}\n{\"b\":2}\r\n\r\n{\"c\":3}{\"d\":4} {\"e\":5}"),
+        {
+            [
+                "{\"a\":1}",
+                "{\"b\":2}",
+                "{\"c\":3}",
+                "{\"d\":4}",
+                "{\"e\":5}",
+            ]
+        }
+    );
 }
 
 #[test]
 fn an_array_is_its_items() {
-    assert_eq!(read(b"[{\"a\":[1]}\n,\r\n{\"b\":2},[3]]\n{\"c\":4}"), ["{\"a\":[1]}", "{\"b\":2}", "[3]", "{\"c\":4}"]);
+    assert_eq!(
+        read(b"[{\"a\":[1]}\n,\r\n{\"b\":2},[3]]\n{\"c\":4}"),
+        ["{\"a\":[1]}", "{\"b\":2}", "[3]", "{\"c\":4}"]
+    );
     assert_eq!(read(b"[{\"a\":1},"), ["{\"a\":1}", "truncated"]);
 }
 
 #[test]
 fn data_lines_without_blank_lines_are_separate_events() {
-    assert_eq!(read(b"data: {\"a\":1}\ndata: {\"b\":2}\ndata: [DONE]\n\n"), ["{\"a\":1}", "{\"b\":2}", "DONE"]);
+    assert_eq!(
+        read(b"data: {\"a\":1}\ndata: {\"b\":2}\ndata: [DONE]\n\n"),
+        ["{\"a\":1}", "{\"b\":2}", "DONE"]
+    );
 }
 
 #[test]
 fn json_amid_events_is_read_too() {
-    assert_eq!(read(b"data: {\"a\":1}\n\n{\"error\":\n 1}\ndata: {\"b\":2}\n\n"), {
-        ["{\"a\":1}", "{\"error\":\n 1}", "{\"b\":2}"]
-    });
+    assert_eq!(
+        read(b"data: {\"a\":1}\n\n{\"error\":\n 1}\ndata: {\"b\":2}\n\n"),
+        { ["{\"a\":1}", "{\"error\":\n 1}", "{\"b\":2}"] }
+    );
 }
 
 #[test]
 fn what_is_no_json_is_told_and_reading_goes_on() {
     for (stream, expected) in [
         ("<html>\n{\"a\":1}", ["malformed <html>", "{\"a\":1}"]),
-        ("{\"a\":\"b\n{\"c\":1}", ["malformed {\"a\":\"b", "{\"c\":1}"]),
-        ("{\"a\":[1\n{\"c\":1}", ["malformed {\"a\":[1\n", "{\"c\":1}"]),
-        ("{\"a\":[1}]}\n{\"c\":1}", ["malformed {\"a\":[1", "{\"c\":1}"]),
-        ("{\"a\":1,\n{\"c\":1}", ["malformed {\"a\":1,\n", "{\"c\":1}"]),
-        ("upstream error: reset\n\ndata: {\"c\":1}", ["malformed upstream error: reset", "{\"c\":1}"]),
+        (
+            "{\"a\":\"b\n{\"c\":1}",
+            ["malformed {\"a\":\"b", "{\"c\":1}"],
+        ),
+        (
+            "{\"a\":[1\n{\"c\":1}",
+            ["malformed {\"a\":[1\n", "{\"c\":1}"],
+        ),
+        (
+            "{\"a\":[1}]}\n{\"c\":1}",
+            ["malformed {\"a\":[1", "{\"c\":1}"],
+        ),
+        (
+            "{\"a\":1,\n{\"c\":1}",
+            ["malformed {\"a\":1,\n", "{\"c\":1}"],
+        ),
+        (
+            "upstream error: reset\n\ndata: {\"c\":1}",
+            ["malformed upstream error: reset", "{\"c\":1}"],
+        ),
     ] {
         assert_eq!(read(stream.as_bytes()), expected);
     }
@@ -129,25 +171,50 @@ fn bytes_that_are_not_utf_8_become_halves_of_characters() {
     assert_eq!(read(b"data: \"\xFF\"\n\n{\"a\":\"\xC3\"}"), {
         ["halves \"\u{10F7FF}\"", "halves {\"a\":\"\u{10F7C3}\"}"]
     });
-    assert_eq!(read(b"data: {\"a\":\"b\xFFc\"}\n\n"), ["malformed {\"a\":\"b\u{FFFD}c\"}"]);
+    assert_eq!(
+        read(b"data: {\"a\":\"b\xFFc\"}\n\n"),
+        ["malformed {\"a\":\"b\u{FFFD}c\"}"]
+    );
 }
 
 // M1
 #[test]
 fn lines_of_data_without_a_last_blank_line_count() {
-    assert_eq!(read(b"data: {\"a\":1}\ndata: {\"b\":2}\n"), ["{\"a\":1}", "{\"b\":2}"]);
-    assert_eq!(read(b"data: {\"a\":1}\ndata: [DONE]"), ["{\"a\":1}", "DONE"]);
+    assert_eq!(
+        read(b"data: {\"a\":1}\ndata: {\"b\":2}\n"),
+        ["{\"a\":1}", "{\"b\":2}"]
+    );
+    assert_eq!(
+        read(b"data: {\"a\":1}\ndata: [DONE]"),
+        ["{\"a\":1}", "DONE"]
+    );
     assert_eq!(read(b"data: {\"a\":\ndata: 1}"), ["{\"a\":\n1}"]);
-    assert_eq!(read(b"data: {\"a\":1}\ndata: {\"b\":"), ["truncated"], "the second one is cut off");
+    assert_eq!(
+        read(b"data: {\"a\":1}\ndata: {\"b\":"),
+        ["truncated"],
+        "the second one is cut off"
+    );
 }
 
 #[test]
 fn a_stream_that_ends_in_the_middle_of_an_event_is_cut_off() {
-    for stream in ["{\"a\":", "[", "data: {\"a\":\n", "data: {", "data:", "da", "event: a\n", "\u{FEFF}{"] {
+    for stream in [
+        "{\"a\":",
+        "[",
+        "data: {\"a\":\n",
+        "data: {",
+        "data:",
+        "da",
+        "event: a\n",
+        "\u{FEFF}{",
+    ] {
         assert_eq!(read(stream.as_bytes()), ["truncated"], "{stream:?}");
     }
     for stream in ["", "\n", ": still here", "{}\n\n", "\u{FEFF}"] {
-        assert!(!read(stream.as_bytes()).contains(&"truncated".to_owned()), "{stream:?}");
+        assert!(
+            !read(stream.as_bytes()).contains(&"truncated".to_owned()),
+            "{stream:?}"
+        );
     }
 }
 
@@ -163,14 +230,28 @@ fn an_event_that_is_too_large_is_passed_over() {
     let error = format!("an event is larger than {MAX_EVENT_BYTES} bytes");
     for stream in [
         [b"data: ".as_slice(), &text, b"\n\ndata: {}\n\n"].concat(),
-        [b"data: ".as_slice(), &large, b"\ndata: 1\ndata: 2\n\ndata: {}\n\n"].concat(),
+        [
+            b"data: ".as_slice(),
+            &large,
+            b"\ndata: 1\ndata: 2\n\ndata: {}\n\n",
+        ]
+        .concat(),
         [text.as_slice(), b"{}"].concat(),
         [b"[".as_slice(), &text, b",{}]"].concat(),
         [vec![b'['; MAX_EVENT_BYTES + 9].as_slice(), b"\n{}]"].concat(),
     ] {
         let read = frames(stream.chunks(100_000));
-        assert_eq!(read.last().map(String::as_str), Some("{}"), "{:?}", &stream[..10]);
-        assert!(read.len() <= 3 && read.contains(&error) || read[0].starts_with("malformed ["), "{:?}", &stream[..10]);
+        assert_eq!(
+            read.last().map(String::as_str),
+            Some("{}"),
+            "{:?}",
+            &stream[..10]
+        );
+        assert!(
+            read.len() <= 3 && read.contains(&error) || read[0].starts_with("malformed ["),
+            "{:?}",
+            &stream[..10]
+        );
     }
 }
 

@@ -15,7 +15,14 @@ async fn nothing(_: Value, _: &RunContext) -> Result<Value, ToolError> {
 }
 
 fn raw(name: &str, description: &str, parameters: Value) -> FunctionTool {
-    FunctionTool::raw(RawTool { name: name.into(), description: description.into(), parameters }, nothing)
+    FunctionTool::raw(
+        RawTool {
+            name: name.into(),
+            description: description.into(),
+            parameters,
+        },
+        nothing,
+    )
 }
 
 fn described(name: &str) -> FunctionTool {
@@ -23,7 +30,10 @@ fn described(name: &str) -> FunctionTool {
 }
 
 fn context(tools: impl IntoIterator<Item = FunctionTool>) -> ToolContext {
-    ToolContext::builder().with_all(tools).build().expect("sound tools")
+    ToolContext::builder()
+        .with_all(tools)
+        .build()
+        .expect("sound tools")
 }
 
 fn messages(lint: &LintReport) -> Vec<String> {
@@ -42,10 +52,18 @@ fn reported(provider: Provider, tool: &str) -> ToolReport {
     }
 }
 
-fn gathered(tools: &ToolContext, reports: impl IntoIterator<Item = (Provider, Vec<ToolReport>)>) -> Vec<String> {
+fn gathered(
+    tools: &ToolContext,
+    reports: impl IntoIterator<Item = (Provider, Vec<ToolReport>)>,
+) -> Vec<String> {
     let mut found = FindingCollector::default();
     for (provider, of_tools) in reports {
-        let report = Report { provider, tools: of_tools, skipped: Vec::new(), warnings: Vec::new() };
+        let report = Report {
+            provider,
+            tools: of_tools,
+            skipped: Vec::new(),
+            warnings: Vec::new(),
+        };
         found.report(&report, tools);
     }
     found.findings().iter().map(ToString::to_string).collect()
@@ -72,7 +90,9 @@ fn refusals_are_errors_losses_warnings_and_rewrites_notes() {
     };
     let changed = ToolReport {
         declared_as: Some("a_1".into()),
-        not_strict: Some(NotStrict::Recursive { pointer: "/properties/y".into() }),
+        not_strict: Some(NotStrict::Recursive {
+            pointer: "/properties/y".into(),
+        }),
         changes: vec![
             change(ChangeKind::Rewritten, "const"),
             change(ChangeKind::Described, "minimum"),
@@ -81,7 +101,11 @@ fn refusals_are_errors_losses_warnings_and_rewrites_notes() {
         ],
         ..reported(Provider::Gemini, "a")
     };
-    let refused = ToolReport { declared_as: None, refused: Some(Refusal::NoObject), ..reported(Provider::Gemini, "b") };
+    let refused = ToolReport {
+        declared_as: None,
+        refused: Some(Refusal::NoObject),
+        ..reported(Provider::Gemini, "b")
+    };
     let told = gathered(&tools, [(Provider::Gemini, vec![changed, refused])]);
     assert_eq!(
         told,
@@ -100,9 +124,23 @@ fn refusals_are_errors_losses_warnings_and_rewrites_notes() {
 #[test]
 fn what_several_providers_have_in_common_is_told_once() {
     let tools = context([described("a")]);
-    let renamed = |provider| (provider, vec![ToolReport { declared_as: Some("b".into()), ..reported(provider, "a") }]);
-    let told = gathered(&tools, [Provider::OpenAiChat, Provider::Anthropic].map(renamed));
-    assert_eq!(told, ["note: a: it is declared as `b` (openai-chat, anthropic)"]);
+    let renamed = |provider| {
+        (
+            provider,
+            vec![ToolReport {
+                declared_as: Some("b".into()),
+                ..reported(provider, "a")
+            }],
+        )
+    };
+    let told = gathered(
+        &tools,
+        [Provider::OpenAiChat, Provider::Anthropic].map(renamed),
+    );
+    assert_eq!(
+        told,
+        ["note: a: it is declared as `b` (openai-chat, anthropic)"]
+    );
     let told = gathered(&tools, Provider::ALL.map(renamed));
     assert_eq!(told, ["note: a: it is declared as `b` (all providers)"]);
 }
@@ -111,17 +149,29 @@ fn what_several_providers_have_in_common_is_told_once() {
 fn what_makes_a_tool_hard_to_use_is_told_whatever_the_provider() {
     let parameters = json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"},
         "c": {"enum": ["x"]}, "d": {"description": "Known"}}});
-    let tools = context([raw("silent", " ", json!({"type": "object"})), raw("9.long", &"x".repeat(2001), parameters)]);
+    let tools = context([
+        raw("silent", " ", json!({"type": "object"})),
+        raw("9.long", &"x".repeat(2001), parameters),
+    ]);
     let told = messages(&lint_for(&tools, &[], DeclareOptions::default()));
-    assert_eq!(told[0], "warning: silent: it has no description; the model chooses a tool by it");
-    assert!(told[1].starts_with("warning: 9.long: its description has 2001 characters"), "{told:#?}");
+    assert_eq!(
+        told[0],
+        "warning: silent: it has no description; the model chooses a tool by it"
+    );
+    assert!(
+        told[1].starts_with("warning: 9.long: its description has 2001 characters"),
+        "{told:#?}"
+    );
     assert!(
         told[2].starts_with(
             "note: 9.long: some providers do not accept its name and rename it; every provider accepts 1-64 of"
         ),
         "{told:#?}"
     );
-    assert_eq!(told[3], "note: 9.long: parameters without a description: `a`, `b`");
+    assert_eq!(
+        told[3],
+        "note: 9.long: parameters without a description: `a`, `b`"
+    );
     assert_eq!(told.len(), 4);
 }
 
@@ -130,22 +180,48 @@ fn more_tools_than_a_request_takes_are_told() {
     let many = |count: usize| context((0..count).map(|n| described(&format!("tool_{n}"))));
     let told = |count| messages(&lint_for(&many(count), &[], DeclareOptions::default()));
     assert_eq!(told(128), [""; 0]);
-    assert!(told(129)[0].starts_with("warning: 129 tools: several providers accept at most 128"), "{:?}", told(129));
+    assert!(
+        told(129)[0].starts_with("warning: 129 tools: several providers accept at most 128"),
+        "{:?}",
+        told(129)
+    );
 }
 
 // L4
 #[test]
 fn a_provider_tool_that_nobody_takes_or_answers_is_told() {
-    let tools = ToolContext::builder().with(anthropic::Bash::default()).with(gemini::UrlContext {}).build();
+    let tools = ToolContext::builder()
+        .with(anthropic::Bash::default())
+        .with(gemini::UrlContext {})
+        .build();
     let tools = tools.expect("sound");
-    let told = messages(&lint_for(&tools, &[Provider::Anthropic], DeclareOptions::default()));
-    assert!(told[0].contains("bash: the provider declares this tool and does not run it: calls come as `bash`"));
-    assert_eq!(told[1], "warning: url_context: none of these providers accepts this provider tool");
+    let told = messages(&lint_for(
+        &tools,
+        &[Provider::Anthropic],
+        DeclareOptions::default(),
+    ));
+    assert!(told[0].contains(
+        "bash: the provider declares this tool and does not run it: calls come as `bash`"
+    ));
+    assert_eq!(
+        told[1],
+        "warning: url_context: none of these providers accepts this provider tool"
+    );
     assert_eq!(told.len(), 2, "{told:#?}");
 
-    let answered = ToolContext::builder().with(anthropic::Bash::default()).with(described("bash")).build();
-    let told = messages(&lint_for(&answered.expect("sound"), &[Provider::Anthropic], DeclareOptions::default()));
-    assert!(!told.iter().any(|line| line.contains("does not run it")), "{told:#?}");
+    let answered = ToolContext::builder()
+        .with(anthropic::Bash::default())
+        .with(described("bash"))
+        .build();
+    let told = messages(&lint_for(
+        &answered.expect("sound"),
+        &[Provider::Anthropic],
+        DeclareOptions::default(),
+    ));
+    assert!(
+        !told.iter().any(|line| line.contains("does not run it")),
+        "{told:#?}"
+    );
 }
 
 #[test]
@@ -154,16 +230,30 @@ fn the_cost_is_told_for_each_tool_and_for_the_whole() {
     assert_eq!(lint.costs.len(), Provider::ALL.len());
     for cost in &lint.costs {
         let sum = cost.tools.iter().map(|tool| tool.tokens).sum::<usize>();
-        assert!(sum > 0 && cost.tokens >= sum / 2 && cost.tools.len() == 2, "{cost:?}");
+        assert!(
+            sum > 0 && cost.tokens >= sum / 2 && cost.tools.len() == 2,
+            "{cost:?}"
+        );
         assert_eq!(lint.tokens(cost.provider), Some(cost.tokens));
     }
-    let last = lint.to_string().lines().last().map(str::to_owned).expect("a line");
-    assert!(last.starts_with("mcp") && last.contains("2 tools") && last.contains("the most for second"), "{last}");
+    let last = lint
+        .to_string()
+        .lines()
+        .last()
+        .map(str::to_owned)
+        .expect("a line");
+    assert!(
+        last.starts_with("mcp") && last.contains("2 tools") && last.contains("the most for second"),
+        "{last}"
+    );
 }
 
 #[test]
 fn findings_are_kept_by_condition_and_serialised() {
-    let lint = lint(&context([raw("silent", "", json!({"type": "object"})), described("a.b")]));
+    let lint = lint(&context([
+        raw("silent", "", json!({"type": "object"})),
+        described("a.b"),
+    ]));
     assert!(!lint.of(Note).is_empty() && lint.of(Error).is_empty());
     let kept = lint.keep(|finding| finding.severity >= Warning && finding.providers.is_empty());
     let value = serde_json::to_value(&kept).expect("JSON");
@@ -180,7 +270,10 @@ fn unfixable_changes_are_notes_and_lost_maps_warnings() {
             "additionalProperties": further}}});
         let tools = context([raw("t", "Do it.", parameters)]);
         let lint = lint_for(&tools, &[Provider::Gemini], DeclareOptions::default());
-        let found = lint.findings.iter().filter(|finding| finding.message.contains("additionalProperties"));
+        let found = lint
+            .findings
+            .iter()
+            .filter(|finding| finding.message.contains("additionalProperties"));
         found.map(|finding| finding.severity).collect::<Vec<_>>()
     };
     assert_eq!(severities(json!(false)), [Note]);

@@ -61,22 +61,34 @@ fn piece() -> impl Strategy<Value = String> {
 
 /// Runs of events, each with pieces, a number and an index that is mostly the same.
 fn stream(templates: &'static [&'static str]) -> impl Strategy<Value = Vec<String>> {
-    let event = (prop::collection::vec(piece(), 2), 0..4_u32, prop_oneof![9 => Just(0), 1 => 0..3_u32]);
+    let event = (
+        prop::collection::vec(piece(), 2),
+        0..4_u32,
+        prop_oneof![9 => Just(0), 1 => 0..3_u32],
+    );
     let run = (0..templates.len(), prop::collection::vec(event, 1..5));
     prop::collection::vec(run, 1..8).prop_map(move |runs| {
         let fill = |at: usize, (pieces, number, index): (Vec<String>, u32, u32)| {
-            let numbered = templates[at].replace('#', &number.to_string()).replace('@', &index.to_string());
+            let numbered = templates[at]
+                .replace('#', &number.to_string())
+                .replace('@', &index.to_string());
             let mut pieces = pieces.into_iter();
             let parts = numbered.split('~').map(str::to_owned);
-            parts.reduce(|text, part| text + &pieces.next().unwrap_or_default() + &part).unwrap_or_default()
+            parts
+                .reduce(|text, part| text + &pieces.next().unwrap_or_default() + &part)
+                .unwrap_or_default()
         };
-        runs.into_iter().flat_map(|(at, events)| events.into_iter().map(move |event| fill(at, event))).collect()
+        runs.into_iter()
+            .flat_map(|(at, events)| events.into_iter().map(move |event| fill(at, event)))
+            .collect()
     })
 }
 
 /// Returns the events of a message. Where an error says how the text was written, only the error itself.
 fn read(provider: Provider, lines: impl Iterator<Item = String>) -> Vec<Event> {
-    let stream = lines.fold(String::new(), |stream, line| stream + "data: " + &line + "\n\n");
+    let stream = lines.fold(String::new(), |stream, line| {
+        stream + "data: " + &line + "\n\n"
+    });
     let mut events = events(provider, [stream.as_bytes()]);
     for event in &mut events {
         if let Event::Error(ProtocolError::Malformed { .. }) = event {
@@ -88,10 +100,13 @@ fn read(provider: Provider, lines: impl Iterator<Item = String>) -> Vec<Event> {
 
 fn check(provider: Provider, lines: &[String]) {
     // Every second event is written otherwise, so that none repeats the one before.
-    let apart = lines.iter().enumerate().map(|(at, line)| match line.strip_prefix('{') {
-        Some(rest) if at % 2 == 1 => format!("{{ {rest}"),
-        _ => line.clone(),
-    });
+    let apart = lines
+        .iter()
+        .enumerate()
+        .map(|(at, line)| match line.strip_prefix('{') {
+            Some(rest) if at % 2 == 1 => format!("{{ {rest}"),
+            _ => line.clone(),
+        });
     assert_eq!(read(provider, lines.iter().cloned()), read(provider, apart));
 }
 

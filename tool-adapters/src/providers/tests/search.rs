@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use tool_core::session::{SEARCH_TOOL, ToolSearch};
 use tool_core::{
-    FunctionTool, Mode, Policy, RawTool, RunContext, Runtime, Tool, ToolCall, ToolContext, ToolDefinition, ToolError,
+    FunctionTool, Mode, Policy, RawTool, RunContext, Runtime, Tool, ToolCall, ToolContext,
+    ToolDefinition, ToolError,
 };
 
 /// The number of tools that a search declares.
@@ -34,8 +35,14 @@ impl ToolData {
         let (name, description) = (text("name"), text("description"));
         let mut parameters = function[schema].clone();
         map_types(&mut parameters);
-        let raw = RawTool { name: name.clone(), description, parameters };
-        self.tools.entry(name).or_insert_with(|| FunctionTool::raw(raw, nothing));
+        let raw = RawTool {
+            name: name.clone(),
+            description,
+            parameters,
+        };
+        self.tools
+            .entry(name)
+            .or_insert_with(|| FunctionTool::raw(raw, nothing));
     }
 
     fn add_servers(&mut self, servers: &str) {
@@ -48,13 +55,20 @@ impl ToolData {
 
     fn of_repository() -> Self {
         let mut data = Self::default();
-        data.add_servers(include_str!("../../../../tests/conformance/data/servers.json"));
+        data.add_servers(include_str!(
+            "../../../../tests/conformance/data/servers.json"
+        ));
         let functions = include_str!("../../../../tests/conformance/data/functions.json");
         for function in serde_json::from_str::<Vec<Value>>(functions).expect("JSON") {
             data.add(&function, "parameters");
             let name = function["name"].as_str().expect("a name");
-            let calls = function["calls"].as_array().expect("calls").iter().filter_map(Value::as_object);
-            data.calls.extend(calls.map(|arguments| (name.to_owned(), arguments.clone())));
+            let calls = function["calls"]
+                .as_array()
+                .expect("calls")
+                .iter()
+                .filter_map(Value::as_object);
+            data.calls
+                .extend(calls.map(|arguments| (name.to_owned(), arguments.clone())));
         }
         data
     }
@@ -70,11 +84,24 @@ impl ToolData {
                 .expect("functions")
                 .iter()
                 .for_each(|function| data.add(function, "parameters"));
-            let truths = case["ground_truth"].as_array().expect("calls").iter().filter_map(Value::as_object).flatten();
+            let truths = case["ground_truth"]
+                .as_array()
+                .expect("calls")
+                .iter()
+                .filter_map(Value::as_object)
+                .flatten();
             for (name, accepted) in truths {
                 // Of the accepted values, the first.
                 let first = |(name, values): (&String, &Value)| (name.clone(), values[0].clone());
-                data.calls.push((name.clone(), accepted.as_object().expect("values").iter().map(first).collect()));
+                data.calls.push((
+                    name.clone(),
+                    accepted
+                        .as_object()
+                        .expect("values")
+                        .iter()
+                        .map(first)
+                        .collect(),
+                ));
             }
         }
         data
@@ -113,21 +140,35 @@ fn tokens<'a>(tools: impl IntoIterator<Item = &'a ToolDefinition>) -> usize {
 #[tokio::test]
 async fn most_calls_find_their_tool_among_the_first_five() {
     let data = std::env::var_os("TOOL_DATA");
-    let data = data.map_or_else(ToolData::of_repository, |folder| ToolData::of_folder(Path::new(&folder)));
+    let data = data.map_or_else(ToolData::of_repository, |folder| {
+        ToolData::of_folder(Path::new(&folder))
+    });
     let all = tokens(data.tools.values().map(FunctionTool::definition));
-    let tools = ToolContext::builder().with_all(data.tools.into_values().map(Tool::from)).build().expect("sound tools");
+    let tools = ToolContext::builder()
+        .with_all(data.tools.into_values().map(Tool::from))
+        .build()
+        .expect("sound tools");
     let count = tools.definitions().count();
     // The session declares what one search has found.
     let search = ToolSearch::over_tools(FOUND).results(FOUND).keep(FOUND);
     let policy = Policy::text().search_tools(search).repeated_calls(None);
-    let session = Runtime::builder(tools).policy(policy).build().expect("a runtime").session("s-1", Mode::Text);
+    let session = Runtime::builder(tools)
+        .policy(policy)
+        .build()
+        .expect("a runtime")
+        .session("s-1", Mode::Text);
     let session = session.await.expect("a session");
     let first = tokens(&session.definitions());
 
     let (mut hits, mut declared) = (0, 0);
     for (name, arguments) in &data.calls {
         let query = json!({"query": json!(arguments).to_string()});
-        assert!(session.call(ToolCall::new("call_1", SEARCH_TOOL, query)).await.is_ok());
+        assert!(
+            session
+                .call(ToolCall::new("call_1", SEARCH_TOOL, query))
+                .await
+                .is_ok()
+        );
         let found = session.definitions();
         assert!(found.len() <= FOUND + 1);
         hits += usize::from(found.iter().any(|tool| tool.name() == name));
@@ -139,5 +180,8 @@ async fn most_calls_find_their_tool_among_the_first_five() {
     println!("{count} tools, {calls} calls: {hits} find their tool among the first {FOUND}");
     println!("tokens declared: {all} of all tools, {first} at first, {then} after a search");
     assert!(hits * 100 >= calls * 90, "{hits} of {calls}");
-    assert!(first * 50 <= all && then * 10 <= all, "{first}, {then} of {all}");
+    assert!(
+        first * 50 <= all && then * 10 <= all,
+        "{first}, {then} of {all}"
+    );
 }

@@ -11,12 +11,20 @@ use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 use tool_core::session::{Message, RawTurn, ToolChoice};
 use tool_core::trace::TokenUsage;
-use tool_core::{FunctionTool, RawTool, RunContext, ToolCall, ToolContext, ToolError, ToolResponse};
+use tool_core::{
+    FunctionTool, RawTool, RunContext, ToolCall, ToolContext, ToolError, ToolResponse,
+};
 
 /// The events of a message that comes in chunks.
-pub(crate) fn events<'a>(provider: Provider, chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<Event> {
+pub(crate) fn events<'a>(
+    provider: Provider,
+    chunks: impl IntoIterator<Item = &'a [u8]>,
+) -> Vec<Event> {
     let mut protocol = protocol(provider);
-    let mut events = chunks.into_iter().flat_map(|chunk| protocol.push(chunk)).collect::<Vec<_>>();
+    let mut events = chunks
+        .into_iter()
+        .flat_map(|chunk| protocol.push(chunk))
+        .collect::<Vec<_>>();
     events.extend(protocol.finish());
     assert_eq!(protocol.finish(), [], "a message is over once");
     events
@@ -24,13 +32,19 @@ pub(crate) fn events<'a>(provider: Provider, chunks: impl IntoIterator<Item = &'
 
 /// Server-sent events without names.
 pub(crate) fn sse<'a>(events: impl IntoIterator<Item = &'a str>) -> String {
-    events.into_iter().fold(String::new(), |stream, event| stream + "data: " + event + "\n\n")
+    events.into_iter().fold(String::new(), |stream, event| {
+        stream + "data: " + event + "\n\n"
+    })
 }
 
 /// Returns a message in short, the same for each cut. Also checks that a cut-off message loses nothing.
 pub(crate) fn read(provider: Provider, stream: &str) -> String {
     let (bytes, whole) = (stream.as_bytes(), events(provider, [stream.as_bytes()]));
-    assert_eq!(events(provider, bytes.chunks(1)), whole, "one byte at a time");
+    assert_eq!(
+        events(provider, bytes.chunks(1)),
+        whole,
+        "one byte at a time"
+    );
     for at in 0..=bytes.len() {
         let (before, after) = bytes.split_at(at);
         assert_eq!(events(provider, [before, after]), whole, "cut at {at}");
@@ -51,10 +65,17 @@ pub(crate) fn read(provider: Provider, stream: &str) -> String {
     let mut at = 0;
     let lines = stream.split_inclusive('\n').map(|line| {
         at += usize::from(line.starts_with("data: {"));
-        if at % 2 == 0 { line.replacen("data: {", "data: { ", 1) } else { line.to_owned() }
+        if at % 2 == 0 {
+            line.replacen("data: {", "data: { ", 1)
+        } else {
+            line.to_owned()
+        }
     });
     let apart = events(provider, [lines.collect::<String>().as_bytes()]);
-    if !whole.iter().any(|event| matches!(event, Event::Error(ProtocolError::Malformed { .. }))) {
+    if !whole
+        .iter()
+        .any(|event| matches!(event, Event::Error(ProtocolError::Malformed { .. })))
+    {
         assert_eq!(apart, whole, "each event by itself");
     }
     truncated(provider, bytes, &whole);
@@ -67,14 +88,31 @@ fn truncated(provider: Provider, stream: &[u8], whole: &[Event]) {
     let is_live = provider == Provider::OpenAiRealtime;
     for at in 0..stream.len() {
         let events = events(provider, [&stream[..at]]);
-        let over = events.iter().any(|event| matches!(event, Event::Finished(_)));
-        let lost = events.iter().any(|event| matches!(event, Event::Error(error) if error.is_loss()));
-        let outside = |event: &Event| matches!(event, Event::Unknown(_) | Event::Error(_) | Event::Interrupted);
+        let over = events
+            .iter()
+            .any(|event| matches!(event, Event::Finished(_)));
+        let lost = events
+            .iter()
+            .any(|event| matches!(event, Event::Error(error) if error.is_loss()));
+        let outside = |event: &Event| {
+            matches!(
+                event,
+                Event::Unknown(_) | Event::Error(_) | Event::Interrupted
+            )
+        };
         let begun = events.iter().any(|event| !outside(event));
-        assert!(over || lost || !begun, "cut off at {at}: {}", summary(&events));
+        assert!(
+            over || lost || !begun,
+            "cut off at {at}: {}",
+            summary(&events)
+        );
         let had = calls(&events);
         if is_live {
-            assert!(had.iter().all(|call| all.contains(call)), "cut off at {at}: {}", summary(&events));
+            assert!(
+                had.iter().all(|call| all.contains(call)),
+                "cut off at {at}: {}",
+                summary(&events)
+            );
         } else {
             let expected = if over { all.as_slice() } else { &[] };
             assert_eq!(had, expected, "cut off at {at}: {}", summary(&events));
@@ -89,9 +127,18 @@ pub(crate) fn calls(events: &[Event]) -> Vec<&ToolCall> {
     for event in events {
         match event {
             Event::CallStarted { id, name } => started.push((id.as_str(), name.as_str())),
-            Event::Arguments { id, .. } => assert!(started.iter().any(|(known, _)| known == id), "{id}"),
+            Event::Arguments { id, .. } => {
+                assert!(started.iter().any(|(known, _)| known == id), "{id}")
+            }
             Event::Call(call) => {
-                assert_eq!(started.iter().filter(|start| **start == (call.id(), call.name())).count(), 1, "{call:?}");
+                assert_eq!(
+                    started
+                        .iter()
+                        .filter(|start| **start == (call.id(), call.name()))
+                        .count(),
+                    1,
+                    "{call:?}"
+                );
                 calls.push(call);
             }
             _ => {}
@@ -109,8 +156,14 @@ pub(crate) fn summary(events: &[Event]) -> String {
             Event::Text(text) => ("text", text.clone()),
             Event::Reasoning(text) => ("reasoning", text.clone()),
             Event::CallStarted { .. } | Event::Arguments { .. } => continue,
-            Event::Call(call) => ("call", format!("{} {} {}", call.id(), call.name(), call.arguments())),
-            Event::CutCall(call) => ("cut call", format!("{} {} {}", call.id(), call.name(), call.arguments())),
+            Event::Call(call) => (
+                "call",
+                format!("{} {} {}", call.id(), call.name(), call.arguments()),
+            ),
+            Event::CutCall(call) => (
+                "cut call",
+                format!("{} {} {}", call.id(), call.name(), call.arguments()),
+            ),
             Event::Cancelled(ids) => ("cancelled", ids.join(" ")),
             Event::Item(item) => ("item", item.to_string()),
             Event::Usage(usage) => ("usage", usage_text(*usage)),
@@ -145,8 +198,7 @@ pub(crate) fn responses(ids: [&str; 5]) -> Vec<ToolResponse> {
     let error = json!({
         "type": "CONFLICT", "message": "the slot is taken", "retryable": false, "partialSideEffects": false,
     });
-    let confirmation =
-        json!({"token": "canary", "summary": "canary", "digest": "canary", "expiresAt": "2000-01-01T00:00:00Z"});
+    let confirmation = json!({"token": "canary", "summary": "canary", "digest": "canary", "expiresAt": "2000-01-01T00:00:00Z"});
     let envelopes = [
         json!({"ok": true, "data": {"sum": 3}, "intents": [], "meta": {}}),
         json!({"ok": false, "error": error, "meta": {"confirmation": confirmation}}),
@@ -182,32 +234,64 @@ pub(crate) fn history(native: Option<RawTurn>) -> Vec<Message> {
         result: response.for_model(tool_core::call::ResultForm::Plain),
     };
     let told = responses(["call_1", "call 2 ä", "", "abcDEF123", ""]);
-    let foreign =
-        RawTurn { provider: tool_core::tool::ProviderId::new("elsewhere"), items: vec![json!({"canary": 1})] };
+    let foreign = RawTurn {
+        provider: tool_core::tool::ProviderId::new("elsewhere"),
+        items: vec![json!({"canary": 1})],
+    };
     vec![
         Message::User("What is 1 + 2?".into()),
         Message::Assistant {
             text: Some("Let me see.".into()),
-            calls: vec![call("call_1", "add", r#"{"a":1,"b":2}"#), call("call 2 ä", "add", "oops")],
+            calls: vec![
+                call("call_1", "add", r#"{"a":1,"b":2}"#),
+                call("call 2 ä", "add", "oops"),
+            ],
             native: Some(foreign),
         },
         result(&told[0]),
         result(&told[1]),
-        Message::Assistant { text: None, calls: vec![call("abcDEF123", "add", "{}")], native },
+        Message::Assistant {
+            text: None,
+            calls: vec![call("abcDEF123", "add", "{}")],
+            native,
+        },
         result(&told[3]),
-        Message::Assistant { text: Some("It is 3.".into()), calls: Vec::new(), native: None },
+        Message::Assistant {
+            text: Some("It is 3.".into()),
+            calls: Vec::new(),
+            native: None,
+        },
         Message::User("Thanks".into()),
     ]
 }
 
 /// The body of a request that says all there is to say; the tools are counted only.
-pub(crate) fn asked(provider: Provider, history: &[Message], tool_choice: ToolChoice, extra: Value) -> String {
+pub(crate) fn asked(
+    provider: Provider,
+    history: &[Message],
+    tool_choice: ToolChoice,
+    extra: Value,
+) -> String {
     let parameters = json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}});
-    let raw = RawTool { name: "add".into(), description: "Add.".into(), parameters };
+    let raw = RawTool {
+        name: "add".into(),
+        description: "Add.".into(),
+        parameters,
+    };
     let handler = |_: Value, _: &RunContext| std::future::ready(Ok::<_, ToolError>(json!(3)));
-    let tools = ToolContext::builder().with(FunctionTool::raw(raw, handler)).build().expect("a tool");
-    let declarations = declare_tools(provider, tools.definitions(), &[], DeclareOptions::default());
-    let Value::Object(extra) = extra else { panic!("an object") };
+    let tools = ToolContext::builder()
+        .with(FunctionTool::raw(raw, handler))
+        .build()
+        .expect("a tool");
+    let declarations = declare_tools(
+        provider,
+        tools.definitions(),
+        &[],
+        DeclareOptions::default(),
+    );
+    let Value::Object(extra) = extra else {
+        panic!("an object")
+    };
     let mut body = protocol(provider).request(&Request {
         model: "some-model",
         instructions: "Be brief.",
@@ -233,7 +317,13 @@ pub(crate) fn nothing() -> Value {
 
 /// JSON with one member of the outer array, or of `messages` or `input`, a line.
 fn pretty(value: &Value) -> String {
-    let lines = |items: &[Value]| items.iter().map(|item| format!("\n  {item}")).collect::<Vec<_>>().join(",");
+    let lines = |items: &[Value]| {
+        items
+            .iter()
+            .map(|item| format!("\n  {item}"))
+            .collect::<Vec<_>>()
+            .join(",")
+    };
     match value {
         Value::Array(items) => format!("[{}\n]", lines(items)),
         Value::Object(members) => {
@@ -249,7 +339,13 @@ fn pretty(value: &Value) -> String {
 
 /// Writes the counts that every provider has, and the others by name unless they are 0.
 pub(crate) fn usage_text(usage: TokenUsage) -> String {
-    let parts = [usage.input, usage.cached, usage.cache_written, usage.output, usage.reasoning];
+    let parts = [
+        usage.input,
+        usage.cached,
+        usage.cache_written,
+        usage.output,
+        usage.reasoning,
+    ];
     let others = [
         ("written_1h", usage.cache_written_1h),
         ("audio", usage.input_audio),
@@ -259,6 +355,14 @@ pub(crate) fn usage_text(usage: TokenUsage) -> String {
         ("output_audio", usage.output_audio),
         ("output_image", usage.output_image),
     ];
-    let others = others.iter().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{name}={count}"));
-    parts.iter().map(u64::to_string).chain(others).collect::<Vec<_>>().join(" ")
+    let others = others
+        .iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(name, count)| format!("{name}={count}"));
+    parts
+        .iter()
+        .map(u64::to_string)
+        .chain(others)
+        .collect::<Vec<_>>()
+        .join(" ")
 }

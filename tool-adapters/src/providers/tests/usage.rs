@@ -7,7 +7,11 @@ use crate::providers::tests::streams::{read, sse};
 /// The lines about the response, of a whole answer or a stream, wherever it is cut.
 fn told(provider: Provider, message: &str) -> String {
     let summary = read(provider, message);
-    let about = |line: &&str| ["response:", "service tier:", "usage:"].iter().any(|kind| line.starts_with(kind));
+    let about = |line: &&str| {
+        ["response:", "service tier:", "usage:"]
+            .iter()
+            .any(|kind| line.starts_with(kind))
+    };
     summary.lines().filter(about).collect::<Vec<_>>().join("; ")
 }
 
@@ -17,7 +21,8 @@ fn chat_completions_tell_id_model_and_usage() {
         "finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":40,"total_tokens":140,
         "prompt_tokens_details":{"cached_tokens":60,"cache_write_tokens":30},
         "completion_tokens_details":{"reasoning_tokens":25}}}"#;
-    let expected = r#"response: Some("chatcmpl-1") Some("gpt-5-2025-08-07"); usage: 100 60 30 40 25"#;
+    let expected =
+        r#"response: Some("chatcmpl-1") Some("gpt-5-2025-08-07"); usage: 100 60 30 40 25"#;
     assert_eq!(told(Provider::OpenAiChat, whole), expected);
     let stream = sse([
         // Azure begins with what it thinks of the prompt.
@@ -37,24 +42,42 @@ fn chat_completions_tell_id_model_and_usage() {
 #[test]
 fn reasoning_counted_beside_the_output_is_added() {
     let answer = |usage: &str| {
-        format!(r#"{{"choices":[{{"index":0,"message":{{"content":"Hi"}},"finish_reason":"stop"}}],"usage":{usage}}}"#)
+        format!(
+            r#"{{"choices":[{{"index":0,"message":{{"content":"Hi"}},"finish_reason":"stop"}}],"usage":{usage}}}"#
+        )
     };
     // xAI: the total has the reasoning once more.
     let usage = r#"{"prompt_tokens":32,"completion_tokens":9,"total_tokens":135,
         "completion_tokens_details":{"reasoning_tokens":94}}"#;
-    assert_eq!(told(Provider::OpenAiChat, &answer(usage)), "usage: 32 0 0 103 94");
+    assert_eq!(
+        told(Provider::OpenAiChat, &answer(usage)),
+        "usage: 32 0 0 103 94"
+    );
     // Perplexity.
     let usage = r#"{"prompt_tokens":20,"completion_tokens":50,"total_tokens":470,"reasoning_tokens":300,
         "citation_tokens":100}"#;
-    assert_eq!(told(Provider::OpenAiChat, &answer(usage)), "usage: 20 0 0 350 300");
+    assert_eq!(
+        told(Provider::OpenAiChat, &answer(usage)),
+        "usage: 20 0 0 350 300"
+    );
     // DeepSeek, Moonshot, and a gateway.
     let usage = r#"{"prompt_tokens":50,"completion_tokens":7,"total_tokens":57,"prompt_cache_hit_tokens":40}"#;
-    assert_eq!(told(Provider::OpenAiChat, &answer(usage)), "usage: 50 40 0 7 0");
-    let usage = r#"{"prompt_tokens":50,"completion_tokens":7,"total_tokens":57,"cached_tokens":30}"#;
-    assert_eq!(told(Provider::OpenAiChat, &answer(usage)), "usage: 50 30 0 7 0");
+    assert_eq!(
+        told(Provider::OpenAiChat, &answer(usage)),
+        "usage: 50 40 0 7 0"
+    );
+    let usage =
+        r#"{"prompt_tokens":50,"completion_tokens":7,"total_tokens":57,"cached_tokens":30}"#;
+    assert_eq!(
+        told(Provider::OpenAiChat, &answer(usage)),
+        "usage: 50 30 0 7 0"
+    );
     let usage = r#"{"prompt_tokens":50,"completion_tokens":7,"total_tokens":57,"cache_read_input_tokens":20,
         "cache_creation_input_tokens":10}"#;
-    assert_eq!(told(Provider::OpenAiChat, &answer(usage)), "usage: 50 20 10 7 0");
+    assert_eq!(
+        told(Provider::OpenAiChat, &answer(usage)),
+        "usage: 50 20 10 7 0"
+    );
 }
 
 #[test]
@@ -65,9 +88,13 @@ fn responses_tell_id_model_and_usage() {
         .replace('\n', " ");
     let expected = r#"response: Some("resp_1") Some("gpt-5-2025-08-07"); usage: 100 60 30 40 25"#;
     assert_eq!(told(Provider::OpenAiResponses, &response), expected);
-    let created = r#"{"type":"response.created","response":{"id":"resp_1","model":"gpt-5-2025-08-07"}}"#;
+    let created =
+        r#"{"type":"response.created","response":{"id":"resp_1","model":"gpt-5-2025-08-07"}}"#;
     let completed = format!(r#"{{"type":"response.completed","response":{response}}}"#);
-    assert_eq!(told(Provider::OpenAiResponses, &sse([created, &completed])), expected);
+    assert_eq!(
+        told(Provider::OpenAiResponses, &sse([created, &completed])),
+        expected
+    );
 }
 
 #[test]
@@ -79,22 +106,29 @@ fn realtime_tells_the_sessions_model_with_each_response() {
         "output_tokens":40,"output_token_details":{"text_tokens":10,"audio_tokens":30},"total_tokens":140}}}"#;
     let next = done.replace("resp_1", "resp_2");
     assert_eq!(
-        told(Provider::OpenAiRealtime, &[session, created, done, &next].join("\n")),
+        told(
+            Provider::OpenAiRealtime,
+            &[session, created, done, &next].join("\n")
+        ),
         r#"response: Some("resp_1") Some("gpt-realtime"); usage: 100 60 0 40 0 audio=60 output_audio=30; response: Some("resp_2") Some("gpt-realtime"); usage: 100 60 0 40 0 audio=60 output_audio=30"#
     );
 }
 
 #[test]
 fn anthropic_tells_id_model_and_usage() {
-    let usage = r#"{"input_tokens":10,"cache_read_input_tokens":60,"cache_creation_input_tokens":30,
+    let usage =
+        r#"{"input_tokens":10,"cache_read_input_tokens":60,"cache_creation_input_tokens":30,
         "output_tokens":40,"output_tokens_details":{"thinking_tokens":25}}"#
-        .replace('\n', " ");
+            .replace('\n', " ");
     let whole = format!(
         r#"{{"type":"message","id":"msg_1","model":"claude-sonnet-4-5-20250929","role":"assistant",
         "content":[],"stop_reason":"end_turn","usage":{usage}}}"#
     );
     let response = r#"response: Some("msg_1") Some("claude-sonnet-4-5-20250929")"#;
-    assert_eq!(told(Provider::Anthropic, &whole), format!("{response}; usage: 100 60 30 40 25"));
+    assert_eq!(
+        told(Provider::Anthropic, &whole),
+        format!("{response}; usage: 100 60 30 40 25")
+    );
     let start =
         r#"{"type":"message_start","message":{"type":"message","id":"msg_1","model":"claude-sonnet-4-5-20250929",
         "content":[],"usage":{"input_tokens":10,"cache_read_input_tokens":60,"cache_creation_input_tokens":30,
@@ -102,7 +136,10 @@ fn anthropic_tells_id_model_and_usage() {
             .replace('\n', " ");
     let delta = r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":40,"output_tokens_details":{"thinking_tokens":25}}}"#;
     assert_eq!(
-        told(Provider::Anthropic, &sse([&*start, delta, r#"{"type":"message_stop"}"#])),
+        told(
+            Provider::Anthropic,
+            &sse([&*start, delta, r#"{"type":"message_stop"}"#])
+        ),
         format!("{response}; usage: 100 60 30 1 0; usage: 100 60 30 40 25")
     );
 }
@@ -120,7 +157,10 @@ fn gemini_tells_id_model_and_usage() {
     };
     let whole = chunk(r#","finishReason":"STOP""#, 25);
     let response = r#"response: Some("r1") Some("gemini-2.5-flash")"#;
-    assert_eq!(told(Provider::Gemini, &whole), format!("{response}; usage: 100 60 0 40 25"));
+    assert_eq!(
+        told(Provider::Gemini, &whole),
+        format!("{response}; usage: 100 60 0 40 25")
+    );
     assert_eq!(
         told(Provider::GeminiJsonSchema, &sse([&*chunk("", 3), &*whole])),
         format!("{response}; usage: 100 60 0 18 3; usage: 100 60 0 40 25")
@@ -138,17 +178,22 @@ fn gemini_live_tells_usage_only() {
 fn bedrock_tells_the_model_only_where_a_router_chose_it() {
     let usage = r#""usage":{"inputTokens":10,"outputTokens":40,"totalTokens":140,"cacheReadInputTokens":60,
         "cacheWriteInputTokens":30}"#;
-    let whole =
-        format!(r#"{{"output":{{"message":{{"content":[{{"text":"Hi"}}]}}}},"stopReason":"end_turn",{usage}}}"#);
+    let whole = format!(
+        r#"{{"output":{{"message":{{"content":[{{"text":"Hi"}}]}}}},"stopReason":"end_turn",{usage}}}"#
+    );
     assert_eq!(told(Provider::Bedrock, &whole), "usage: 100 60 30 40 0");
-    let model = "arn:aws:bedrock:us-east-1::foundation-model/anthropic.claude-3-5-sonnet-20240620-v1:0";
+    let model =
+        "arn:aws:bedrock:us-east-1::foundation-model/anthropic.claude-3-5-sonnet-20240620-v1:0";
     let stream = format!(
         r#"{{"messageStart":{{"role":"assistant"}}}}
         {{"contentBlockDelta":{{"contentBlockIndex":0,"delta":{{"text":"Hi"}}}}}}
         {{"messageStop":{{"stopReason":"end_turn"}}}}
         {{"metadata":{{{usage},"trace":{{"promptRouter":{{"invokedModelId":"{model}"}}}}}}}}"#
     );
-    assert_eq!(told(Provider::Bedrock, &stream), format!(r#"response: None Some("{model}"); usage: 100 60 30 40 0"#));
+    assert_eq!(
+        told(Provider::Bedrock, &stream),
+        format!(r#"response: None Some("{model}"); usage: 100 60 30 40 0"#)
+    );
 }
 
 #[test]
@@ -166,19 +211,36 @@ fn cohere_tells_the_id_and_what_is_billed() {
     let whole = format!(
         r#"{{"id":"c1","finish_reason":"COMPLETE","message":{{"role":"assistant","content":[{{"type":"text","text":"Hi"}}]}},"usage":{usage}}}"#
     );
-    assert_eq!(told(Provider::Cohere, &whole), r#"response: Some("c1") None; usage: 17 17 0 40 0"#);
+    assert_eq!(
+        told(Provider::Cohere, &whole),
+        r#"response: Some("c1") None; usage: 17 17 0 40 0"#
+    );
     let start = r#"{"type":"message-start","id":"c1","delta":{"message":{"role":"assistant","content":[]}}}"#;
-    let end = format!(r#"{{"type":"message-end","delta":{{"finish_reason":"COMPLETE","usage":{usage}}}}}"#);
-    assert_eq!(told(Provider::Cohere, &sse([start, &end])), r#"response: Some("c1") None; usage: 17 17 0 40 0"#);
-    let tokens = whole.replace(r#""billed_units":{"input_tokens":17.0,"output_tokens":40.0},"#, "");
-    assert_eq!(told(Provider::Cohere, &tokens), r#"response: Some("c1") None; usage: 215 64 0 44 0"#);
+    let end = format!(
+        r#"{{"type":"message-end","delta":{{"finish_reason":"COMPLETE","usage":{usage}}}}}"#
+    );
+    assert_eq!(
+        told(Provider::Cohere, &sse([start, &end])),
+        r#"response: Some("c1") None; usage: 17 17 0 40 0"#
+    );
+    let tokens = whole.replace(
+        r#""billed_units":{"input_tokens":17.0,"output_tokens":40.0},"#,
+        "",
+    );
+    assert_eq!(
+        told(Provider::Cohere, &tokens),
+        r#"response: Some("c1") None; usage: 215 64 0 44 0"#
+    );
 }
 
 #[test]
 fn ollama_tells_the_model_and_usage() {
     let lines = r#"{"model":"llama3.2","message":{"role":"assistant","content":"Hi"},"done":false}
         {"model":"llama3.2","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop","prompt_eval_count":100,"eval_count":40}"#;
-    assert_eq!(told(Provider::Ollama, lines), r#"response: None Some("llama3.2"); usage: 100 0 0 40 0"#);
+    assert_eq!(
+        told(Provider::Ollama, lines),
+        r#"response: None Some("llama3.2"); usage: 100 0 0 40 0"#
+    );
 }
 
 #[test]
@@ -191,11 +253,17 @@ fn openai_counts_audio_and_images_with_their_cache() {
     let done = format!(
         r#"{{"type":"response.done","response":{{"id":"r1","status":"completed","output":[],"usage":{{"input_tokens":100,"input_token_details":{details},"output_tokens":40,"output_token_details":{output}}}}}}}"#
     );
-    assert_eq!(told(Provider::OpenAiRealtime, &done), format!(r#"response: Some("r1") None; usage: {expected}"#));
+    assert_eq!(
+        told(Provider::OpenAiRealtime, &done),
+        format!(r#"response: Some("r1") None; usage: {expected}"#)
+    );
     let chat = format!(
         r#"{{"choices":[{{"index":0,"message":{{"content":"Hi"}},"finish_reason":"stop"}}],"usage":{{"prompt_tokens":100,"completion_tokens":40,"total_tokens":140,"prompt_tokens_details":{details},"completion_tokens_details":{output}}}}}"#
     );
-    assert_eq!(told(Provider::OpenAiChat, &chat), format!("usage: {expected}"));
+    assert_eq!(
+        told(Provider::OpenAiChat, &chat),
+        format!("usage: {expected}")
+    );
 }
 
 #[test]
@@ -213,13 +281,22 @@ fn gemini_counts_audio_and_images_by_modality() {
         .replace('\n', " ")
     };
     let expected = "100 60 0 40 0 audio=51 image=20 cached_audio=30 cached_image=4 output_audio=33";
-    let live = format!(r#"{{"serverContent":{{"turnComplete":true}},"usageMetadata":{}}}"#, usage("response"));
-    assert_eq!(told(Provider::GeminiLive, &live), format!("usage: {expected}"));
+    let live = format!(
+        r#"{{"serverContent":{{"turnComplete":true}},"usageMetadata":{}}}"#,
+        usage("response")
+    );
+    assert_eq!(
+        told(Provider::GeminiLive, &live),
+        format!("usage: {expected}")
+    );
     let answer = format!(
         r#"{{"candidates":[{{"content":{{"parts":[{{"text":"Hi"}}]}},"finishReason":"STOP"}}],"usageMetadata":{}}}"#,
         usage("candidates")
     );
-    assert_eq!(told(Provider::Gemini, &answer), format!("usage: {expected}"));
+    assert_eq!(
+        told(Provider::Gemini, &answer),
+        format!("usage: {expected}")
+    );
 }
 
 #[test]
@@ -227,11 +304,17 @@ fn counts_what_the_cache_keeps_for_an_hour() {
     let start = r#"{"type":"message_start","message":{"type":"message","id":"m","model":"c","content":[],"usage":{"input_tokens":10,"cache_creation_input_tokens":90,"cache_creation":{"ephemeral_5m_input_tokens":60,"ephemeral_1h_input_tokens":30},"output_tokens":1}}}"#;
     let delta = r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":40}}"#;
     assert_eq!(
-        told(Provider::Anthropic, &sse([start, delta, r#"{"type":"message_stop"}"#])),
+        told(
+            Provider::Anthropic,
+            &sse([start, delta, r#"{"type":"message_stop"}"#])
+        ),
         r#"response: Some("m") Some("c"); usage: 100 0 90 1 0 written_1h=30; usage: 100 0 90 40 0 written_1h=30"#
     );
     let converse = r#"{"output":{"message":{"content":[{"text":"Hi"}]}},"stopReason":"end_turn","usage":{"inputTokens":10,"outputTokens":40,"totalTokens":140,"cacheWriteInputTokens":90,"cacheDetails":[{"ttl":"5m","inputTokens":60},{"ttl":"1h","inputTokens":30}]}}"#;
-    assert_eq!(told(Provider::Bedrock, converse), "usage: 100 0 90 40 0 written_1h=30");
+    assert_eq!(
+        told(Provider::Bedrock, converse),
+        "usage: 100 0 90 40 0 written_1h=30"
+    );
 }
 
 #[test]
@@ -255,7 +338,11 @@ fn each_provider_tells_another_tier_than_the_standard_one() {
         (Provider::Bedrock, converse),
     ] {
         let tier = |name: &str| told(provider, &message.replace("TIER", name));
-        assert_eq!(tier("PRIORITY"), "service tier: priority; usage: 1 0 0 1 0", "{message}");
+        assert_eq!(
+            tier("PRIORITY"),
+            "service tier: priority; usage: 1 0 0 1 0",
+            "{message}"
+        );
         for standard in ["default", "auto", "STANDARD", ""] {
             assert_eq!(tier(standard), "usage: 1 0 0 1 0", "{message}");
         }
@@ -263,5 +350,8 @@ fn each_provider_tells_another_tier_than_the_standard_one() {
     let traffic = |name| told(Provider::Gemini, &vertex.replace("ON_DEMAND_TIER", name));
     assert_eq!(traffic("ON_DEMAND"), "usage: 1 0 0 1 0");
     assert_eq!(traffic("TRAFFIC_TYPE_UNSPECIFIED"), "usage: 1 0 0 1 0");
-    assert_eq!(traffic("PROVISIONED_THROUGHPUT"), "service tier: provisioned_throughput; usage: 1 0 0 1 0");
+    assert_eq!(
+        traffic("PROVISIONED_THROUGHPUT"),
+        "service tier: provisioned_throughput; usage: 1 0 0 1 0"
+    );
 }

@@ -50,5 +50,15 @@ const SUBSET: SchemaSubset = SchemaSubset {
 };
 
 /// The formats of xgrammar and of llguidance, the backend for schemas that xgrammar does not take.
-const FORMATS: [&str; 10] =
-    ["date-time", "date", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri"];
+const FORMATS: [&str; 10] = [
+    "date-time",
+    "date",
+    "time",
+    "duration",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "uuid",
+    "uri",
+];

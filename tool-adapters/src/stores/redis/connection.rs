@@ -2,7 +2,8 @@
 
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use redis::{
-    Client, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, Script, ScriptInvocation, TlsCertificates,
+    Client, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, Script, ScriptInvocation,
+    TlsCertificates,
 };
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::CertificateDer;
@@ -65,36 +66,70 @@ impl Connection {
         }
         let client = match ca {
             None => Client::open(url),
-            Some(ca) if CertificateDer::pem_slice_iter(ca).next().is_none_or(|certificate| certificate.is_err()) => {
-                return Err(StoreError::new("expected the certificate of a CA in PEM, and found none in the text"));
+            Some(ca)
+                if CertificateDer::pem_slice_iter(ca)
+                    .next()
+                    .is_none_or(|certificate| certificate.is_err()) =>
+            {
+                return Err(StoreError::new(
+                    "expected the certificate of a CA in PEM, and found none in the text",
+                ));
             }
             Some(ca) => {
                 let root_cert = Some(ca.to_vec());
-                Client::build_with_tls(url, TlsCertificates { client_tls: None, root_cert })
+                Client::build_with_tls(
+                    url,
+                    TlsCertificates {
+                        client_tls: None,
+                        root_cert,
+                    },
+                )
             }
         };
         // The parser's error may quote the URL with its password.
-        let client =
-            client.map_err(|error| StoreError::new(format!("invalid URL of a Redis server: {}", error.category())))?;
+        let client = client.map_err(|error| {
+            StoreError::new(format!(
+                "invalid URL of a Redis server: {}",
+                error.category()
+            ))
+        })?;
         let address = client.get_connection_info().addr().to_string();
         let manager = manager(&client).map_err(|error| describe(&address, &error))?;
-        Ok(Self { client, manager: Mutex::new(manager), address })
+        Ok(Self {
+            client,
+            manager: Mutex::new(manager),
+            address,
+        })
     }
 
     /// Runs a script.
-    pub(crate) async fn script<T: FromRedisValue>(&self, call: &ScriptInvocation<'_>) -> Result<T, StoreError> {
+    pub(crate) async fn script<T: FromRedisValue>(
+        &self,
+        call: &ScriptInvocation<'_>,
+    ) -> Result<T, StoreError> {
         let mut manager = self.manager();
-        call.invoke_async(&mut manager).await.map_err(|error| self.failed(&error))
+        call.invoke_async(&mut manager)
+            .await
+            .map_err(|error| self.failed(&error))
     }
 
     /// Runs commands.
-    pub(crate) async fn pipeline<T: FromRedisValue>(&self, commands: &Pipeline) -> Result<T, StoreError> {
+    pub(crate) async fn pipeline<T: FromRedisValue>(
+        &self,
+        commands: &Pipeline,
+    ) -> Result<T, StoreError> {
         let mut manager = self.manager();
-        commands.query_async(&mut manager).await.map_err(|error| self.failed(&error))
+        commands
+            .query_async(&mut manager)
+            .await
+            .map_err(|error| self.failed(&error))
     }
 
     fn manager(&self) -> ConnectionManager {
-        self.manager.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.manager
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     fn failed(&self, error: &RedisError) -> StoreError {
@@ -129,15 +164,21 @@ fn describe(address: &str, error: &RedisError) -> StoreError {
         error if error.is_timeout() => "no answer in time",
         error => error.category(),
     };
-    let code = error.code().map_or_else(String::new, |code| format!(" ({code})"));
+    let code = error
+        .code()
+        .map_or_else(String::new, |code| format!(" ({code})"));
     StoreError::new(format!("Redis at {address}: {problem}{code}"))
 }
 
 /// Returns the text of an error of TLS, which speaks of certificates and protocol versions only.
 fn tls_problem(error: &RedisError) -> Option<String> {
-    let cause = error.source()?.downcast_ref::<Arc<dyn Error + Send + Sync>>()?;
+    let cause = error
+        .source()?
+        .downcast_ref::<Arc<dyn Error + Send + Sync>>()?;
     let cause = cause.downcast_ref::<io::Error>()?.get_ref()?;
-    cause.downcast_ref::<rustls::Error>().map(ToString::to_string)
+    cause
+        .downcast_ref::<rustls::Error>()
+        .map(ToString::to_string)
 }
 
 /// The keys of a session in the order in which the scripts take them, and then that of the slots and that of the amounts of the
@@ -147,12 +188,27 @@ pub(crate) struct SessionKeys(pub(crate) [String; 11]);
 
 impl SessionKeys {
     pub(crate) fn new(prefix: &str, id: &str, principal: &str) -> Self {
-        let named = |name: &str| format!("{}:{}", hash_tag(prefix), escaped(name).replace(':', "%3A"));
+        let named =
+            |name: &str| format!("{}:{}", hash_tag(prefix), escaped(name).replace(':', "%3A"));
         let session = named(id);
         let key = |part| format!("{session}:{part}");
-        let [one, two, three, four, five, six, seven, eight, nine] =
-            ["session", "turn", "state", "audit", "pending", "waiting", "young", "old", "calls"].map(key);
-        Self([one, two, three, four, five, six, seven, eight, nine, slots_key(prefix), named(principal) + ":spent"])
+        let [one, two, three, four, five, six, seven, eight, nine] = [
+            "session", "turn", "state", "audit", "pending", "waiting", "young", "old", "calls",
+        ]
+        .map(key);
+        Self([
+            one,
+            two,
+            three,
+            four,
+            five,
+            six,
+            seven,
+            eight,
+            nine,
+            slots_key(prefix),
+            named(principal) + ":spent",
+        ])
     }
 
     /// Reads the calls of the session that is or was open last under the id, or `only` those of one incarnation.
@@ -162,7 +218,9 @@ impl SessionKeys {
         only: Option<&str>,
     ) -> Result<Vec<SessionCall>, StoreError> {
         let [.., calls, _, _] = &self.0;
-        let (calls,): (Vec<String>,) = connection.pipeline(redis::pipe().lrange(calls, 0, -1)).await?;
+        let (calls,): (Vec<String>,) = connection
+            .pipeline(redis::pipe().lrange(calls, 0, -1))
+            .await?;
         let calls = calls.iter().map(|kept| split_incarnation(kept));
         let own = calls.filter(|(incarnation, _)| only.is_none_or(|only| only == *incarnation));
         own.map(|(_, call)| from_json(call)).collect()
@@ -187,7 +245,9 @@ fn slots_key(prefix: &str) -> String {
 
 /// Escapes braces, which would end the hash tag early. The percent sign is escaped too, so that no two texts become equal.
 fn escaped(text: &str) -> String {
-    text.replace('%', "%25").replace('{', "%7B").replace('}', "%7D")
+    text.replace('%', "%25")
+        .replace('{', "%7B")
+        .replace('}', "%7D")
 }
 
 /// Parses a value that the server holds. The error shows nothing of the text.
@@ -198,7 +258,9 @@ pub(crate) fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, StoreError
 /// Returns a time in milliseconds that a server accepts: at least one, and at most a hundred years.
 pub(crate) fn milliseconds(time: Duration) -> u64 {
     const CENTURY: u64 = 100 * 365 * 24 * 60 * 60 * 1000;
-    u64::try_from(time.as_millis()).unwrap_or(CENTURY).clamp(1, CENTURY)
+    u64::try_from(time.as_millis())
+        .unwrap_or(CENTURY)
+        .clamp(1, CENTURY)
 }
 
 /// The slots of open sessions, of which there are as many as the policy allows.
@@ -213,7 +275,10 @@ pub(crate) struct SessionSlots {
 
 impl SessionSlots {
     pub(crate) fn new(prefix: &str) -> Self {
-        Self { prefix: prefix.to_owned(), key: slots_key(prefix) }
+        Self {
+            prefix: prefix.to_owned(),
+            key: slots_key(prefix),
+        }
     }
 
     /// Returns the number of slots that are taken.
@@ -228,7 +293,9 @@ impl SessionSlots {
     pub(crate) async fn sweep(&self, connection: &Connection) -> Result<bool, StoreError> {
         let mut is_changed = false;
         loop {
-            let stale: Vec<String> = connection.script(STALE.key(&self.key).arg(SWEEP_BATCH)).await?;
+            let stale: Vec<String> = connection
+                .script(STALE.key(&self.key).arg(SWEEP_BATCH))
+                .await?;
             if stale.is_empty() {
                 return Ok(is_changed);
             }
@@ -236,12 +303,16 @@ impl SessionSlots {
             let mut queries = redis::pipe();
             for member in &stale {
                 let keys = SessionKeys::new(&self.prefix, split_incarnation(member).1, "");
-                queries.pttl(keys.session()).hmget(keys.session(), &["incarnation", "ended"]);
+                queries
+                    .pttl(keys.session())
+                    .hmget(keys.session(), &["incarnation", "ended"]);
             }
             let answers: Vec<redis::Value> = connection.pipeline(&queries).await?;
             let mut revision = REVISE.key(&self.key);
             for (member, answers) in stale.iter().zip(answers.chunks(2)) {
-                revision.arg(member).arg(remaining(split_incarnation(member).0, answers));
+                revision
+                    .arg(member)
+                    .arg(remaining(split_incarnation(member).0, answers));
             }
             let () = connection.script(&revision).await?;
         }
@@ -250,10 +321,16 @@ impl SessionSlots {
 
 /// Returns the milliseconds until a session expires, or 0 if it is over.
 fn remaining(incarnation: &str, answers: &[redis::Value]) -> i64 {
-    let [remaining, fields] = answers else { return 0 };
+    let [remaining, fields] = answers else {
+        return 0;
+    };
     let fields = redis::from_redis_value_ref::<(Option<String>, Option<String>)>(fields);
     let is_live = matches!(fields, Ok((Some(found), None)) if found == incarnation);
-    if is_live { redis::from_redis_value_ref(remaining).unwrap_or(0) } else { 0 }
+    if is_live {
+        redis::from_redis_value_ref(remaining).unwrap_or(0)
+    } else {
+        0
+    }
 }
 
 /// Returns the member of a session's slot.
@@ -274,15 +351,33 @@ mod tests {
     fn keys_of_a_session_have_one_hash_tag() {
         for id in ["a", "", "}", "a}b{c", "{x}", "a:b", "\u{0}"] {
             let keys = SessionKeys::new("app:prod", id, id);
-            let tags = keys.0.iter().map(|key| key.split('}').next()).collect::<Vec<_>>();
-            assert!(tags.iter().all(|tag| *tag == tags[0] && tag.is_some_and(|tag| tag.len() > 1)), "{tags:?}");
+            let tags = keys
+                .0
+                .iter()
+                .map(|key| key.split('}').next())
+                .collect::<Vec<_>>();
+            assert!(
+                tags.iter()
+                    .all(|tag| *tag == tags[0] && tag.is_some_and(|tag| tag.len() > 1)),
+                "{tags:?}"
+            );
         }
     }
 
     #[test]
     fn no_two_sessions_have_the_same_key() {
-        let pairs = [("a", "b:c"), ("a:b", "c"), ("a", "b%3Ac"), ("a", "b}"), ("a", "b%7D"), ("a}", "b"), ("", "a:b")];
-        let mut keys = pairs.map(|(prefix, id)| SessionKeys::new(prefix, id, "").session().to_owned()).to_vec();
+        let pairs = [
+            ("a", "b:c"),
+            ("a:b", "c"),
+            ("a", "b%3Ac"),
+            ("a", "b}"),
+            ("a", "b%7D"),
+            ("a}", "b"),
+            ("", "a:b"),
+        ];
+        let mut keys = pairs
+            .map(|(prefix, id)| SessionKeys::new(prefix, id, "").session().to_owned())
+            .to_vec();
         keys.extend(["a", "a:b", "a}", ""].map(slots_key));
         keys.sort();
         let all = keys.len();

@@ -1,8 +1,8 @@
 //! One session in Redis. Each operation is a script, whose answers also update a local copy of the session's state.
 
 use crate::stores::redis::connection::{
-    ADMIT, CHANGE, Connection, END, KEEP_CALL, MINT, NEXT_TURN, PENDING, REFRESH, SETTLE, SWITCH_MODE, SessionKeys,
-    from_json, milliseconds, slot_member,
+    ADMIT, CHANGE, Connection, END, KEEP_CALL, MINT, NEXT_TURN, PENDING, REFRESH, SETTLE,
+    SWITCH_MODE, SessionKeys, from_json, milliseconds, slot_member,
 };
 use redis::{FromRedisValue, ParsingError, Script, ScriptInvocation, Value};
 use std::collections::VecDeque;
@@ -10,9 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tool_core::serde::Serialize;
 use tool_core::session::{
-    Admission, Allowance, AnsweredCallRecord, ApprovalLimit, ApprovalRequest, ApprovalVerdict, AuditEntry, BudgetLimit,
-    CapAmount, CapScope, Charge, OpenRequest, PendingCall, Refusal, SessionCall, SessionRecord, SessionState,
-    Settlement, Spending, StateChange, StoreError, Turn, UsedCap, Verdict,
+    Admission, Allowance, AnsweredCallRecord, ApprovalLimit, ApprovalRequest, ApprovalVerdict,
+    AuditEntry, BudgetLimit, CapAmount, CapScope, Charge, OpenRequest, PendingCall, Refusal,
+    SessionCall, SessionRecord, SessionState, Settlement, Spending, StateChange, StoreError, Turn,
+    UsedCap, Verdict,
 };
 use tool_core::trace::Cost;
 use tool_core::{Category, Mode, serde_json};
@@ -53,7 +54,14 @@ impl RedisRecord {
             .map_err(|_| StoreError::new("the server holds an invalid incarnation of a session"))?;
         let member = slot_member(incarnation, request.id.as_str());
         let incarnation = (incarnation.to_owned(), number);
-        Ok(Self { connection, keys, incarnation, member, call_bytes: request.call_bytes, copy: Mutex::default() })
+        Ok(Self {
+            connection,
+            keys,
+            incarnation,
+            member,
+            call_bytes: request.call_bytes,
+            copy: Mutex::default(),
+        })
     }
 
     /// Updates the copy. Without an update the session no longer exists.
@@ -74,14 +82,17 @@ impl RedisRecord {
     fn call<'a>(&self, script: &'a Script) -> ScriptInvocation<'a> {
         let mut call = script.key(&self.keys.0[..]);
         let copy = self.copy();
-        let version = copy.version.map_or_else(String::new, |version| version.to_string());
+        let version = copy
+            .version
+            .map_or_else(String::new, |version| version.to_string());
         call.arg(&self.incarnation.0).arg(version).arg(copy.entries);
         call
     }
 
     /// Runs a script, updates the copy, and returns the answer.
     async fn run(&self, call: &ScriptInvocation<'_>) -> Result<ScriptAnswer, StoreError> {
-        let (words, update): (Vec<String>, Option<SessionUpdate>) = self.connection.script(call).await?;
+        let (words, update): (Vec<String>, Option<SessionUpdate>) =
+            self.connection.script(call).await?;
         let turn = update.as_ref().map_or(0, |update| update.turn);
         self.apply(update)?;
         Ok(ScriptAnswer { words, turn })
@@ -89,7 +100,9 @@ impl RedisRecord {
 
     /// Reads a call that waits for approval, and removes it if `take` is true.
     async fn read_pending(&self, id: &str, take: bool) -> Result<Option<PendingCall>, StoreError> {
-        let answer = self.run(self.call(&PENDING).arg(id).arg(u8::from(take))).await?;
+        let answer = self
+            .run(self.call(&PENDING).arg(id).arg(u8::from(take)))
+            .await?;
         match answer.words.as_slice() {
             [word, call] if word == "waits" => from_json(call).map(Some),
             _ => Ok(None),
@@ -100,12 +113,25 @@ impl RedisRecord {
 impl SessionRecord for RedisRecord {
     async fn admit(&self, call: &Admission<'_>) -> Result<Verdict, StoreError> {
         let mut script = self.call(&ADMIT);
-        script.arg(charge_name(call.charge)?).arg(call.tool).arg(call.category.as_str());
+        script
+            .arg(charge_name(call.charge)?)
+            .arg(call.tool)
+            .arg(call.category.as_str());
         // Without a count, the arguments are not compared.
         let is_counted = !matches!(call.charge, Charge::Free | Charge::Approved);
-        script.arg(if is_counted { call.arguments.digest() } else { String::new() });
+        script.arg(if is_counted {
+            call.arguments.digest()
+        } else {
+            String::new()
+        });
         let limits = call.limits;
-        for limit in [limits.repeated, limits.empty, call.max_calls, limits.category(call.category), limits.max_calls] {
+        for limit in [
+            limits.repeated,
+            limits.empty,
+            call.max_calls,
+            limits.category(call.category),
+            limits.max_calls,
+        ] {
             script.arg(limit.map_or_else(String::new, |limit| limit.to_string()));
         }
         script.arg(u8::from(call.caps.is_some()));
@@ -121,13 +147,26 @@ impl SessionRecord for RedisRecord {
 
     async fn settle(&self, settlement: &Settlement<'_>) -> Result<(), StoreError> {
         let mut script = self.call(&SETTLE);
-        script.arg(settlement.tool).arg(settlement.category.as_str()).arg(settlement.turn);
-        script.arg(u8::from(settlement.refund)).arg(u8::from(settlement.empty));
+        script
+            .arg(settlement.tool)
+            .arg(settlement.category.as_str())
+            .arg(settlement.turn);
+        script
+            .arg(u8::from(settlement.refund))
+            .arg(u8::from(settlement.empty));
         let Spending { cost, time } = settlement.spent;
-        let caps = settlement.caps.filter(|_| settlement.spent != Spending::default());
-        let window = caps.map_or_else(String::new, |caps| milliseconds(caps.principal_window()).to_string());
+        let caps = settlement
+            .caps
+            .filter(|_| settlement.spent != Spending::default());
+        let window = caps.map_or_else(String::new, |caps| {
+            milliseconds(caps.principal_window()).to_string()
+        });
         let of_principal = cost_number(cost).saturating_sub(cost_number(settlement.paid_inside));
-        script.arg(cost_number(cost)).arg(time_number(time)).arg(window).arg(of_principal);
+        script
+            .arg(cost_number(cost))
+            .arg(time_number(time))
+            .arg(window)
+            .arg(of_principal);
         if let Some(id) = settlement.amount_id.filter(|_| caps.is_some()) {
             // No other key has this last part.
             script.key(format!("{}:{id:032x}:charged", self.keys.session()));
@@ -139,10 +178,15 @@ impl SessionRecord for RedisRecord {
         for entry in settlement.audit {
             script.arg(to_json(entry)?);
         }
-        let (_, update): (Vec<String>, Option<SessionUpdate>) = self.connection.script(&script).await?;
+        let (_, update): (Vec<String>, Option<SessionUpdate>) =
+            self.connection.script(&script).await?;
         let applied = self.apply(update);
         // An amount that the server has taken is settled, whatever the session's state looks like.
-        if settlement.changes.is_empty() { Ok(()) } else { applied }
+        if settlement.changes.is_empty() {
+            Ok(())
+        } else {
+            applied
+        }
     }
 
     async fn keep_call(&self, record: &AnsweredCallRecord<'_>) -> Result<(), StoreError> {
@@ -156,30 +200,47 @@ impl SessionRecord for RedisRecord {
     }
 
     async fn calls(&self) -> Result<Vec<SessionCall>, StoreError> {
-        self.keys.calls(&self.connection, Some(&self.incarnation.0)).await
+        self.keys
+            .calls(&self.connection, Some(&self.incarnation.0))
+            .await
     }
 
     async fn next_turn(&self) -> Result<Turn, StoreError> {
-        let ScriptAnswer { mut words, turn } = self.run(self.call(&NEXT_TURN).arg(&self.member)).await?;
+        let ScriptAnswer { mut words, turn } =
+            self.run(self.call(&NEXT_TURN).arg(&self.member)).await?;
         let ended = words.first().is_none_or(|word| word != "turn");
         // The script of a session that is unknown to the server knows no number.
         let number = if ended { self.turn() } else { turn };
-        Ok(Turn { number, pending_message: words.drain(..).nth(1), ended })
+        Ok(Turn {
+            number,
+            pending_message: words.drain(..).nth(1),
+            ended,
+        })
     }
 
     async fn mint(&self, request: &ApprovalRequest<'_>) -> Result<ApprovalVerdict, StoreError> {
         let (mut script, call, limits) = (self.call(&MINT), request.call, request.limits);
-        script.arg(&call.id).arg(to_json(call)?).arg(milliseconds(request.lifetime)).arg(call.turn).arg(call.size());
-        script.arg(limits.session).arg(limits.turn).arg(limits.bytes);
+        script
+            .arg(&call.id)
+            .arg(to_json(call)?)
+            .arg(milliseconds(request.lifetime))
+            .arg(call.turn)
+            .arg(call.size());
+        script
+            .arg(limits.session)
+            .arg(limits.turn)
+            .arg(limits.bytes);
         let answer = self.run(&script).await?;
-        Ok(match answer.words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-            ["waits"] => ApprovalVerdict::Waits,
-            ["inactive"] => ApprovalVerdict::Inactive,
-            ["full", "turn"] => ApprovalVerdict::Full(ApprovalLimit::Turn),
-            ["full", "session"] => ApprovalVerdict::Full(ApprovalLimit::Session),
-            ["full", "bytes"] => ApprovalVerdict::Full(ApprovalLimit::Bytes),
-            _ => return Err(unexpected_answer()),
-        })
+        Ok(
+            match answer.words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+                ["waits"] => ApprovalVerdict::Waits,
+                ["inactive"] => ApprovalVerdict::Inactive,
+                ["full", "turn"] => ApprovalVerdict::Full(ApprovalLimit::Turn),
+                ["full", "session"] => ApprovalVerdict::Full(ApprovalLimit::Session),
+                ["full", "bytes"] => ApprovalVerdict::Full(ApprovalLimit::Bytes),
+                _ => return Err(unexpected_answer()),
+            },
+        )
     }
 
     async fn pending(&self, id: &str) -> Result<Option<PendingCall>, StoreError> {
@@ -199,7 +260,9 @@ impl SessionRecord for RedisRecord {
     }
 
     async fn switch_mode(&self, mode: Mode) -> Result<(), StoreError> {
-        self.run(self.call(&SWITCH_MODE).arg(mode.as_str())).await.map(drop)
+        self.run(self.call(&SWITCH_MODE).arg(mode.as_str()))
+            .await
+            .map(drop)
     }
 
     async fn end(&self) -> Result<(), StoreError> {
@@ -244,14 +307,28 @@ impl ScriptAnswer {
         let words = self.words.iter().map(String::as_str).collect::<Vec<_>>();
         let figure = |text: &str| text.parse::<u32>().map_err(|_| unexpected_answer());
         let refused = |refusal| Ok(Verdict::Refused(refusal));
-        let budget = |limit, used, of| refused(Refusal::Budget { limit, used: figure(used)?, of: figure(of)? });
+        let budget = |limit, used, of| {
+            refused(Refusal::Budget {
+                limit,
+                used: figure(used)?,
+                of: figure(of)?,
+            })
+        };
         match words.as_slice() {
             ["admitted"] => Ok(Verdict::Admitted { turn: self.turn }),
             ["capped", cost, time, principal_cost] => {
-                let [cost, principal_cost] = [cost, principal_cost].map(|text| Ok(amount(text)?.map(Cost::pico)));
+                let [cost, principal_cost] =
+                    [cost, principal_cost].map(|text| Ok(amount(text)?.map(Cost::pico)));
                 let time = amount(time)?.map(Duration::from_micros);
-                let left = Allowance { cost: cost?, time, principal_cost: principal_cost? };
-                Ok(Verdict::Capped { turn: self.turn, left: Box::new(left) })
+                let left = Allowance {
+                    cost: cost?,
+                    time,
+                    principal_cost: principal_cost?,
+                };
+                Ok(Verdict::Capped {
+                    turn: self.turn,
+                    left: Box::new(left),
+                })
             }
             ["inactive"] => Ok(Verdict::Inactive),
             ["repeated", count] => refused(Refusal::Repeated(figure(count)?)),
@@ -259,9 +336,12 @@ impl ScriptAnswer {
             ["tool", used, of] => budget(BudgetLimit::Tool, used, of),
             ["category", used, of] => budget(BudgetLimit::Category(category), used, of),
             ["total", used, of] => budget(BudgetLimit::Total, used, of),
-            ["cap", scope, kind, used, of, window] => {
-                refused(Refusal::Cap(Box::new(used_cap(scope, kind, [used, of], window)?)))
-            }
+            ["cap", scope, kind, used, of, window] => refused(Refusal::Cap(Box::new(used_cap(
+                scope,
+                kind,
+                [used, of],
+                window,
+            )?))),
             _ => Err(unexpected_answer()),
         }
     }
@@ -278,7 +358,9 @@ fn cost_number(cost: Cost) -> u64 {
 
 /// Returns a time as the server has it: in microseconds, less than its greatest integer.
 fn time_number(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(MAX_AMOUNT).min(MAX_AMOUNT)
+    u64::try_from(time.as_micros())
+        .unwrap_or(MAX_AMOUNT)
+        .min(MAX_AMOUNT)
 }
 
 /// The greatest amount that the scripts can add.
@@ -286,11 +368,20 @@ const MAX_AMOUNT: u64 = 9_000_000_000_000_000_000;
 
 /// Reads an amount, or an empty text.
 fn amount(text: &str) -> Result<Option<u64>, StoreError> {
-    if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(|_| unexpected_answer()) }
+    if text.is_empty() {
+        Ok(None)
+    } else {
+        text.parse().map(Some).map_err(|_| unexpected_answer())
+    }
 }
 
 /// Reads a cap that is used up. `window` has the milliseconds that are left of the principal's window, or less than zero.
-fn used_cap(scope: &str, kind: &str, amounts: [&str; 2], window: &str) -> Result<UsedCap, StoreError> {
+fn used_cap(
+    scope: &str,
+    kind: &str,
+    amounts: [&str; 2],
+    window: &str,
+) -> Result<UsedCap, StoreError> {
     let scope = match scope {
         "turn" => CapScope::Turn,
         "session" => CapScope::Session,
@@ -300,10 +391,19 @@ fn used_cap(scope: &str, kind: &str, amounts: [&str; 2], window: &str) -> Result
     let [used, of] = amounts.map(|text| {
         let amount = amount(text)?.unwrap_or_default();
         let is_cost = kind == "cost";
-        Ok(if is_cost { CapAmount::Cost(Cost::pico(amount)) } else { CapAmount::Time(Duration::from_micros(amount)) })
+        Ok(if is_cost {
+            CapAmount::Cost(Cost::pico(amount))
+        } else {
+            CapAmount::Time(Duration::from_micros(amount))
+        })
     });
     let window = window.parse().ok().filter(|_| scope == CapScope::Principal);
-    Ok(UsedCap { scope, used: used?, of: of?, resets_in: window.map(Duration::from_millis) })
+    Ok(UsedCap {
+        scope,
+        used: used?,
+        of: of?,
+        resets_in: window.map(Duration::from_millis),
+    })
 }
 
 /// The changes of a session that the local copy does not have yet. Scripts return it beside their answer.
@@ -323,9 +423,25 @@ pub(crate) struct SessionUpdate {
 
 impl FromRedisValue for SessionUpdate {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
-        type Parts = (u64, u8, u64, Option<Vec<(String, String)>>, u64, Option<Vec<String>>, String);
+        type Parts = (
+            u64,
+            u8,
+            u64,
+            Option<Vec<(String, String)>>,
+            u64,
+            Option<Vec<String>>,
+            String,
+        );
         let (turn, over, version, state, entries, unseen, mode) = Parts::from_redis_value(value)?;
-        Ok(Self { turn, is_over: over != 0, version, state, entries, unseen, mode: decode_mode(&mode) })
+        Ok(Self {
+            turn,
+            is_over: over != 0,
+            version,
+            state,
+            entries,
+            unseen,
+            mode: decode_mode(&mode),
+        })
     }
 }
 
@@ -354,7 +470,8 @@ impl SessionCopy {
             self.close();
         }
         let unseen = update.unseen.unwrap_or_default();
-        let new = usize::try_from(update.entries.saturating_sub(self.entries)).unwrap_or(usize::MAX);
+        let new =
+            usize::try_from(update.entries.saturating_sub(self.entries)).unwrap_or(usize::MAX);
         let known = unseen.len().saturating_sub(new);
         for text in unseen.iter().skip(known) {
             // A process of another version may have written what this one does not know.
@@ -391,31 +508,56 @@ fn charge_name(charge: Charge) -> Result<&'static str, StoreError> {
         Charge::Approved => "approved",
         Charge::Free => "free",
         // A call that is not counted would exceed its limits.
-        _ => return Err(StoreError::new("this version of the Redis store does not know the charge")),
+        _ => {
+            return Err(StoreError::new(
+                "this version of the Redis store does not know the charge",
+            ));
+        }
     })
 }
 
 /// Encodes a change as the scripts take it: the field, and `=` with its value, or an empty text to remove the field.
 fn encode_change(change: &StateChange) -> Result<[String; 2], StoreError> {
-    let flag = |is_set: bool| if is_set { "=1".to_owned() } else { String::new() };
+    let flag = |is_set: bool| {
+        if is_set {
+            "=1".to_owned()
+        } else {
+            String::new()
+        }
+    };
     Ok(match change {
         StateChange::AudioSuppressed(is_set) => [AUDIO.to_owned(), flag(*is_set)],
         StateChange::TranscriptSuppressed(is_set) => [TRANSCRIPT.to_owned(), flag(*is_set)],
         StateChange::Ending(is_set) => [ENDING.to_owned(), flag(*is_set)],
-        StateChange::PendingMessage(message) => {
-            [MESSAGE.to_owned(), message.as_ref().map_or_else(String::new, |message| format!("={message}"))]
-        }
+        StateChange::PendingMessage(message) => [
+            MESSAGE.to_owned(),
+            message
+                .as_ref()
+                .map_or_else(String::new, |message| format!("={message}")),
+        ],
         StateChange::Value(name, value) => {
-            let value = if value.is_null() { String::new() } else { format!("={value}") };
+            let value = if value.is_null() {
+                String::new()
+            } else {
+                format!("={value}")
+            };
             [format!("{VALUE}{name}"), value]
         }
-        _ => return Err(StoreError::new("this version of the Redis store does not know the change")),
+        _ => {
+            return Err(StoreError::new(
+                "this version of the Redis store does not know the change",
+            ));
+        }
     })
 }
 
 /// Decodes the name of a mode.
 pub(crate) fn decode_mode(name: &str) -> Mode {
-    if name == Mode::Voice.as_str() { Mode::Voice } else { Mode::Text }
+    if name == Mode::Voice.as_str() {
+        Mode::Voice
+    } else {
+        Mode::Text
+    }
 }
 
 /// Decodes the fields of a state. Fields of later versions are left out.
@@ -438,5 +580,6 @@ fn decode_state(fields: Vec<(String, String)>) -> Result<SessionState, StoreErro
 }
 
 fn to_json(value: &impl Serialize) -> Result<String, StoreError> {
-    serde_json::to_string(value).map_err(|error| StoreError::with_source("failed to write a value as JSON", error))
+    serde_json::to_string(value)
+        .map_err(|error| StoreError::with_source("failed to write a value as JSON", error))
 }

@@ -1,6 +1,8 @@
 //! The store, which opens sessions.
 
-use crate::stores::redis::connection::{Connection, OPEN, SessionKeys, SessionSlots, milliseconds, slot_member};
+use crate::stores::redis::connection::{
+    Connection, OPEN, SessionKeys, SessionSlots, milliseconds, slot_member,
+};
 use crate::stores::redis::record::{RedisRecord, SessionUpdate, decode_mode};
 use std::sync::Arc;
 use tool_core::SessionId;
@@ -59,7 +61,9 @@ impl RedisStore {
     /// # }
     /// ```
     pub async fn connect_with_ca(url: &str, ca: &[u8]) -> Result<Self, StoreError> {
-        Self::new(Connection::lazy(url, Some(ca))?).connected().await
+        Self::new(Connection::lazy(url, Some(ca))?)
+            .connected()
+            .await
     }
 
     /// Creates a store that connects at its first use. Must be called within a tokio runtime.
@@ -68,18 +72,27 @@ impl RedisStore {
     }
 
     fn new(connection: Connection) -> Self {
-        Self { connection: Arc::new(connection), slots: Arc::new(SessionSlots::new(PREFIX)) }
+        Self {
+            connection: Arc::new(connection),
+            slots: Arc::new(SessionSlots::new(PREFIX)),
+        }
     }
 
     async fn connected(self) -> Result<Self, StoreError> {
-        let () = self.connection.pipeline(redis::pipe().ping().ignore()).await?;
+        let () = self
+            .connection
+            .pipeline(redis::pipe().ping().ignore())
+            .await?;
         Ok(self)
     }
 
     /// Sets the prefix of the store's keys. Stores with different prefixes share no sessions. Defaults to `tools`.
     #[must_use]
     pub fn prefix(self, prefix: &str) -> Self {
-        Self { slots: Arc::new(SessionSlots::new(prefix)), ..self }
+        Self {
+            slots: Arc::new(SessionSlots::new(prefix)),
+            ..self
+        }
     }
 
     /// Joins a session or opens it. Returns `None` if there is no slot for it.
@@ -87,21 +100,39 @@ impl RedisStore {
         let keys = SessionKeys::new(&self.slots.prefix, request.id.as_str(), &request.principal);
         let incarnation = new_incarnation()?;
         let mut call = OPEN.key(&keys.0[..]);
-        call.arg(&incarnation).arg("").arg(0).arg(&*request.principal).arg(&*request.agent);
+        call.arg(&incarnation)
+            .arg("")
+            .arg(0)
+            .arg(&*request.principal)
+            .arg(&*request.agent);
         call.arg(request.mode.as_str()).arg(&*request.version);
-        call.arg(milliseconds(request.idle_timeout)).arg(milliseconds(request.keep_calls_for));
-        call.arg(request.max_sessions).arg(slot_member(&incarnation, request.id.as_str()));
-        let (answer, update): (Vec<String>, Option<SessionUpdate>) = self.connection.script(&call).await?;
+        call.arg(milliseconds(request.idle_timeout))
+            .arg(milliseconds(request.keep_calls_for));
+        call.arg(request.max_sessions)
+            .arg(slot_member(&incarnation, request.id.as_str()));
+        let (answer, update): (Vec<String>, Option<SessionUpdate>) =
+            self.connection.script(&call).await?;
         let id = || request.id.clone();
-        match (answer.iter().map(String::as_str).collect::<Vec<_>>().as_slice(), update) {
+        match (
+            answer
+                .iter()
+                .map(String::as_str)
+                .collect::<Vec<_>>()
+                .as_slice(),
+            update,
+        ) {
             (["joined" | "opened", incarnation], Some(update)) => {
-                let record = RedisRecord::new(Arc::clone(&self.connection), keys, request, incarnation)?;
+                let record =
+                    RedisRecord::new(Arc::clone(&self.connection), keys, request, incarnation)?;
                 record.apply(Some(update))?;
                 Ok(Some(Arc::new(record)))
             }
             (["principal"], _) => Err(OpenError::OtherPrincipal { id: id() }),
             (["agent"], _) => Err(OpenError::OtherAgent { id: id() }),
-            (["mode", open], _) => Err(OpenError::OtherMode { id: id(), open: decode_mode(open) }),
+            (["mode", open], _) => Err(OpenError::OtherMode {
+                id: id(),
+                open: decode_mode(open),
+            }),
             (["full"], _) => Ok(None),
             _ => Err(StoreError::new("the server sent an unexpected answer").into()),
         }
@@ -116,8 +147,14 @@ impl SessionStore for RedisStore {
             return Ok(record);
         }
         // Sessions that have expired make room.
-        let opened = if self.slots.sweep(&self.connection).await? { self.try_open(request).await? } else { None };
-        opened.ok_or(OpenError::Full { limit: request.max_sessions })
+        let opened = if self.slots.sweep(&self.connection).await? {
+            self.try_open(request).await?
+        } else {
+            None
+        };
+        opened.ok_or(OpenError::Full {
+            limit: request.max_sessions,
+        })
     }
 
     async fn sessions(&self) -> Result<u64, StoreError> {
@@ -125,7 +162,9 @@ impl SessionStore for RedisStore {
     }
 
     async fn calls(&self, id: &SessionId) -> Result<Vec<SessionCall>, StoreError> {
-        SessionKeys::new(&self.slots.prefix, id.as_str(), "").calls(&self.connection, None).await
+        SessionKeys::new(&self.slots.prefix, id.as_str(), "")
+            .calls(&self.connection, None)
+            .await
     }
 }
 
@@ -134,6 +173,7 @@ debug_only!(RedisStore, |this| address: this.connection.address, prefix: this.sl
 /// Returns a random text that distinguishes a session from earlier ones of the same id.
 fn new_incarnation() -> Result<String, StoreError> {
     let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|_| StoreError::new("the operating system gave no random bytes"))?;
+    getrandom::fill(&mut bytes)
+        .map_err(|_| StoreError::new("the operating system gave no random bytes"))?;
     Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
 }

@@ -3,7 +3,9 @@
 use crate::providers::Provider;
 use crate::transport::sanitize::escape_control;
 use opentelemetry::metrics::{Histogram, Meter};
-use opentelemetry::trace::{SpanContext, SpanId, SpanKind as OtelSpanKind, Status, TraceFlags, TraceId, TraceState};
+use opentelemetry::trace::{
+    SpanContext, SpanId, SpanKind as OtelSpanKind, Status, TraceFlags, TraceId, TraceState,
+};
 use opentelemetry::{Array, InstrumentationScope, KeyValue, StringValue, Value};
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 use tool_core::trace::{CostEntry, ParentSpan, SpanKind, SpanRecord, SpanStatus, TokenUsage};
@@ -43,7 +45,9 @@ pub(crate) fn span_data(
     let start_time = span.started();
     SpanData {
         span_context: span_context(span),
-        parent_span_id: span.parent().map_or(SpanId::INVALID, |id| SpanId::from_bytes(id.to_bytes())),
+        parent_span_id: span
+            .parent()
+            .map_or(SpanId::INVALID, |id| SpanId::from_bytes(id.to_bytes())),
         parent_span_is_remote: span.is_parent_remote(),
         span_kind: match span.kind() {
             SpanKind::Llm | SpanKind::Http => OtelSpanKind::Client,
@@ -62,10 +66,19 @@ pub(crate) fn span_data(
 }
 
 fn span_context(span: &SpanRecord) -> SpanContext {
-    let state = span.tracestate().and_then(|state| state.parse().ok()).unwrap_or(TraceState::NONE);
+    let state = span
+        .tracestate()
+        .and_then(|state| state.parse().ok())
+        .unwrap_or(TraceState::NONE);
     let trace = TraceId::from_bytes(span.trace_id().to_bytes());
     // The processor drops spans that are not marked as sampled.
-    SpanContext::new(trace, SpanId::from_bytes(span.span_id().to_bytes()), TraceFlags::SAMPLED, false, state)
+    SpanContext::new(
+        trace,
+        SpanId::from_bytes(span.span_id().to_bytes()),
+        TraceFlags::SAMPLED,
+        false,
+        state,
+    )
 }
 
 fn name(span: &SpanRecord) -> String {
@@ -99,7 +112,11 @@ pub(crate) fn error_type(span: &SpanRecord) -> Option<&'static str> {
 
 /// Returns OpenTelemetry's name of the provider: of a use, or of the request.
 pub(crate) fn provider(span: &SpanRecord, entry: Option<&CostEntry>) -> String {
-    let requested = || span.attributes().find(|(key, _)| *key == PROVIDER).and_then(|(_, value)| value.as_str());
+    let requested = || {
+        span.attributes()
+            .find(|(key, _)| *key == PROVIDER)
+            .and_then(|(_, value)| value.as_str())
+    };
     let used = entry.and_then(|entry| entry.used.provider.as_deref());
     escape_control(used.or_else(requested).map_or(OTHER, provider_name)).into_owned()
 }
@@ -173,21 +190,33 @@ fn set_kind(span: &SpanRecord, parent: &ParentSpan<'_>, attributes: &mut Attribu
 /// Sets the attributes of the last response of a model.
 fn set_response(span: &SpanRecord, attributes: &mut Attributes) {
     let mut entries = span.spent().iter().rev();
-    let entry = entries.find(|entry| !entry.used.usage.is_empty() || entry.used.response_id.is_some());
+    let entry =
+        entries.find(|entry| !entry.used.usage.is_empty() || entry.used.response_id.is_some());
     attributes.set(PROVIDER, provider(span, entry));
-    let Some(used) = entry.map(|entry| &entry.used) else { return };
+    let Some(used) = entry.map(|entry| &entry.used) else {
+        return;
+    };
     attributes.set_text(RESPONSE_MODEL, Some(&used.model));
     attributes.set_text("gen_ai.response.id", used.response_id.as_deref());
     attributes.set_text("tool_core.service_tier", used.service_tier.as_deref());
     if !used.tool_calls.is_empty() {
-        let names = used.tool_calls.iter().map(|(_, tool)| StringValue::from(escape_control(tool).into_owned()));
-        attributes.set("tool_core.tool_calls", Value::Array(Array::String(names.collect())));
+        let names = used
+            .tool_calls
+            .iter()
+            .map(|(_, tool)| StringValue::from(escape_control(tool).into_owned()));
+        attributes.set(
+            "tool_core.tool_calls",
+            Value::Array(Array::String(names.collect())),
+        );
     }
 }
 
 /// Sets the tokens and the cost of the span itself, without those of its children.
 fn set_cost(span: &SpanRecord, attributes: &mut Attributes) {
-    let usage = span.spent().iter().fold(TokenUsage::default(), |sum, entry| sum + entry.used.usage);
+    let usage = span
+        .spent()
+        .iter()
+        .fold(TokenUsage::default(), |sum, entry| sum + entry.used.usage);
     if !usage.is_empty() {
         attributes.set_count("gen_ai.usage.input_tokens", usage.input);
         attributes.set_count("gen_ai.usage.output_tokens", usage.output);
@@ -197,11 +226,20 @@ fn set_cost(span: &SpanRecord, attributes: &mut Attributes) {
             ("gen_ai.usage.cache_write.input_tokens", usage.cache_written),
             ("gen_ai.usage.reasoning.output_tokens", usage.reasoning),
             // Without a convention.
-            ("tool_core.usage.cache_write_1h.input_tokens", usage.cache_written_1h),
+            (
+                "tool_core.usage.cache_write_1h.input_tokens",
+                usage.cache_written_1h,
+            ),
             ("tool_core.usage.audio.input_tokens", usage.input_audio),
             ("tool_core.usage.image.input_tokens", usage.input_image),
-            ("tool_core.usage.audio.cache_read.input_tokens", usage.cached_audio),
-            ("tool_core.usage.image.cache_read.input_tokens", usage.cached_image),
+            (
+                "tool_core.usage.audio.cache_read.input_tokens",
+                usage.cached_audio,
+            ),
+            (
+                "tool_core.usage.image.cache_read.input_tokens",
+                usage.cached_image,
+            ),
             ("tool_core.usage.audio.output_tokens", usage.output_audio),
             ("tool_core.usage.image.output_tokens", usage.output_image),
         ] {
@@ -219,7 +257,10 @@ fn set_cost(span: &SpanRecord, attributes: &mut Attributes) {
 fn convert_value(value: &serde_json::Value) -> Option<Value> {
     use serde_json::Value as Json;
     let texts = |items: &[Json]| {
-        let text = |item: &Json| item.as_str().map(|text| StringValue::from(escape_control(text).into_owned()));
+        let text = |item: &Json| {
+            item.as_str()
+                .map(|text| StringValue::from(escape_control(text).into_owned()))
+        };
         items.iter().map(text).collect::<Option<Vec<_>>>()
     };
     Some(match value {
@@ -246,7 +287,9 @@ pub(crate) fn provider_name(name: &str) -> &str {
         "google" => "gcp.gen_ai",
         "moonshotai" => "moonshot_ai",
         "x-ai" => "x_ai",
-        name => name.parse::<Provider>().map_or(name, |provider| provider.spec().otel_name),
+        name => name
+            .parse::<Provider>()
+            .map_or(name, |provider| provider.spec().otel_name),
     }
 }
 
@@ -259,14 +302,27 @@ pub(crate) struct Instruments {
 impl Instruments {
     pub(crate) fn new(meter: &Meter) -> Self {
         let duration = |name: &'static str, description: &'static str| {
-            let histogram = meter.f64_histogram(name).with_unit("s").with_description(description);
+            let histogram = meter
+                .f64_histogram(name)
+                .with_unit("s")
+                .with_description(description);
             // In steps of two, from 10 ms to 82 s.
-            histogram.with_boundaries((0..14).map(|step| 0.01 * 2_f64.powi(step)).collect()).build()
+            histogram
+                .with_boundaries((0..14).map(|step| 0.01 * 2_f64.powi(step)).collect())
+                .build()
         };
-        let tokens = meter.u64_histogram("gen_ai.client.token.usage").with_unit("{token}");
+        let tokens = meter
+            .u64_histogram("gen_ai.client.token.usage")
+            .with_unit("{token}");
         Self {
-            tool_duration: duration("gen_ai.execute_tool.duration", "The duration of a single tool execution."),
-            model_duration: duration("gen_ai.client.operation.duration", "GenAI operation duration."),
+            tool_duration: duration(
+                "gen_ai.execute_tool.duration",
+                "The duration of a single tool execution.",
+            ),
+            model_duration: duration(
+                "gen_ai.client.operation.duration",
+                "GenAI operation duration.",
+            ),
             tokens: tokens
                 .with_description("Number of input and output tokens used.")
                 // In steps of four, from 1 to 67 million.
@@ -281,7 +337,10 @@ impl Instruments {
         let error = error_type(span).map(|kind| KeyValue::new(ERROR_TYPE, kind));
         match span.kind() {
             SpanKind::Tool => {
-                let mut attributes = vec![text(TOOL, span.name()), KeyValue::new(TOOL_TYPE, "function")];
+                let mut attributes = vec![
+                    text(TOOL, span.name()),
+                    KeyValue::new(TOOL_TYPE, "function"),
+                ];
                 attributes.extend(parent.agent().map(|agent| text(AGENT, agent)));
                 attributes.extend(error);
                 self.tool_duration.record(seconds, &attributes);
@@ -293,7 +352,11 @@ impl Instruments {
             }
             _ => {}
         }
-        for entry in span.spent().iter().filter(|entry| !entry.used.usage.is_empty()) {
+        for entry in span
+            .spent()
+            .iter()
+            .filter(|entry| !entry.used.usage.is_empty())
+        {
             let usage = entry.used.usage;
             for (kind, tokens) in [("input", usage.input), ("output", usage.output)] {
                 let mut attributes = model_attributes(span, Some(entry));
@@ -310,7 +373,10 @@ fn text(key: &'static str, text: &str) -> KeyValue {
 
 /// Returns the attributes of a model: of an `llm` span, or of a use that another span recorded.
 fn model_attributes(span: &SpanRecord, entry: Option<&CostEntry>) -> Vec<KeyValue> {
-    let mut attributes = vec![KeyValue::new(OPERATION, "chat"), KeyValue::new(PROVIDER, provider(span, entry))];
+    let mut attributes = vec![
+        KeyValue::new(OPERATION, "chat"),
+        KeyValue::new(PROVIDER, provider(span, entry)),
+    ];
     if span.kind() == SpanKind::Llm {
         attributes.push(text(REQUEST_MODEL, span.name()));
     }

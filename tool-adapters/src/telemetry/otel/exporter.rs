@@ -12,7 +12,9 @@ use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
 use opentelemetry_sdk::metrics::data::ResourceMetrics;
 use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
 use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider, Temporality};
-use opentelemetry_sdk::trace::{BatchConfigBuilder, BatchSpanProcessor, SpanData, SpanExporter, SpanProcessor};
+use opentelemetry_sdk::trace::{
+    BatchConfigBuilder, BatchSpanProcessor, SpanData, SpanExporter, SpanProcessor,
+};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -66,7 +68,8 @@ impl Otel {
     /// Returns true if `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` asks for arguments and results of calls on
     /// spans. Meant for [`CollectorBuilder::content`](tool_core::trace::CollectorBuilder::content).
     pub fn captures_content() -> bool {
-        std::env::var("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT").is_ok_and(|value| wants_content(&value))
+        std::env::var("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT")
+            .is_ok_and(|value| wants_content(&value))
     }
 
     /// Returns the number of spans that were not exported, because the queue was full or the export failed.
@@ -92,12 +95,18 @@ impl Otel {
     ///
     /// Returns an error if not everything could be sent.
     pub fn shutdown(&self) -> Result<(), OtelError> {
-        if self.0.queue.close() { self.0.pipeline.shutdown() } else { Ok(()) }
+        if self.0.queue.close() {
+            self.0.pipeline.shutdown()
+        } else {
+            Ok(())
+        }
     }
 }
 
 pub(crate) fn wants_content(value: &str) -> bool {
-    ["true", "span_only", "span_and_event"].iter().any(|yes| value.trim().eq_ignore_ascii_case(yes))
+    ["true", "span_only", "span_and_event"]
+        .iter()
+        .any(|yes| value.trim().eq_ignore_ascii_case(yes))
 }
 
 impl ExportPipeline {
@@ -108,7 +117,9 @@ impl ExportPipeline {
     }
 
     fn check(&self, spans: OTelSdkResult, metrics: OTelSdkResult) -> Result<(), OtelError> {
-        self.span_health.check(spans).and(self.metric_health.check(metrics))
+        self.span_health
+            .check(spans)
+            .and(self.metric_health.check(metrics))
     }
 }
 
@@ -121,7 +132,10 @@ impl SpanSink for Otel {
         let inner = &*self.0;
         inner.instruments.record(span, parent);
         if (span.is_sampled() || inner.export_unsampled) && inner.queue.admit() {
-            inner.pipeline.spans.on_end(span_data(span, parent, inner.content, &inner.scope));
+            inner
+                .pipeline
+                .spans
+                .on_end(span_data(span, parent, inner.content, &inner.scope));
         }
     }
 }
@@ -133,7 +147,9 @@ impl Drop for OtelInner {
             let pipeline = Arc::clone(&self.pipeline);
             // Failures are logged by the exporters.
             let shutdown = move || pipeline.shutdown();
-            let _ = std::thread::Builder::new().name("otel-last-spans".to_owned()).spawn(shutdown);
+            let _ = std::thread::Builder::new()
+                .name("otel-last-spans".to_owned())
+                .spawn(shutdown);
         }
     }
 }
@@ -180,7 +196,10 @@ pub struct OtelBuilder {
 impl OtelBuilder {
     /// Sets the base URL of the receiver, such as `http://localhost:4318`. Only OTLP over HTTP is supported, not gRPC.
     pub fn endpoint(self, url: impl Into<String>) -> Self {
-        Self { endpoint: Some(url.into()), ..self }
+        Self {
+            endpoint: Some(url.into()),
+            ..self
+        }
     }
 
     /// Adds a header to every request, such as an API key.
@@ -191,7 +210,10 @@ impl OtelBuilder {
 
     /// Sets the resource attribute `service.name`.
     pub fn service_name(self, name: impl Into<String>) -> Self {
-        Self { service_name: Some(name.into()), ..self }
+        Self {
+            service_name: Some(name.into()),
+            ..self
+        }
     }
 
     /// Adds a resource attribute, such as `deployment.environment.name`.
@@ -203,7 +225,10 @@ impl OtelBuilder {
     /// Enables or disables metrics, as some receivers accept only spans. Defaults to true, unless
     /// `OTEL_METRICS_EXPORTER` is `none`.
     pub fn metrics(self, enabled: bool) -> Self {
-        Self { metrics: Some(enabled), ..self }
+        Self {
+            metrics: Some(enabled),
+            ..self
+        }
     }
 
     /// Sets the time limit of a request. Defaults to 10 seconds.
@@ -220,17 +245,26 @@ impl OtelBuilder {
 
     /// Sets the maximum number of queued spans. Defaults to 2,048. Spans that find the queue full are dropped.
     pub fn max_queue_size(self, spans: usize) -> Self {
-        Self { max_queue_size: Some(spans.max(1)), ..self }
+        Self {
+            max_queue_size: Some(spans.max(1)),
+            ..self
+        }
     }
 
     /// Enables or disables the export of arguments and results that the collector keeps. Defaults to true.
     pub fn content(self, enabled: bool) -> Self {
-        Self { without_content: !enabled, ..self }
+        Self {
+            without_content: !enabled,
+            ..self
+        }
     }
 
     /// Enables or disables the export of traces that another process began without sampling them. Defaults to false.
     pub fn export_unsampled(self, enabled: bool) -> Self {
-        Self { export_unsampled: enabled, ..self }
+        Self {
+            export_unsampled: enabled,
+            ..self
+        }
     }
 
     /// Builds the exporter and starts its threads. Does not connect to the receiver.
@@ -239,11 +273,19 @@ impl OtelBuilder {
     ///
     /// Returns an error if the endpoint or an environment variable is invalid, or if the HTTP client cannot be created.
     pub fn build(self) -> Result<Otel, OtelError> {
-        let mut spans = opentelemetry_otlp::SpanExporter::builder().with_http().with_headers(self.headers.clone());
-        let mut metrics = MetricExporter::builder().with_http().with_headers(self.headers.clone());
+        let mut spans = opentelemetry_otlp::SpanExporter::builder()
+            .with_http()
+            .with_headers(self.headers.clone());
+        let mut metrics = MetricExporter::builder()
+            .with_http()
+            .with_headers(self.headers.clone());
         if let Some(url) = &self.endpoint {
-            let is_http = ["http://", "https://"].iter().any(|scheme| url.starts_with(scheme));
-            let base = is_http.then(|| url.trim_end_matches('/')).ok_or(OtelError::InvalidEndpoint)?;
+            let is_http = ["http://", "https://"]
+                .iter()
+                .any(|scheme| url.starts_with(scheme));
+            let base = is_http
+                .then(|| url.trim_end_matches('/'))
+                .ok_or(OtelError::InvalidEndpoint)?;
             spans = spans.with_endpoint(format!("{base}/v1/traces"));
             metrics = metrics.with_endpoint(format!("{base}/v1/metrics"));
         }
@@ -263,30 +305,65 @@ impl OtelBuilder {
             resource = resource.with_service_name(name);
         }
         let resource = resource.build();
-        let in_env = std::env::var("OTEL_BSP_MAX_QUEUE_SIZE").ok().and_then(|spans| spans.parse().ok());
-        let max_queue_size = self.max_queue_size.or(in_env.filter(|spans| *spans > 0)).unwrap_or(MAX_QUEUE_SIZE);
-        let queue = Arc::new(SpanQueue { capacity: max_queue_size, ..SpanQueue::default() });
+        let in_env = std::env::var("OTEL_BSP_MAX_QUEUE_SIZE")
+            .ok()
+            .and_then(|spans| spans.parse().ok());
+        let max_queue_size = self
+            .max_queue_size
+            .or(in_env.filter(|spans| *spans > 0))
+            .unwrap_or(MAX_QUEUE_SIZE);
+        let queue = Arc::new(SpanQueue {
+            capacity: max_queue_size,
+            ..SpanQueue::default()
+        });
 
-        let span_health = Arc::new(ExportHealth { signal: "spans", error: Mutex::default() });
+        let span_health = Arc::new(ExportHealth {
+            signal: "spans",
+            error: Mutex::default(),
+        });
         let (guarded_queue, health) = (Arc::clone(&queue), Arc::clone(&span_health));
-        let exporter = GuardedSpanExporter { exporter: span_exporter, queue: guarded_queue, health };
-        let config = BatchConfigBuilder::default().with_max_queue_size(max_queue_size).build();
+        let exporter = GuardedSpanExporter {
+            exporter: span_exporter,
+            queue: guarded_queue,
+            health,
+        };
+        let config = BatchConfigBuilder::default()
+            .with_max_queue_size(max_queue_size)
+            .build();
         let mut spans = BatchSpanProcessor::new(exporter, config);
         spans.set_resource(&resource);
 
-        let metric_health = Arc::new(ExportHealth { signal: "metrics", error: Mutex::default() });
+        let metric_health = Arc::new(ExportHealth {
+            signal: "metrics",
+            error: Mutex::default(),
+        });
         let mut meters = SdkMeterProvider::builder().with_resource(resource);
-        let are_disabled = std::env::var("OTEL_METRICS_EXPORTER").is_ok_and(|exporter| exporter.trim() == "none");
+        let are_disabled =
+            std::env::var("OTEL_METRICS_EXPORTER").is_ok_and(|exporter| exporter.trim() == "none");
         if self.metrics.unwrap_or(!are_disabled) {
-            let exporter = GuardedMetricExporter { exporter: metric_exporter, health: Arc::clone(&metric_health) };
-            meters = meters.with_reader(PeriodicReader::builder(exporter).with_interval(self.interval).build());
+            let exporter = GuardedMetricExporter {
+                exporter: metric_exporter,
+                health: Arc::clone(&metric_health),
+            };
+            meters = meters.with_reader(
+                PeriodicReader::builder(exporter)
+                    .with_interval(self.interval)
+                    .build(),
+            );
         }
         let meters = meters.build();
 
-        let scope = InstrumentationScope::builder("tool-core").with_version(env!("CARGO_PKG_VERSION")).build();
+        let scope = InstrumentationScope::builder("tool-core")
+            .with_version(env!("CARGO_PKG_VERSION"))
+            .build();
         Otel(Arc::new(OtelInner {
             instruments: Instruments::new(&meters.meter_with_scope(scope.clone())),
-            pipeline: Arc::new(ExportPipeline { spans, span_health, meters, metric_health }),
+            pipeline: Arc::new(ExportPipeline {
+                spans,
+                span_health,
+                meters,
+                metric_health,
+            }),
             queue,
             scope,
             content: !self.without_content,
@@ -303,7 +380,9 @@ pub enum OtelError {
     #[error("expected the OTLP endpoint to be an HTTP URL such as `http://localhost:4318`")]
     InvalidEndpoint,
     /// The exporter could not be built. The text names an invalid setting without its value, which may hold a password.
-    #[error("failed to build the OTLP exporter: {0}; check its endpoint and `OTEL_EXPORTER_OTLP_*`")]
+    #[error(
+        "failed to build the OTLP exporter: {0}; check its endpoint and `OTEL_EXPORTER_OTLP_*`"
+    )]
     Build(String),
     /// Not everything was exported.
     #[error("failed to export all {signal}: {source}; check the OTLP endpoint")]
@@ -341,12 +420,20 @@ impl SpanQueue {
     fn admit(&self) -> bool {
         let reserve = |waiting: usize| (waiting < self.capacity).then_some(waiting + 1);
         let is_closed = self.closed.load(Ordering::Relaxed);
-        if !is_closed && self.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve).is_ok() {
+        if !is_closed
+            && self
+                .waiting
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve)
+                .is_ok()
+        {
             return true;
         }
         self.dropped.fetch_add(1, Ordering::Relaxed);
         if !is_closed && !self.overflowed.swap(true, Ordering::Relaxed) {
-            tracing::warn!(capacity = self.capacity, "dropped a span: the queue of the exporter is full");
+            tracing::warn!(
+                capacity = self.capacity,
+                "dropped a span: the queue of the exporter is full"
+            );
         }
         false
     }
@@ -394,8 +481,15 @@ impl ExportHealth {
     /// Converts a result of the SDK. Prefers the error of the last export, which says more of the cause.
     fn check(&self, result: OTelSdkResult) -> Result<(), OtelError> {
         result.map_err(|error| {
-            let last = self.error.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            OtelError::Export { signal: self.signal, source: last.unwrap_or_else(|| Arc::new(error)) }
+            let last = self
+                .error
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone();
+            OtelError::Export {
+                signal: self.signal,
+                source: last.unwrap_or_else(|| Arc::new(error)),
+            }
         })
     }
 }
@@ -405,7 +499,10 @@ fn panicked() -> OTelSdkError {
 }
 
 async fn catch_panic_async(export: impl Future<Output = OTelSdkResult>) -> OTelSdkResult {
-    AssertUnwindSafe(export).catch_unwind().await.unwrap_or_else(|_| Err(panicked()))
+    AssertUnwindSafe(export)
+        .catch_unwind()
+        .await
+        .unwrap_or_else(|_| Err(panicked()))
 }
 
 fn catch_panic(work: impl FnOnce() -> OTelSdkResult) -> OTelSdkResult {
@@ -449,7 +546,8 @@ struct GuardedMetricExporter<E> {
 
 impl<E: PushMetricExporter> PushMetricExporter for GuardedMetricExporter<E> {
     async fn export(&self, metrics: &ResourceMetrics) -> OTelSdkResult {
-        self.health.observe(catch_panic_async(async { self.exporter.export(metrics).await }).await)
+        self.health
+            .observe(catch_panic_async(async { self.exporter.export(metrics).await }).await)
     }
 
     fn force_flush(&self) -> OTelSdkResult {

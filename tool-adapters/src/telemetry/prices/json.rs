@@ -1,7 +1,11 @@
 //! Price tables from JSON, with all problems of the text, and the builtin table.
 
-use crate::telemetry::prices::price::{Price, PriceCondition, Rates, parse_day, parse_dollars, parse_minute};
-use crate::telemetry::prices::table::{ModelPrices, NameRule, PriceCatalog, PriceTable, ProviderPrices};
+use crate::telemetry::prices::price::{
+    Price, PriceCondition, Rates, parse_day, parse_dollars, parse_minute,
+};
+use crate::telemetry::prices::table::{
+    ModelPrices, NameRule, PriceCatalog, PriceTable, ProviderPrices,
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -46,7 +50,9 @@ inventory::submit! {
 impl PriceTable {
     /// Returns the table that comes with the library.
     pub fn builtin() -> Self {
-        Self { catalogs: vec![Arc::clone(builtin())] }
+        Self {
+            catalogs: vec![Arc::clone(builtin())],
+        }
     }
 
     /// Parses a table in the form of the builtin `prices.json`.
@@ -78,7 +84,9 @@ impl PriceTable {
     ///
     /// Returns all problems of the text.
     pub fn from_json(text: &str) -> Result<Self, PriceTableError> {
-        Ok(Self { catalogs: vec![Arc::new(parse(text)?)] })
+        Ok(Self {
+            catalogs: vec![Arc::new(parse(text)?)],
+        })
     }
 }
 
@@ -157,17 +165,33 @@ const RATES: [(&str, Rate); 12] = [
 
 pub(crate) fn parse(text: &str) -> Result<PriceCatalog, PriceTableError> {
     let mut parser = TableParser::default();
-    let table = serde_json::from_str::<TableJson<'_>>(text).map_err(|error| parser.report(error)).ok();
+    let table = serde_json::from_str::<TableJson<'_>>(text)
+        .map_err(|error| parser.report(error))
+        .ok();
     let catalog = table.map(|table| {
-        if table.date.as_deref().is_some_and(|date| parse_day(date).is_none()) {
+        if table
+            .date
+            .as_deref()
+            .is_some_and(|date| parse_day(date).is_none())
+        {
             parser.report("expected `date` to be a day such as `2026-11-22`");
         }
-        let providers = (1..).zip(table.providers).filter_map(|(at, raw)| parser.provider(at, raw)).collect();
-        PriceCatalog { date: table.date, source: table.source, providers, is_custom: false }
+        let providers = (1..)
+            .zip(table.providers)
+            .filter_map(|(at, raw)| parser.provider(at, raw))
+            .collect();
+        PriceCatalog {
+            date: table.date,
+            source: table.source,
+            providers,
+            is_custom: false,
+        }
     });
     match catalog.filter(|_| parser.problems.is_empty()) {
         Some(catalog) => Ok(catalog),
-        None => Err(PriceTableError { problems: parser.problems }),
+        None => Err(PriceTableError {
+            problems: parser.problems,
+        }),
     }
 }
 
@@ -182,7 +206,11 @@ struct TableParser {
 impl TableParser {
     fn report(&mut self, problem: impl Display) {
         let path = self.path.join(", ");
-        self.problems.push(if path.is_empty() { problem.to_string() } else { format!("{path}: {problem}") });
+        self.problems.push(if path.is_empty() {
+            problem.to_string()
+        } else {
+            format!("{path}: {problem}")
+        });
     }
 
     fn deserialize<'a, T: Deserialize<'a>>(&mut self, raw: &'a RawValue) -> Option<T> {
@@ -203,10 +231,14 @@ impl TableParser {
     }
 
     fn provider(&mut self, at: usize, raw: &RawValue) -> Option<ProviderPrices> {
-        let json = self.within(format!("provider {at}"), |parser| parser.deserialize::<ProviderJson<'_>>(raw))?;
+        let json = self.within(format!("provider {at}"), |parser| {
+            parser.deserialize::<ProviderJson<'_>>(raw)
+        })?;
         let id = json.id.trim().to_lowercase();
         let prices = self.within(format!("provider `{}`", id.escape_debug()), |parser| {
-            let models = (1..).zip(&json.prices).filter_map(|(at, raw)| parser.model(at, raw));
+            let models = (1..)
+                .zip(&json.prices)
+                .filter_map(|(at, raw)| parser.model(at, raw));
             Some(models.collect())
         });
         Some(ProviderPrices {
@@ -220,12 +252,26 @@ impl TableParser {
     }
 
     fn model(&mut self, at: usize, raw: &RawValue) -> Option<ModelPrices> {
-        let json = self.within(format!("model {at}"), |parser| parser.deserialize::<ModelJson<'_>>(raw))?;
+        let json = self.within(format!("model {at}"), |parser| {
+            parser.deserialize::<ModelJson<'_>>(raw)
+        })?;
         let names = json.names.unwrap_or_else(|| NameRule::exact(&json.id));
         self.within(format!("model `{}`", json.id.escape_debug()), |parser| {
-            let Some(raw) = json.price else { return Some(ModelPrices { names, prices: Vec::new() }) };
-            let prices = if raw.get().starts_with('[') { parser.deserialize(raw)? } else { vec![raw] };
-            let prices = prices.into_iter().filter_map(|raw| parser.price(raw)).collect();
+            let Some(raw) = json.price else {
+                return Some(ModelPrices {
+                    names,
+                    prices: Vec::new(),
+                });
+            };
+            let prices = if raw.get().starts_with('[') {
+                parser.deserialize(raw)?
+            } else {
+                vec![raw]
+            };
+            let prices = prices
+                .into_iter()
+                .filter_map(|raw| parser.price(raw))
+                .collect();
             Some(ModelPrices { names, prices })
         })
     }
@@ -234,14 +280,19 @@ impl TableParser {
         let before = self.problems.len();
         let mut members = self.deserialize::<Members<'_>>(raw)?;
         let mut price = self.amounts(&mut members);
-        let service_tiers = members.remove("service_tiers").and_then(|raw| self.deserialize::<Members<'_>>(raw));
+        let service_tiers = members
+            .remove("service_tiers")
+            .and_then(|raw| self.deserialize::<Members<'_>>(raw));
         for (name, raw) in service_tiers.unwrap_or_default() {
-            let tier = self.within(format!("service tier `{}`", name.escape_debug()), |parser| {
-                let mut members = parser.deserialize::<Members<'_>>(raw)?;
-                let tier = parser.amounts(&mut members);
-                parser.check_unknown(&members);
-                Some(tier)
-            });
+            let tier = self.within(
+                format!("service tier `{}`", name.escape_debug()),
+                |parser| {
+                    let mut members = parser.deserialize::<Members<'_>>(raw)?;
+                    let tier = parser.amounts(&mut members);
+                    parser.check_unknown(&members);
+                    Some(tier)
+                },
+            );
             price = price.service_tier(&name, tier.unwrap_or_default());
         }
         let condition = self.condition(&mut members);
@@ -255,7 +306,9 @@ impl TableParser {
         if let Some(cost) = self.amount("request", members) {
             price = price.request(cost);
         }
-        let tiers = members.remove("tiers").and_then(|raw| self.deserialize::<Vec<&RawValue>>(raw));
+        let tiers = members
+            .remove("tiers")
+            .and_then(|raw| self.deserialize::<Vec<&RawValue>>(raw));
         for raw in tiers.unwrap_or_default() {
             if let Some((above, rates)) = self.tier(raw) {
                 price = price.above(above, rates);
@@ -267,7 +320,9 @@ impl TableParser {
     fn tier(&mut self, raw: &RawValue) -> Option<(u64, Rates)> {
         let mut members = self.deserialize::<Members<'_>>(raw)?;
         let rates = self.rates(&mut members);
-        let above = members.remove("above").and_then(|raw| raw.get().parse().ok());
+        let above = members
+            .remove("above")
+            .and_then(|raw| raw.get().parse().ok());
         if above.is_none() {
             self.report("expected `above` of a tier to be a number of input tokens");
         }
@@ -307,17 +362,28 @@ impl TableParser {
     }
 
     fn condition(&mut self, members: &mut Members<'_>) -> Option<PriceCondition> {
-        let from = members.remove("from").map(|raw| parse_day(raw.get().trim_matches('"')).map(PriceCondition::From));
+        let from = members
+            .remove("from")
+            .map(|raw| parse_day(raw.get().trim_matches('"')).map(PriceCondition::From));
         let between = members.remove("between").map(|raw| {
             let (start, end) = serde_json::from_str::<(&str, &str)>(raw.get()).ok()?;
-            Some(PriceCondition::Between(parse_minute(start)?, parse_minute(end)?))
+            Some(PriceCondition::Between(
+                parse_minute(start)?,
+                parse_minute(end)?,
+            ))
         });
         match (from, between) {
             (None, None) => return Some(PriceCondition::Always),
-            (Some(Some(condition)), None) | (None, Some(Some(condition))) => return Some(condition),
-            (Some(_), Some(_)) => self.report("expected `from` or `between`, got both; write two prices"),
+            (Some(Some(condition)), None) | (None, Some(Some(condition))) => {
+                return Some(condition);
+            }
+            (Some(_), Some(_)) => {
+                self.report("expected `from` or `between`, got both; write two prices")
+            }
             (Some(None), None) => self.report("expected `from` to be a day such as `2027-01-01`"),
-            (None, Some(None)) => self.report("expected `between` to be two times such as `[\"16:30\", \"00:30\"]`"),
+            (None, Some(None)) => {
+                self.report("expected `between` to be two times such as `[\"16:30\", \"00:30\"]`")
+            }
         }
         None
     }

@@ -63,7 +63,10 @@ pub struct Price {
 
 impl From<Rates> for Price {
     fn from(rates: Rates) -> Self {
-        Self { rates, ..Self::default() }
+        Self {
+            rates,
+            ..Self::default()
+        }
     }
 }
 
@@ -71,12 +74,20 @@ impl Price {
     /// Creates a price from the costs of a million input tokens and a million output tokens. `Price::from` creates one with
     /// other [`Rates`] too, such as that of cached tokens.
     pub fn new(input: Cost, output: Cost) -> Self {
-        Rates { input: Some(input), output: Some(output), ..Rates::default() }.into()
+        Rates {
+            input: Some(input),
+            output: Some(output),
+            ..Rates::default()
+        }
+        .into()
     }
 
     /// Sets the cost of each response, in addition to its tokens.
     pub fn request(self, cost: Cost) -> Self {
-        Self { request: Some(cost), ..self }
+        Self {
+            request: Some(cost),
+            ..self
+        }
     }
 
     /// Adds other rates for responses with more than `tokens` input tokens. They apply to all tokens of such a response.
@@ -119,25 +130,54 @@ impl Price {
     /// Returns the cost of a response in another service tier. Returns `None` if the price of the tier is unknown, too.
     pub fn cost_in(&self, service_tier: &str, usage: TokenUsage) -> Option<Cost> {
         let name = service_tier.trim().to_lowercase();
-        let (_, tier) = self.service_tiers.iter().find(|(other, _)| **other == *name)?;
+        let (_, tier) = self
+            .service_tiers
+            .iter()
+            .find(|(other, _)| **other == *name)?;
         self.total(usage, Some(tier))
     }
 
     fn total(&self, usage: TokenUsage, service_tier: Option<&Self>) -> Option<Cost> {
         let rate = |of: fn(&Rates) -> Option<Cost>| {
-            service_tier.and_then(|tier| tier.rate(usage.input, of)).or_else(|| self.rate(usage.input, of))
+            service_tier
+                .and_then(|tier| tier.rate(usage.input, of))
+                .or_else(|| self.rate(usage.input, of))
         };
-        let (cached, written) = (rate(|rates| rates.cached), rate(|rates| rates.cache_written));
-        let (audio, image) = (rate(|rates| rates.input_audio), rate(|rates| rates.input_image));
+        let (cached, written) = (
+            rate(|rates| rates.cached),
+            rate(|rates| rates.cache_written),
+        );
+        let (audio, image) = (
+            rate(|rates| rates.input_audio),
+            rate(|rates| rates.input_image),
+        );
         // Disjoint parts of the input, each with the rate of the narrowest kind that has one.
         let input = [
-            (usage.cached_audio, rate(|rates| rates.cached_audio).or(audio).or(cached)),
-            (usage.cached_image, rate(|rates| rates.cached_image).or(image).or(cached)),
-            (usage.cached.saturating_sub(usage.cached_audio).saturating_sub(usage.cached_image), cached),
+            (
+                usage.cached_audio,
+                rate(|rates| rates.cached_audio).or(audio).or(cached),
+            ),
+            (
+                usage.cached_image,
+                rate(|rates| rates.cached_image).or(image).or(cached),
+            ),
+            (
+                usage
+                    .cached
+                    .saturating_sub(usage.cached_audio)
+                    .saturating_sub(usage.cached_image),
+                cached,
+            ),
             (usage.input_audio.saturating_sub(usage.cached_audio), audio),
             (usage.input_image.saturating_sub(usage.cached_image), image),
-            (usage.cache_written_1h, rate(|rates| rates.cache_written_1h).or(written)),
-            (usage.cache_written.saturating_sub(usage.cache_written_1h), written),
+            (
+                usage.cache_written_1h,
+                rate(|rates| rates.cache_written_1h).or(written),
+            ),
+            (
+                usage.cache_written.saturating_sub(usage.cache_written_1h),
+                written,
+            ),
         ];
         let output = [
             (usage.reasoning, rate(|rates| rates.reasoning)),
@@ -147,7 +187,10 @@ impl Price {
         let input = charge(usage.input, rate(|rates| rates.input), &input)?;
         let output = charge(usage.output, rate(|rates| rates.output), &output)?;
         // Rounded once.
-        let request = service_tier.and_then(|tier| tier.request).or(self.request).unwrap_or_default();
+        let request = service_tier
+            .and_then(|tier| tier.request)
+            .or(self.request)
+            .unwrap_or_default();
         let request = u128::from(request.picodollars()) * MILLION;
         let sum = request.saturating_add(input).saturating_add(output);
         let rounded = sum.saturating_add(MILLION / 2) / MILLION;
@@ -157,7 +200,10 @@ impl Price {
     /// Returns the rate of a kind for a response with this many input tokens.
     fn rate(&self, input: u64, of: fn(&Rates) -> Option<Cost>) -> Option<Cost> {
         let tiers = self.tiers.iter().rev().filter(|(above, _)| input > *above);
-        tiers.map(|(_, rates)| of(rates)).find(Option::is_some).unwrap_or_else(|| of(&self.rates))
+        tiers
+            .map(|(_, rates)| of(rates))
+            .find(Option::is_some)
+            .unwrap_or_else(|| of(&self.rates))
     }
 }
 
@@ -168,7 +214,10 @@ const MILLION: u128 = 1_000_000;
 fn charge(all: u64, rate: Option<Cost>, kinds: &[(u64, Option<Cost>)]) -> Option<u128> {
     let cost = |tokens: u64, rate: Cost| u128::from(tokens) * u128::from(rate.picodollars());
     let (mut rest, mut sum) = (all, 0_u128);
-    for (tokens, rate) in kinds.iter().filter_map(|(tokens, rate)| Some((*tokens, (*rate)?))) {
+    for (tokens, rate) in kinds
+        .iter()
+        .filter_map(|(tokens, rate)| Some((*tokens, (*rate)?)))
+    {
         // A provider may report more tokens of a kind than in all.
         rest = rest.saturating_sub(tokens);
         sum = sum.saturating_add(cost(tokens, rate));
@@ -191,7 +240,10 @@ pub(crate) fn parse_dollars(text: &str) -> Option<Cost> {
     if !is_digits(whole) || !is_digits(fraction) || digits.len() > DECIMALS {
         return None;
     }
-    format!("{whole}{digits:0<DECIMALS$}").parse().ok().map(Cost::pico)
+    format!("{whole}{digits:0<DECIMALS$}")
+        .parse()
+        .ok()
+        .map(Cost::pico)
 }
 
 const MINUTES_PER_DAY: u64 = 24 * 60;
@@ -209,7 +261,9 @@ pub(crate) enum PriceCondition {
 
 impl PriceCondition {
     pub(crate) fn holds(self, time: SystemTime) -> bool {
-        let minutes = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / 60);
+        let minutes = time
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| since.as_secs() / 60);
         let (day, minute) = (minutes / MINUTES_PER_DAY, minutes % MINUTES_PER_DAY);
         match self {
             Self::Always => true,
@@ -223,7 +277,10 @@ impl PriceCondition {
 /// Parses a date such as `2027-01-01` into days since 1970-01-01.
 pub(crate) fn parse_day(text: &str) -> Option<i64> {
     // jiff also reads other forms, such as `20270101`.
-    let date = text.parse::<Date>().ok().filter(|date| date.year() > 0 && date.to_string() == text)?;
+    let date = text
+        .parse::<Date>()
+        .ok()
+        .filter(|date| date.year() > 0 && date.to_string() == text)?;
     let days = date.since(Date::constant(1970, 1, 1)).ok()?.get_days();
     Some(days.into())
 }
@@ -231,7 +288,10 @@ pub(crate) fn parse_day(text: &str) -> Option<i64> {
 /// Parses a time such as `16:30` into the minute of the day.
 pub(crate) fn parse_minute(text: &str) -> Option<u64> {
     // jiff also reads other forms, such as `16:30:15`.
-    let time = text.parse::<Time>().ok().filter(|time| time.to_string() == format!("{text}:00"))?;
+    let time = text
+        .parse::<Time>()
+        .ok()
+        .filter(|time| time.to_string() == format!("{text}:00"))?;
     u64::try_from(i32::from(time.hour()) * 60 + i32::from(time.minute())).ok()
 }
 
@@ -269,7 +329,10 @@ mod tests {
     }
 
     fn at(days: i64, minute: u64) -> SystemTime {
-        UNIX_EPOCH + Duration::from_secs(u64::try_from(days).expect("since 1970") * 86_400 + minute * 60 + 59)
+        UNIX_EPOCH
+            + Duration::from_secs(
+                u64::try_from(days).expect("since 1970") * 86_400 + minute * 60 + 59,
+            )
     }
 
     #[test]
@@ -306,9 +369,20 @@ mod tests {
     fn a_price_applies_between_its_minutes_even_over_midnight() {
         let minute = |text| parse_minute(text).expect("a time");
         let between = |start, end| PriceCondition::Between(minute(start), minute(end));
-        let holds = |when: PriceCondition| [0, 29, 30, 989, 990, 1_439].map(|minute| when.holds(at(3, minute)));
-        assert_eq!(holds(between("00:30", "16:30")), [false, false, true, true, false, false]);
-        assert_eq!(holds(between("16:30", "00:30")), [true, true, false, false, true, true]);
-        assert_eq!(["24:00", "1:00", "12:60", "12"].map(parse_minute), [None; 4]);
+        let holds = |when: PriceCondition| {
+            [0, 29, 30, 989, 990, 1_439].map(|minute| when.holds(at(3, minute)))
+        };
+        assert_eq!(
+            holds(between("00:30", "16:30")),
+            [false, false, true, true, false, false]
+        );
+        assert_eq!(
+            holds(between("16:30", "00:30")),
+            [true, true, false, false, true, true]
+        );
+        assert_eq!(
+            ["24:00", "1:00", "12:60", "12"].map(parse_minute),
+            [None; 4]
+        );
     }
 }

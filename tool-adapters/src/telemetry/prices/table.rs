@@ -36,7 +36,11 @@ impl PriceTable {
     /// Adds the price of a model. It takes precedence over all other prices.
     pub fn with(mut self, provider: &str, model: &str, price: Price) -> Self {
         // Prices are added to a catalog of their own, so that a parsed one stays unchanged.
-        if !self.catalogs.first().is_some_and(|catalog| catalog.is_custom) {
+        if !self
+            .catalogs
+            .first()
+            .is_some_and(|catalog| catalog.is_custom)
+        {
             self.catalogs.insert(0, Arc::default());
         }
         if let Some(custom) = self.catalogs.first_mut() {
@@ -47,22 +51,34 @@ impl PriceTable {
 
     /// Adds all prices of another table, which take precedence over those of this one.
     pub fn merge(self, other: Self) -> Self {
-        Self { catalogs: other.catalogs.into_iter().chain(self.catalogs).collect() }
+        Self {
+            catalogs: other.catalogs.into_iter().chain(self.catalogs).collect(),
+        }
     }
 
     /// Returns the date of the prices, such as `2026-11-22`.
     pub fn date(&self) -> Option<&str> {
-        self.catalogs.iter().find_map(|catalog| catalog.date.as_deref())
+        self.catalogs
+            .iter()
+            .find_map(|catalog| catalog.date.as_deref())
     }
 
     /// Returns the source of the prices: a package and its release.
     pub fn source(&self) -> Option<&str> {
-        self.catalogs.iter().find_map(|catalog| catalog.source.as_deref())
+        self.catalogs
+            .iter()
+            .find_map(|catalog| catalog.source.as_deref())
     }
 
     /// Returns the current price of a model. Without a provider, the model's name decides who runs it.
-    pub fn price_of<'a>(&self, provider: impl Into<Option<&'a str>>, model: &str) -> Option<&Price> {
-        self.find(provider.into(), model)?.prices.price_at(SystemTime::now())
+    pub fn price_of<'a>(
+        &self,
+        provider: impl Into<Option<&'a str>>,
+        model: &str,
+    ) -> Option<&Price> {
+        self.find(provider.into(), model)?
+            .prices
+            .price_at(SystemTime::now())
     }
 
     /// Returns the cost of a use at a time. Returns `None` if the price is unknown, also that of the service tier, or if no
@@ -83,12 +99,17 @@ impl PriceTable {
 
     /// Returns the provider that bills requests to a URL.
     pub fn provider_of_url(&self, url: &str) -> Option<&str> {
-        self.catalogs.iter().find_map(|catalog| catalog.provider_of_url(url)).map(|provider| &*provider.id)
+        self.catalogs
+            .iter()
+            .find_map(|catalog| catalog.provider_of_url(url))
+            .map(|provider| &*provider.id)
     }
 
     fn find(&self, provider: Option<&str>, model: &str) -> Option<FoundPrices<'_>> {
         let model = model.trim().to_lowercase();
-        let provider = provider.map(|name| name.trim().to_lowercase()).filter(|name| !name.is_empty());
+        let provider = provider
+            .map(|name| name.trim().to_lowercase())
+            .filter(|name| !name.is_empty());
         let provider = provider.as_deref();
         self.find_lowercase(provider, &model).or_else(|| {
             // The full name of a resource, as in a URL.
@@ -102,7 +123,10 @@ impl PriceTable {
 
     fn find_lowercase(&self, provider: Option<&str>, model: &str) -> Option<FoundPrices<'_>> {
         // A catalog may know a provider only by its id, and another catalog its other names.
-        let ids = self.catalogs.iter().filter_map(|catalog| catalog.provider(provider, model));
+        let ids = self
+            .catalogs
+            .iter()
+            .filter_map(|catalog| catalog.provider(provider, model));
         let ids = ids.map(|(found, _)| &*found.id).collect::<Vec<_>>();
         self.catalogs.iter().find_map(|catalog| {
             let by_id = || ids.iter().find_map(|id| catalog.provider(Some(id), model));
@@ -158,7 +182,11 @@ pub(crate) struct FoundPrices<'a> {
 
 impl ModelPrices {
     pub(crate) fn price_at(&self, time: SystemTime) -> Option<&Price> {
-        let applicable = self.prices.iter().rev().find(|(condition, _)| condition.holds(time));
+        let applicable = self
+            .prices
+            .iter()
+            .rev()
+            .find(|(condition, _)| condition.holds(time));
         applicable.or(self.prices.first()).map(|(_, price)| price)
     }
 }
@@ -168,11 +196,20 @@ impl PriceCatalog {
     pub(crate) fn add(&mut self, provider: &str, model: &str, price: Price) {
         self.is_custom = true;
         let id = provider.trim().to_lowercase();
-        let at = self.providers.iter().position(|provider| *provider.id == *id).unwrap_or_else(|| {
-            self.providers.push(ProviderPrices { id: id.into(), ..ProviderPrices::default() });
-            self.providers.len() - 1
-        });
-        let Some(provider) = self.providers.get_mut(at) else { return };
+        let at = self
+            .providers
+            .iter()
+            .position(|provider| *provider.id == *id)
+            .unwrap_or_else(|| {
+                self.providers.push(ProviderPrices {
+                    id: id.into(),
+                    ..ProviderPrices::default()
+                });
+                self.providers.len() - 1
+            });
+        let Some(provider) = self.providers.get_mut(at) else {
+            return;
+        };
         let names = NameRule::exact(model.trim());
         let mut models = match std::mem::take(&mut provider.models) {
             NameRule::Any(rules) => rules,
@@ -180,15 +217,27 @@ impl PriceCatalog {
         };
         models.push(names.clone());
         provider.models = NameRule::Any(models);
-        provider.prices.insert(0, ModelPrices { names, prices: vec![(PriceCondition::Always, price)] });
+        provider.prices.insert(
+            0,
+            ModelPrices {
+                names,
+                prices: vec![(PriceCondition::Always, price)],
+            },
+        );
     }
 
     /// Returns the provider of a model, and the model's name there. Both names are in lower case.
-    pub(crate) fn provider<'a>(&self, name: Option<&str>, model: &'a str) -> Option<(&ProviderPrices, &'a str)> {
+    pub(crate) fn provider<'a>(
+        &self,
+        name: Option<&str>,
+        model: &'a str,
+    ) -> Option<(&ProviderPrices, &'a str)> {
         match name {
             Some("litellm") => {
                 // LiteLLM puts the provider in front of the model.
-                let prefixed = model.split_once('/').and_then(|(name, model)| Some((self.by_name(name)?, model)));
+                let prefixed = model
+                    .split_once('/')
+                    .and_then(|(name, model)| Some((self.by_name(name)?, model)));
                 prefixed.or_else(|| self.by_model(model))
             }
             Some(name) => Some((self.by_name(name)?, model)),
@@ -198,31 +247,58 @@ impl PriceCatalog {
 
     fn by_name(&self, name: &str) -> Option<&ProviderPrices> {
         let by_id = self.providers.iter().find(|provider| *provider.id == *name);
-        by_id.or_else(|| self.providers.iter().find(|provider| provider.names.matches(name)))
+        by_id.or_else(|| {
+            self.providers
+                .iter()
+                .find(|provider| provider.names.matches(name))
+        })
     }
 
     fn by_model<'a>(&self, model: &'a str) -> Option<(&ProviderPrices, &'a str)> {
-        self.providers.iter().find(|provider| provider.models.matches(model)).map(|provider| (provider, model))
+        self.providers
+            .iter()
+            .find(|provider| provider.models.matches(model))
+            .map(|provider| (provider, model))
     }
 
     pub(crate) fn provider_of_url(&self, url: &str) -> Option<&ProviderPrices> {
-        self.providers.iter().find(|provider| provider.urls.matches(url))
+        self.providers
+            .iter()
+            .find(|provider| provider.urls.matches(url))
     }
 
     /// Returns a provider's model by its name in lower case. Gateways write dates without hyphens.
-    pub(crate) fn model<'a>(&'a self, provider: &'a ProviderPrices, name: &str) -> Option<FoundPrices<'a>> {
-        self.exact_model(provider, name).or_else(|| self.exact_model(provider, &with_dashed_dates(name)?))
+    pub(crate) fn model<'a>(
+        &'a self,
+        provider: &'a ProviderPrices,
+        name: &str,
+    ) -> Option<FoundPrices<'a>> {
+        self.exact_model(provider, name)
+            .or_else(|| self.exact_model(provider, &with_dashed_dates(name)?))
     }
 
-    fn exact_model<'a>(&'a self, provider: &'a ProviderPrices, name: &str) -> Option<FoundPrices<'a>> {
+    fn exact_model<'a>(
+        &'a self,
+        provider: &'a ProviderPrices,
+        name: &str,
+    ) -> Option<FoundPrices<'a>> {
         // The fallbacks of a fallback do not count.
-        let fallbacks = provider.fallback.iter().filter_map(|id| self.providers.iter().find(|other| other.id == *id));
-        std::iter::once((provider, false)).chain(fallbacks.map(|other| (other, true))).find_map(
-            |(other, is_fallback)| {
-                let prices = other.prices.iter().find(|model| model.names.matches(name))?;
-                Some(FoundPrices { prices, is_fallback })
-            },
-        )
+        let fallbacks = provider
+            .fallback
+            .iter()
+            .filter_map(|id| self.providers.iter().find(|other| other.id == *id));
+        std::iter::once((provider, false))
+            .chain(fallbacks.map(|other| (other, true)))
+            .find_map(|(other, is_fallback)| {
+                let prices = other
+                    .prices
+                    .iter()
+                    .find(|model| model.names.matches(name))?;
+                Some(FoundPrices {
+                    prices,
+                    is_fallback,
+                })
+            })
     }
 }
 
@@ -246,13 +322,19 @@ fn with_dashed_dates(name: &str) -> Option<String> {
 
 /// Formats a date of eight digits in this century.
 fn dashed_date(date: &str) -> Option<String> {
-    let is_candidate = date.len() == 8 && date.starts_with("20") && date.bytes().all(|byte| byte.is_ascii_digit());
-    is_candidate.then(|| date.parse::<Date>().ok())?.map(|date| date.to_string())
+    let is_candidate =
+        date.len() == 8 && date.starts_with("20") && date.bytes().all(|byte| byte.is_ascii_digit());
+    is_candidate
+        .then(|| date.parse::<Date>().ok())?
+        .map(|date| date.to_string())
 }
 
 /// A condition on a name in lower case.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(untagged, expecting = "expected a name, a list of names, `{\"all\": [..]}` or `{\"not\": ..}`")]
+#[serde(
+    untagged,
+    expecting = "expected a name, a list of names, `{\"all\": [..]}` or `{\"not\": ..}`"
+)]
 pub(crate) enum NameRule {
     /// Matches no name.
     #[default]
@@ -310,7 +392,9 @@ fn matches_pattern(pattern: &[u8], name: &[u8]) -> bool {
             }
             (None, None) => return true,
             _ => {
-                let Some((rest, [_, after @ ..])) = backtrack else { return false };
+                let Some((rest, [_, after @ ..])) = backtrack else {
+                    return false;
+                };
                 backtrack = Some((rest, after));
                 (pattern, name) = (rest, after);
             }
@@ -319,7 +403,11 @@ fn matches_pattern(pattern: &[u8], name: &[u8]) -> bool {
 }
 
 fn matches_byte(expected: u8, byte: u8) -> bool {
-    if expected == b'#' { byte.is_ascii_digit() } else { expected == byte }
+    if expected == b'#' {
+        byte.is_ascii_digit()
+    } else {
+        expected == byte
+    }
 }
 
 #[cfg(test)]
@@ -334,22 +422,38 @@ mod tests {
     #[test]
     fn rules_match_names() {
         for (text, names, others) in [
-            (r#""GPT-5""#, &["gpt-5"][..], &["gpt-5-mini", "agpt-5", ""][..]),
+            (
+                r#""GPT-5""#,
+                &["gpt-5"][..],
+                &["gpt-5-mini", "agpt-5", ""][..],
+            ),
             (r#""gpt-*""#, &["gpt-", "gpt-5"], &["gpt", "xgpt-5"]),
             (r#""*-tts""#, &["a-tts", "-tts"], &["a-tts-b", "tts"]),
             (r#""*claude*""#, &["claude", "eu.claude-3"], &["cloude"]),
-            (r#""a-####-##""#, &["a-2026-11"], &["a-2026-1x", "a-2026-1", "a-2026-111"]),
+            (
+                r#""a-####-##""#,
+                &["a-2026-11"],
+                &["a-2026-1x", "a-2026-1", "a-2026-111"],
+            ),
             (r#""a*b*c""#, &["abc", "axbxbc", "abbcc"], &["acb", "ab"]),
             (r#"["a", "b*"]"#, &["a", "b", "bc"], &["ab", "c"]),
-            (r#"{"all": ["a*", {"not": ["*x", "*y"]}]}"#, &["a", "axa"], &["ax", "ay", "b"]),
+            (
+                r#"{"all": ["a*", {"not": ["*x", "*y"]}]}"#,
+                &["a", "axa"],
+                &["ax", "ay", "b"],
+            ),
             ("[]", &[], &["", "a"]),
         ] {
             assert!(names.iter().all(|name| rule(text).matches(name)), "{text}");
-            assert!(!others.iter().any(|name| rule(text).matches(name)), "{text}");
+            assert!(
+                !others.iter().any(|name| rule(text).matches(name)),
+                "{text}"
+            );
         }
         assert_eq!(NameRule::exact("A*"), NameRule::Exact("a*".into()));
         assert!(
-            serde_json::from_str::<NameRule>("7").is_err_and(|error| error.to_string().contains("expected a name"))
+            serde_json::from_str::<NameRule>("7")
+                .is_err_and(|error| error.to_string().contains("expected a name"))
         );
     }
 

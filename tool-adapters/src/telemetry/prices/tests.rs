@@ -16,11 +16,19 @@ fn dollars(cents: u64) -> Cost {
 
 fn used(provider: &str, model: &str, usage: TokenUsage) -> ModelUsage {
     let used = ModelUsage::new(model.to_owned(), usage);
-    if provider.is_empty() { used } else { used.provider(provider.to_owned()) }
+    if provider.is_empty() {
+        used
+    } else {
+        used.provider(provider.to_owned())
+    }
 }
 
 fn tokens(input: u64, output: u64) -> TokenUsage {
-    TokenUsage { input, output, ..TokenUsage::default() }
+    TokenUsage {
+        input,
+        output,
+        ..TokenUsage::default()
+    }
 }
 
 fn read_table(text: &str) -> PriceTable {
@@ -29,18 +37,33 @@ fn read_table(text: &str) -> PriceTable {
 
 /// Returns a table with one model, `m` of `p`.
 fn table_of(price: &str) -> PriceTable {
-    read_table(&format!(r#"{{"providers": [{{"id": "p", "prices": [{{"id": "m", "price": {price}}}]}}]}}"#))
+    read_table(&format!(
+        r#"{{"providers": [{{"id": "p", "prices": [{{"id": "m", "price": {price}}}]}}]}}"#
+    ))
 }
 
 #[test]
 fn builtin_table_has_a_date_and_a_source() {
     let table = PriceTable::builtin();
     assert!(table.date().and_then(parse_day).is_some());
-    assert!(table.source().is_some_and(|source| source.starts_with("genai-prices ")), "{:?}", table.source());
+    assert!(
+        table
+            .source()
+            .is_some_and(|source| source.starts_with("genai-prices ")),
+        "{:?}",
+        table.source()
+    );
     let catalog = parse(include_str!("prices.json")).expect("a table");
-    let models = catalog.providers.iter().map(|provider| provider.prices.len()).sum::<usize>();
-    let priced =
-        catalog.providers.iter().flat_map(|provider| &provider.prices).filter(|model| !model.prices.is_empty());
+    let models = catalog
+        .providers
+        .iter()
+        .map(|provider| provider.prices.len())
+        .sum::<usize>();
+    let priced = catalog
+        .providers
+        .iter()
+        .flat_map(|provider| &provider.prices)
+        .filter(|model| !model.prices.is_empty());
     assert!(catalog.providers.len() >= 40 && models >= 2_000 && priced.count() * 10 >= models * 9);
 }
 
@@ -56,7 +79,10 @@ fn collectors_use_the_builtin_table_by_default() {
     });
     let report = collector.report();
     let totals = report.totals();
-    assert_eq!((totals.total.cost, totals.total.unpriced), (Cost::micros(3_500), 1));
+    assert_eq!(
+        (totals.total.cost, totals.total.unpriced),
+        (Cost::micros(3_500), 1)
+    );
 }
 
 #[test]
@@ -65,8 +91,13 @@ fn finds_models_by_the_names_of_providers_and_gateways() {
     let same = |names: &[(&str, &str)]| {
         let prices = names.iter().map(|(provider, model)| {
             let provider = Some(*provider).filter(|provider| !provider.is_empty());
-            let price = table.price_of(provider, model).unwrap_or_else(|| panic!("{provider:?} {model}"));
-            price.cost(TokenUsage { cached: 1, ..tokens(1_000, 10) })
+            let price = table
+                .price_of(provider, model)
+                .unwrap_or_else(|| panic!("{provider:?} {model}"));
+            price.cost(TokenUsage {
+                cached: 1,
+                ..tokens(1_000, 10)
+            })
         });
         let prices = prices.collect::<Vec<_>>();
         assert!(prices.windows(2).all(|two| two[0] == two[1]), "{names:?}");
@@ -86,10 +117,17 @@ fn finds_models_by_the_names_of_providers_and_gateways() {
         ("google", "claude-opus-4-5@20251101"),
         ("", "claude-opus-4.5"),
     ]);
-    same(&[("gemini", "gemini-2.5-flash"), ("gcp.gemini", "models/gemini-2.5-flash"), ("", "gemini-2.5-flash")]);
+    same(&[
+        ("gemini", "gemini-2.5-flash"),
+        ("gcp.gemini", "models/gemini-2.5-flash"),
+        ("", "gemini-2.5-flash"),
+    ]);
     same(&[
         ("aws.bedrock", "amazon.nova-pro-v1:0"),
-        ("bedrock", "arn:aws:bedrock:us-east-1::foundation-model/amazon.nova-pro-v1:0"),
+        (
+            "bedrock",
+            "arn:aws:bedrock:us-east-1::foundation-model/amazon.nova-pro-v1:0",
+        ),
     ]);
     for (provider, model) in [
         (Some("ollama"), "llama3.2"),
@@ -99,37 +137,84 @@ fn finds_models_by_the_names_of_providers_and_gateways() {
         (None, "nonsense"),
         (None, ""),
     ] {
-        assert_eq!(table.price_of(provider, model), None, "{provider:?} {model}");
+        assert_eq!(
+            table.price_of(provider, model),
+            None,
+            "{provider:?} {model}"
+        );
     }
 }
 
 #[test]
 fn a_use_without_a_price_has_no_cost() {
     let builtin = PriceTable::builtin();
-    assert_eq!(builtin.price(&used("openai", "whisper-1", tokens(10, 10))), None);
+    assert_eq!(
+        builtin.price(&used("openai", "whisper-1", tokens(10, 10))),
+        None
+    );
     // No tokens were used.
-    assert_eq!(builtin.price(&used("openai", "gpt-4o", TokenUsage::default())), None);
+    assert_eq!(
+        builtin.price(&used("openai", "gpt-4o", TokenUsage::default())),
+        None
+    );
     let table = table_of(r#"{"input": 1}"#);
-    assert_eq!(table.price(&used("p", "m", tokens(3, 0))), Some(Cost::pico(3 * MICRO)));
+    assert_eq!(
+        table.price(&used("p", "m", tokens(3, 0))),
+        Some(Cost::pico(3 * MICRO))
+    );
     assert_eq!(table.price(&used("p", "m", tokens(3, 1))), None);
     assert_eq!(table_of("{}").price(&used("p", "m", tokens(1, 0))), None);
-    assert_eq!(table_of(r#"{"input": 0, "output": 0}"#).price(&used("p", "m", tokens(3, 1))), Some(Cost::ZERO));
+    assert_eq!(
+        table_of(r#"{"input": 0, "output": 0}"#).price(&used("p", "m", tokens(3, 1))),
+        Some(Cost::ZERO)
+    );
 }
 
 #[test]
 fn charges_each_token_once_by_its_kind() {
-    let usage =
-        TokenUsage { input: 100, cached: 60, cache_written: 30, output: 40, reasoning: 25, ..TokenUsage::default() };
-    let cost = |price: &str| table_of(price).price(&used("p", "m", usage)).map(|cost| cost.picodollars() / MICRO);
+    let usage = TokenUsage {
+        input: 100,
+        cached: 60,
+        cache_written: 30,
+        output: 40,
+        reasoning: 25,
+        ..TokenUsage::default()
+    };
+    let cost = |price: &str| {
+        table_of(price)
+            .price(&used("p", "m", usage))
+            .map(|cost| cost.picodollars() / MICRO)
+    };
     assert_eq!(cost(r#"{"input": 2, "output": 10}"#), Some(200 + 400));
-    assert_eq!(cost(r#"{"input": 2, "cached": 0.5, "output": 10}"#), Some(80 + 30 + 400));
-    assert_eq!(cost(r#"{"input": 2, "cached": 0.5, "cache_written": 3, "output": 10}"#), Some(20 + 30 + 90 + 400));
-    assert_eq!(cost(r#"{"input": 2, "output": 10, "reasoning": 20}"#), Some(200 + 150 + 500));
-    assert_eq!(cost(r#"{"input": 2, "output": 10, "request": 0.005}"#), Some(600 + 5_000));
+    assert_eq!(
+        cost(r#"{"input": 2, "cached": 0.5, "output": 10}"#),
+        Some(80 + 30 + 400)
+    );
+    assert_eq!(
+        cost(r#"{"input": 2, "cached": 0.5, "cache_written": 3, "output": 10}"#),
+        Some(20 + 30 + 90 + 400)
+    );
+    assert_eq!(
+        cost(r#"{"input": 2, "output": 10, "reasoning": 20}"#),
+        Some(200 + 150 + 500)
+    );
+    assert_eq!(
+        cost(r#"{"input": 2, "output": 10, "request": 0.005}"#),
+        Some(600 + 5_000)
+    );
     // A provider that reports more tokens of a kind than in all.
-    let usage = TokenUsage { input: 10, cached: 60, output: 1, reasoning: 9, ..TokenUsage::default() };
+    let usage = TokenUsage {
+        input: 10,
+        cached: 60,
+        output: 1,
+        reasoning: 9,
+        ..TokenUsage::default()
+    };
     let table = table_of(r#"{"input": 2, "cached": 0.5, "output": 10}"#);
-    assert_eq!(table.price(&used("p", "m", usage)), Some(Cost::pico(40 * MICRO)));
+    assert_eq!(
+        table.price(&used("p", "m", usage)),
+        Some(Cost::pico(40 * MICRO))
+    );
 }
 
 /// Audio of 50 tokens, 20 of them cached, and an image of 20 tokens, 5 of them cached, beside 10 tokens of cached text and 40
@@ -151,28 +236,55 @@ const MEDIA: TokenUsage = TokenUsage {
 
 #[test]
 fn audio_and_images_have_rates_of_their_own() {
-    let cost =
-        |price: &str| table_of(price).price(&used("p", "m", MEDIA)).map(|cost| cost.picodollars() / (MICRO / 10));
+    let cost = |price: &str| {
+        table_of(price)
+            .price(&used("p", "m", MEDIA))
+            .map(|cost| cost.picodollars() / (MICRO / 10))
+    };
     let all = r#"{"input": 1, "cached": 0.1, "input_audio": 10, "input_image": 5, "cached_audio": 2, "cached_image": 3,
         "output": 4, "output_audio": 20, "output_image": 30}"#;
     let (text, audio, image) = (400 + 10, 30 * 100 + 20 * 20, 15 * 50 + 5 * 30);
-    assert_eq!(cost(all), Some(text + audio + image + 20 * 40 + 30 * 200 + 10 * 300));
+    assert_eq!(
+        cost(all),
+        Some(text + audio + image + 20 * 40 + 30 * 200 + 10 * 300)
+    );
     // Cached audio costs as much as audio, and without a rate for that as much as cached tokens.
     let output = 60 * 40;
     assert_eq!(
         cost(r#"{"input": 1, "cached": 0.1, "input_audio": 10, "output": 4}"#),
         Some(400 + 10 + 50 * 100 + 15 * 10 + 5 + output)
     );
-    assert_eq!(cost(r#"{"input": 1, "cached": 0.1, "output": 4}"#), Some(85 * 10 + 35 + output));
-    assert_eq!(cost(r#"{"input": 1, "output": 4}"#), Some(120 * 10 + output));
+    assert_eq!(
+        cost(r#"{"input": 1, "cached": 0.1, "output": 4}"#),
+        Some(85 * 10 + 35 + output)
+    );
+    assert_eq!(
+        cost(r#"{"input": 1, "output": 4}"#),
+        Some(120 * 10 + output)
+    );
 }
 
 #[test]
 fn cache_writes_of_an_hour_have_their_own_rate() {
-    let usage = TokenUsage { input: 100, cache_written: 60, cache_written_1h: 25, ..TokenUsage::default() };
-    let cost = |price: &str| table_of(price).price(&used("p", "m", usage)).map(|cost| cost.picodollars() / MICRO);
-    assert_eq!(cost(r#"{"input": 4, "cache_written": 5, "cache_written_1h": 8}"#), Some(40 * 4 + 35 * 5 + 25 * 8));
-    assert_eq!(cost(r#"{"input": 4, "cache_written": 5}"#), Some(40 * 4 + 60 * 5));
+    let usage = TokenUsage {
+        input: 100,
+        cache_written: 60,
+        cache_written_1h: 25,
+        ..TokenUsage::default()
+    };
+    let cost = |price: &str| {
+        table_of(price)
+            .price(&used("p", "m", usage))
+            .map(|cost| cost.picodollars() / MICRO)
+    };
+    assert_eq!(
+        cost(r#"{"input": 4, "cache_written": 5, "cache_written_1h": 8}"#),
+        Some(40 * 4 + 35 * 5 + 25 * 8)
+    );
+    assert_eq!(
+        cost(r#"{"input": 4, "cache_written": 5}"#),
+        Some(40 * 4 + 60 * 5)
+    );
     assert_eq!(cost(r#"{"input": 4}"#), Some(400));
 }
 
@@ -184,15 +296,33 @@ fn a_service_tier_replaces_the_standard_rates() {
         "Priority": {"request": 1}, "flex": {}}}"#,
     );
     let cost = |tier: &'static str, input| {
-        let usage = TokenUsage { input, cached: 100, output: 10, ..TokenUsage::default() };
+        let usage = TokenUsage {
+            input,
+            cached: 100,
+            output: 10,
+            ..TokenUsage::default()
+        };
         let used = used("p", "m", usage);
-        let used = if tier.is_empty() { used } else { used.service_tier(tier) };
+        let used = if tier.is_empty() {
+            used
+        } else {
+            used.service_tier(tier)
+        };
         table.price(&used).map(|cost| cost.picodollars() / MICRO)
     };
-    assert_eq!((cost("", 200), cost("", 300)), (Some(200 + 100 + 100), Some(800 + 100 + 200)));
+    assert_eq!(
+        (cost("", 200), cost("", 300)),
+        (Some(200 + 100 + 100), Some(800 + 100 + 200))
+    );
     // The tier has no rate for cached tokens, and its output has no tier above 200 tokens.
-    assert_eq!((cost("batch", 200), cost("BATCH", 300)), (Some(100 + 100 + 50), Some(400 + 100 + 50)));
-    assert_eq!((cost("flex", 200), cost("priority", 200)), (Some(400), Some(1_000_400)));
+    assert_eq!(
+        (cost("batch", 200), cost("BATCH", 300)),
+        (Some(100 + 100 + 50), Some(400 + 100 + 50))
+    );
+    assert_eq!(
+        (cost("flex", 200), cost("priority", 200)),
+        (Some(400), Some(1_000_400))
+    );
     assert_eq!(cost("scale", 200), None);
 }
 
@@ -214,22 +344,49 @@ fn builtin_table_prices_media_caches_and_tiers() {
         ..TokenUsage::default()
     };
     let expected = 300 * 4_000 + 200 * 32_000 + 500 * 400 + 50 * 16_000 + 250 * 64_000;
-    assert_eq!(cost("openai", "gpt-realtime", voice, None), Some(Cost::pico(expected * 1_000)));
+    assert_eq!(
+        cost("openai", "gpt-realtime", voice, None),
+        Some(Cost::pico(expected * 1_000))
+    );
     // Text 0.75, audio 3 and 12; there is no price for cached tokens.
     let expected = 400 * 750 + 600 * 3_000 + 50 * 4_500 + 250 * 12_000;
-    assert_eq!(cost("google", "gemini-3.8-live", voice, None), Some(Cost::pico(expected * 1_000)));
+    assert_eq!(
+        cost("google", "gemini-3.8-live", voice, None),
+        Some(Cost::pico(expected * 1_000))
+    );
     // Input 5, written for minutes 6.25 and for an hour 10.
-    let written = TokenUsage { input: 1_000, cache_written: 800, cache_written_1h: 300, ..TokenUsage::default() };
+    let written = TokenUsage {
+        input: 1_000,
+        cache_written: 800,
+        cache_written_1h: 300,
+        ..TokenUsage::default()
+    };
     let expected = 200 * 5_000 + 500 * 6_250 + 300 * 10_000;
-    assert_eq!(cost("anthropic", "claude-opus-4-5", written, None), Some(Cost::pico(expected * 1_000)));
+    assert_eq!(
+        cost("anthropic", "claude-opus-4-5", written, None),
+        Some(Cost::pico(expected * 1_000))
+    );
     let half = Some(Cost::pico(expected * 500));
-    assert_eq!(cost("anthropic", "claude-opus-4-5", written, Some("batch")), half);
-    assert_eq!(cost("anthropic", "claude-opus-4-5", written, Some("priority")), None);
+    assert_eq!(
+        cost("anthropic", "claude-opus-4-5", written, Some("batch")),
+        half
+    );
+    assert_eq!(
+        cost("anthropic", "claude-opus-4-5", written, Some("priority")),
+        None
+    );
     let tokens = tokens(1_000, 100);
-    let costs = [None, Some("flex"), Some("batch"), Some("priority")].map(|tier| cost("openai", "gpt-5", tokens, tier));
-    assert_eq!(costs, [2_250, 1_125, 1_125, 4_500].map(|micros| Some(Cost::micros(micros))));
+    let costs = [None, Some("flex"), Some("batch"), Some("priority")]
+        .map(|tier| cost("openai", "gpt-5", tokens, tier));
+    assert_eq!(
+        costs,
+        [2_250, 1_125, 1_125, 4_500].map(|micros| Some(Cost::micros(micros)))
+    );
     // Azure runs OpenAI's models at the same standard price, but with tiers of its own.
-    assert_eq!(cost("azure", "gpt-5", tokens, None), Some(Cost::micros(2_250)));
+    assert_eq!(
+        cost("azure", "gpt-5", tokens, None),
+        Some(Cost::micros(2_250))
+    );
     assert_eq!(cost("azure", "gpt-5", tokens, Some("priority")), None);
 }
 
@@ -240,7 +397,12 @@ fn a_tier_applies_to_all_tokens_of_a_larger_response() {
         {"above": 1000, "input": 4}, {"above": 200, "input": 2, "output": 10}]}"#,
     );
     let cost = |input, cached| {
-        let usage = TokenUsage { input, cached, output: 10, ..TokenUsage::default() };
+        let usage = TokenUsage {
+            input,
+            cached,
+            output: 10,
+            ..TokenUsage::default()
+        };
         table.price(&used("p", "m", usage)).map(Cost::picodollars)
     };
     assert_eq!(cost(200, 0), Some((200 + 50) * MICRO));
@@ -256,10 +418,19 @@ fn a_tier_applies_to_all_tokens_of_a_larger_response() {
 fn rounds_a_cost_once() {
     // Half a picodollar twice is one.
     let table = table_of(r#"{"input": 0.0000005, "output": 0.0000005}"#);
-    assert_eq!(table.price(&used("p", "m", tokens(1, 1))), Some(Cost::pico(1)));
-    assert_eq!(table.price(&used("p", "m", tokens(1, 0))), Some(Cost::pico(1)));
+    assert_eq!(
+        table.price(&used("p", "m", tokens(1, 1))),
+        Some(Cost::pico(1))
+    );
+    assert_eq!(
+        table.price(&used("p", "m", tokens(1, 0))),
+        Some(Cost::pico(1))
+    );
     let most = table_of(r#"{"input": 18446744.073709551615, "output": 18446744.073709551615}"#);
-    assert_eq!(most.price(&used("p", "m", tokens(u64::MAX, u64::MAX))), Some(Cost::pico(u64::MAX)));
+    assert_eq!(
+        most.price(&used("p", "m", tokens(u64::MAX, u64::MAX))),
+        Some(Cost::pico(u64::MAX))
+    );
 }
 
 #[test]
@@ -271,41 +442,72 @@ fn applies_the_last_price_whose_condition_holds() {
     let cost = |date: &str, minute: u64| {
         let days = u64::try_from(parse_day(date).expect("a day")).expect("since 1970");
         let time = UNIX_EPOCH + Duration::from_secs((days * 1_440 + minute) * 60);
-        table.cost_at(&used("p", "m", tokens(1, 0)), time).map(|cost| cost.picodollars() / MICRO)
+        table
+            .cost_at(&used("p", "m", tokens(1, 0)), time)
+            .map(|cost| cost.picodollars() / MICRO)
     };
     assert_eq!(cost("2026-12-31", 0), Some(3));
     assert_eq!(cost("2026-12-31", 30), Some(1));
     assert_eq!(cost("2026-12-31", 990), Some(3));
     assert_eq!(cost("2027-01-01", 600), Some(2));
     // If no condition holds, the first price applies.
-    let later = table_of(r#"[{"from": "2999-01-01", "input": 1}, {"from": "2999-06-01", "input": 2}]"#);
-    assert_eq!(later.price(&used("p", "m", tokens(1, 0))), Some(Cost::pico(MICRO)));
+    let later =
+        table_of(r#"[{"from": "2999-01-01", "input": 1}, {"from": "2999-06-01", "input": 2}]"#);
+    assert_eq!(
+        later.price(&used("p", "m", tokens(1, 0))),
+        Some(Cost::pico(MICRO))
+    );
 }
 
 #[test]
 fn added_prices_take_precedence() {
     let own = Price::new(dollars(1), dollars(2));
-    let table = PriceTable::builtin().with("openai", "GPT-4o", own.clone()).with("local", "llama*", own.clone());
+    let table = PriceTable::builtin()
+        .with("openai", "GPT-4o", own.clone())
+        .with("local", "llama*", own.clone());
     assert_eq!(table.price_of("openai", "gpt-4o"), Some(&own));
     // With other names of the provider, and without a provider.
     assert_eq!(table.price_of("openai-responses", "gpt-4o"), Some(&own));
     assert_eq!(table.price_of(None, "gpt-4o"), Some(&own));
-    assert_eq!(table.price_of(None, "llama*"), Some(&own), "the name is not a pattern");
+    assert_eq!(
+        table.price_of(None, "llama*"),
+        Some(&own),
+        "the name is not a pattern"
+    );
     assert_eq!(table.price_of("local", "llama3"), None);
-    assert_eq!(table.price_of("openai", "gpt-4o-mini"), PriceTable::builtin().price_of("openai", "gpt-4o-mini"));
+    assert_eq!(
+        table.price_of("openai", "gpt-4o-mini"),
+        PriceTable::builtin().price_of("openai", "gpt-4o-mini")
+    );
     assert_eq!(table.source(), PriceTable::builtin().source());
     let again = Price::new(dollars(3), dollars(4));
-    assert_eq!(table.clone().with("openai", "gpt-4o", again.clone()).price_of("openai", "gpt-4o"), Some(&again));
-    assert_eq!(table.price_of("openai", "gpt-4o"), Some(&own), "the original table is unchanged");
+    assert_eq!(
+        table
+            .clone()
+            .with("openai", "gpt-4o", again.clone())
+            .price_of("openai", "gpt-4o"),
+        Some(&again)
+    );
+    assert_eq!(
+        table.price_of("openai", "gpt-4o"),
+        Some(&own),
+        "the original table is unchanged"
+    );
     // A merged table takes precedence, even for a model without a price.
     let contract = read_table(
         r#"{"date": "2026-11-01", "source": "contract", "providers": [{"id": "openai", "prices": [
             {"id": "gpt-4o", "price": {"input": 7, "output": 7}}, {"id": "gpt-4o-mini"}]}]}"#,
     );
     let merged = table.merge(contract);
-    assert_eq!(merged.price_of("openai", "gpt-4o"), Some(&Price::new(dollars(700), dollars(700))));
+    assert_eq!(
+        merged.price_of("openai", "gpt-4o"),
+        Some(&Price::new(dollars(700), dollars(700)))
+    );
     assert_eq!(merged.price_of("openai", "gpt-4o-mini"), None);
-    assert_eq!((merged.date(), merged.source()), (Some("2026-11-01"), Some("contract")));
+    assert_eq!(
+        (merged.date(), merged.source()),
+        (Some("2026-11-01"), Some("contract"))
+    );
 }
 
 #[test]
@@ -336,7 +538,10 @@ fn reports_all_problems_of_a_table() {
         provider `p`, model `e`, service tier `flex`: invalid type: integer `7`, expected a map
         provider `p`, model 6: missing field `id`
         provider 2: unknown field `name`, expected one of `id`, `urls`, `names`, `models`, `fallback`, `prices`"#]].assert_eq(&error.problems().join("\n"));
-    assert!(PriceTable::from_json("{").is_err_and(|error| error.to_string().starts_with("invalid price table: EOF")));
+    assert!(
+        PriceTable::from_json("{")
+            .is_err_and(|error| error.to_string().starts_with("invalid price table: EOF"))
+    );
 }
 
 proptest! {

@@ -55,7 +55,11 @@ impl AnswerCollector<'_> {
             listener(&event);
             self.answer.was_shown |= !matches!(
                 event,
-                Event::Response { .. } | Event::ServiceTier(_) | Event::Usage(_) | Event::Unknown(_) | Event::Error(_)
+                Event::Response { .. }
+                    | Event::ServiceTier(_)
+                    | Event::Usage(_)
+                    | Event::Unknown(_)
+                    | Event::Error(_)
             );
         }
         match event {
@@ -77,7 +81,10 @@ impl AnswerCollector<'_> {
             Event::Call(call) => Event::Call(self.declarations.restore(call)),
             Event::CutCall(call) => Event::CutCall(self.declarations.restore(call)),
             Event::CallStarted { id, name } => {
-                let name = self.declarations.tool_name(&name).map_or(name, str::to_owned);
+                let name = self
+                    .declarations
+                    .tool_name(&name)
+                    .map_or(name, str::to_owned);
                 Event::CallStarted { id, name }
             }
             event => event,
@@ -93,7 +100,8 @@ impl AnswerCollector<'_> {
         let message = log_excerpt(&error.to_string(), self.key);
         tracing::warn!(provider = %self.provider, error = %message, "failed to read a part of a model's answer");
         // The provider's error is the cause of the errors that follow from it.
-        let is_cause = self.answer.loss.is_none() || matches!(error, ProtocolError::Provider { .. });
+        let is_cause =
+            self.answer.loss.is_none() || matches!(error, ProtocolError::Provider { .. });
         if error.is_loss() && is_cause {
             self.answer.loss = Some(error);
         }
@@ -103,8 +111,16 @@ impl AnswerCollector<'_> {
     ///
     /// Of an answer that did not end, or of which something was lost, nothing counts. It is not retried if the listener has
     /// seen a part of it.
-    pub(crate) fn into_step(self, failure: Option<RequestFailure>) -> Result<ModelStep, RequestFailure> {
-        let Some(finish) = self.answer.finish.as_ref().filter(|_| self.answer.loss.is_none()) else {
+    pub(crate) fn into_step(
+        self,
+        failure: Option<RequestFailure>,
+    ) -> Result<ModelStep, RequestFailure> {
+        let Some(finish) = self
+            .answer
+            .finish
+            .as_ref()
+            .filter(|_| self.answer.loss.is_none())
+        else {
             return Err(self.incomplete(failure));
         };
         let finish = reply_finish(finish);
@@ -114,9 +130,13 @@ impl AnswerCollector<'_> {
     /// Returns the failure of an answer that is none. `failure` is the reason if it ended early.
     pub(crate) fn incomplete(self, failure: Option<RequestFailure>) -> RequestFailure {
         let mut failure = match (&self.answer.loss, failure) {
-            (Some(error @ ProtocolError::Provider { .. }), _) => RequestFailure::from_stream(error, self.key),
+            (Some(error @ ProtocolError::Provider { .. }), _) => {
+                RequestFailure::from_stream(error, self.key)
+            }
             (_, Some(failure)) => failure,
-            (Some(error @ ProtocolError::Malformed { text, .. }), None) if self.is_foreign(text) => {
+            (Some(error @ ProtocolError::Malformed { text, .. }), None)
+                if self.is_foreign(text) =>
+            {
                 self.unexpected_answer(error)
             }
             (Some(error), None) => RequestFailure::from_stream(error, self.key),
@@ -132,14 +152,18 @@ impl AnswerCollector<'_> {
     /// a page of another server.
     fn is_foreign(&self, text: &str) -> bool {
         let answer = &self.answer;
-        let has_output = !answer.text.is_empty() || !answer.calls.is_empty() || !answer.items.is_empty();
+        let has_output =
+            !answer.text.is_empty() || !answer.calls.is_empty() || !answer.items.is_empty();
         let is_json = text.trim_start().starts_with(['{', '[']);
         !(has_output || self.usage.has_response() || is_json)
     }
 
     /// Returns the failure for an answer of another server or protocol.
     fn unexpected_answer(&self, error: &ProtocolError) -> RequestFailure {
-        let message = RequestFailure::from_stream(error, self.key).error.message().to_owned();
+        let message = RequestFailure::from_stream(error, self.key)
+            .error
+            .message()
+            .to_owned();
         let provider = self.provider;
         RequestFailure::permanent(ToolError::permanent(format!(
             "expected an answer in the form of {provider}; check the base URL and the provider: {message}"
@@ -155,7 +179,10 @@ impl AnswerCollector<'_> {
         ModelStep {
             text: Some(self.answer.text).filter(|text| !text.is_empty()),
             calls: self.answer.calls,
-            native: (!self.answer.items.is_empty()).then(|| RawTurn { provider, items: self.answer.items }),
+            native: (!self.answer.items.is_empty()).then(|| RawTurn {
+                provider,
+                items: self.answer.items,
+            }),
             usage: self.usage.usage,
             model: self.usage.model.clone().filter(|model| model != self.model),
             service_tier: self.usage.service_tier.clone(),
@@ -196,7 +223,14 @@ pub(crate) struct UsageReporter {
 impl UsageReporter {
     pub(crate) fn new(info: Option<ModelInfo>, failed: FailedUsage) -> Self {
         let failed = Some(failed);
-        Self { failed, info, model: None, service_tier: None, response_id: None, usage: TokenUsage::default() }
+        Self {
+            failed,
+            info,
+            model: None,
+            service_tier: None,
+            response_id: None,
+            usage: TokenUsage::default(),
+        }
     }
 
     /// Returns true if the provider has named the response or its usage.
@@ -215,8 +249,11 @@ impl Drop for UsageReporter {
         if let Some(failed) = &self.failed {
             *failed.lock().unwrap_or_else(PoisonError::into_inner) += self.usage;
         }
-        let Some(info) = self.info.take().filter(|_| !self.usage.is_empty()) else { return };
-        let mut used = ModelUsage::new(self.model.take().map_or(info.model, Cow::Owned), self.usage);
+        let Some(info) = self.info.take().filter(|_| !self.usage.is_empty()) else {
+            return;
+        };
+        let mut used =
+            ModelUsage::new(self.model.take().map_or(info.model, Cow::Owned), self.usage);
         (used.provider, used.response_id) = (info.provider, self.response_id.take());
         used.service_tier = self.service_tier.take().map(Cow::Owned);
         trace::observe(used);

@@ -28,9 +28,9 @@ pub(crate) struct Endpoint {
 pub(crate) fn http_api(provider: Provider) -> Result<HttpEndpoint, ToolError> {
     match provider.spec().endpoint {
         spec::Endpoint::Http(http) => Ok(http),
-        spec::Endpoint::WebSocket(_) => {
-            Err(ToolError::permanent(format!("{provider} needs a WebSocket: use the feature `websocket`")))
-        }
+        spec::Endpoint::WebSocket(_) => Err(ToolError::permanent(format!(
+            "{provider} needs a WebSocket: use the feature `websocket`"
+        ))),
         spec::Endpoint::ToolServer => Err(ToolError::permanent(format!(
             "{provider} is a protocol for tools, not a model: use the feature `{provider}`"
         ))),
@@ -49,34 +49,55 @@ impl Endpoint {
         let base = access.base_url(server);
         if base.is_empty() && !server.region_env.is_empty() {
             let names = server.region_env.join(" or ");
-            return Err(ToolError::permanent(format!("{provider} needs a region: set {names}, or call `base_url`")));
+            return Err(ToolError::permanent(format!(
+                "{provider} needs a region: set {names}, or call `base_url`"
+            )));
         }
         let mut url = parse_base_url(provider, &base)?;
         let is_default = base == default_base_url(server);
         let key = access.api_key(server).await?;
-        access.check_encrypted(url.scheme(), url.host_str().unwrap_or_default(), &base, key.is_some())?;
+        access.check_encrypted(
+            url.scheme(),
+            url.host_str().unwrap_or_default(),
+            &base,
+            key.is_some(),
+        )?;
         if key.is_none() && is_default && access.headers.is_empty() && server.key_required {
             let names = server.key_env.join(" or ");
-            return Err(ToolError::auth(format!("{provider} needs an API key: set {names}, or call `api_key`")));
+            return Err(ToolError::auth(format!(
+                "{provider} needs an API key: set {names}, or call `api_key`"
+            )));
         }
-        append_path(&mut url, server, &(http.path)(model, stream)).ok_or_else(|| invalid_base_url(provider))?;
+        append_path(&mut url, server, &(http.path)(model, stream))
+            .ok_or_else(|| invalid_base_url(provider))?;
         if let Some((name, value)) = http.stream_query.filter(|_| stream) {
             url.query_pairs_mut().append_pair(name, value);
         }
         let mut headers = HeaderMap::new();
         for (name, value) in http.headers {
-            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+            headers.insert(
+                HeaderName::from_static(name),
+                HeaderValue::from_static(value),
+            );
         }
         // Headers of the program replace those of the provider.
         headers.extend(access.headers(server, key.as_ref())?);
         let hidden = access.hidden(key.as_ref(), &base);
-        Ok(Self { url, headers, key, hidden })
+        Ok(Self {
+            url,
+            headers,
+            key,
+            hidden,
+        })
     }
 }
 
 /// Appends the path of an API to a base URL, which may have a part of it. `None` for a URL without a path.
 fn append_path(url: &mut Url, server: &Server, api: &[String]) -> Option<()> {
-    let base = url.path_segments()?.filter(|segment| !segment.is_empty()).collect::<Vec<_>>();
+    let base = url
+        .path_segments()?
+        .filter(|segment| !segment.is_empty())
+        .collect::<Vec<_>>();
     let PathChange { removed, added } = path_to_api(server, url.host_str()?, &base, api);
     let mut path = url.path_segments_mut().ok()?;
     path.pop_if_empty();
@@ -89,13 +110,20 @@ fn append_path(url: &mut Url, server: &Server, api: &[String]) -> Option<()> {
 
 fn parse_base_url(provider: Provider, base: &str) -> Result<Url, ToolError> {
     // `OLLAMA_HOST` is usually set without a scheme.
-    let url = Url::parse(&with_scheme(base, "https", "http")).map_err(|_| invalid_base_url(provider))?;
-    if matches!(url.scheme(), "http" | "https") && url.has_host() { Ok(url) } else { Err(invalid_base_url(provider)) }
+    let url =
+        Url::parse(&with_scheme(base, "https", "http")).map_err(|_| invalid_base_url(provider))?;
+    if matches!(url.scheme(), "http" | "https") && url.has_host() {
+        Ok(url)
+    } else {
+        Err(invalid_base_url(provider))
+    }
 }
 
 /// Returns an error that does not repeat the URL, which may hold a password.
 fn invalid_base_url(provider: Provider) -> ToolError {
-    ToolError::permanent(format!("expected the base URL of {provider} to be an http or https URL"))
+    ToolError::permanent(format!(
+        "expected the base URL of {provider} to be an http or https URL"
+    ))
 }
 
 /// Time limits for a provider's answers.
@@ -122,9 +150,16 @@ pub struct Timeouts {
 
 impl Default for Timeouts {
     fn default() -> Self {
-        let (connect, idle, total) =
-            (Duration::from_secs(10), Duration::from_secs(5 * 60), Duration::from_secs(15 * 60));
-        Self { connect, idle, total }
+        let (connect, idle, total) = (
+            Duration::from_secs(10),
+            Duration::from_secs(5 * 60),
+            Duration::from_secs(15 * 60),
+        );
+        Self {
+            connect,
+            idle,
+            total,
+        }
     }
 }
 
@@ -142,7 +177,10 @@ impl Default for Timeouts {
 /// ```
 pub fn client_builder() -> reqwest::ClientBuilder {
     let timeouts = Timeouts::default();
-    Client::builder().redirect(reqwest::redirect::Policy::none()).connect_timeout(timeouts.connect).no_gzip()
+    Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(timeouts.connect)
+        .no_gzip()
 }
 
 /// Maximum number of bytes that are read of an error's body.
@@ -169,7 +207,10 @@ impl Exchange<'_> {
         mut answer: AnswerCollector<'_>,
     ) -> Result<ModelStep, RequestFailure> {
         let mut response = self.send(body).await?;
-        let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let content_type = response
+            .headers()
+            .get(CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok());
         if let Some(framing) = content_type.and_then(Framing::of_content_type) {
             protocol.framing(framing);
         }
@@ -226,33 +267,51 @@ impl Exchange<'_> {
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
             .body(body.to_owned());
         let sent = self.with_timeout(request.send()).await?;
-        let mut response = sent.map_err(|error| RequestFailure::from_transport(&error, Some(&self.endpoint.hidden)))?;
+        let mut response = sent
+            .map_err(|error| RequestFailure::from_transport(&error, Some(&self.endpoint.hidden)))?;
         trace::attribute(STATUS_CODE, response.status().as_u16());
         if response.status().is_success() {
             return Ok(response);
         }
         let mut body = Vec::new();
-        while let (true, Ok(Some(chunk))) = (body.len() < MAX_ERROR_BODY, self.chunk(&mut response).await) {
+        while let (true, Ok(Some(chunk))) =
+            (body.len() < MAX_ERROR_BODY, self.chunk(&mut response).await)
+        {
             body.extend_from_slice(chunk.as_ref());
         }
         body.truncate(MAX_ERROR_BODY);
-        Err(RequestFailure::from_status(response.status(), response.headers(), &body, Some(&self.endpoint.hidden)))
+        Err(RequestFailure::from_status(
+            response.status(),
+            response.headers(),
+            &body,
+            Some(&self.endpoint.hidden),
+        ))
     }
 
-    async fn chunk(&self, response: &mut Response) -> Result<Option<impl AsRef<[u8]> + use<>>, RequestFailure> {
+    async fn chunk(
+        &self,
+        response: &mut Response,
+    ) -> Result<Option<impl AsRef<[u8]> + use<>>, RequestFailure> {
         let read = self.with_timeout(response.chunk()).await?;
         read.map_err(|error| RequestFailure::from_transport(&error, Some(&self.endpoint.hidden)))
     }
 
     async fn with_timeout<T>(&self, future: impl Future<Output = T>) -> Result<T, RequestFailure> {
         let idle = time::after(Instant::now(), self.idle);
-        timeout_at(idle.min(self.deadline), future).await.map_err(|_| {
-            if idle < self.deadline {
-                RequestFailure::transient(format!("the provider sent nothing for {:?}", self.idle))
-            } else {
-                RequestFailure::permanent(ToolError::transient("the provider's answer exceeded the total time limit"))
-            }
-        })
+        timeout_at(idle.min(self.deadline), future)
+            .await
+            .map_err(|_| {
+                if idle < self.deadline {
+                    RequestFailure::transient(format!(
+                        "the provider sent nothing for {:?}",
+                        self.idle
+                    ))
+                } else {
+                    RequestFailure::permanent(ToolError::transient(
+                        "the provider's answer exceeded the total time limit",
+                    ))
+                }
+            })
     }
 }
 
@@ -274,11 +333,20 @@ mod tests {
             headers: vec![("X-Team".to_owned(), "seven".to_owned().into())],
             allow_unencrypted: false,
         };
-        new(provider, &access, model, stream).map_err(|error| error.to_string()).expect("an endpoint")
+        new(provider, &access, model, stream)
+            .map_err(|error| error.to_string())
+            .expect("an endpoint")
     }
 
-    fn new(provider: Provider, access: &ModelAccess, model: &str, stream: bool) -> Result<Endpoint, ToolError> {
-        Endpoint::new(provider, access, model, stream).now_or_never().expect("nothing to wait for")
+    fn new(
+        provider: Provider,
+        access: &ModelAccess,
+        model: &str,
+        stream: bool,
+    ) -> Result<Endpoint, ToolError> {
+        Endpoint::new(provider, access, model, stream)
+            .now_or_never()
+            .expect("nothing to wait for")
     }
 
     fn url(provider: Provider, base: &str, model: &str) -> String {
@@ -288,10 +356,16 @@ mod tests {
     #[test]
     fn each_provider_has_its_path() {
         let paths = Provider::ALL.into_iter().filter_map(|provider| {
-            let access = ModelAccess { base_url: Some("https://host".into()), ..ModelAccess::default() };
+            let access = ModelAccess {
+                base_url: Some("https://host".into()),
+                ..ModelAccess::default()
+            };
             let streams = http_api(provider).ok()?.streams;
             let endpoint = new(provider, &access, "m", streams).ok()?;
-            Some(format!("{provider} {}", &endpoint.url.as_str()["https://host".len()..]))
+            Some(format!(
+                "{provider} {}",
+                &endpoint.url.as_str()["https://host".len()..]
+            ))
         });
         expect_test::expect![[r"
             openai-chat /chat/completions
@@ -315,24 +389,41 @@ mod tests {
         if env_setting(&["CO_API_KEY", "COHERE_API_KEY"]).is_some() {
             return;
         }
-        let error = new(Provider::Cohere, &ModelAccess::default(), "m", true).err().expect("no key");
-        assert_eq!(error.message(), "cohere needs an API key: set CO_API_KEY or COHERE_API_KEY, or call `api_key`");
+        let error = new(Provider::Cohere, &ModelAccess::default(), "m", true)
+            .err()
+            .expect("no key");
+        assert_eq!(
+            error.message(),
+            "cohere needs an API key: set CO_API_KEY or COHERE_API_KEY, or call `api_key`"
+        );
     }
 
     #[test]
     fn keeps_the_path_and_the_query_of_the_base_url() {
         let base = "https://host:8443/team/v1/?api-version=2";
-        assert_eq!(url(Provider::OpenAiChat, base, "m"), "https://host:8443/team/v1/chat/completions?api-version=2");
-        assert_eq!(url(Provider::Ollama, "box:11434", "m"), "https://box:11434/api/chat");
+        assert_eq!(
+            url(Provider::OpenAiChat, base, "m"),
+            "https://host:8443/team/v1/chat/completions?api-version=2"
+        );
+        assert_eq!(
+            url(Provider::Ollama, "box:11434", "m"),
+            "https://box:11434/api/chat"
+        );
     }
 
     // T1
     #[test]
     fn refuses_keys_over_http_to_other_machines() {
         let key = || Some(KeySource::Fixed(ApiKey::new("canary")));
-        let access = |base: &str| ModelAccess { base_url: Some(base.to_owned()), ..ModelAccess::default() };
+        let access = |base: &str| ModelAccess {
+            base_url: Some(base.to_owned()),
+            ..ModelAccess::default()
+        };
         let is_refused = |access: &ModelAccess| match new(Provider::OpenAiChat, access, "m", true) {
-            Err(error) => error.message().contains("`allow_unencrypted`") && !error.message().contains("canary"),
+            Err(error) => {
+                error.message().contains("`allow_unencrypted`")
+                    && !error.message().contains("canary")
+            }
             Ok(_) => false,
         };
         let mut refused = 0;
@@ -340,11 +431,23 @@ mod tests {
             let base = format!("http://host{n}.example:{}/v{n}", 1 + n * 7);
             let headers = vec![("X-Api-Key".to_owned(), "canary".to_owned().into())];
             let secret = base.replace("http://", "http://ann:canary@");
-            refused += usize::from(is_refused(&ModelAccess { api_key: key(), ..access(&base) }));
-            refused += usize::from(is_refused(&ModelAccess { headers, ..access(&base) }));
+            refused += usize::from(is_refused(&ModelAccess {
+                api_key: key(),
+                ..access(&base)
+            }));
+            refused += usize::from(is_refused(&ModelAccess {
+                headers,
+                ..access(&base)
+            }));
             refused += usize::from(is_refused(&access(&secret)));
-            refused += usize::from(is_refused(&access(&format!("{base}?api-version=2&key=canary"))));
-            let allowed = ModelAccess { allow_unencrypted: true, api_key: key(), ..access(&base) };
+            refused += usize::from(is_refused(&access(&format!(
+                "{base}?api-version=2&key=canary"
+            ))));
+            let allowed = ModelAccess {
+                allow_unencrypted: true,
+                api_key: key(),
+                ..access(&base)
+            };
             refused += usize::from(new(Provider::OpenAiChat, &allowed, "m", true).is_ok());
         }
         assert_eq!(refused, 1_000);
@@ -363,7 +466,10 @@ mod tests {
             idle: Duration::from_secs(60),
             max_bytes: usize::MAX,
         };
-        let declarations = declare(Provider::OpenAiChat, &ToolContext::builder().build().expect("no tools"));
+        let declarations = declare(
+            Provider::OpenAiChat,
+            &ToolContext::builder().build().expect("no tools"),
+        );
         let mut answer = AnswerCollector {
             provider: Provider::OpenAiChat,
             model: "m",
@@ -395,7 +501,9 @@ mod tests {
     fn escapes_the_model_in_the_path() {
         let arn = "arn:aws:bedrock:eu-west-1:1:inference-profile/x?y";
         assert_eq!(
-            endpoint(Provider::Bedrock, "https://host", arn, false).url.path(),
+            endpoint(Provider::Bedrock, "https://host", arn, false)
+                .url
+                .path(),
             "/model/arn:aws:bedrock:eu-west-1:1:inference-profile%2Fx%3Fy/converse"
         );
         assert_eq!(
@@ -409,23 +517,51 @@ mod tests {
         let header = |provider, name: &str| {
             let headers = endpoint(provider, "https://host", "m", false).headers;
             assert!(!format!("{headers:?}").contains("canary"), "{headers:?}");
-            headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
+            headers
+                .get(name)
+                .and_then(|value| value.to_str().ok())
+                .map(str::to_owned)
         };
-        assert_eq!(header(Provider::OpenAiChat, "authorization").as_deref(), Some("Bearer canary"));
-        assert_eq!(header(Provider::Anthropic, "x-api-key").as_deref(), Some("canary"));
-        assert_eq!(header(Provider::Anthropic, "anthropic-version").as_deref(), Some("2023-06-01"));
-        assert_eq!(header(Provider::Gemini, "x-goog-api-key").as_deref(), Some("canary"));
-        assert_eq!(header(Provider::Mistral, "x-team").as_deref(), Some("seven"));
+        assert_eq!(
+            header(Provider::OpenAiChat, "authorization").as_deref(),
+            Some("Bearer canary")
+        );
+        assert_eq!(
+            header(Provider::Anthropic, "x-api-key").as_deref(),
+            Some("canary")
+        );
+        assert_eq!(
+            header(Provider::Anthropic, "anthropic-version").as_deref(),
+            Some("2023-06-01")
+        );
+        assert_eq!(
+            header(Provider::Gemini, "x-goog-api-key").as_deref(),
+            Some("canary")
+        );
+        assert_eq!(
+            header(Provider::Mistral, "x-team").as_deref(),
+            Some("seven")
+        );
     }
 
     #[test]
     fn refuses_invalid_base_urls_without_repeating_them() {
         for base in ["ftp://user:canary@host", "http://", "data:canary", ""] {
-            let access = ModelAccess { base_url: Some(base.to_owned()), ..ModelAccess::default() };
-            let error = new(Provider::OpenAiChat, &access, "m", true).err().expect("refused").to_string();
+            let access = ModelAccess {
+                base_url: Some(base.to_owned()),
+                ..ModelAccess::default()
+            };
+            let error = new(Provider::OpenAiChat, &access, "m", true)
+                .err()
+                .expect("refused")
+                .to_string();
             assert!(!error.contains("canary"), "{error}");
         }
-        for provider in [Provider::OpenAiRealtime, Provider::GeminiLive, Provider::Mcp] {
+        for provider in [
+            Provider::OpenAiRealtime,
+            Provider::GeminiLive,
+            Provider::Mcp,
+        ] {
             assert!(new(provider, &ModelAccess::default(), "m", true).is_err());
         }
     }

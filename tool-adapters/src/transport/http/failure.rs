@@ -79,13 +79,19 @@ impl RequestFailure {
     }
 
     fn new(error: ToolError, retry: RetryAdvice) -> Self {
-        Self { error, retry, is_refused_request: false }
+        Self {
+            error,
+            retry,
+            is_refused_request: false,
+        }
     }
 
     /// Converts an error of sending the request or of receiving the answer.
     pub(crate) fn from_transport(error: &reqwest::Error, key: Option<&ApiKey>) -> Self {
         // Only the host and the port, as the rest of the URL may hold a password.
-        let host = error.url().and_then(|url| Some((url.host_str()?, url.port_or_known_default()?)));
+        let host = error
+            .url()
+            .and_then(|url| Some((url.host_str()?, url.port_or_known_default()?)));
         let mut message = "failed to reach the provider".to_owned();
         if let Some((host, port)) = host {
             message = format!("{message} at {host}:{port}");
@@ -94,13 +100,26 @@ impl RequestFailure {
             message = format!("{message}: {cause}");
         }
         let message = excerpt(&message, key);
-        if error.is_builder() { Self::permanent(ToolError::permanent(message)) } else { Self::transient(message) }
+        if error.is_builder() {
+            Self::permanent(ToolError::permanent(message))
+        } else {
+            Self::transient(message)
+        }
     }
 
     /// Converts an answer with a status other than 2xx.
-    pub(crate) fn from_status(status: StatusCode, headers: &HeaderMap, body: &[u8], key: Option<&ApiKey>) -> Self {
+    pub(crate) fn from_status(
+        status: StatusCode,
+        headers: &HeaderMap,
+        body: &[u8],
+        key: Option<&ApiKey>,
+    ) -> Self {
         let mut message = format!("the provider answered {}", status.as_u16());
-        let details = if status.is_redirection() { describe_redirect(headers) } else { error_message(body) };
+        let details = if status.is_redirection() {
+            describe_redirect(headers)
+        } else {
+            error_message(body)
+        };
         if !details.is_empty() {
             message = format!("{message}: {}", excerpt(&details, key));
         }
@@ -113,20 +132,36 @@ impl RequestFailure {
             _ => ToolError::transient(message),
         };
         let is_refused_request = matches!(status.as_u16(), 400 | 404 | 422 | 501);
-        Self { is_refused_request, ..Self::new(error.retryable(retry != RetryAdvice::Never), retry) }
+        Self {
+            is_refused_request,
+            ..Self::new(error.retryable(retry != RetryAdvice::Never), retry)
+        }
     }
 
     /// Returns true if the provider refused the request for the form of the text that it asks for.
     pub(crate) fn refuses_structured_output(&self) -> bool {
         let message = self.error.message().to_ascii_lowercase();
-        let words = ["format", "schema", "structured", "mime type", "output_config", "outputconfig", "json mode"];
+        let words = [
+            "format",
+            "schema",
+            "structured",
+            "mime type",
+            "output_config",
+            "outputconfig",
+            "json mode",
+        ];
         self.is_refused_request && words.iter().any(|word| message.contains(word))
     }
 
     /// Converts an error within a stream.
     pub(crate) fn from_stream(error: &ProtocolError, key: Option<&ApiKey>) -> Self {
         let message = excerpt(&error.to_string(), key);
-        let ProtocolError::Provider { code, retry_after, .. } = error else { return Self::transient(message) };
+        let ProtocolError::Provider {
+            code, retry_after, ..
+        } = error
+        else {
+            return Self::transient(message);
+        };
         let code = code.as_deref().unwrap_or_default().to_ascii_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| code.contains(word));
         let retry = retry_after.map_or(RetryAdvice::Backoff, RetryAdvice::After);
@@ -146,16 +181,28 @@ impl RequestFailure {
 /// Adds the delay that the provider asks for.
 fn with_delay(message: String, retry: RetryAdvice) -> String {
     match retry {
-        RetryAdvice::After(delay) => format!("{message} (retry after {} s)", delay.as_secs_f64().ceil()),
+        RetryAdvice::After(delay) => {
+            format!("{message} (retry after {} s)", delay.as_secs_f64().ceil())
+        }
         RetryAdvice::Never | RetryAdvice::Backoff => message,
     }
 }
 
 /// Returns the advice of the provider, or that of its own libraries for the status.
-fn retry_advice(status: StatusCode, headers: &HeaderMap, body: &[u8], message: &str) -> RetryAdvice {
-    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-    let quota_used_up =
-        status == StatusCode::TOO_MANY_REQUESTS && String::from_utf8_lossy(body).contains("insufficient_quota");
+fn retry_advice(
+    status: StatusCode,
+    headers: &HeaderMap,
+    body: &[u8],
+    message: &str,
+) -> RetryAdvice {
+    let header = |name: &str| {
+        headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .map(str::trim)
+    };
+    let quota_used_up = status == StatusCode::TOO_MANY_REQUESTS
+        && String::from_utf8_lossy(body).contains("insufficient_quota");
     let should_retry = match header("x-should-retry") {
         Some("true") => true,
         Some("false") => false,
@@ -168,18 +215,35 @@ fn retry_advice(status: StatusCode, headers: &HeaderMap, body: &[u8], message: &
 }
 
 fn describe_redirect(headers: &HeaderMap) -> String {
-    let to = headers.get(LOCATION).and_then(|value| value.to_str().ok()).and_then(|to| reqwest::Url::parse(to).ok());
-    let host = to.as_ref().and_then(reqwest::Url::host_str).unwrap_or("another host");
-    format!("a redirect to {host} was not followed, as it would carry the API key; set the base URL to follow it")
+    let to = headers
+        .get(LOCATION)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|to| reqwest::Url::parse(to).ok());
+    let host = to
+        .as_ref()
+        .and_then(reqwest::Url::host_str)
+        .unwrap_or("another host");
+    format!(
+        "a redirect to {host} was not followed, as it would carry the API key; set the base URL to follow it"
+    )
 }
 
 /// Returns the message in an error's body, in any of the providers' forms.
 fn error_message(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
-    let Ok(value) = serde_json::from_slice::<Value>(body) else { return text.into_owned() };
+    let Ok(value) = serde_json::from_slice::<Value>(body) else {
+        return text.into_owned();
+    };
     // Gemini wraps an error of a stream in an array.
     let value = value.get(0).unwrap_or(&value);
-    let members = ["/error/message", "/error", "/message", "/Message", "/detail"].map(|at| value.pointer(at));
+    let members = [
+        "/error/message",
+        "/error",
+        "/message",
+        "/Message",
+        "/detail",
+    ]
+    .map(|at| value.pointer(at));
     match members.into_iter().flatten().next() {
         Some(Value::String(message)) => message.clone(),
         Some(other) => other.to_string(),
@@ -195,10 +259,18 @@ mod tests {
 
     fn failure(status: u16, headers: &[(&str, &str)], body: &str) -> RequestFailure {
         let headers = headers.iter().map(|(name, value)| {
-            (HeaderName::try_from(*name).expect("a name"), HeaderValue::try_from(*value).expect("a value"))
+            (
+                HeaderName::try_from(*name).expect("a name"),
+                HeaderValue::try_from(*value).expect("a value"),
+            )
         });
         let status = StatusCode::from_u16(status).expect("a status");
-        RequestFailure::from_status(status, &headers.collect(), body.as_bytes(), Some(&ApiKey::new("sk-canary")))
+        RequestFailure::from_status(
+            status,
+            &headers.collect(),
+            body.as_bytes(),
+            Some(&ApiKey::new("sk-canary")),
+        )
     }
 
     #[test]
@@ -225,10 +297,23 @@ mod tests {
 
     #[test]
     fn follows_the_advice_of_the_provider() {
-        let quota = failure(429, &[], r#"{"error":{"message":"pay","code":"insufficient_quota"}}"#);
-        assert_eq!((quota.error.kind(), quota.retry), (ErrorKind::RateLimit, RetryAdvice::Never));
-        assert_eq!(failure(503, &[("x-should-retry", "false")], "").retry, RetryAdvice::Never);
-        assert_eq!(failure(400, &[("x-should-retry", "true")], "").retry, RetryAdvice::Backoff);
+        let quota = failure(
+            429,
+            &[],
+            r#"{"error":{"message":"pay","code":"insufficient_quota"}}"#,
+        );
+        assert_eq!(
+            (quota.error.kind(), quota.retry),
+            (ErrorKind::RateLimit, RetryAdvice::Never)
+        );
+        assert_eq!(
+            failure(503, &[("x-should-retry", "false")], "").retry,
+            RetryAdvice::Never
+        );
+        assert_eq!(
+            failure(400, &[("x-should-retry", "true")], "").retry,
+            RetryAdvice::Backoff
+        );
     }
 
     #[test]
@@ -242,7 +327,10 @@ mod tests {
             r#"{"detail":"bad key sk-canary"}"#,
             "bad key sk-canary",
         ] {
-            assert_eq!(failure(401, &[], body).error.message(), "the provider answered 401: bad key [key]");
+            assert_eq!(
+                failure(401, &[], body).error.message(),
+                "the provider answered 401: bad key [key]"
+            );
         }
     }
 
@@ -263,18 +351,29 @@ mod tests {
     #[test]
     fn the_most_explicit_delay_decides() {
         let reset = ("x-ratelimit-reset-tokens", "6m0s");
-        let repeated =
-            r#"{"error": {"message": "try again in 1.2s", "metadata": {"headers": {"X-RateLimit-Reset": "7"}}}}"#;
+        let repeated = r#"{"error": {"message": "try again in 1.2s", "metadata": {"headers": {"X-RateLimit-Reset": "7"}}}}"#;
         let text = r#"{"error": {"message": "Rate limit reached. Please try again in 1.2s."}}"#;
         let cases: &[(&Headers, &str, u128)] = &[
-            (&[("retry-after-ms", "250"), ("retry-after", "9"), reset], RETRY_INFO, 250),
-            (&[("x-ms-retry-after-ms", "250"), ("retry-after", "9")], RETRY_INFO, 250),
+            (
+                &[("retry-after-ms", "250"), ("retry-after", "9"), reset],
+                RETRY_INFO,
+                250,
+            ),
+            (
+                &[("x-ms-retry-after-ms", "250"), ("retry-after", "9")],
+                RETRY_INFO,
+                250,
+            ),
             (&[("retry-after", "9"), reset], RETRY_INFO, 9_000),
             (&[reset], RETRY_INFO, 34_070),
             (&[reset], repeated, 360_000),
             (&[], repeated, 7_000),
             (&[], text, 1_200),
-            (&[("retry-after", "-1"), ("retry-after-ms", "NaN")], text, 1_200),
+            (
+                &[("retry-after", "-1"), ("retry-after-ms", "NaN")],
+                text,
+                1_200,
+            ),
         ];
         for (headers, body, expected) in cases {
             let found = failure(429, headers, body);
@@ -287,7 +386,10 @@ mod tests {
     // M8
     #[test]
     fn the_reset_of_a_limit_counts_if_the_limit_was_reached() {
-        let headers = [("x-ratelimit-remaining-requests", "10"), ("x-ratelimit-reset-requests", "6m0s")];
+        let headers = [
+            ("x-ratelimit-remaining-requests", "10"),
+            ("x-ratelimit-reset-requests", "6m0s"),
+        ];
         assert_eq!(delay(&failure(429, &headers, "")), Some(360_000));
         assert_eq!(failure(503, &headers, "").retry, RetryAdvice::Backoff);
         let of_the_day = [
@@ -295,15 +397,25 @@ mod tests {
             ("x-ratelimit-remaining-requests-day", "14390"),
             ("x-ratelimit-reset-requests-day", "33011"),
         ];
-        assert_eq!(failure(429, &of_the_day, "").retry, RetryAdvice::Backoff, "most of the limit is left");
+        assert_eq!(
+            failure(429, &of_the_day, "").retry,
+            RetryAdvice::Backoff,
+            "most of the limit is left"
+        );
     }
 
     // M8
     #[test]
     fn a_delay_is_never_the_reason_for_another_attempt() {
         let quota = r#"{"error":{"message":"try again in 1s","code":"insufficient_quota"}}"#;
-        assert_eq!(failure(429, &[("retry-after", "1")], quota).retry, RetryAdvice::Never);
-        assert_eq!(failure(400, &[("retry-after", "1")], "").retry, RetryAdvice::Never);
+        assert_eq!(
+            failure(429, &[("retry-after", "1")], quota).retry,
+            RetryAdvice::Never
+        );
+        assert_eq!(
+            failure(400, &[("retry-after", "1")], "").retry,
+            RetryAdvice::Never
+        );
     }
 
     // M8
@@ -329,10 +441,25 @@ mod tests {
             let RequestFailure { error, retry, .. } = RequestFailure::from_stream(&error, None);
             (error.kind(), retry)
         };
-        assert_eq!(stream_failure("overloaded_error"), (ErrorKind::Transient, RetryAdvice::Backoff));
-        assert_eq!(stream_failure("rate_limit_exceeded"), (ErrorKind::RateLimit, RetryAdvice::Backoff));
-        assert_eq!(stream_failure("RESOURCE_EXHAUSTED"), (ErrorKind::RateLimit, RetryAdvice::Backoff));
-        assert_eq!(stream_failure("authentication_error"), (ErrorKind::Auth, RetryAdvice::Never));
-        assert_eq!(stream_failure("invalid_request_error"), (ErrorKind::Permanent, RetryAdvice::Never));
+        assert_eq!(
+            stream_failure("overloaded_error"),
+            (ErrorKind::Transient, RetryAdvice::Backoff)
+        );
+        assert_eq!(
+            stream_failure("rate_limit_exceeded"),
+            (ErrorKind::RateLimit, RetryAdvice::Backoff)
+        );
+        assert_eq!(
+            stream_failure("RESOURCE_EXHAUSTED"),
+            (ErrorKind::RateLimit, RetryAdvice::Backoff)
+        );
+        assert_eq!(
+            stream_failure("authentication_error"),
+            (ErrorKind::Auth, RetryAdvice::Never)
+        );
+        assert_eq!(
+            stream_failure("invalid_request_error"),
+            (ErrorKind::Permanent, RetryAdvice::Never)
+        );
     }
 }

@@ -3,11 +3,13 @@
 use crate::providers::declare::RequestTools;
 use crate::providers::request::output_limit;
 use crate::providers::{
-    Declarations, DeclareOptions, Event, Host, Protocol, Provider, ReasoningBack, Request, StructuredOutput,
-    TokenLimit, protocol,
+    Declarations, DeclareOptions, Event, Host, Protocol, Provider, ReasoningBack, Request,
+    StructuredOutput, TokenLimit, protocol,
 };
 use crate::transport::base_url::{host_of, is_local};
-use crate::transport::http::answer::{Answer, AnswerCollector, EventListener, FailedUsage, UsageReporter};
+use crate::transport::http::answer::{
+    Answer, AnswerCollector, EventListener, FailedUsage, UsageReporter,
+};
 use crate::transport::http::exchange::{Endpoint, Exchange, Timeouts, client_builder, http_api};
 use crate::transport::http::failure::{RequestFailure, RetryAdvice};
 use crate::transport::model_access::{ProviderModel, model_info};
@@ -16,7 +18,9 @@ use reqwest::{Client, Method};
 use std::borrow::Cow;
 use std::sync::{Arc, PoisonError};
 use tokio::time::{Instant, sleep, timeout_at};
-use tool_core::session::{Message, Model, ModelInfo, ModelRequest, ModelStep, RepairedMessages, Repairs, ToolChoice};
+use tool_core::session::{
+    Message, Model, ModelInfo, ModelRequest, ModelStep, RepairedMessages, Repairs, ToolChoice,
+};
 use tool_core::trace::TokenUsage;
 use tool_core::{ErrorKind, ProviderTool, ToolDefinition, ToolError, time};
 
@@ -76,18 +80,34 @@ pub struct HttpTransport {
 impl ProviderModel<HttpTransport> {
     /// Creates a model by its name at the provider.
     pub fn new(provider: Provider, model: impl Into<String>) -> Self {
-        let transport = HttpTransport { stream: true, max_bytes: 64 * 1024 * 1024, ..HttpTransport::default() };
+        let transport = HttpTransport {
+            stream: true,
+            max_bytes: 64 * 1024 * 1024,
+            ..HttpTransport::default()
+        };
         Self::over(transport, provider, model.into())
     }
 
     /// Sets the maximum number of tokens of an answer.
     pub fn max_tokens(self, tokens: u32) -> Self {
-        Self { transport: HttpTransport { max_tokens: Some(tokens), ..self.transport }, ..self }
+        Self {
+            transport: HttpTransport {
+                max_tokens: Some(tokens),
+                ..self.transport
+            },
+            ..self
+        }
     }
 
     /// Enables or disables streaming. Defaults to true. Bedrock never streams.
     pub fn stream(self, stream: bool) -> Self {
-        Self { transport: HttpTransport { stream, ..self.transport }, ..self }
+        Self {
+            transport: HttpTransport {
+                stream,
+                ..self.transport
+            },
+            ..self
+        }
     }
 
     /// Sets the requests in which a typed answer is asked for in the provider's form for structured output, such as
@@ -97,35 +117,68 @@ impl ProviderModel<HttpTransport> {
     /// form where the model may not call tools. If a server refuses the form, the request is sent again without, and so are
     /// later ones.
     pub fn structured_output(self, requests: StructuredOutput) -> Self {
-        let transport = HttpTransport { structured_output: Some(requests), ..self.transport };
+        let transport = HttpTransport {
+            structured_output: Some(requests),
+            ..self.transport
+        };
         Self { transport, ..self }
     }
 
     /// Sets the time limits. The limit for connecting does not apply to a [`client`](Self::client) of the program.
     pub fn timeouts(self, timeouts: Timeouts) -> Self {
-        Self { transport: HttpTransport { timeouts, ..self.transport }, ..self }
+        Self {
+            transport: HttpTransport {
+                timeouts,
+                ..self.transport
+            },
+            ..self
+        }
     }
 
     /// Sets the maximum size of an answer in bytes. Defaults to 64 MiB.
     pub fn max_bytes(self, bytes: usize) -> Self {
-        Self { transport: HttpTransport { max_bytes: bytes, ..self.transport }, ..self }
+        Self {
+            transport: HttpTransport {
+                max_bytes: bytes,
+                ..self.transport
+            },
+            ..self
+        }
     }
 
     /// Sets the client. Build it with [`client_builder`]: a client that follows redirects sends the key along.
     pub fn client(self, client: Client) -> Self {
-        Self { transport: HttpTransport { client: Some(client), ..self.transport }, ..self }
+        Self {
+            transport: HttpTransport {
+                client: Some(client),
+                ..self.transport
+            },
+            ..self
+        }
     }
 
     /// Sets a function that sees the events of answers as they arrive. It runs on the task of the reply, so it has to be
     /// quick. Calls have the tools' own names. They run after the answer is complete.
     pub fn on_event(self, listener: impl FnMut(&Event) + Send + 'static) -> Self {
-        Self { transport: HttpTransport { listener: Some(Box::new(listener)), ..self.transport }, ..self }
+        Self {
+            transport: HttpTransport {
+                listener: Some(Box::new(listener)),
+                ..self.transport
+            },
+            ..self
+        }
     }
 
     /// Treats the server as the one at another base URL, whose API it has, such as a gateway in front of it: what goes back, whether a
     /// call can be forced, and the name of the limit of tokens are those of the other server.
     pub fn server_like(self, base_url: impl Into<String>) -> Self {
-        Self { transport: HttpTransport { server_like: Some(base_url.into()), ..self.transport }, ..self }
+        Self {
+            transport: HttpTransport {
+                server_like: Some(base_url.into()),
+                ..self.transport
+            },
+            ..self
+        }
     }
 
     /// Sets the steps of the history that go back as the server sent them, with reasoning and signatures. The others go back as
@@ -133,14 +186,26 @@ impl ProviderModel<HttpTransport> {
     ///
     /// The default is what is known about the server of the base URL, and all steps for a server of which nothing is known.
     pub fn reasoning_back(self, steps: ReasoningBack) -> Self {
-        Self { transport: HttpTransport { reasoning_back: Some(steps), ..self.transport }, ..self }
+        Self {
+            transport: HttpTransport {
+                reasoning_back: Some(steps),
+                ..self.transport
+            },
+            ..self
+        }
     }
 
     /// Sets the member of a request that [`max_tokens`](Self::max_tokens) goes into, for `OpenAiChat`.
     ///
     /// The default is what is known about the server of the base URL, and `max_tokens` for a server of which nothing is known.
     pub fn token_limit(self, member: TokenLimit) -> Self {
-        Self { transport: HttpTransport { token_limit: Some(member), ..self.transport }, ..self }
+        Self {
+            transport: HttpTransport {
+                token_limit: Some(member),
+                ..self.transport
+            },
+            ..self
+        }
     }
 
     /// Returns what was repaired in the history of the last request, such as a call without a result. The history itself stays
@@ -151,7 +216,9 @@ impl ProviderModel<HttpTransport> {
 
     /// Returns the server, with the settings of the program.
     fn host(&self) -> Host {
-        let base_url = http_api(self.provider).map(|http| self.access.base_url(&http.server)).unwrap_or_default();
+        let base_url = http_api(self.provider)
+            .map(|http| self.access.base_url(&http.server))
+            .unwrap_or_default();
         let mut host = Host::at(self.provider, &base_url);
         if let Some(other) = &self.transport.server_like {
             host = host.like(self.provider, other);
@@ -179,14 +246,23 @@ impl ProviderModel<HttpTransport> {
 
     /// Returns true if a request asks for its typed answer in the provider's form for structured output.
     fn wants_structured_output(&self, request: &ModelRequest<'_>, host: &str) -> bool {
-        let Some(form) = self.provider.spec().answer_form else { return false };
+        let Some(form) = self.provider.spec().answer_form else {
+            return false;
+        };
         let takes_answer = request.tools.iter().any(ToolDefinition::takes_answer);
-        if !takes_answer || self.transport.refuses_structured_output || form.is_set_in(&self.extra) {
+        if !takes_answer || self.transport.refuses_structured_output || form.is_set_in(&self.extra)
+        {
             return false;
         }
-        let has_tools = request.tools.len() > 1 || !request.searchable.is_empty() || !request.provider_tools.is_empty();
-        let may_call = has_tools && !matches!(request.tool_choice, ToolChoice::Answer | ToolChoice::None);
-        let requests = self.transport.structured_output.unwrap_or_else(|| (form.support)(&self.model, host));
+        let has_tools = request.tools.len() > 1
+            || !request.searchable.is_empty()
+            || !request.provider_tools.is_empty();
+        let may_call =
+            has_tools && !matches!(request.tool_choice, ToolChoice::Answer | ToolChoice::None);
+        let requests = self
+            .transport
+            .structured_output
+            .unwrap_or_else(|| (form.support)(&self.model, host));
         match requests {
             StructuredOutput::BesideTools => true,
             StructuredOutput::WithoutCalls => !may_call,
@@ -197,7 +273,12 @@ impl ProviderModel<HttpTransport> {
 
     /// Returns the tools in the provider's form. Declares them again only if they have changed.
     fn declarations(&mut self, request: &ModelRequest<'_>, structured: bool) -> Declarations {
-        let wanted = RequestTools::new(self.provider, request.tools, request.searchable, self.declare);
+        let wanted = RequestTools::new(
+            self.provider,
+            request.tools,
+            request.searchable,
+            self.declare,
+        );
         let wanted = wanted.structured(structured);
         let same_tool = |(ours, theirs): (&Arc<dyn ProviderTool>, _)| Arc::ptr_eq(ours, theirs);
         if let Some((declarations, options, tools)) = &self.transport.declared
@@ -212,7 +293,11 @@ impl ProviderModel<HttpTransport> {
         for warning in &declarations.report().warnings {
             tracing::warn!(provider = %self.provider, "{warning}");
         }
-        self.transport.declared.insert((declarations, self.declare, request.provider_tools.to_vec())).0.clone()
+        self.transport
+            .declared
+            .insert((declarations, self.declare, request.provider_tools.to_vec()))
+            .0
+            .clone()
     }
 
     /// Asks the model. With `structured`, a typed answer is asked for in the provider's form.
@@ -224,19 +309,25 @@ impl ProviderModel<HttpTransport> {
         deadline: Instant,
     ) -> Result<ModelStep, RequestFailure> {
         let declarations = self.declarations(&request, structured);
-        let stream = self.transport.stream && http_api(self.provider).is_ok_and(|http| http.streams);
+        let stream =
+            self.transport.stream && http_api(self.provider).is_ok_and(|http| http.streams);
         let mut instructions = Cow::Borrowed(request.instructions);
         if let Some(answer) = declarations.answer()
             && !http_api(self.provider).is_ok_and(|http| http.server.is_at(host))
         {
             // Other servers may pass over the form.
-            instructions.to_mut().push_str("\nThe JSON of the answer has this schema: ");
+            instructions
+                .to_mut()
+                .push_str("\nThe JSON of the answer has this schema: ");
             instructions.to_mut().push_str(&answer.schema);
             instructions.to_mut().push('\n');
         }
         let repaired = self.repair(request.history);
         let server = self.host();
-        let protocol = self.transport.protocol.get_or_insert_with(|| protocol(self.provider));
+        let protocol = self
+            .transport
+            .protocol
+            .get_or_insert_with(|| protocol(self.provider));
         protocol.host(server);
         let body = protocol.request(&Request {
             model: &self.model,
@@ -248,7 +339,9 @@ impl ProviderModel<HttpTransport> {
             max_tokens: self.transport.max_tokens,
             extra: &self.extra,
         });
-        let mut step = self.send(&body.to_string(), &declarations, stream, deadline).await?;
+        let mut step = self
+            .send(&body.to_string(), &declarations, stream, deadline)
+            .await?;
         step.max_tokens = output_limit(&body);
         step.text = step.text.map(|text| declarations.restore_answer(text));
         Ok(step)
@@ -264,15 +357,28 @@ impl ProviderModel<HttpTransport> {
     ) -> Result<ModelStep, RequestFailure> {
         let (idle, max_bytes) = (self.transport.timeouts.idle, self.transport.max_bytes);
         let turn_id = self.host().turn_id();
-        let late = |_| RequestFailure::transient("the callback provided no API key within the total time limit");
+        let late = |_| {
+            RequestFailure::transient(
+                "the callback provided no API key within the total time limit",
+            )
+        };
         let (mut failed, mut is_renewed) = (0, false);
         loop {
             // The key may have expired between two attempts.
             let endpoint = Endpoint::new(self.provider, &self.access, &self.model, stream);
-            let endpoint = timeout_at(deadline, endpoint).await.map_err(late)?.map_err(RequestFailure::permanent)?;
+            let endpoint = timeout_at(deadline, endpoint)
+                .await
+                .map_err(late)?
+                .map_err(RequestFailure::permanent)?;
             let client = self.shared_client(is_local(endpoint.url.host_str().unwrap_or_default()));
             let client = client.map_err(RequestFailure::permanent)?;
-            let exchange = Exchange { endpoint: &endpoint, client: &client, deadline, idle, max_bytes };
+            let exchange = Exchange {
+                endpoint: &endpoint,
+                client: &client,
+                deadline,
+                idle,
+                max_bytes,
+            };
             let span = request_span::open(&Method::POST, &endpoint.url, true);
             // Without a span nothing is reported, so that no biller is looked up.
             let info = span.is_open().then(|| self.about());
@@ -286,8 +392,15 @@ impl ProviderModel<HttpTransport> {
                 usage: UsageReporter::new(info, Arc::clone(&self.transport.failed_usage)),
                 answer: Answer::default(),
             };
-            let mut protocol = self.transport.protocol.take().unwrap_or_else(|| protocol(self.provider));
-            let failure = match span.inside(exchange.run(body, &mut *protocol, answer)).await {
+            let mut protocol = self
+                .transport
+                .protocol
+                .take()
+                .unwrap_or_else(|| protocol(self.provider));
+            let failure = match span
+                .inside(exchange.run(body, &mut *protocol, answer))
+                .await
+            {
                 Ok(step) => {
                     self.transport.protocol = Some(protocol);
                     span.end();
@@ -302,9 +415,12 @@ impl ProviderModel<HttpTransport> {
                 continue;
             }
             failed += 1;
-            let delay =
-                self.retry_delay(&failure, failed).filter(|delay| time::after(Instant::now(), *delay) < deadline);
-            let Some(delay) = delay else { return Err(failure) };
+            let delay = self
+                .retry_delay(&failure, failed)
+                .filter(|delay| time::after(Instant::now(), *delay) < deadline);
+            let Some(delay) = delay else {
+                return Err(failure);
+            };
             tracing::warn!(provider = %self.provider, error = %failure.error, ?delay, "retrying a request to a model");
             sleep(delay).await;
         }
@@ -322,14 +438,34 @@ impl ProviderModel<HttpTransport> {
     /// Returns the client of the program, or one for servers on this machine, or one for all others. A proxy of the
     /// environment is not used for this machine, as the proxy could read the key.
     fn shared_client(&mut self, is_local: bool) -> Result<Client, ToolError> {
-        let own = self.transport.own_client.as_ref().filter(|(local, _)| *local == is_local);
-        if let Some(client) = self.transport.client.as_ref().or(own.map(|(_, client)| client)) {
+        let own = self
+            .transport
+            .own_client
+            .as_ref()
+            .filter(|(local, _)| *local == is_local);
+        if let Some(client) = self
+            .transport
+            .client
+            .as_ref()
+            .or(own.map(|(_, client)| client))
+        {
             return Ok(client.clone());
         }
         let builder = client_builder().connect_timeout(self.transport.timeouts.connect);
-        let builder = if is_local { builder.no_proxy() } else { builder };
-        let client = builder.build().map_err(|error| RequestFailure::from_transport(&error, None).error)?;
-        Ok(self.transport.own_client.insert((is_local, client)).1.clone())
+        let builder = if is_local {
+            builder.no_proxy()
+        } else {
+            builder
+        };
+        let client = builder
+            .build()
+            .map_err(|error| RequestFailure::from_transport(&error, None).error)?;
+        Ok(self
+            .transport
+            .own_client
+            .insert((is_local, client))
+            .1
+            .clone())
     }
 }
 
@@ -338,7 +474,9 @@ impl Model for HttpModel {
         let deadline = time::after(Instant::now(), self.transport.timeouts.total);
         let mut host = String::new();
         if request.tools.iter().any(ToolDefinition::takes_answer) {
-            let base = http_api(self.provider).map(|http| self.access.base_url(&http.server)).unwrap_or_default();
+            let base = http_api(self.provider)
+                .map(|http| self.access.base_url(&http.server))
+                .unwrap_or_default();
             host = host_of(&base).to_ascii_lowercase();
         }
         let structured = self.wants_structured_output(&request, &host);
@@ -350,18 +488,29 @@ impl Model for HttpModel {
             return Err(failure.error);
         }
         tracing::warn!(provider = %self.provider, error = %failure.error, "the server takes no form of the answer here");
-        let step = self.ask(request, false, &host, deadline).await.map_err(|failure| failure.error)?;
+        let step = self
+            .ask(request, false, &host, deadline)
+            .await
+            .map_err(|failure| failure.error)?;
         self.transport.refuses_structured_output = true;
         Ok(step)
     }
 
     fn take_failed_usage(&mut self) -> TokenUsage {
-        std::mem::take(&mut *self.transport.failed_usage.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(
+            &mut *self
+                .transport
+                .failed_usage
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
     }
 
     fn about(&self) -> ModelInfo {
         // The URL decides who bills.
-        let url = http_api(self.provider).map(|http| self.access.base_url(&http.server)).unwrap_or_default();
+        let url = http_api(self.provider)
+            .map(|http| self.access.base_url(&http.server))
+            .unwrap_or_default();
         model_info(self.provider, &self.model, &url)
     }
 }

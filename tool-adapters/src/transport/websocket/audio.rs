@@ -14,7 +14,9 @@ pub(crate) fn playing_time(mime_type: &str, bytes: usize) -> Duration {
         Some("audio/pcmu" | "audio/pcma") => 8_000,
         _ => 0,
     };
-    let micros = (bytes as u64).saturating_mul(1_000_000).checked_div(bytes_per_second);
+    let micros = (bytes as u64)
+        .saturating_mul(1_000_000)
+        .checked_div(bytes_per_second);
     Duration::from_micros(micros.unwrap_or_default())
 }
 
@@ -32,7 +34,11 @@ mod tests {
             ("audio/pcm;rate=0", 4_000, 0),
             ("audio/opus", 4_000, 0),
         ] {
-            assert_eq!(playing_time(mime_type, bytes), Duration::from_millis(milliseconds), "{mime_type}");
+            assert_eq!(
+                playing_time(mime_type, bytes),
+                Duration::from_millis(milliseconds),
+                "{mime_type}"
+            );
         }
     }
 }

@@ -75,8 +75,15 @@ impl LiveCalls {
     const MAX_CALLS: usize = 64;
 
     pub(crate) fn new(session: Session) -> Self {
-        let (work, calls, turns, turns_begun) = (JoinSet::new(), VecDeque::new(), 0, watch::Sender::new(0));
-        Self { session, work, calls, turns, turns_begun }
+        let (work, calls, turns, turns_begun) =
+            (JoinSet::new(), VecDeque::new(), 0, watch::Sender::new(0));
+        Self {
+            session,
+            work,
+            calls,
+            turns,
+            turns_begun,
+        }
     }
 
     /// Finds the call that the provider repeats in a conversation, by its id there. `response` is the number of the model's
@@ -90,7 +97,9 @@ impl LiveCalls {
     ) -> Option<KnownCall> {
         let is_same = |tracked: &&mut TrackedCall| {
             let (known, repeated) = (&tracked.call, call);
-            tracked.wire_id == wire_id && known.name() == repeated.name() && known.arguments() == repeated.arguments()
+            tracked.wire_id == wire_id
+                && known.name() == repeated.name()
+                && known.arguments() == repeated.arguments()
         };
         let tracked = self.calls.iter_mut().find(is_same)?;
         tracked.repeated_as = Some(call.id().to_owned());
@@ -107,7 +116,13 @@ impl LiveCalls {
     }
 
     /// Runs a call.
-    pub(crate) fn start(&mut self, call: ToolCall, wire_id: String, conversation: u64, agent: &SpanHandle) {
+    pub(crate) fn start(
+        &mut self,
+        call: ToolCall,
+        wire_id: String,
+        conversation: u64,
+        agent: &SpanHandle,
+    ) {
         let (session, running) = (self.session.clone(), call.clone());
         let (turn, mut begun) = (self.turns, self.turns_begun.subscribe());
         self.work.spawn(agent.inside(async move {
@@ -139,7 +154,10 @@ impl LiveCalls {
         sent_in: Option<u64>,
     ) {
         if self.calls.len() >= Self::MAX_CALLS
-            && let Some(at) = self.calls.iter().position(|tracked| tracked.response.is_some() || tracked.withdrawn)
+            && let Some(at) = self
+                .calls
+                .iter()
+                .position(|tracked| tracked.response.is_some() || tracked.withdrawn)
         {
             self.calls.remove(at);
         }
@@ -197,7 +215,11 @@ impl LiveCalls {
     /// Cancels all calls, and waits a moment until their work has ended. Returns what has ended; the rest is aborted.
     pub(crate) async fn cancel_all(&mut self) -> Vec<FinishedWork> {
         const CLOSING: Duration = Duration::from_secs(1);
-        for tracked in self.calls.iter().filter(|tracked| tracked.response.is_none()) {
+        for tracked in self
+            .calls
+            .iter()
+            .filter(|tracked| tracked.response.is_none())
+        {
             self.session.cancel(tracked.call.id());
         }
         let mut ended = Vec::new();
@@ -215,7 +237,10 @@ impl LiveCalls {
 
     /// Forgets all calls, and returns those that have no response.
     pub(crate) fn take_unanswered(&mut self) -> Vec<ToolCall> {
-        let unanswered = self.calls.drain(..).filter(|tracked| tracked.response.is_none());
+        let unanswered = self
+            .calls
+            .drain(..)
+            .filter(|tracked| tracked.response.is_none());
         unanswered.map(|tracked| tracked.call).collect()
     }
 
@@ -228,7 +253,10 @@ impl LiveCalls {
         sent_in: u64,
     ) -> Option<(ToolCall, Delivery)> {
         let id = response.meta().call_id().unwrap_or_default();
-        let mut running = self.calls.iter_mut().filter(|tracked| tracked.response.is_none());
+        let mut running = self
+            .calls
+            .iter_mut()
+            .filter(|tracked| tracked.response.is_none());
         let tracked = running.find(|tracked| tracked.call.id() == id)?;
         tracked.response = Some(response.clone());
         let delivery = match (tracked.withdrawn, tracked.conversation == conversation) {
@@ -236,8 +264,12 @@ impl LiveCalls {
             (false, false) => Delivery::Late,
             (false, true) => {
                 tracked.sent_in = Some(sent_in);
-                let was_cancelled = response.error().is_some_and(|error| error.kind == ErrorKind::Cancelled);
-                Delivery::Send { wants_reply: !(tracked.interrupted && was_cancelled) }
+                let was_cancelled = response
+                    .error()
+                    .is_some_and(|error| error.kind == ErrorKind::Cancelled);
+                Delivery::Send {
+                    wants_reply: !(tracked.interrupted && was_cancelled),
+                }
             }
         };
         Some((tracked.call.clone(), delivery))
@@ -245,7 +277,11 @@ impl LiveCalls {
 
     /// Records that the provider has the results to which the model's response of a number may belong.
     pub(crate) fn confirm_results(&mut self, response: u64) {
-        for tracked in self.calls.iter_mut().filter(|tracked| tracked.sent_in.is_some_and(|sent| sent < response)) {
+        for tracked in self
+            .calls
+            .iter_mut()
+            .filter(|tracked| tracked.sent_in.is_some_and(|sent| sent < response))
+        {
             tracked.sent_in = None;
         }
     }
@@ -257,7 +293,10 @@ impl LiveCalls {
 
     /// Returns the results that may have been lost with a connection, to be sent over the one that resumes it.
     pub(crate) fn resend(&mut self, sent_in: u64) -> Vec<ToolResponse> {
-        let open = self.calls.iter_mut().filter(|tracked| tracked.sent_in.is_some() && !tracked.withdrawn);
+        let open = self
+            .calls
+            .iter_mut()
+            .filter(|tracked| tracked.sent_in.is_some() && !tracked.withdrawn);
         let resent = open.filter_map(|tracked| {
             tracked.sent_in = Some(sent_in);
             tracked.response.clone()
@@ -268,34 +307,49 @@ impl LiveCalls {
     /// Cancels calls that the provider has withdrawn.
     pub(crate) fn withdraw(&mut self, ids: &[String]) {
         let is_withdrawn = |tracked: &TrackedCall| {
-            ids.iter().any(|id| id == tracked.call.id() || Some(id) == tracked.repeated_as.as_ref())
+            ids.iter()
+                .any(|id| id == tracked.call.id() || Some(id) == tracked.repeated_as.as_ref())
         };
-        for tracked in self.calls.iter_mut().filter(|tracked| is_withdrawn(tracked)) {
+        for tracked in self
+            .calls
+            .iter_mut()
+            .filter(|tracked| is_withdrawn(tracked))
+        {
             tracked.withdrawn = true;
             self.session.cancel(tracked.call.id());
         }
     }
 
     pub(crate) fn was_withdrawn(&self, id: &str) -> bool {
-        self.calls.iter().any(|tracked| tracked.withdrawn && tracked.call.id() == id)
+        self.calls
+            .iter()
+            .any(|tracked| tracked.withdrawn && tracked.call.id() == id)
     }
 
     /// Cancels running calls, because the user has interrupted the model.
     pub(crate) fn interrupt(&mut self) {
         self.session.interrupt();
-        for tracked in self.calls.iter_mut().filter(|tracked| tracked.response.is_none()) {
+        for tracked in self
+            .calls
+            .iter_mut()
+            .filter(|tracked| tracked.response.is_none())
+        {
             tracked.interrupted = true;
         }
     }
 
     /// Returns true if a call has no response yet.
     pub(crate) fn is_running(&self, id: &str) -> bool {
-        self.calls.iter().any(|tracked| tracked.response.is_none() && tracked.call.id() == id)
+        self.calls
+            .iter()
+            .any(|tracked| tracked.response.is_none() && tracked.call.id() == id)
     }
 
     /// Returns true if the provider waits for the result of a call.
     pub(crate) fn are_running(&self) -> bool {
-        self.calls.iter().any(|tracked| tracked.response.is_none() && !tracked.withdrawn)
+        self.calls
+            .iter()
+            .any(|tracked| tracked.response.is_none() && !tracked.withdrawn)
     }
 }
 
@@ -308,7 +362,9 @@ mod tests {
 
     #[tokio::test]
     async fn call_waits_until_its_turn_has_begun() {
-        let runtime = Runtime::builder(ToolContext::builder().build().expect("builds")).build().expect("builds");
+        let runtime = Runtime::builder(ToolContext::builder().build().expect("builds"))
+            .build()
+            .expect("builds");
         let mut calls = LiveCalls::new(runtime.session("s-1", Mode::Voice).await.expect("opens"));
         // A turn was asked for, and the store is slow.
         calls.turns = 1;

@@ -89,7 +89,11 @@ pub(crate) struct SpeechFilter {
 
 impl SpeechFilter {
     pub(crate) fn new(session: Session) -> Self {
-        Self { session, audio_bytes: Arc::default(), transcript_bytes: Arc::default() }
+        Self {
+            session,
+            audio_bytes: Arc::default(),
+            transcript_bytes: Arc::default(),
+        }
     }
 
     /// Returns true if the host may get an event. Counts the event otherwise.
@@ -105,10 +109,12 @@ impl SpeechFilter {
             LiveEvent::Heard(text) | LiveEvent::Model(Event::Text(text)) if transcript => {
                 (&self.transcript_bytes, text.len())
             }
-            LiveEvent::Model(Event::Unknown(message)) if transcript => match transcript_bytes(message) {
-                0 => return false,
-                bytes => (&self.transcript_bytes, bytes),
-            },
+            LiveEvent::Model(Event::Unknown(message)) if transcript => {
+                match transcript_bytes(message) {
+                    0 => return false,
+                    bytes => (&self.transcript_bytes, bytes),
+                }
+            }
             _ => return false,
         };
         count.fetch_add(bytes as u64, Ordering::Relaxed);
@@ -118,15 +124,24 @@ impl SpeechFilter {
     pub(crate) fn suppressed(&self) -> SuppressedSpeech {
         let [audio_bytes, transcript_bytes] =
             [&self.audio_bytes, &self.transcript_bytes].map(|count| count.load(Ordering::Relaxed));
-        SuppressedSpeech { audio_bytes, transcript_bytes }
+        SuppressedSpeech {
+            audio_bytes,
+            transcript_bytes,
+        }
     }
 }
 
 /// Counts the bytes of transcripts in a message of a provider: of items of the conversation, and their pieces.
 fn transcript_bytes(message: &Value) -> usize {
-    let kind = message.get("type").and_then(Value::as_str).unwrap_or_default();
-    let names =
-        if kind.starts_with("conversation.item.") { &["transcript", "text", "delta"][..] } else { &["transcript"] };
+    let kind = message
+        .get("type")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let names = if kind.starts_with("conversation.item.") {
+        &["transcript", "text", "delta"][..]
+    } else {
+        &["transcript"]
+    };
     bytes_of(names, message)
 }
 
@@ -179,9 +194,22 @@ struct WaitingEvents {
 /// Creates a queue that takes events until they have `limit` bytes.
 pub(crate) fn event_queue(filter: SpeechFilter, limit: usize) -> (EventQueue, EventReceiver) {
     let (waiting, pushed, taken) = (Mutex::default(), Notify::new(), Notify::new());
-    let shared = Arc::new(SharedQueue { filter, limit, waiting, pushed, taken });
+    let shared = Arc::new(SharedQueue {
+        filter,
+        limit,
+        waiting,
+        pushed,
+        taken,
+    });
     let receiver = EventReceiver(Arc::clone(&shared));
-    (EventQueue { shared, has_audio: false, withholds: false }, receiver)
+    (
+        EventQueue {
+            shared,
+            has_audio: false,
+            withholds: false,
+        },
+        receiver,
+    )
 }
 
 impl SharedQueue {
@@ -195,7 +223,9 @@ impl EventQueue {
     pub(crate) fn push(&mut self, event: LiveEvent) -> bool {
         let filter = &self.shared.filter;
         let is_model = matches!(event, LiveEvent::Model(_));
-        if self.withholds && is_model && filter.holds_back(&event, true, true) || !filter.admits(&event) {
+        if self.withholds && is_model && filter.holds_back(&event, true, true)
+            || !filter.admits(&event)
+        {
             return false;
         }
         self.has_audio |= matches!(event, LiveEvent::Model(Event::Audio { .. }));
@@ -211,7 +241,9 @@ impl EventQueue {
     /// Interrupts what the host plays, because the audio is suppressed now, and drops what waits.
     pub(crate) fn silence(&mut self) {
         let mut waiting = self.shared.waiting();
-        waiting.events.retain(|(event, _)| self.shared.filter.admits(event));
+        waiting
+            .events
+            .retain(|(event, _)| self.shared.filter.admits(event));
         waiting.bytes = waiting.events.iter().map(|(_, size)| size).sum();
         drop(waiting);
         if std::mem::take(&mut self.has_audio) {
@@ -266,12 +298,16 @@ impl EventReceiver {
 /// Returns about as many bytes as an event takes.
 fn size_of(event: &LiveEvent) -> usize {
     let bytes = match event {
-        LiveEvent::Heard(text) | LiveEvent::Model(Event::Text(text) | Event::Reasoning(text)) => text.len(),
+        LiveEvent::Heard(text) | LiveEvent::Model(Event::Text(text) | Event::Reasoning(text)) => {
+            text.len()
+        }
         LiveEvent::Model(Event::Audio { data, .. }) => data.len(),
         LiveEvent::Model(Event::Arguments { delta, .. }) => delta.len(),
         LiveEvent::Model(Event::Call(call) | Event::CutCall(call)) => call.arguments().len(),
         LiveEvent::Model(Event::Item(value) | Event::Unknown(value)) => json_size(value),
-        LiveEvent::Answered(response) | LiveEvent::Updated(response) => response.data_json().map_or(0, str::len),
+        LiveEvent::Answered(response) | LiveEvent::Updated(response) => {
+            response.data_json().map_or(0, str::len)
+        }
         _ => 0,
     };
     std::mem::size_of::<(LiveEvent, usize)>() + bytes
@@ -281,7 +317,10 @@ fn json_size(value: &Value) -> usize {
     let inside = match value {
         Value::String(text) => text.len(),
         Value::Array(values) => values.iter().map(json_size).sum(),
-        Value::Object(members) => members.iter().map(|(name, value)| name.len() + json_size(value)).sum(),
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| name.len() + json_size(value))
+            .sum(),
         _ => 0,
     };
     std::mem::size_of::<Value>() + inside
@@ -301,7 +340,10 @@ mod tests {
 
     impl Numbers {
         fn below(&mut self, limit: u64) -> u64 {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            self.0 = self
+                .0
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (self.0 >> 33) % limit
         }
     }
@@ -313,15 +355,23 @@ mod tests {
     }
 
     async fn suppress(session: &Session, audio: bool) {
-        session.change(&[StateChange::AudioSuppressed(audio)]).await.expect("stored");
+        session
+            .change(&[StateChange::AudioSuppressed(audio)])
+            .await
+            .expect("stored");
     }
 
     fn audio(number: u64) -> LiveEvent {
-        LiveEvent::Model(Event::Audio { data: format!("{number:04}"), mime_type: "audio/pcm".into() })
+        LiveEvent::Model(Event::Audio {
+            data: format!("{number:04}"),
+            mime_type: "audio/pcm".into(),
+        })
     }
 
     fn audio_number(event: &LiveEvent) -> Option<u64> {
-        let LiveEvent::Model(Event::Audio { data, .. }) = event else { return None };
+        let LiveEvent::Model(Event::Audio { data, .. }) = event else {
+            return None;
+        };
         data.parse().ok()
     }
 
@@ -359,8 +409,17 @@ mod tests {
                         queue.push(audio(pushed));
                     }
                     _ => {
-                        if let Some(number) = receiver.next().now_or_never().flatten().as_ref().and_then(audio_number) {
-                            assert!(!suppressed && !unwanted.contains(&number), "sequence {sequence}");
+                        if let Some(number) = receiver
+                            .next()
+                            .now_or_never()
+                            .flatten()
+                            .as_ref()
+                            .and_then(audio_number)
+                        {
+                            assert!(
+                                !suppressed && !unwanted.contains(&number),
+                                "sequence {sequence}"
+                            );
                             delivered += 1;
                         }
                     }
@@ -372,7 +431,11 @@ mod tests {
             while let Some(event) = receiver.next().await {
                 left += u64::from(audio_number(&event).is_some());
             }
-            assert_eq!(delivered + left + filter.suppressed().audio_bytes / 4, pushed, "sequence {sequence}");
+            assert_eq!(
+                delivered + left + filter.suppressed().audio_bytes / 4,
+                pushed,
+                "sequence {sequence}"
+            );
             heard += delivered;
         }
         assert!(heard > 1_000, "{heard}");
@@ -383,12 +446,18 @@ mod tests {
         let session = session().await;
         let (mut queue, mut receiver) = event_queue(SpeechFilter::new(session.clone()), 1_000);
         queue.silence();
-        assert!(receiver.next().now_or_never().is_none(), "nothing is playing");
+        assert!(
+            receiver.next().now_or_never().is_none(),
+            "nothing is playing"
+        );
         queue.push(audio(1));
         suppress(&session, true).await;
         queue.silence();
         drop(queue);
-        assert!(matches!(receiver.next().await, Some(LiveEvent::Model(Event::Interrupted))));
+        assert!(matches!(
+            receiver.next().await,
+            Some(LiveEvent::Model(Event::Interrupted))
+        ));
         assert!(receiver.next().await.is_none());
     }
 
@@ -396,7 +465,10 @@ mod tests {
     async fn suppressed_transcripts_include_those_of_the_user() {
         let session = session().await;
         let filter = SpeechFilter::new(session.clone());
-        session.change(&[StateChange::TranscriptSuppressed(true)]).await.expect("stored");
+        session
+            .change(&[StateChange::TranscriptSuppressed(true)])
+            .await
+            .expect("stored");
         let unknown = |message: Value| LiveEvent::Model(Event::Unknown(message));
         let piece = "conversation.item.input_audio_transcription.delta";
         for event in [
@@ -412,7 +484,13 @@ mod tests {
         }
         let other = unknown(json!({"transcript": null, "usage": {"text": "x"}}));
         assert!(filter.admits(&other) && filter.admits(&audio(1)));
-        assert_eq!(filter.suppressed(), SuppressedSpeech { audio_bytes: 0, transcript_bytes: 22 });
+        assert_eq!(
+            filter.suppressed(),
+            SuppressedSpeech {
+                audio_bytes: 0,
+                transcript_bytes: 22
+            }
+        );
     }
 
     #[tokio::test]
@@ -420,7 +498,10 @@ mod tests {
         let (mut queue, mut receiver) = event_queue(SpeechFilter::new(session().await), 10_000);
         let data = "A".repeat(6_000);
         for expected in [false, true, true] {
-            let audio = Event::Audio { data: data.clone(), mime_type: "audio/pcm".into() };
+            let audio = Event::Audio {
+                data: data.clone(),
+                mime_type: "audio/pcm".into(),
+            };
             queue.push(LiveEvent::Model(audio));
             assert_eq!(queue.is_full(), expected);
         }

@@ -31,8 +31,12 @@ impl LiveTask {
                 return;
             }
             // A part of the response is lost. The model waits for the result.
-            Event::CutCall(call) => return self.take_lost_call(self.tools.declarations.restore(call), connection),
-            Event::Call(call) => return self.take_call(self.tools.declarations.restore(call), connection),
+            Event::CutCall(call) => {
+                return self.take_lost_call(self.tools.declarations.restore(call), connection);
+            }
+            Event::Call(call) => {
+                return self.take_call(self.tools.declarations.restore(call), connection);
+            }
             event => redact_event(event, Some(&connection.hidden)),
         };
         self.spans.record(&event);
@@ -45,7 +49,9 @@ impl LiveTask {
             }
             Event::Cancelled(ids) => self.calls.withdraw(ids),
             // Some providers report no usage.
-            Event::Usage(usage) if usage.input > 0 => self.calls.session.observe_context(usage.input),
+            Event::Usage(usage) if usage.input > 0 => {
+                self.calls.session.observe_context(usage.input)
+            }
             Event::Interrupted => {
                 if self.state.is_responding {
                     self.calls.session.observe_speech(SpeechEvent::Interrupted);
@@ -55,16 +61,23 @@ impl LiveTask {
                 self.events.withhold(false);
                 self.state.result_sent = None;
                 // The provider responds to the user's speech by itself.
-                (self.state.response_request, self.state.steps) = (ResponseRequest::None, Steps::default());
+                (self.state.response_request, self.state.steps) =
+                    (ResponseRequest::None, Steps::default());
                 self.state.await_response();
             }
             Event::Error(ProtocolError::Provider { code, .. }) => self.refused(code.as_deref()),
-            Event::Error(ProtocolError::DuplicateId { id }) => self.state.repeated_call = Some(id.clone()),
+            Event::Error(ProtocolError::DuplicateId { id }) => {
+                self.state.repeated_call = Some(id.clone())
+            }
             Event::Error(ProtocolError::Truncated { call_id: Some(id) }) => {
                 self.state.truncated_call = Some(id.clone());
             }
             Event::Finished(finish) => {
-                let cut_call = self.state.cut_call.take().filter(|_| *finish == Finish::Length);
+                let cut_call = self
+                    .state
+                    .cut_call
+                    .take()
+                    .filter(|_| *finish == Finish::Length);
                 if let Some(call) = cut_call {
                     self.tell_cut_call(&call, connection);
                 }
@@ -95,7 +108,9 @@ impl LiveTask {
     fn confirm_sent(&mut self) {
         let response = self.state.responses;
         self.calls.confirm_results(response);
-        self.state.unanswered.retain(|text| text.sent_in >= response);
+        self.state
+            .unanswered
+            .retain(|text| text.sent_in >= response);
     }
 
     /// Takes in an error of the provider, which may have refused the request for a response.
@@ -114,7 +129,9 @@ impl LiveTask {
     fn deliver(&mut self, event: Event) {
         let (text, time) = match &event {
             Event::Text(text) => (Some(text.clone()), None),
-            Event::Audio { data, mime_type } => (None, Some(playing_time(mime_type, data.len() / 4 * 3))),
+            Event::Audio { data, mime_type } => {
+                (None, Some(playing_time(mime_type, data.len() / 4 * 3)))
+            }
             _ => (None, None),
         };
         if !self.events.push(LiveEvent::Model(event)) {
@@ -140,7 +157,9 @@ impl LiveTask {
         let known = repeated.and_then(|id| self.calls.repeated(&call, &id, conversation, response));
         match known {
             Some(KnownCall::Open) => return,
-            Some(KnownCall::Answered(response)) => return self.send_response(&response, true, connection),
+            Some(KnownCall::Answered(response)) => {
+                return self.send_response(&response, true, connection);
+            }
             None => {}
         }
         let event = Event::Call(call.clone());
@@ -148,7 +167,9 @@ impl LiveTask {
         self.deliver(event);
         self.state.steps.has_call = true;
         if self.has_steps() {
-            return self.calls.start(call, wire_id, conversation, &self.spans.agent);
+            return self
+                .calls
+                .start(call, wire_id, conversation, &self.spans.agent);
         }
         // The model was asked not to call. Where it cannot be asked, it reads the reason and answers.
         let refusal = self.calls.session.refuse_step(&call);
@@ -171,7 +192,10 @@ impl LiveTask {
         self.spans.record(&event);
         self.deliver(event);
         let error = "a part of the message was lost, so the call was not run; call the tool again";
-        let refusal = self.calls.session.refuse(&call, ToolError::transient(error));
+        let refusal = self
+            .calls
+            .session
+            .refuse(&call, ToolError::transient(error));
         let wire_id = call.id().to_owned();
         self.state.steps.has_call = true;
         self.answer_unrun(call, wire_id, &refusal, true, connection);
@@ -188,7 +212,13 @@ impl LiveTask {
     ) {
         let conversation = self.state.conversation;
         let response = self.state.responses;
-        self.calls.refuse(call.clone(), wire_id, conversation, response, answer.clone());
+        self.calls.refuse(
+            call.clone(),
+            wire_id,
+            conversation,
+            response,
+            answer.clone(),
+        );
         self.send_response(answer, wants_reply, connection);
         self.transcript.answer(call, answer);
         self.events.push(LiveEvent::Answered(answer.clone()));
@@ -201,7 +231,10 @@ impl LiveTask {
             FinishedWork::Call(response) => {
                 self.push_intents(&response);
                 let (conversation, sent_in) = (self.state.conversation, self.state.responses);
-                let Some((call, delivery)) = self.calls.finish(&response, conversation, sent_in) else { return false };
+                let Some((call, delivery)) = self.calls.finish(&response, conversation, sent_in)
+                else {
+                    return false;
+                };
                 let has_no_reply = match delivery {
                     Delivery::Send { wants_reply } => {
                         self.send_response(&response, wants_reply, connection);
@@ -241,7 +274,11 @@ impl LiveTask {
     }
 
     /// Takes a further answer of a call in the background. The call's first answer comes before it.
-    pub(crate) fn take_background_answer(&mut self, answer: BackgroundAnswer, connection: &mut Connection) {
+    pub(crate) fn take_background_answer(
+        &mut self,
+        answer: BackgroundAnswer,
+        connection: &mut Connection,
+    ) {
         if self.calls.is_running(&answer.call_id) {
             self.held_answers.push(answer);
         } else {
@@ -251,7 +288,10 @@ impl LiveTask {
 
     /// Sends the answers that wait for the first one of a call.
     fn release_answers(&mut self, id: &str, connection: &mut Connection) {
-        let answers = self.held_answers.extract_if(.., |answer| answer.call_id == id).collect::<Vec<_>>();
+        let answers = self
+            .held_answers
+            .extract_if(.., |answer| answer.call_id == id)
+            .collect::<Vec<_>>();
         for answer in answers {
             self.send_background_answer(answer, connection);
         }
@@ -272,18 +312,36 @@ impl LiveTask {
     pub(crate) fn push_intents(&mut self, response: &ToolResponse) {
         for intent in response.intents() {
             let call_id = response.meta().call_id().unwrap_or_default().to_owned();
-            self.events.push(LiveEvent::Intent { call_id, intent: intent.clone() });
+            self.events.push(LiveEvent::Intent {
+                call_id,
+                intent: intent.clone(),
+            });
         }
         if response.intents().contains(&Intent::SuppressAudio) {
             self.events.silence();
         }
     }
 
-    pub(crate) fn send_response(&mut self, response: &ToolResponse, wants_reply: bool, connection: &mut Connection) {
+    pub(crate) fn send_response(
+        &mut self,
+        response: &ToolResponse,
+        wants_reply: bool,
+        connection: &mut Connection,
+    ) {
         let written = self.tools.declarations.written_response(response);
-        let results = connection.messages.results(self.protocol.encode(std::slice::from_ref(&*written)));
+        let results = connection
+            .messages
+            .results(self.protocol.encode(std::slice::from_ref(&*written)));
         let wants_reply = wants_reply && !is_stop(response);
-        self.send(results, if wants_reply { ResponseRequest::AfterCalls } else { ResponseRequest::None }, connection);
+        self.send(
+            results,
+            if wants_reply {
+                ResponseRequest::AfterCalls
+            } else {
+                ResponseRequest::None
+            },
+            connection,
+        );
         self.state.steps.wants_reply |= !is_stop(response);
         if wants_reply {
             self.state.result_sent = Some(Instant::now());
@@ -314,7 +372,11 @@ impl LiveTask {
     }
 
     /// Sends a text to which the model responds, and again over a resumed connection if it does not.
-    pub(crate) fn send_text(&mut self, message: impl Into<UnansweredText>, connection: &mut Connection) {
+    pub(crate) fn send_text(
+        &mut self,
+        message: impl Into<UnansweredText>,
+        connection: &mut Connection,
+    ) {
         const MAX_UNANSWERED: usize = 64;
         let mut text = message.into();
         text.sent_in = self.state.responses;
@@ -328,7 +390,8 @@ impl LiveTask {
         let messages = connection.messages;
         match input {
             HostInput::Text(text) => {
-                (self.state.tools, self.state.steps) = (self.state.tools.max(ToolsState::Unknown), Steps::default());
+                (self.state.tools, self.state.steps) =
+                    (self.state.tools.max(ToolsState::Unknown), Steps::default());
                 let text = without_notes(text);
                 self.transcript.write(&text);
                 self.events.withhold(false);
@@ -337,22 +400,37 @@ impl LiveTask {
             HostInput::Audio(audio) => {
                 let time = playing_time(&self.model.transport.audio_type, audio.len());
                 self.calls.session.observe_speech(SpeechEvent::Heard(time));
-                let audio = messages.audio(&BASE64_STANDARD.encode(audio), &self.model.transport.audio_type);
+                let audio = messages.audio(
+                    &BASE64_STANDARD.encode(audio),
+                    &self.model.transport.audio_type,
+                );
                 self.send(audio, ResponseRequest::None, connection);
             }
-            HostInput::AudioEnd => self.send(messages.audio_end(), ResponseRequest::Now, connection),
+            HostInput::AudioEnd => {
+                self.send(messages.audio_end(), ResponseRequest::Now, connection)
+            }
             HostInput::Raw(message) => connection.outgoing.push_json(&message),
-            HostInput::Decide(token, decision) => self.calls.decide(token, decision, &self.spans.agent),
+            HostInput::Decide(token, decision) => {
+                self.calls.decide(token, decision, &self.spans.agent)
+            }
             HostInput::Interrupt => {
                 self.calls.interrupt();
-                if let Some(cancel) = messages.cancel_response().filter(|_| self.state.is_responding) {
+                if let Some(cancel) = messages
+                    .cancel_response()
+                    .filter(|_| self.state.is_responding)
+                {
                     connection.outgoing.push_json(&cancel);
                 }
             }
         }
     }
 
-    fn send(&mut self, message: LiveMessage, request: ResponseRequest, connection: &mut Connection) {
+    fn send(
+        &mut self,
+        message: LiveMessage,
+        request: ResponseRequest,
+        connection: &mut Connection,
+    ) {
         for message in message.messages {
             connection.outgoing.push_json(&message);
         }
@@ -379,7 +457,11 @@ impl LiveTask {
         };
         if is_due && !self.state.is_responding {
             self.state.response_request = ResponseRequest::None;
-            let tool_choice = if self.has_steps() { ToolChoice::Auto } else { ToolChoice::None };
+            let tool_choice = if self.has_steps() {
+                ToolChoice::Auto
+            } else {
+                ToolChoice::None
+            };
             if let Some(request) = connection.messages.request_response(tool_choice) {
                 connection.outgoing.push_json(&request);
                 self.state.is_requested = true;

@@ -70,7 +70,10 @@ pub struct ConversationEnded;
 
 impl LiveInput {
     pub(crate) fn new(inputs: mpsc::Sender<HostInput>, close: watch::Sender<bool>) -> Self {
-        Self { inputs, close: Arc::new(close) }
+        Self {
+            inputs,
+            close: Arc::new(close),
+        }
     }
 
     /// Sends a text of the user, to which the model responds.
@@ -95,12 +98,14 @@ impl LiveInput {
 
     /// Approves a call that waits for confirmation, and runs it. The model is notified of the outcome.
     pub async fn approve(&self, token: impl Into<String>) -> Result<(), ConversationEnded> {
-        self.send(HostInput::Decide(token.into(), Decision::Approved)).await
+        self.send(HostInput::Decide(token.into(), Decision::Approved))
+            .await
     }
 
     /// Denies a call that waits for confirmation. The model is notified.
     pub async fn deny(&self, token: impl Into<String>) -> Result<(), ConversationEnded> {
-        self.send(HostInput::Decide(token.into(), Decision::Denied)).await
+        self.send(HostInput::Decide(token.into(), Decision::Denied))
+            .await
     }
 
     /// Sends a message in the provider's own form. A message that nests deeper than 128 is not sent.

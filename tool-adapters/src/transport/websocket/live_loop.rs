@@ -1,6 +1,8 @@
 //! A live conversation, as the host holds it.
 
-use crate::transport::websocket::events::{EventReceiver, LiveEvent, SpeechFilter, SuppressedSpeech, event_queue};
+use crate::transport::websocket::events::{
+    EventReceiver, LiveEvent, SpeechFilter, SuppressedSpeech, event_queue,
+};
 use crate::transport::websocket::input::LiveInput;
 use crate::transport::websocket::model::LiveModel;
 use crate::transport::websocket::setup::merge_instructions;
@@ -61,7 +63,13 @@ impl LiveLoop {
         let history = transcript.shared();
         // Created here, so that its spans are children of the caller's span.
         let task = LiveTask::new(session, model, inputs, closed, queue, transcript);
-        Self { events, filter, input: LiveInput::new(input_sender, close), history, task: tokio::spawn(task.run()) }
+        Self {
+            events,
+            filter,
+            input: LiveInput::new(input_sender, close),
+            history,
+            task: tokio::spawn(task.run()),
+        }
     }
 
     /// Returns the next event, or `None` after the conversation has ended. Dropping the future loses no event.

@@ -22,14 +22,34 @@ impl DeclaredTools {
     fn of(tools: &[ToolDefinition], session: &Session, model: &LiveModel) -> Self {
         let names = tools.iter().map(|tool| tool.name().to_owned()).collect();
         let provider_tools = session.tools().provider_tools();
-        Self { names, declarations: declare_tools(model.provider, tools.iter(), provider_tools, model.declare) }
+        Self {
+            names,
+            declarations: declare_tools(
+                model.provider,
+                tools.iter(),
+                provider_tools,
+                model.declare,
+            ),
+        }
     }
 
     /// Declares the tools that the model may see now, if they are others than these.
-    pub(crate) fn changed(&self, session: &Session, model: &LiveModel, entering: bool) -> Option<Self> {
+    pub(crate) fn changed(
+        &self,
+        session: &Session,
+        model: &LiveModel,
+        entering: bool,
+    ) -> Option<Self> {
         let tools = visible(session, entering);
-        let is_same = tools.iter().map(ToolDefinition::name).eq(self.names.iter().map(String::as_str));
-        if is_same { None } else { Some(Self::of(&tools, session, model)) }
+        let is_same = tools
+            .iter()
+            .map(ToolDefinition::name)
+            .eq(self.names.iter().map(String::as_str));
+        if is_same {
+            None
+        } else {
+            Some(Self::of(&tools, session, model))
+        }
     }
 
     /// Writes the setup, or the messages of a history for it.
@@ -92,7 +112,8 @@ fn visible(session: &Session, entering: bool) -> Vec<ToolDefinition> {
 pub(crate) fn merge_instructions(model: &mut LiveModel) {
     for name in live_api(model.provider).map_or(&[][..], |live| live.instruction_settings) {
         if let Some(text) = model.extra.get(*name).and_then(text_of) {
-            model.transport.instructions = join_instructions(&text, &model.transport.instructions).into_owned();
+            model.transport.instructions =
+                join_instructions(&text, &model.transport.instructions).into_owned();
             model.extra.remove(*name);
         }
     }
@@ -108,7 +129,10 @@ fn text_of(instructions: &Value) -> Option<String> {
         Value::String(text) => Some(text.clone()),
         Value::Object(content) => match content.get("parts")? {
             Value::Array(parts) => {
-                let texts = parts.iter().map(|one| part(one.as_object()?)).collect::<Option<Vec<_>>>()?;
+                let texts = parts
+                    .iter()
+                    .map(|one| part(one.as_object()?))
+                    .collect::<Option<Vec<_>>>()?;
                 Some(texts.join("\n"))
             }
             Value::Object(one) => part(one),

@@ -57,9 +57,15 @@ impl ConversationSpans {
     /// Opens the agent's span in the current span.
     pub(crate) fn open(model: &LiveModel) -> Self {
         let live = live_api(model.provider);
-        let (provider, name, url) = (model.provider, model.model.clone(), model.access.base_url.clone());
+        let (provider, name, url) = (
+            model.provider,
+            model.model.clone(),
+            model.access.base_url.clone(),
+        );
         let responses = ResponseSpans {
-            info: LazyLock::new(Box::new(move || model_info(provider, &name, url.as_deref().unwrap_or_default()))),
+            info: LazyLock::new(Box::new(move || {
+                model_info(provider, &name, url.as_deref().unwrap_or_default())
+            })),
             model: model.model.clone().into(),
             interruption_ends_response: live.is_some_and(|live| live.interruption_ends_response),
             open: None,
@@ -116,14 +122,22 @@ impl ConversationSpans {
 
 impl ResponseSpans {
     fn open(&mut self, agent: &SpanHandle) -> &mut OpenResponse {
-        let Self { info, model, open, .. } = self;
+        let Self {
+            info, model, open, ..
+        } = self;
         open.get_or_insert_with(|| {
             let span = agent.run(|| SpanHandle::open_if_wanted(SpanKind::Llm, model.clone()));
             let mut used = ModelUsage::new(model.clone(), TokenUsage::default());
             if span.is_open() {
                 used.provider.clone_from(&info.provider);
             }
-            OpenResponse { span, used, has_usage: false, was_stopped: false, end: None }
+            OpenResponse {
+                span,
+                used,
+                has_usage: false,
+                was_stopped: false,
+                end: None,
+            }
         })
     }
 
@@ -147,7 +161,9 @@ impl ResponseSpans {
     }
 
     fn finish(&mut self, finish: &Finish) {
-        let Some(response) = &mut self.open else { return };
+        let Some(response) = &mut self.open else {
+            return;
+        };
         response.end = Some(match finish {
             _ if response.was_stopped => ResponseEnd::Stopped,
             Finish::Other(reason) if reason == "cancelled" => ResponseEnd::Stopped,
@@ -158,7 +174,9 @@ impl ResponseSpans {
 
     /// Ends the span of the open response. Its own end takes precedence over the given one.
     fn close(&mut self, end: ResponseEnd) {
-        let Some(mut response) = self.open.take() else { return };
+        let Some(mut response) = self.open.take() else {
+            return;
+        };
         if !response.has_usage || response.used.response_id.is_some() {
             self.counted = CountedUsage::default();
         }
@@ -182,9 +200,16 @@ impl CountedUsage {
     fn count(&mut self, usage: TokenUsage, in_response: bool) -> Option<TokenUsage> {
         // A later response reads more, because its input is the conversation so far.
         let is_same = usage.input == self.usage.input && (self.may_repeat || !in_response);
-        let earlier = if is_same { self.usage } else { TokenUsage::default() };
+        let earlier = if is_same {
+            self.usage
+        } else {
+            TokenUsage::default()
+        };
         let new = usage.since(earlier);
-        *self = Self { usage: earlier + new, may_repeat: !in_response };
+        *self = Self {
+            usage: earlier + new,
+            may_repeat: !in_response,
+        };
         Some(new).filter(|new| !is_same || !new.is_empty())
     }
 }
@@ -205,7 +230,9 @@ impl OpenResponse {
                 self.used.response_id.clone_from(id);
             }
             Event::Call(call) | Event::CutCall(call) => {
-                self.used.tool_calls.push((call.id().to_owned(), call.name().to_owned()));
+                self.used
+                    .tool_calls
+                    .push((call.id().to_owned(), call.name().to_owned()));
             }
             _ => {}
         }

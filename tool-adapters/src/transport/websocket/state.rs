@@ -69,7 +69,10 @@ pub(crate) struct UnansweredText {
 
 impl From<LiveMessage> for UnansweredText {
     fn from(message: LiveMessage) -> Self {
-        Self { message, sent_in: 0 }
+        Self {
+            message,
+            sent_in: 0,
+        }
     }
 }
 

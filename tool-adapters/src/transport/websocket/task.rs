@@ -107,7 +107,10 @@ impl LiveTask {
                 break Some(error);
             };
             tracing::warn!(provider = %self.model.provider, %error, ?delay, "reconnecting to a live model");
-            self.events.push(LiveEvent::Disconnected { error, retry_in: delay });
+            self.events.push(LiveEvent::Disconnected {
+                error,
+                retry_in: delay,
+            });
             tokio::select! {
                 () = wait_until_closed(&mut self.closed) => break None,
                 () = sleep(delay) => {}
@@ -122,7 +125,9 @@ impl LiveTask {
         for work in self.calls.cancel_all().await {
             match work {
                 FinishedWork::Call(response) => {
-                    if let Some((call, _)) = self.calls.finish(&response, self.state.conversation, 0) {
+                    if let Some((call, _)) =
+                        self.calls.finish(&response, self.state.conversation, 0)
+                    {
                         self.transcript.answer(call, &response);
                     }
                     self.push_intents(&response);
@@ -164,9 +169,17 @@ impl LiveTask {
             self.tools = tools;
         }
         let handle = self.state.resume_handle.as_deref();
-        self.state.history = if handle.is_some() { Vec::new() } else { self.transcript.recent() };
-        let setup = self.tools.setup(&*self.protocol, session, &self.model, &self.state.history);
-        connection.outgoing.push_json(&connection.messages.resumable(setup, handle));
+        self.state.history = if handle.is_some() {
+            Vec::new()
+        } else {
+            self.transcript.recent()
+        };
+        let setup = self
+            .tools
+            .setup(&*self.protocol, session, &self.model, &self.state.history);
+        connection
+            .outgoing
+            .push_json(&connection.messages.resumable(setup, handle));
         self.state.is_connecting = true;
         let closed = self.serve(&mut connection).await?;
         if connection.is_set_up && matches!(closed, Closed::ByHost) {
@@ -207,7 +220,9 @@ impl LiveTask {
         let messages = connection.messages;
         if !history.is_empty() {
             let write = |request: &Request<'_>| messages.history(request);
-            let written = self.tools.write(&self.calls.session, &self.model, &history, write);
+            let written = self
+                .tools
+                .write(&self.calls.session, &self.model, &history, write);
             for message in &written {
                 connection.outgoing.push_json(message);
             }
@@ -235,15 +250,21 @@ impl LiveTask {
         let owes_reply = before.is_responding || before.awaits_response;
         self.state = ConversationState {
             // A handle with which the provider refused the setup is not used again.
-            resume_handle: before.resume_handle.filter(|_| before.connected_at.is_some() || !before.is_connecting),
+            resume_handle: before
+                .resume_handle
+                .filter(|_| before.connected_at.is_some() || !before.is_connecting),
             conversation: before.conversation,
             responses: before.responses,
             steps: before.steps,
             unanswered: before.unanswered,
-            owes_reply: owes_reply || before.owes_reply || before.response_request != ResponseRequest::None,
+            owes_reply: owes_reply
+                || before.owes_reply
+                || before.response_request != ResponseRequest::None,
             ..ConversationState::default()
         };
-        before.connected_at.map_or(Duration::ZERO, |since| since.elapsed())
+        before
+            .connected_at
+            .map_or(Duration::ZERO, |since| since.elapsed())
     }
 
     async fn serve(&mut self, connection: &mut Connection) -> Result<Closed, ToolError> {
@@ -309,7 +330,9 @@ impl LiveTask {
     }
 
     fn receive(&mut self, bytes: &[u8], connection: &mut Connection) {
-        let text = std::str::from_utf8(bytes).ok().filter(|_| !is_too_large_to_parse(bytes));
+        let text = std::str::from_utf8(bytes)
+            .ok()
+            .filter(|_| !is_too_large_to_parse(bytes));
         let Some(message) = text.and_then(parse_message) else {
             // The protocol describes the problem, and takes note that a part of the response may be lost.
             for event in self.protocol.push_message(bytes) {
@@ -364,7 +387,9 @@ impl LiveTask {
             ToolsState::Outdated => return self.may_resume(),
         }
         let session = &self.calls.session;
-        let Some(tools) = self.tools.changed(session, &self.model, self.entering) else { return false };
+        let Some(tools) = self.tools.changed(session, &self.model, self.entering) else {
+            return false;
+        };
         let setup = tools.setup(&*self.protocol, session, &self.model, &[]);
         let Some(update) = connection.messages.update_tools(&setup) else {
             // Until then, the model calls the tools that this connection has declared.
@@ -378,7 +403,12 @@ impl LiveTask {
 
     /// Returns true if another connection can take over, because the model owes no response.
     fn may_resume(&self) -> bool {
-        let ConversationState { is_responding, awaits_response, resume_handle, .. } = &self.state;
+        let ConversationState {
+            is_responding,
+            awaits_response,
+            resume_handle,
+            ..
+        } = &self.state;
         resume_handle.is_some() && !is_responding && !awaits_response && !self.calls.are_running()
     }
 }

@@ -93,17 +93,46 @@ impl Transcript {
     pub(crate) fn answer(&mut self, call: ToolCall, response: &ToolResponse) {
         self.end();
         let (call_id, tool) = (call.id().to_owned(), call.name().to_owned());
-        let result = Message::Result { call_id, tool, result: response.for_model(ResultForm::Plain) };
-        self.history.lock().extend([Message::Assistant { text: None, calls: vec![call], native: None }, result]);
+        let result = Message::Result {
+            call_id,
+            tool,
+            result: response.for_model(ResultForm::Plain),
+        };
+        self.history.lock().extend([
+            Message::Assistant {
+                text: None,
+                calls: vec![call],
+                native: None,
+            },
+            result,
+        ]);
     }
 
     /// Adds a call whose result is not known, because the conversation has ended.
     pub(crate) fn lose(&mut self, call: ToolCall) {
-        let text = "The conversation ended before the call did, and it may have taken effect.".to_owned();
-        let result = ModelResult { text, is_error: true, reply: true, parts: false, is_text: true };
+        let text =
+            "The conversation ended before the call did, and it may have taken effect.".to_owned();
+        let result = ModelResult {
+            text,
+            is_error: true,
+            reply: true,
+            parts: false,
+            is_text: true,
+        };
         let (call_id, tool) = (call.id().to_owned(), call.name().to_owned());
-        let result = Message::Result { call_id, tool, result };
-        self.history.lock().extend([Message::Assistant { text: None, calls: vec![call], native: None }, result]);
+        let result = Message::Result {
+            call_id,
+            tool,
+            result,
+        };
+        self.history.lock().extend([
+            Message::Assistant {
+                text: None,
+                calls: vec![call],
+                native: None,
+            },
+            result,
+        ]);
     }
 
     /// Ends the messages of both sides.
@@ -116,7 +145,11 @@ impl Transcript {
     pub(crate) fn end_spoken(&mut self) {
         let text = std::mem::take(&mut self.spoken);
         if !text.trim().is_empty() {
-            self.history.lock().push(Message::Assistant { text: Some(text), calls: Vec::new(), native: None });
+            self.history.lock().push(Message::Assistant {
+                text: Some(text),
+                calls: Vec::new(),
+                native: None,
+            });
         }
     }
 
@@ -151,7 +184,11 @@ fn size_of(message: &Message) -> usize {
     match message {
         Message::User(text) => text.len(),
         Message::Assistant { text, calls, .. } => {
-            text.as_ref().map_or(0, String::len) + calls.iter().map(|call| call.arguments().len()).sum::<usize>()
+            text.as_ref().map_or(0, String::len)
+                + calls
+                    .iter()
+                    .map(|call| call.arguments().len())
+                    .sum::<usize>()
         }
         Message::Result { result, .. } => result.text.len(),
         _ => 0,
@@ -163,14 +200,19 @@ mod tests {
     use super::*;
 
     fn heard(text: &str, is_whole: bool) -> HeardText {
-        HeardText { text: text.into(), is_whole }
+        HeardText {
+            text: text.into(),
+            is_whole,
+        }
     }
 
     fn says(transcript: &Transcript) -> Vec<String> {
         let history = transcript.shared().get();
         let text = |message: &Message| match message {
             Message::User(text) => format!("user: {text}"),
-            Message::Assistant { text, .. } => format!("model: {}", text.clone().unwrap_or_default()),
+            Message::Assistant { text, .. } => {
+                format!("model: {}", text.clone().unwrap_or_default())
+            }
             _ => "result".into(),
         };
         history.messages().iter().map(text).collect()
@@ -186,7 +228,10 @@ mod tests {
         transcript.speak(" o'clock.");
         transcript.end();
         transcript.write("Thanks");
-        assert_eq!(says(&transcript), ["user: What time?", "model: Six o'clock.", "user: Thanks"]);
+        assert_eq!(
+            says(&transcript),
+            ["user: What time?", "model: Six o'clock.", "user: Thanks"]
+        );
     }
 
     #[test]
@@ -195,7 +240,10 @@ mod tests {
         transcript.speak("Six o'clock.");
         transcript.hear(&heard("What time?", true));
         transcript.end();
-        assert_eq!(says(&transcript), ["user: What time?", "model: Six o'clock."]);
+        assert_eq!(
+            says(&transcript),
+            ["user: What time?", "model: Six o'clock."]
+        );
     }
 
     #[test]
@@ -209,7 +257,12 @@ mod tests {
         transcript.end();
         transcript.hear(&heard("What time?", true));
         transcript.hear(&heard("Thanks.", true));
-        let expected = ["user: What time?", "model: Six o'clock.", "user: Thanks.", "model: You are welcome."];
+        let expected = [
+            "user: What time?",
+            "model: Six o'clock.",
+            "user: Thanks.",
+            "model: You are welcome.",
+        ];
         assert_eq!(says(&transcript), expected);
     }
 
@@ -239,13 +292,34 @@ mod tests {
         let result = |text: String| Message::Result {
             call_id: "c1".into(),
             tool: "look".into(),
-            result: ModelResult { text, is_error: false, reply: true, parts: false, is_text: true },
+            result: ModelResult {
+                text,
+                is_error: false,
+                reply: true,
+                parts: false,
+                is_text: true,
+            },
         };
-        let calls = Message::Assistant { text: None, calls: vec![call], native: None };
-        transcript.history.lock().extend([calls, result("x".repeat(MAX_SENT - 10))]);
+        let calls = Message::Assistant {
+            text: None,
+            calls: vec![call],
+            native: None,
+        };
+        transcript
+            .history
+            .lock()
+            .extend([calls, result("x".repeat(MAX_SENT - 10))]);
         transcript.write("last");
-        assert_eq!(transcript.recent().len(), 3, "the first message has no room");
+        assert_eq!(
+            transcript.recent().len(),
+            3,
+            "the first message has no room"
+        );
         transcript.write("too much by ten");
-        assert_eq!(transcript.recent().len(), 2, "the call and its result leave together");
+        assert_eq!(
+            transcript.recent().len(),
+            2,
+            "the call and its result leave together"
+        );
     }
 }

@@ -27,12 +27,22 @@ impl Body {
     fn stream(provider: Provider, events: Vec<Value>) -> Self {
         let events = events.into_iter().map(|event| event.to_string()).collect();
         let has_mark = matches!(provider, Provider::OpenAiChat | Provider::Mistral);
-        Self { provider, events, has_mark, is_stream: true }
+        Self {
+            provider,
+            events,
+            has_mark,
+            is_stream: true,
+        }
     }
 
     /// Returns an answer that is one JSON text.
     pub(super) fn whole(provider: Provider, answer: &Value) -> Self {
-        Self { provider, events: vec![answer.to_string()], has_mark: false, is_stream: false }
+        Self {
+            provider,
+            events: vec![answer.to_string()],
+            has_mark: false,
+            is_stream: false,
+        }
     }
 
     /// Replaces an event by a text that may be no JSON.
@@ -88,7 +98,10 @@ pub(super) fn calls(provider: Provider, ids: &[&str]) -> Body {
     let whole = || PIECES.concat();
     match provider {
         Provider::OpenAiChat | Provider::Mistral => {
-            let mut events = vec![chat_chunk(&json!({"role": "assistant", "content": ""}), None)];
+            let mut events = vec![chat_chunk(
+                &json!({"role": "assistant", "content": ""}),
+                None,
+            )];
             for (index, id) in ids.iter().enumerate() {
                 let begins = json!({"index": index, "id": id, "type": "function", "function": {"name": "delete_path", "arguments": ""}});
                 events.push(chat_chunk(&json!({"tool_calls": [begins]}), None));
@@ -124,7 +137,9 @@ pub(super) fn calls(provider: Provider, ids: &[&str]) -> Body {
         Provider::Anthropic => {
             let blocks = ids.iter().map(|id| AnthropicBlock {
                 start: json!({"type": "tool_use", "id": id, "name": "delete_path", "input": {}}),
-                deltas: PIECES.map(|piece| json!({"type": "input_json_delta", "partial_json": piece})).to_vec(),
+                deltas: PIECES
+                    .map(|piece| json!({"type": "input_json_delta", "partial_json": piece}))
+                    .to_vec(),
             });
             anthropic(&blocks.collect::<Vec<_>>(), "tool_use")
         }
@@ -136,8 +151,9 @@ pub(super) fn calls(provider: Provider, ids: &[&str]) -> Body {
             Body::stream(provider, events)
         }
         Provider::Cohere => {
-            let mut events =
-                vec![json!({"type": "message-start", "id": "m", "delta": {"message": {"role": "assistant"}}})];
+            let mut events = vec![
+                json!({"type": "message-start", "id": "m", "delta": {"message": {"role": "assistant"}}}),
+            ];
             for (index, id) in ids.iter().enumerate() {
                 let entry = json!({"id": id, "type": "function", "function": {"name": "delete_path", "arguments": ""}});
                 events.push(
@@ -177,15 +193,21 @@ pub(super) fn calls(provider: Provider, ids: &[&str]) -> Body {
 pub(super) fn text(provider: Provider) -> Body {
     match provider {
         Provider::OpenAiChat | Provider::Mistral => {
-            let mut events = vec![chat_chunk(&json!({"role": "assistant", "content": ""}), None)];
-            events.extend(TEXT.iter().map(|piece| chat_chunk(&json!({"content": piece}), None)));
+            let mut events = vec![chat_chunk(
+                &json!({"role": "assistant", "content": ""}),
+                None,
+            )];
+            events.extend(
+                TEXT.iter()
+                    .map(|piece| chat_chunk(&json!({"content": piece}), None)),
+            );
             events.push(chat_chunk(&json!({}), Some("stop")));
             Body::stream(provider, events)
         }
         Provider::OpenAiResponses => {
-            let item =
-                |content: Value| json!({"type": "message", "id": "msg_1", "role": "assistant", "content": content});
-            let content = json!([{"type": "output_text", "text": TEXT.concat(), "annotations": []}]);
+            let item = |content: Value| json!({"type": "message", "id": "msg_1", "role": "assistant", "content": content});
+            let content =
+                json!([{"type": "output_text", "text": TEXT.concat(), "annotations": []}]);
             let mut events = vec![
                 json!({"type": "response.created", "response": {"id": "r", "status": "in_progress", "output": []}}),
                 json!({"type": "response.output_item.added", "output_index": 0, "item": item(json!([]))}),
@@ -198,11 +220,22 @@ pub(super) fn text(provider: Provider) -> Body {
             Body::stream(provider, events)
         }
         Provider::Anthropic => {
-            let deltas = TEXT.map(|piece| json!({"type": "text_delta", "text": piece})).to_vec();
-            anthropic(&[AnthropicBlock { start: json!({"type": "text", "text": ""}), deltas }], "end_turn")
+            let deltas = TEXT
+                .map(|piece| json!({"type": "text_delta", "text": piece}))
+                .to_vec();
+            anthropic(
+                &[AnthropicBlock {
+                    start: json!({"type": "text", "text": ""}),
+                    deltas,
+                }],
+                "end_turn",
+            )
         }
         Provider::Gemini | Provider::GeminiJsonSchema => {
-            let mut events = TEXT.iter().map(|piece| gemini(&[json!({"text": piece})], None)).collect::<Vec<_>>();
+            let mut events = TEXT
+                .iter()
+                .map(|piece| gemini(&[json!({"text": piece})], None))
+                .collect::<Vec<_>>();
             events.push(gemini(&[], Some("STOP")));
             Body::stream(provider, events)
         }
@@ -246,10 +279,14 @@ pub(super) fn anthropic(blocks: &[AnthropicBlock], stop: &str) -> Body {
         "usage": {"input_tokens": 10, "output_tokens": 1}});
     let mut events = vec![json!({"type": "message_start", "message": message})];
     for (index, block) in blocks.iter().enumerate() {
-        events.push(json!({"type": "content_block_start", "index": index, "content_block": block.start}));
+        events.push(
+            json!({"type": "content_block_start", "index": index, "content_block": block.start}),
+        );
         events.push(json!({"type": "ping"}));
         events.extend(
-            block.deltas.iter().map(|delta| json!({"type": "content_block_delta", "index": index, "delta": delta})),
+            block.deltas.iter().map(
+                |delta| json!({"type": "content_block_delta", "index": index, "delta": delta}),
+            ),
         );
         events.push(json!({"type": "content_block_stop", "index": index}));
     }

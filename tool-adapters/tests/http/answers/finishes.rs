@@ -9,11 +9,25 @@ use tool_core::session::ReplyFinish;
 /// The word for the end of an answer with calls, and of one with text.
 fn words(provider: Provider) -> [&'static str; 2] {
     match provider {
-        Provider::OpenAiChat | Provider::Mistral => ["\"finish_reason\":\"tool_calls\"", "\"finish_reason\":\"stop\""],
-        Provider::OpenAiResponses => ["\"status\":\"completed\",\"output\"", "\"status\":\"completed\",\"output\""],
-        Provider::Anthropic => ["\"stop_reason\":\"tool_use\"", "\"stop_reason\":\"end_turn\""],
-        Provider::Gemini | Provider::GeminiJsonSchema => ["\"finishReason\":\"STOP\"", "\"finishReason\":\"STOP\""],
-        Provider::Cohere => ["\"finish_reason\":\"TOOL_CALL\"", "\"finish_reason\":\"COMPLETE\""],
+        Provider::OpenAiChat | Provider::Mistral => [
+            "\"finish_reason\":\"tool_calls\"",
+            "\"finish_reason\":\"stop\"",
+        ],
+        Provider::OpenAiResponses => [
+            "\"status\":\"completed\",\"output\"",
+            "\"status\":\"completed\",\"output\"",
+        ],
+        Provider::Anthropic => [
+            "\"stop_reason\":\"tool_use\"",
+            "\"stop_reason\":\"end_turn\"",
+        ],
+        Provider::Gemini | Provider::GeminiJsonSchema => {
+            ["\"finishReason\":\"STOP\"", "\"finishReason\":\"STOP\""]
+        }
+        Provider::Cohere => [
+            "\"finish_reason\":\"TOOL_CALL\"",
+            "\"finish_reason\":\"COMPLETE\"",
+        ],
         Provider::Ollama => ["\"done_reason\":\"stop\"", "\"done_reason\":\"stop\""],
         Provider::Bedrock => ["\"stopReason\":\"tool_use\"", "\"stopReason\":\"end_turn\""],
         other => panic!("{other} is not spoken over HTTP"),
@@ -68,11 +82,25 @@ async fn no_call_runs_after_an_end_that_is_a_failure() {
         for failure in failures(provider) {
             let body = ending(call(provider), word, failure);
             let outcome = play(provider, (0..9).map(|_| body.answer())).await;
-            assert!(outcome.ran.is_empty(), "{provider} {failure}: {:?}", outcome.ran);
+            assert!(
+                outcome.ran.is_empty(),
+                "{provider} {failure}: {:?}",
+                outcome.ran
+            );
             let error = outcome.reply.error.expect("fails");
-            assert_eq!(error.kind(), ErrorKind::Transient, "{provider} {failure}: {error}");
-            assert!(error.to_string().contains(failure), "{provider} {failure}: {error}");
-            assert!(outcome.requests > 1, "{provider} {failure}: another attempt may help");
+            assert_eq!(
+                error.kind(),
+                ErrorKind::Transient,
+                "{provider} {failure}: {error}"
+            );
+            assert!(
+                error.to_string().contains(failure),
+                "{provider} {failure}: {error}"
+            );
+            assert!(
+                outcome.requests > 1,
+                "{provider} {failure}: another attempt may help"
+            );
         }
     }
 }
@@ -87,8 +115,21 @@ async fn an_end_with_calls_needs_a_call() {
         }
         let (_, calls) = calls.split_once(':').expect("a member");
         let body = ending(text(provider), stop, calls.trim_matches('"'));
-        let outcome = play(provider, [body.answer(), call(provider).answer(), text(provider).answer()]).await;
-        assert_eq!((outcome.ran.len(), outcome.requests), (1, 3), "{provider}: {:?}", outcome.reply);
+        let outcome = play(
+            provider,
+            [
+                body.answer(),
+                call(provider).answer(),
+                text(provider).answer(),
+            ],
+        )
+        .await;
+        assert_eq!(
+            (outcome.ran.len(), outcome.requests),
+            (1, 3),
+            "{provider}: {:?}",
+            outcome.reply
+        );
     }
 }
 
@@ -101,9 +142,16 @@ async fn a_response_that_failed_runs_no_call() {
         let last = body.events.len() - 1;
         body.events[last] = body.events[last]
             .replace("response.completed", &format!("response.{status}"))
-            .replace("\"status\":\"completed\",\"output\"", &format!("\"status\":\"{status}\",\"output\""));
+            .replace(
+                "\"status\":\"completed\",\"output\"",
+                &format!("\"status\":\"{status}\",\"output\""),
+            );
         let outcome = play(provider, (0..9).map(|_| body.answer())).await;
-        assert!(outcome.ran.is_empty() && outcome.reply.error.is_some(), "{status}: {:?}", outcome.reply);
+        assert!(
+            outcome.ran.is_empty() && outcome.reply.error.is_some(),
+            "{status}: {:?}",
+            outcome.reply
+        );
     }
 }
 
@@ -118,7 +166,12 @@ async fn a_word_of_another_server_ends_an_answer() {
         for other in ["eos", "end_of_sequence"] {
             let body = ending(call(provider), word, other);
             let outcome = play(provider, [body.answer(), text(provider).answer()]).await;
-            assert_eq!(outcome.ran.len(), 1, "{provider} {other}: {:?}", outcome.reply);
+            assert_eq!(
+                outcome.ran.len(),
+                1,
+                "{provider} {other}: {:?}",
+                outcome.reply
+            );
         }
     }
 }
@@ -130,7 +183,11 @@ async fn no_call_runs_after_an_end_that_withholds_the_answer() {
         let provider = Provider::OpenAiChat;
         let [calls, stop] = words(provider);
         let outcome = play(provider, [ending(call(provider), calls, word).answer()]).await;
-        assert_eq!((outcome.ran, outcome.reply.finish), (vec![], ReplyFinish::Withheld), "{word}");
+        assert_eq!(
+            (outcome.ran, outcome.reply.finish),
+            (vec![], ReplyFinish::Withheld),
+            "{word}"
+        );
         let outcome = play(provider, [ending(text(provider), stop, word).answer()]).await;
         assert_eq!(outcome.reply.finish, ReplyFinish::Withheld, "{word}");
     }

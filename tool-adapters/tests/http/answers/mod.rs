@@ -45,16 +45,31 @@ fn delete_path(ctx: &RunContext, path: String) -> String {
 #[tool(category = "retrieval")]
 fn now(ctx: &RunContext) -> &'static str {
     if let Some(deleted) = ctx.user_data::<Deleted>() {
-        deleted.0.lock().expect("not poisoned").push("now".to_owned());
+        deleted
+            .0
+            .lock()
+            .expect("not poisoned")
+            .push("now".to_owned());
     }
     "12:00"
 }
 
 async fn session() -> (Session, Arc<Deleted>) {
-    let tools = ToolContext::builder().with(delete_path).with(now).build().expect("builds");
-    let runtime = Runtime::builder(tools).policy(Policy::text()).build().expect("builds");
+    let tools = ToolContext::builder()
+        .with(delete_path)
+        .with(now)
+        .build()
+        .expect("builds");
+    let runtime = Runtime::builder(tools)
+        .policy(Policy::text())
+        .build()
+        .expect("builds");
     let deleted = Arc::<Deleted>::default();
-    let session = runtime.session("s-1", Mode::Text).user_data_shared(Arc::clone(&deleted)).await.expect("opens");
+    let session = runtime
+        .session("s-1", Mode::Text)
+        .user_data_shared(Arc::clone(&deleted))
+        .await
+        .expect("opens");
     (session, deleted)
 }
 
@@ -71,8 +86,17 @@ struct Outcome {
 async fn play(provider: Provider, answers: impl IntoIterator<Item = Answer>) -> Outcome {
     let server = Server::start(answers).await;
     let (session, deleted) = session().await;
-    let model = HttpModel::new(provider, "the-model").base_url(&server.url).api_key("sk-canary").retry(quick());
-    let reply = AgentLoop::new(session, model).prompt("Clean up, please.").await;
+    let model = HttpModel::new(provider, "the-model")
+        .base_url(&server.url)
+        .api_key("sk-canary")
+        .retry(quick());
+    let reply = AgentLoop::new(session, model)
+        .prompt("Clean up, please.")
+        .await;
     let ran = deleted.0.lock().expect("not poisoned").clone();
-    Outcome { reply, ran, requests: server.requests().len() }
+    Outcome {
+        reply,
+        ran,
+        requests: server.requests().len(),
+    }
 }

@@ -16,8 +16,13 @@ fn is_piece(provider: Provider, event: &str) -> bool {
             | Provider::Ollama
             | Provider::Bedrock
     );
-    let is_part =
-        PIECES.iter().any(|piece| event.contains(serde_json::Value::from(*piece).to_string().trim_matches('"')));
+    let is_part = PIECES.iter().any(|piece| {
+        event.contains(
+            serde_json::Value::from(*piece)
+                .to_string()
+                .trim_matches('"'),
+        )
+    });
     is_part && !has_whole_arguments
 }
 
@@ -33,9 +38,25 @@ async fn an_event_that_comes_twice_runs_no_second_call() {
             let mut body = whole.clone();
             let event = body.events[at].clone();
             body.events.insert(at + 1, event);
-            let outcome = play(provider, [body.answer(), text(provider).answer(), text(provider).answer()]).await;
-            assert!(outcome.ran.len() <= 1, "{provider}, event {at}: {:?}", outcome.ran);
-            assert!(outcome.ran.iter().all(|path| path == PATH), "{provider}, event {at}: {:?}", outcome.ran);
+            let outcome = play(
+                provider,
+                [
+                    body.answer(),
+                    text(provider).answer(),
+                    text(provider).answer(),
+                ],
+            )
+            .await;
+            assert!(
+                outcome.ran.len() <= 1,
+                "{provider}, event {at}: {:?}",
+                outcome.ran
+            );
+            assert!(
+                outcome.ran.iter().all(|path| path == PATH),
+                "{provider}, event {at}: {:?}",
+                outcome.ran
+            );
         }
     }
 }
@@ -50,7 +71,15 @@ async fn a_stream_that_comes_twice_runs_each_call_once() {
         let whole = call(provider);
         let mut body = whole.clone();
         body.events.extend(whole.events.clone());
-        let outcome = play(provider, [body.answer(), text(provider).answer(), text(provider).answer()]).await;
+        let outcome = play(
+            provider,
+            [
+                body.answer(),
+                text(provider).answer(),
+                text(provider).answer(),
+            ],
+        )
+        .await;
         assert!(outcome.ran.len() <= 1, "{provider}: {:?}", outcome.ran);
     }
 }
@@ -59,8 +88,20 @@ async fn a_stream_that_comes_twice_runs_each_call_once() {
 #[tokio::test]
 async fn two_calls_with_the_same_arguments_are_two() {
     for provider in PROVIDERS {
-        let outcome = play(provider, [calls(provider, &["call_1", "call_2"]).answer(), text(provider).answer()]).await;
-        assert_eq!(outcome.reply.responses.len(), 2, "{provider}: {:?}", outcome.reply);
+        let outcome = play(
+            provider,
+            [
+                calls(provider, &["call_1", "call_2"]).answer(),
+                text(provider).answer(),
+            ],
+        )
+        .await;
+        assert_eq!(
+            outcome.reply.responses.len(),
+            2,
+            "{provider}: {:?}",
+            outcome.reply
+        );
     }
 }
 
@@ -68,7 +109,10 @@ async fn two_calls_with_the_same_arguments_are_two() {
 #[tokio::test]
 async fn an_end_that_lists_the_call_under_another_id_runs_it_once() {
     let provider = Provider::OpenAiResponses;
-    for (from, to) in [("\"call_1\"", "\"call_zz\""), ("\"fc_call_1\"", "\"fc_zz\"")] {
+    for (from, to) in [
+        ("\"call_1\"", "\"call_zz\""),
+        ("\"fc_call_1\"", "\"fc_zz\""),
+    ] {
         for last in [1, 2] {
             let mut body = call(provider);
             let count = body.events.len();
@@ -76,7 +120,12 @@ async fn an_end_that_lists_the_call_under_another_id_runs_it_once() {
                 *event = event.replace(from, to);
             }
             let outcome = play(provider, [body.answer(), text(provider).answer()]).await;
-            assert_eq!(outcome.ran, [PATH], "{from}, the last {last} events: {:?}", outcome.reply);
+            assert_eq!(
+                outcome.ran,
+                [PATH],
+                "{from}, the last {last} events: {:?}",
+                outcome.reply
+            );
         }
     }
 }
@@ -88,7 +137,9 @@ async fn an_end_that_spaces_the_arguments_otherwise_runs_them_once() {
     let mut body = call(provider);
     let last = body.events.len() - 1;
     let spaced = r#"{ \"path\" :  \"/data/scratch/\" }"#;
-    let renamed = body.events[last].replace("\"call_1\"", "\"call_zz\"").replace("\"fc_call_1\"", "\"fc_zz\"");
+    let renamed = body.events[last]
+        .replace("\"call_1\"", "\"call_zz\"")
+        .replace("\"fc_call_1\"", "\"fc_zz\"");
     body.events[last] = renamed.replace(r#"{\"path\":\"/data/scratch/\"}"#, spaced);
     assert!(body.events[last].contains(spaced));
     let outcome = play(provider, [body.answer(), text(provider).answer()]).await;
@@ -101,11 +152,16 @@ async fn an_end_with_another_call_in_the_place_of_one_is_a_loss() {
     let provider = Provider::OpenAiResponses;
     let mut body = call(provider);
     let last = body.events.len() - 1;
-    let renamed = body.events[last].replace("\"call_1\"", "\"call_zz\"").replace("\"fc_call_1\"", "\"fc_zz\"");
+    let renamed = body.events[last]
+        .replace("\"call_1\"", "\"call_zz\"")
+        .replace("\"fc_call_1\"", "\"fc_zz\"");
     body.events[last] = renamed.replace("/data/scratch/", "/data/other/");
     assert!(body.events[last].contains("/data/other/"));
     let outcome = play(provider, (0..9).map(|_| body.answer())).await;
-    assert_eq!((outcome.ran, outcome.reply.finish), (vec![], ReplyFinish::Failed));
+    assert_eq!(
+        (outcome.ran, outcome.reply.finish),
+        (vec![], ReplyFinish::Failed)
+    );
 }
 
 // M3
@@ -117,7 +173,11 @@ async fn a_last_message_with_another_call_than_the_pieces_is_a_loss() {
     let message = json!({"role": "assistant", "tool_calls": [{"id": "b", "type": "function", "function": function}]});
     let choice = json!({"index": 0, "message": message, "finish_reason": "tool_calls"});
     let last = body.events.len() - 1;
-    body.events[last] = json!({"id": "c", "object": "chat.completion.chunk", "choices": [choice]}).to_string();
+    body.events[last] =
+        json!({"id": "c", "object": "chat.completion.chunk", "choices": [choice]}).to_string();
     let outcome = play(provider, (0..9).map(|_| body.answer())).await;
-    assert_eq!((outcome.ran, outcome.reply.finish), (vec![], ReplyFinish::Failed));
+    assert_eq!(
+        (outcome.ran, outcome.reply.finish),
+        (vec![], ReplyFinish::Failed)
+    );
 }

@@ -9,7 +9,10 @@ pub(crate) struct Step {
 }
 
 pub(crate) enum Said {
-    Call { name: &'static str, arguments: String },
+    Call {
+        name: &'static str,
+        arguments: String,
+    },
     Text(String),
 }
 
@@ -45,22 +48,30 @@ pub(crate) enum ErrorForm {
 impl ErrorForm {
     /// Returns the status and the body of an error.
     pub(crate) fn write(self, message: &str) -> (u16, Value) {
-        let google = json!({"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}});
+        let google =
+            json!({"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}});
         match self {
             Self::OpenAi => (
                 400,
                 json!({"error": {"message": message, "type": "invalid_request_error", "param": null, "code": null}}),
             ),
-            Self::Local => (400, json!({"error": {"message": message, "type": "BadRequestError", "code": 400}})),
+            Self::Local => (
+                400,
+                json!({"error": {"message": message, "type": "BadRequestError", "code": 400}}),
+            ),
             Self::GoogleList => (400, json!([google])),
             Self::Google => (400, google),
             Self::Mistral => {
                 let detail = json!([{"type": "extra_forbidden", "loc": ["body", "messages"], "msg": message}]);
-                (422, json!({"object": "error", "message": {"detail": detail}, "type": "invalid_request_error"}))
+                (
+                    422,
+                    json!({"object": "error", "message": {"detail": detail}, "type": "invalid_request_error"}),
+                )
             }
-            Self::Anthropic => {
-                (400, json!({"type": "error", "error": {"type": "invalid_request_error", "message": message}}))
-            }
+            Self::Anthropic => (
+                400,
+                json!({"type": "error", "error": {"type": "invalid_request_error", "message": message}}),
+            ),
             Self::Aws | Self::Cohere => (400, json!({"message": message})),
             Self::Ollama => (400, json!({"error": message})),
         }
@@ -97,7 +108,10 @@ impl Reasoning {
     }
 
     fn of_call(self, step: &Step) -> Map<String, Value> {
-        numbered(self.call, step).as_object().cloned().unwrap_or_default()
+        numbered(self.call, step)
+            .as_object()
+            .cloned()
+            .unwrap_or_default()
     }
 
     /// Returns the texts that have to come back with a step: every text with its number.
@@ -122,7 +136,9 @@ fn collect_marks(value: &Value, marks: &mut Vec<String>) {
     match value {
         Value::String(text) if text.contains("mark") => marks.push(text.clone()),
         Value::Array(items) => items.iter().for_each(|item| collect_marks(item, marks)),
-        Value::Object(members) => members.values().for_each(|value| collect_marks(value, marks)),
+        Value::Object(members) => members
+            .values()
+            .for_each(|value| collect_marks(value, marks)),
         _ => {}
     }
 }
@@ -165,13 +181,19 @@ fn chat(step: &Step, reasoning: Reasoning) -> String {
                 }
             }
         }
-        Value::Array(parts) => events.push(chunk(json!({"role": "assistant", "content": parts}), None)),
+        Value::Array(parts) => {
+            events.push(chunk(json!({"role": "assistant", "content": parts}), None))
+        }
         _ => {}
     }
     let finish = match &step.said {
         Said::Text(text) => {
             let is_parts = before.is_array();
-            let content = if is_parts { json!([{"type": "text", "text": text}]) } else { json!(text) };
+            let content = if is_parts {
+                json!([{"type": "text", "text": text}])
+            } else {
+                json!(text)
+            };
             events.push(chunk(json!({"content": content}), None));
             "stop"
         }
@@ -180,17 +202,27 @@ fn chat(step: &Step, reasoning: Reasoning) -> String {
             call.insert("index".to_owned(), json!(0));
             call.insert("id".to_owned(), json!(step.call_id()));
             call.insert("type".to_owned(), json!("function"));
-            call.insert("function".to_owned(), json!({"name": name, "arguments": ""}));
+            call.insert(
+                "function".to_owned(),
+                json!({"name": name, "arguments": ""}),
+            );
             events.push(chunk(json!({"tool_calls": [call]}), None));
             let (first, second) = arguments.split_at(arguments.len() / 2);
             for piece in [first, second] {
-                events.push(chunk(json!({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]}), None));
+                events.push(chunk(
+                    json!({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]}),
+                    None,
+                ));
             }
             "tool_calls"
         }
     };
     events.push(chunk(json!({}), Some(finish)));
-    let events = events.iter().map(|event| format!("data: {event}\n\n")).collect::<Vec<_>>().concat();
+    let events = events
+        .iter()
+        .map(|event| format!("data: {event}\n\n"))
+        .collect::<Vec<_>>()
+        .concat();
     events + "data: [DONE]\n\n"
 }
 
@@ -212,12 +244,14 @@ fn responses(step: &Step) -> Value {
 
 fn messages(step: &Step) -> Value {
     let number = step.number;
-    let thought = json!({"type": "thinking", "thinking": "Hm.", "signature": format!("mark-{number}-")});
+    let thought =
+        json!({"type": "thinking", "thinking": "Hm.", "signature": format!("mark-{number}-")});
     let (block, reason) = match &step.said {
         Said::Text(text) => (json!({"type": "text", "text": text}), "end_turn"),
-        Said::Call { name, arguments } => {
-            (json!({"type": "tool_use", "id": step.call_id(), "name": name, "input": object(arguments)}), "tool_use")
-        }
+        Said::Call { name, arguments } => (
+            json!({"type": "tool_use", "id": step.call_id(), "name": name, "input": object(arguments)}),
+            "tool_use",
+        ),
     };
     json!({"type": "message", "id": "m", "role": "assistant", "model": "m", "content": [thought, block],
         "stop_reason": reason, "usage": {"input_tokens": 1, "output_tokens": 1}})
@@ -237,12 +271,12 @@ fn generate_content(step: &Step) -> Value {
 }
 
 fn converse(step: &Step) -> Value {
-    let thought =
-        json!({"reasoningContent": {"reasoningText": {"text": "Hm.", "signature": format!("mark-{}-", step.number)}}});
+    let thought = json!({"reasoningContent": {"reasoningText": {"text": "Hm.", "signature": format!("mark-{}-", step.number)}}});
     let (block, reason) = match &step.said {
         Said::Text(text) => (json!({"text": text}), "end_turn"),
         Said::Call { name, arguments } => {
-            let call = json!({"toolUseId": step.call_id(), "name": name, "input": object(arguments)});
+            let call =
+                json!({"toolUseId": step.call_id(), "name": name, "input": object(arguments)});
             (json!({"toolUse": call}), "tool_use")
         }
     };
@@ -254,13 +288,15 @@ fn cohere(step: &Step, reasoning: Reasoning) -> Value {
     let (message, finish) = match &step.said {
         Said::Text(text) => {
             let thought = json!({"type": "thinking", "thinking": format!("mark-{}-", step.number)});
-            (json!({"role": "assistant", "content": [thought, {"type": "text", "text": text}]}), "COMPLETE")
+            (
+                json!({"role": "assistant", "content": [thought, {"type": "text", "text": text}]}),
+                "COMPLETE",
+            )
         }
         Said::Call { name, arguments } => {
             let mut message = reasoning.of_message(step);
             message["role"] = json!("assistant");
-            message["tool_calls"] =
-                json!([{"id": step.call_id(), "type": "function", "function": {"name": name, "arguments": arguments}}]);
+            message["tool_calls"] = json!([{"id": step.call_id(), "type": "function", "function": {"name": name, "arguments": arguments}}]);
             (message, "TOOL_CALL")
         }
     };
@@ -274,8 +310,7 @@ fn ollama(step: &Step, reasoning: Reasoning) -> Value {
         Said::Text(text) => message["content"] = json!(text),
         Said::Call { name, arguments } => {
             message["content"] = json!("");
-            message["tool_calls"] =
-                json!([{"id": step.call_id(), "function": {"name": name, "arguments": object(arguments)}}]);
+            message["tool_calls"] = json!([{"id": step.call_id(), "function": {"name": name, "arguments": object(arguments)}}]);
         }
     }
     json!({"model": "m", "message": message, "done": true, "done_reason": "stop", "prompt_eval_count": 1, "eval_count": 1})

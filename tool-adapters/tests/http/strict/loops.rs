@@ -3,8 +3,9 @@
 use crate::server::{Answer, Request, Server};
 use crate::strict::forms::{ErrorForm, Form, Reasoning, Said, Step, write};
 use crate::strict::rules::{
-    CHAT, CLOSED, COHERE, CONVERSE, GEMINI_CHAT, GENERATE_CONTENT, GROQ, MAX_COMPLETION_TOKENS, MAX_TOKENS, MESSAGES,
-    MISTRAL, NEEDS_REASONING, OLLAMA, RESPONSES, Rule, TEXT_RESULTS, broken, items,
+    CHAT, CLOSED, COHERE, CONVERSE, GEMINI_CHAT, GENERATE_CONTENT, GROQ, MAX_COMPLETION_TOKENS,
+    MAX_TOKENS, MESSAGES, MISTRAL, NEEDS_REASONING, OLLAMA, RESPONSES, Rule, TEXT_RESULTS, broken,
+    items,
 };
 use crate::support::session;
 use serde_json::Value;
@@ -31,9 +32,18 @@ struct Row {
     reasoning: Reasoning,
 }
 
-const NO_REASONING: Reasoning = Reasoning { message: "", call: "" };
-const REASONING_CONTENT: Reasoning = Reasoning { message: r#"{"reasoning_content": "mark-#-"}"#, call: "" };
-const REASONING: Reasoning = Reasoning { message: r#"{"reasoning": "mark-#-"}"#, call: "" };
+const NO_REASONING: Reasoning = Reasoning {
+    message: "",
+    call: "",
+};
+const REASONING_CONTENT: Reasoning = Reasoning {
+    message: r#"{"reasoning_content": "mark-#-"}"#,
+    call: "",
+};
+const REASONING: Reasoning = Reasoning {
+    message: r#"{"reasoning": "mark-#-"}"#,
+    call: "",
+};
 const DETAILS: Reasoning = Reasoning {
     message: r#"{"reasoning": "mark-#-a", "reasoning_details": [
         {"type": "reasoning.text", "index": 0, "text": "mark-#-b", "signature": "mark-#-c", "format": "anthropic-claude-v1"},
@@ -48,7 +58,10 @@ const PARTS: Reasoning = Reasoning {
     message: r#"[{"type": "thinking", "thinking": [{"type": "text", "text": "mark-#-"}], "closed": true}]"#,
     call: "",
 };
-const IN_ITEMS: Reasoning = Reasoning { message: r#""mark-#-""#, call: "" };
+const IN_ITEMS: Reasoning = Reasoning {
+    message: r#""mark-#-""#,
+    call: "",
+};
 
 const fn chat(
     name: &'static str,
@@ -58,7 +71,16 @@ const fn chat(
     reasoning: Reasoning,
 ) -> Row {
     let (provider, form, error) = (Provider::OpenAiChat, Form::Chat, ErrorForm::OpenAi);
-    Row { name, provider, domain, path, form, rules, error, reasoning }
+    Row {
+        name,
+        provider,
+        domain,
+        path,
+        form,
+        rules,
+        error,
+        reasoning,
+    }
 }
 
 const fn other(
@@ -68,13 +90,40 @@ const fn other(
     error: ErrorForm,
     rules: &'static [&'static [Rule]],
 ) -> Row {
-    Row { name, provider, domain: "", path: "", form, rules, error, reasoning: IN_ITEMS }
+    Row {
+        name,
+        provider,
+        domain: "",
+        path: "",
+        form,
+        rules,
+        error,
+        reasoning: IN_ITEMS,
+    }
 }
 
 const ROWS: &[Row] = &[
-    chat("OpenAI", "api.openai.com", "/v1", &[CHAT, CLOSED, MAX_COMPLETION_TOKENS], NO_REASONING),
-    chat("DeepSeek", "api.deepseek.com", "", &[CHAT, MAX_TOKENS, TEXT_RESULTS, NEEDS_REASONING], REASONING_CONTENT),
-    chat("Moonshot", "api.moonshot.ai", "/v1", &[CHAT, MAX_TOKENS, NEEDS_REASONING], REASONING_CONTENT),
+    chat(
+        "OpenAI",
+        "api.openai.com",
+        "/v1",
+        &[CHAT, CLOSED, MAX_COMPLETION_TOKENS],
+        NO_REASONING,
+    ),
+    chat(
+        "DeepSeek",
+        "api.deepseek.com",
+        "",
+        &[CHAT, MAX_TOKENS, TEXT_RESULTS, NEEDS_REASONING],
+        REASONING_CONTENT,
+    ),
+    chat(
+        "Moonshot",
+        "api.moonshot.ai",
+        "/v1",
+        &[CHAT, MAX_TOKENS, NEEDS_REASONING],
+        REASONING_CONTENT,
+    ),
     Row {
         error: ErrorForm::GoogleList,
         ..chat(
@@ -85,12 +134,33 @@ const ROWS: &[Row] = &[
             SIGNATURES,
         )
     },
-    chat("OpenRouter", "openrouter.ai", "/api/v1", &[CHAT, MAX_TOKENS], DETAILS),
-    chat("Groq", "api.groq.com", "/openai/v1", &[CHAT, GROQ, MAX_COMPLETION_TOKENS], REASONING),
-    Row { error: ErrorForm::Local, ..chat("vLLM", "", "/v1", &[CHAT, TEXT_RESULTS], REASONING) },
+    chat(
+        "OpenRouter",
+        "openrouter.ai",
+        "/api/v1",
+        &[CHAT, MAX_TOKENS],
+        DETAILS,
+    ),
+    chat(
+        "Groq",
+        "api.groq.com",
+        "/openai/v1",
+        &[CHAT, GROQ, MAX_COMPLETION_TOKENS],
+        REASONING,
+    ),
     Row {
         error: ErrorForm::Local,
-        ..chat("llama.cpp", "", "/v1", &[CHAT, MAX_TOKENS, TEXT_RESULTS], REASONING_CONTENT)
+        ..chat("vLLM", "", "/v1", &[CHAT, TEXT_RESULTS], REASONING)
+    },
+    Row {
+        error: ErrorForm::Local,
+        ..chat(
+            "llama.cpp",
+            "",
+            "/v1",
+            &[CHAT, MAX_TOKENS, TEXT_RESULTS],
+            REASONING_CONTENT,
+        )
     },
     Row {
         provider: Provider::Mistral,
@@ -99,19 +169,67 @@ const ROWS: &[Row] = &[
     },
     Row {
         error: ErrorForm::Mistral,
-        ..chat("Mistral as Chat Completions", "api.mistral.ai", "/v1", &[CHAT, MAX_TOKENS, MISTRAL], PARTS)
+        ..chat(
+            "Mistral as Chat Completions",
+            "api.mistral.ai",
+            "/v1",
+            &[CHAT, MAX_TOKENS, MISTRAL],
+            PARTS,
+        )
     },
-    other("Responses", Provider::OpenAiResponses, Form::Responses, ErrorForm::OpenAi, &[RESPONSES]),
-    other("Messages", Provider::Anthropic, Form::Messages, ErrorForm::Anthropic, &[MESSAGES]),
-    other("generateContent", Provider::Gemini, Form::GenerateContent, ErrorForm::Google, &[GENERATE_CONTENT]),
-    other("Converse", Provider::Bedrock, Form::Converse, ErrorForm::Aws, &[CONVERSE]),
+    other(
+        "Responses",
+        Provider::OpenAiResponses,
+        Form::Responses,
+        ErrorForm::OpenAi,
+        &[RESPONSES],
+    ),
+    other(
+        "Messages",
+        Provider::Anthropic,
+        Form::Messages,
+        ErrorForm::Anthropic,
+        &[MESSAGES],
+    ),
+    other(
+        "generateContent",
+        Provider::Gemini,
+        Form::GenerateContent,
+        ErrorForm::Google,
+        &[GENERATE_CONTENT],
+    ),
+    other(
+        "Converse",
+        Provider::Bedrock,
+        Form::Converse,
+        ErrorForm::Aws,
+        &[CONVERSE],
+    ),
     Row {
-        reasoning: Reasoning { message: r#"{"tool_plan": "mark-#-"}"#, call: "" },
-        ..other("Cohere", Provider::Cohere, Form::Cohere, ErrorForm::Cohere, &[CHAT, COHERE])
+        reasoning: Reasoning {
+            message: r#"{"tool_plan": "mark-#-"}"#,
+            call: "",
+        },
+        ..other(
+            "Cohere",
+            Provider::Cohere,
+            Form::Cohere,
+            ErrorForm::Cohere,
+            &[CHAT, COHERE],
+        )
     },
     Row {
-        reasoning: Reasoning { message: r#"{"thinking": "mark-#-"}"#, call: "" },
-        ..other("Ollama", Provider::Ollama, Form::Ollama, ErrorForm::Ollama, &[OLLAMA])
+        reasoning: Reasoning {
+            message: r#"{"thinking": "mark-#-"}"#,
+            call: "",
+        },
+        ..other(
+            "Ollama",
+            Provider::Ollama,
+            Form::Ollama,
+            ErrorForm::Ollama,
+            &[OLLAMA],
+        )
     },
 ];
 
@@ -121,8 +239,14 @@ const INVENTED: usize = 1;
 /// Returns the steps of a conversation: four steps of calls and a text, then two texts.
 fn step(number: usize) -> Step {
     let said = match number {
-        INVENTED => Said::Call { name: "$READFILE", arguments: r#"{"path": "/data/"#.to_owned() },
-        0..4 => Said::Call { name: "add", arguments: format!(r#"{{"a": {number}, "b": 1}}"#) },
+        INVENTED => Said::Call {
+            name: "$READFILE",
+            arguments: r#"{"path": "/data/"#.to_owned(),
+        },
+        0..4 => Said::Call {
+            name: "add",
+            arguments: format!(r#"{{"a": {number}, "b": 1}}"#),
+        },
         _ => Said::Text(format!("Answer number {number}.")),
     };
     Step { number, said }
@@ -134,8 +258,13 @@ fn places(body: &Value) -> Vec<String> {
     let places = lists.concat();
     let before = std::iter::once(String::new()).chain(places.iter().map(Value::to_string));
     let is_item = body.get("input").is_some();
-    let place =
-        |(place, before): (&Value, String)| if is_item { before + &place.to_string() } else { place.to_string() };
+    let place = |(place, before): (&Value, String)| {
+        if is_item {
+            before + &place.to_string()
+        } else {
+            place.to_string()
+        }
+    };
     places.iter().zip(before).map(place).collect()
 }
 
@@ -147,10 +276,15 @@ fn mistake(row: &Row, body: &Value, sent: usize) -> Option<String> {
     let places = places(body);
     for step in (0..sent).map(step) {
         let place = places.iter().find(|place| place.contains(&step.key()));
-        let Some(place) = place else { return Some(format!("step {} did not come back", step.number)) };
+        let Some(place) = place else {
+            return Some(format!("step {} did not come back", step.number));
+        };
         for mark in row.reasoning.marks(&step) {
             if !place.contains(&mark) {
-                return Some(format!("step {} came back without `{mark}`: {place}", step.number));
+                return Some(format!(
+                    "step {} came back without `{mark}`: {place}",
+                    step.number
+                ));
             }
         }
     }
@@ -162,7 +296,11 @@ async fn start(row: &'static Row) -> Server {
     Server::answering(move |request: &Request| {
         if let Some(mistake) = mistake(row, &request.body, sent) {
             let (status, body) = row.error.write(&mistake);
-            return Answer::new(status, &[("content-type", "application/json")], &body.to_string());
+            return Answer::new(
+                status,
+                &[("content-type", "application/json")],
+                &body.to_string(),
+            );
         }
         let body = write(row.form, &step(sent), row.reasoning);
         sent += 1;
@@ -176,10 +314,21 @@ async fn start(row: &'static Row) -> Server {
 
 /// Returns a model at the row's domain, which is this server.
 fn model(row: &Row, server: &Server) -> HttpModel {
-    let address = server.url.strip_prefix("http://").and_then(|address| address.parse::<SocketAddr>().ok());
+    let address = server
+        .url
+        .strip_prefix("http://")
+        .and_then(|address| address.parse::<SocketAddr>().ok());
     let address = address.expect("an address");
-    let domain = if row.domain.is_empty() { "127.0.0.1" } else { row.domain };
-    let client = client_builder().no_proxy().resolve(domain, address).build().expect("a client");
+    let domain = if row.domain.is_empty() {
+        "127.0.0.1"
+    } else {
+        row.domain
+    };
+    let client = client_builder()
+        .no_proxy()
+        .resolve(domain, address)
+        .build()
+        .expect("a client");
     HttpModel::new(row.provider, "anthropic.the-model")
         .base_url(format!("http://{domain}:{}{}", address.port(), row.path))
         .api_key("sk-canary")
@@ -200,9 +349,19 @@ async fn each_server_takes_back_what_it_has_sent() {
         for (prompt, answer) in [("Add.", 4), ("And now?", 5), ("Thanks.", 6)] {
             let reply = agent.prompt(prompt).await;
             assert_eq!(reply.error, None, "{}", row.name);
-            assert_eq!(reply.text, Some(format!("Answer number {answer}.")), "{}", row.name);
+            assert_eq!(
+                reply.text,
+                Some(format!("Answer number {answer}.")),
+                "{}",
+                row.name
+            );
         }
-        assert_eq!((runs.count(), server.requests().len()), (3, 7), "{}: the invented call does not run", row.name);
+        assert_eq!(
+            (runs.count(), server.requests().len()),
+            (3, 7),
+            "{}: the invented call does not run",
+            row.name
+        );
         assert!(agent.model_mut().history_repairs().is_empty());
     }
 }
@@ -215,12 +374,17 @@ async fn a_step_does_not_go_to_another_server() {
         let mut agent = AgentLoop::new(session().await.0, model(row, &server));
         assert_eq!(agent.prompt("Add.").await.error, None, "{}", row.name);
 
-        let other = Server::start([Answer::events(&write(Form::Chat, &step(9), NO_REASONING))]).await;
+        let other =
+            Server::start([Answer::events(&write(Form::Chat, &step(9), NO_REASONING))]).await;
         let local = Row { domain: "", ..*row };
         agent.set_model(model(&local, &other));
         assert_eq!(agent.prompt("And now?").await.error, None, "{}", row.name);
         let body = other.requests()[0].body.to_string();
-        assert!(!body.contains("mark-") && body.contains("Answer number 4."), "{}: {body}", row.name);
+        assert!(
+            !body.contains("mark-") && body.contains("Answer number 4."),
+            "{}: {body}",
+            row.name
+        );
     }
 }
 
@@ -236,17 +400,32 @@ async fn a_switch_keeps_reasoning_back() {
         let mut sent = 0;
         let server = Server::answering(move |_| {
             // The second turn has a step of a call, too.
-            let step = if sent == 5 { Step { number: 5, ..step(0) } } else { step(sent) };
+            let step = if sent == 5 {
+                Step {
+                    number: 5,
+                    ..step(0)
+                }
+            } else {
+                step(sent)
+            };
             sent += 1;
             Answer::events(&write(Form::Chat, &step, REASONING))
         })
         .await;
-        let mut agent = AgentLoop::new(session().await.0, model(row, &server).reasoning_back(steps));
+        let mut agent =
+            AgentLoop::new(session().await.0, model(row, &server).reasoning_back(steps));
         for prompt in ["Add.", "And now?"] {
             assert_eq!(agent.prompt(prompt).await.error, None);
         }
-        let last = server.requests().last().expect("a request").body.to_string();
-        let marks = (0..7).filter(|number| last.contains(&format!("mark-{number}-"))).collect::<Vec<_>>();
+        let last = server
+            .requests()
+            .last()
+            .expect("a request")
+            .body
+            .to_string();
+        let marks = (0..7)
+            .filter(|number| last.contains(&format!("mark-{number}-")))
+            .collect::<Vec<_>>();
         assert_eq!(marks, came_back, "{steps:?}");
     }
 }
@@ -258,15 +437,34 @@ async fn a_cut_history_is_repaired_and_reported() {
         let server = start(row).await;
         let mut history = History::new();
         // The calls of a step that was cut off, and a result whose call is gone.
-        history.push(Message::Result { call_id: "gone".into(), tool: "add".into(), result: result("a lost result") });
-        let calls = vec![ToolCall::new("1", "add", "{}"), ToolCall::new("1", "$READFILE", "oops")];
-        history.push(Message::Assistant { text: None, calls, native: None });
-        history.push(Message::Result { call_id: "1".into(), tool: "add".into(), result: result("3") });
+        history.push(Message::Result {
+            call_id: "gone".into(),
+            tool: "add".into(),
+            result: result("a lost result"),
+        });
+        let calls = vec![
+            ToolCall::new("1", "add", "{}"),
+            ToolCall::new("1", "$READFILE", "oops"),
+        ];
+        history.push(Message::Assistant {
+            text: None,
+            calls,
+            native: None,
+        });
+        history.push(Message::Result {
+            call_id: "1".into(),
+            tool: "add".into(),
+            result: result("3"),
+        });
         let mut agent = AgentLoop::with_history(session().await.0, model(row, &server), history);
         assert_eq!(agent.prompt("Go on.").await.error, None, "{}", row.name);
 
         let first = server.requests()[0].body.to_string();
-        assert!(first.contains("a lost result") && first.contains("is not known"), "{}: {first}", row.name);
+        assert!(
+            first.contains("a lost result") && first.contains("is not known"),
+            "{}: {first}",
+            row.name
+        );
         let repairs = agent.model_mut().history_repairs().changes().to_vec();
         let is_reported = [
             matches!(&repairs[0], Repair::NotedResult { call_id, .. } if call_id == "gone"),
@@ -274,10 +472,20 @@ async fn a_cut_history_is_repaired_and_reported() {
             matches!(&repairs[2], Repair::AddedResult { tool, .. } if tool == "$READFILE"),
         ];
         assert_eq!((is_reported, repairs.len()), ([true; 3], 3), "{repairs:?}");
-        assert_eq!(agent.history().check().changes(), repairs, "the history itself stays");
+        assert_eq!(
+            agent.history().check().changes(),
+            repairs,
+            "the history itself stays"
+        );
     }
 }
 
 fn result(text: &str) -> ModelResult {
-    ModelResult { text: text.to_owned(), is_error: false, reply: true, parts: false, is_text: true }
+    ModelResult {
+        text: text.to_owned(),
+        is_error: false,
+        reply: true,
+        parts: false,
+        is_text: true,
+    }
 }

@@ -72,7 +72,14 @@ const CONTENT: Shape = Object(&[
             optional("inlineData", BLOB),
             optional("thought", Bool),
             optional("thoughtSignature", Text),
-            optional("functionCall", Object(&[optional("id", Text), required("name", Text), optional("args", Map)])),
+            optional(
+                "functionCall",
+                Object(&[
+                    optional("id", Text),
+                    required("name", Text),
+                    optional("args", Map),
+                ]),
+            ),
             optional("functionResponse", Object(FUNCTION_RESPONSE)),
         ])),
     ),
@@ -161,12 +168,21 @@ const CLIENT_MESSAGE: Shape = Object(&[
             optional("inputAudioTranscription", Map),
             optional("outputAudioTranscription", Map),
             optional("proactivity", Object(&[optional("proactiveAudio", Bool)])),
-            optional("historyConfig", Object(&[optional("initialHistoryInClientContent", Bool)])),
+            optional(
+                "historyConfig",
+                Object(&[optional("initialHistoryInClientContent", Bool)]),
+            ),
             optional("avatarConfig", Map),
             optional("safetySettings", List(&Map)),
         ]),
     ),
-    optional("clientContent", Object(&[optional("turns", List(&CONTENT)), optional("turnComplete", Bool)])),
+    optional(
+        "clientContent",
+        Object(&[
+            optional("turns", List(&CONTENT)),
+            optional("turnComplete", Bool),
+        ]),
+    ),
     optional(
         "realtimeInput",
         Object(&[
@@ -179,7 +195,13 @@ const CLIENT_MESSAGE: Shape = Object(&[
             optional("activityEnd", Object(&[])),
         ]),
     ),
-    optional("toolResponse", Object(&[required("functionResponses", List(&Object(FUNCTION_RESPONSE)))])),
+    optional(
+        "toolResponse",
+        Object(&[required(
+            "functionResponses",
+            List(&Object(FUNCTION_RESPONSE)),
+        )]),
+    ),
 ]);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -210,16 +232,28 @@ impl StrictGemini {
         let mut conversation = lock(&self.conversation);
         for call in items(&message["toolCall"]["functionCalls"]) {
             let name = text(call, "name").to_owned();
-            conversation.calls.insert(text(call, "id").to_owned(), Call { name, state: CallState::Open });
+            conversation.calls.insert(
+                text(call, "id").to_owned(),
+                Call {
+                    name,
+                    state: CallState::Open,
+                },
+            );
         }
-        for id in items(&message["toolCallCancellation"]["ids"]).iter().filter_map(Value::as_str) {
+        for id in items(&message["toolCallCancellation"]["ids"])
+            .iter()
+            .filter_map(Value::as_str)
+        {
             if let Some(call) = conversation.calls.get_mut(id) {
                 call.state = CallState::Withdrawn;
             }
         }
         if let Some(handle) = message["sessionResumptionUpdate"]["newHandle"].as_str() {
             conversation.handles += 1;
-            let handle_of = Handle { conversation: Arc::clone(&self.conversation), number: conversation.handles };
+            let handle_of = Handle {
+                conversation: Arc::clone(&self.conversation),
+                number: conversation.handles,
+            };
             lock(&self.conversations.0).insert(handle.to_owned(), handle_of);
         }
     }
@@ -235,14 +269,19 @@ impl StrictGemini {
             Phase::Opened => rule(is_setup, "the first message is `setup`")?,
             _ if is_setup => return Err("`setup` is sent once".into()),
             Phase::SetUp { .. } => return Err("nothing is sent before `setupComplete`".into()),
-            Phase::History => rule(kind == "clientContent", "the initial history comes first, until `turnComplete`")?,
+            Phase::History => rule(
+                kind == "clientContent",
+                "the initial history comes first, until `turnComplete`",
+            )?,
             Phase::Talk => {}
         }
         match kind.as_str() {
             "setup" => self.set_up(value),
             "clientContent" => self.add_history(value),
             "realtimeInput" => self.check_input(value),
-            _ => items(&value["functionResponses"]).iter().try_for_each(|response| self.answer(response)),
+            _ => items(&value["functionResponses"])
+                .iter()
+                .try_for_each(|response| self.answer(response)),
         }
     }
 
@@ -253,32 +292,54 @@ impl StrictGemini {
             self.resume(handle, model)?;
         }
         model.clone_into(&mut lock(&self.conversation).model);
-        self.manual_activity = setup["realtimeInputConfig"]["automaticActivityDetection"]["disabled"] == true;
+        self.manual_activity =
+            setup["realtimeInputConfig"]["automaticActivityDetection"]["disabled"] == true;
         for part in items(&setup["systemInstruction"]["parts"]) {
             rule(part.get("text").is_some(), "the instruction has text only")?;
         }
         let mut names = HashSet::new();
-        for function in items(&setup["tools"]).iter().flat_map(|tool| items(&tool["functionDeclarations"])) {
+        for function in items(&setup["tools"])
+            .iter()
+            .flat_map(|tool| items(&tool["functionDeclarations"]))
+        {
             let name = text(function, "name");
-            rule(is_function_name(name), format!("`{name}` is not the name of a function"))?;
-            rule(names.insert(name), format!("the function `{name}` is declared twice"))?;
-            let schemas = ["parameters", "parametersJsonSchema"].map(|member| function.get(member).is_some());
-            rule(schemas != [true, true], "`parameters` excludes `parametersJsonSchema`")?;
+            rule(
+                is_function_name(name),
+                format!("`{name}` is not the name of a function"),
+            )?;
+            rule(
+                names.insert(name),
+                format!("the function `{name}` is declared twice"),
+            )?;
+            let schemas =
+                ["parameters", "parametersJsonSchema"].map(|member| function.get(member).is_some());
+            rule(
+                schemas != [true, true],
+                "`parameters` excludes `parametersJsonSchema`",
+            )?;
             if function["behavior"] == "NON_BLOCKING" {
                 self.non_blocking.insert(name.to_owned());
             }
         }
-        self.phase = Phase::SetUp { history: setup["historyConfig"]["initialHistoryInClientContent"] == true };
+        self.phase = Phase::SetUp {
+            history: setup["historyConfig"]["initialHistoryInClientContent"] == true,
+        };
         Ok(())
     }
 
     /// Takes over the conversation of a handle. Answers that came after the handle are lost.
     fn resume(&mut self, handle: &str, model: &str) -> Verdict {
         let known = lock(&self.conversations.0).get(handle).cloned();
-        let Handle { conversation, number } = known.ok_or("the server has not given this handle")?;
+        let Handle {
+            conversation,
+            number,
+        } = known.ok_or("the server has not given this handle")?;
         {
             let mut resumed = lock(&conversation);
-            rule(resumed.model == model, "a resumed conversation keeps its model")?;
+            rule(
+                resumed.model == model,
+                "a resumed conversation keeps its model",
+            )?;
             for call in resumed.calls.values_mut() {
                 if matches!(call.state, CallState::Answered(handles) if handles >= number) {
                     call.state = CallState::Open;
@@ -290,39 +351,79 @@ impl StrictGemini {
     }
 
     fn add_history(&mut self, content: &Value) -> Verdict {
-        rule(self.phase == Phase::History, "`clientContent` is the initial history, which `historyConfig` announces")?;
+        rule(
+            self.phase == Phase::History,
+            "`clientContent` is the initial history, which `historyConfig` announces",
+        )?;
         if content["turnComplete"] == true {
             self.phase = Phase::Talk;
         }
-        let parts = || items(&content["turns"]).iter().flat_map(|turn| items(&turn["parts"]));
-        let call_names = parts().map(|part| text(&part["functionCall"], "name")).collect::<HashSet<_>>();
+        let parts = || {
+            items(&content["turns"])
+                .iter()
+                .flat_map(|turn| items(&turn["parts"]))
+        };
+        let call_names = parts()
+            .map(|part| text(&part["functionCall"], "name"))
+            .collect::<HashSet<_>>();
         for response in parts().filter_map(|part| part.get("functionResponse")) {
-            rule(call_names.contains(text(response, "name")), "a response in the history follows its call")?;
+            rule(
+                call_names.contains(text(response, "name")),
+                "a response in the history follows its call",
+            )?;
         }
         Ok(())
     }
 
     fn check_input(&self, input: &Value) -> Verdict {
         let has = |name: &str| input.get(name).is_some();
-        rule(!input.as_object().is_some_and(serde_json::Map::is_empty), "`realtimeInput` has no input")?;
+        rule(
+            !input.as_object().is_some_and(serde_json::Map::is_empty),
+            "`realtimeInput` has no input",
+        )?;
         let is_activity = has("activityStart") || has("activityEnd");
-        rule(!is_activity || self.manual_activity, "activity is marked only if its detection is disabled")?;
-        rule(!has("audioStreamEnd") || !self.manual_activity, "`audioStreamEnd` needs the detection of activity")?;
-        rule(!has("audio") || text(&input["audio"], "mimeType").starts_with("audio/pcm"), "audio is PCM")
+        rule(
+            !is_activity || self.manual_activity,
+            "activity is marked only if its detection is disabled",
+        )?;
+        rule(
+            !has("audioStreamEnd") || !self.manual_activity,
+            "`audioStreamEnd` needs the detection of activity",
+        )?;
+        rule(
+            !has("audio") || text(&input["audio"], "mimeType").starts_with("audio/pcm"),
+            "audio is PCM",
+        )
     }
 
     fn answer(&self, response: &Value) -> Verdict {
         let id = text(response, "id");
         let mut conversation = lock(&self.conversation);
         let handles = conversation.handles;
-        let call = conversation.calls.get_mut(id).ok_or_else(|| format!("no call has the id `{id}`"))?;
+        let call = conversation
+            .calls
+            .get_mut(id)
+            .ok_or_else(|| format!("no call has the id `{id}`"))?;
         let name = text(response, "name");
-        rule(call.name == name, format!("the call `{id}` is one of `{}`, not `{name}`", call.name))?;
-        rule(call.state != CallState::Withdrawn, format!("the call `{id}` was withdrawn"))?;
-        rule(call.state == CallState::Open, format!("the call `{id}` was answered before"))?;
+        rule(
+            call.name == name,
+            format!("the call `{id}` is one of `{}`, not `{name}`", call.name),
+        )?;
+        rule(
+            call.state != CallState::Withdrawn,
+            format!("the call `{id}` was withdrawn"),
+        )?;
+        rule(
+            call.state == CallState::Open,
+            format!("the call `{id}` was answered before"),
+        )?;
         // Other functions ignore the member.
         let continues = response["willContinue"] == true && self.non_blocking.contains(name);
-        call.state = if continues { CallState::Open } else { CallState::Answered(handles) };
+        call.state = if continues {
+            CallState::Open
+        } else {
+            CallState::Answered(handles)
+        };
         Ok(())
     }
 }

@@ -24,7 +24,10 @@ impl Strict {
         if path == "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent" {
             return Some(Self::Gemini(StrictGemini::new(conversations.clone())));
         }
-        let model = query.split('&').find_map(|pair| pair.strip_prefix("model=")).filter(|_| path == "/realtime")?;
+        let model = query
+            .split('&')
+            .find_map(|pair| pair.strip_prefix("model="))
+            .filter(|_| path == "/realtime")?;
         Some(Self::Realtime(StrictRealtime::new(model)))
     }
 
@@ -97,18 +100,26 @@ impl Shape {
             Self::Map => value.is_object(),
             Self::OneOf(words) => value.as_str().is_some_and(|word| words.contains(&word)),
             Self::List(shape) => {
-                let items = value.as_array().ok_or_else(|| format!("`{place}` is not a list"))?;
+                let items = value
+                    .as_array()
+                    .ok_or_else(|| format!("`{place}` is not a list"))?;
                 return items
                     .iter()
                     .enumerate()
                     .try_for_each(|(at, item)| shape.check(&format!("{place}[{at}]"), item));
             }
             Self::Object(members) => {
-                let object = value.as_object().ok_or_else(|| format!("`{place}` is not an object"))?;
+                let object = value
+                    .as_object()
+                    .ok_or_else(|| format!("`{place}` is not an object"))?;
                 return check_members(place, object, members);
             }
         };
-        if is_valid { Ok(()) } else { Err(format!("`{place}` has an invalid value: {value}")) }
+        if is_valid {
+            Ok(())
+        } else {
+            Err(format!("`{place}` has an invalid value: {value}"))
+        }
     }
 }
 
@@ -119,7 +130,10 @@ fn check_members(place: &str, object: &Map<String, Value>, members: &[Member]) -
         };
         shape.check(&format!("{place}.{name}"), value)?;
     }
-    match members.iter().find(|Member(name, is_required, _)| *is_required && !object.contains_key(*name)) {
+    match members
+        .iter()
+        .find(|Member(name, is_required, _)| *is_required && !object.contains_key(*name))
+    {
         Some(Member(name, ..)) => Err(format!("missing field `{place}.{name}`")),
         None => Ok(()),
     }

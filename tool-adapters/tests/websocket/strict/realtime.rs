@@ -17,8 +17,10 @@ pub(crate) struct StrictRealtime {
     has_audio: bool,
 }
 
-const FORMAT: Shape =
-    Object(&[required("type", OneOf(&["audio/pcm", "audio/pcmu", "audio/pcma"])), optional("rate", Number)]);
+const FORMAT: Shape = Object(&[
+    required("type", OneOf(&["audio/pcm", "audio/pcmu", "audio/pcma"])),
+    optional("rate", Number),
+]);
 
 const MODALITIES: Shape = List(&OneOf(&["text", "audio"]));
 
@@ -40,7 +42,10 @@ const SESSION: Shape = Object(&[
     optional("max_output_tokens", Any),
     optional("reasoning", Map),
     optional("prompt", Map),
-    optional("include", List(&OneOf(&["item.input_audio_transcription.logprobs"]))),
+    optional(
+        "include",
+        List(&OneOf(&["item.input_audio_transcription.logprobs"])),
+    ),
     optional("tracing", Any),
     optional("truncation", Any),
     optional(
@@ -57,7 +62,11 @@ const SESSION: Shape = Object(&[
             ),
             optional(
                 "output",
-                Object(&[optional("format", FORMAT), optional("speed", Number), optional("voice", Any)]),
+                Object(&[
+                    optional("format", FORMAT),
+                    optional("speed", Number),
+                    optional("voice", Any),
+                ]),
             ),
         ]),
     ),
@@ -88,31 +97,77 @@ const STATUS: Member = optional("status", OneOf(&["completed", "incomplete", "in
 
 /// The client's events, by their types.
 const EVENTS: &[(&str, Shape)] = &[
-    ("session.update", Object(&[TYPE, EVENT_ID, required("session", SESSION)])),
-    ("input_audio_buffer.append", Object(&[TYPE, EVENT_ID, required("audio", Base64)])),
+    (
+        "session.update",
+        Object(&[TYPE, EVENT_ID, required("session", SESSION)]),
+    ),
+    (
+        "input_audio_buffer.append",
+        Object(&[TYPE, EVENT_ID, required("audio", Base64)]),
+    ),
     ("input_audio_buffer.commit", Object(&[TYPE, EVENT_ID])),
     ("input_audio_buffer.clear", Object(&[TYPE, EVENT_ID])),
-    ("conversation.item.create", Object(&[TYPE, EVENT_ID, optional("previous_item_id", Text), required("item", Map)])),
+    (
+        "conversation.item.create",
+        Object(&[
+            TYPE,
+            EVENT_ID,
+            optional("previous_item_id", Text),
+            required("item", Map),
+        ]),
+    ),
     (
         "conversation.item.truncate",
-        Object(&[TYPE, EVENT_ID, ITEM_ID, required("content_index", Number), required("audio_end_ms", Number)]),
+        Object(&[
+            TYPE,
+            EVENT_ID,
+            ITEM_ID,
+            required("content_index", Number),
+            required("audio_end_ms", Number),
+        ]),
     ),
-    ("conversation.item.delete", Object(&[TYPE, EVENT_ID, ITEM_ID])),
-    ("conversation.item.retrieve", Object(&[TYPE, EVENT_ID, ITEM_ID])),
-    ("response.create", Object(&[TYPE, EVENT_ID, optional("response", RESPONSE)])),
-    ("response.cancel", Object(&[TYPE, EVENT_ID, optional("response_id", Text)])),
+    (
+        "conversation.item.delete",
+        Object(&[TYPE, EVENT_ID, ITEM_ID]),
+    ),
+    (
+        "conversation.item.retrieve",
+        Object(&[TYPE, EVENT_ID, ITEM_ID]),
+    ),
+    (
+        "response.create",
+        Object(&[TYPE, EVENT_ID, optional("response", RESPONSE)]),
+    ),
+    (
+        "response.cancel",
+        Object(&[TYPE, EVENT_ID, optional("response_id", Text)]),
+    ),
 ];
 
 /// A macro, as a constant function cannot return a reference to its array.
 macro_rules! message {
     ($content:expr) => {
-        Object(&[TYPE, ID, OBJECT, STATUS, required("role", Text), required("content", List(&Object($content)))])
+        Object(&[
+            TYPE,
+            ID,
+            OBJECT,
+            STATUS,
+            required("role", Text),
+            required("content", List(&Object($content))),
+        ])
     };
 }
 
 /// The items that a client creates, by their types and roles.
 const ITEMS: &[(&str, &str, Shape)] = &[
-    ("message", "system", message!(&[required("type", OneOf(&["input_text"])), required("text", Text)])),
+    (
+        "message",
+        "system",
+        message!(&[
+            required("type", OneOf(&["input_text"])),
+            required("text", Text)
+        ]),
+    ),
     (
         "message",
         "user",
@@ -126,13 +181,32 @@ const ITEMS: &[(&str, &str, Shape)] = &[
         ]),
     ),
     // A client cannot add the model's audio.
-    ("message", "assistant", message!(&[required("type", OneOf(&["output_text"])), required("text", Text)])),
+    (
+        "message",
+        "assistant",
+        message!(&[
+            required("type", OneOf(&["output_text"])),
+            required("text", Text)
+        ]),
+    ),
     (
         "function_call",
         "",
-        Object(&[TYPE, ID, OBJECT, STATUS, CALL_ID, required("name", Text), required("arguments", Text)]),
+        Object(&[
+            TYPE,
+            ID,
+            OBJECT,
+            STATUS,
+            CALL_ID,
+            required("name", Text),
+            required("arguments", Text),
+        ]),
     ),
-    ("function_call_output", "", Object(&[TYPE, ID, OBJECT, STATUS, CALL_ID, required("output", Text)])),
+    (
+        "function_call_output",
+        "",
+        Object(&[TYPE, ID, OBJECT, STATUS, CALL_ID, required("output", Text)]),
+    ),
 ];
 
 impl StrictRealtime {
@@ -160,7 +234,9 @@ impl StrictRealtime {
         for item in output.iter().chain(message.get("item")) {
             self.items.insert(text(item, "id").to_owned());
             if item["type"] == "function_call" {
-                self.calls.entry(text(item, "call_id").to_owned()).or_default();
+                self.calls
+                    .entry(text(item, "call_id").to_owned())
+                    .or_default();
             }
         }
     }
@@ -176,7 +252,10 @@ impl StrictRealtime {
             "input_audio_buffer.append" => self.has_audio = true,
             "input_audio_buffer.clear" => self.has_audio = false,
             "input_audio_buffer.commit" => {
-                rule(std::mem::take(&mut self.has_audio), "input_audio_buffer_commit_empty")?;
+                rule(
+                    std::mem::take(&mut self.has_audio),
+                    "input_audio_buffer_commit_empty",
+                )?;
             }
             "conversation.item.create" => self.create_item(message)?,
             "response.create" if message["response"]["conversation"] != "none" => {
@@ -188,7 +267,10 @@ impl StrictRealtime {
             _ => {}
         }
         match message.get("item_id").and_then(Value::as_str) {
-            Some(id) => rule(self.items.contains(id), format!("no item has the id `{id}`")),
+            Some(id) => rule(
+                self.items.contains(id),
+                format!("no item has the id `{id}`"),
+            ),
             None => check_choice(&message["response"]["tool_choice"]),
         }
     }
@@ -197,15 +279,27 @@ impl StrictRealtime {
         let model = session["model"].as_str().unwrap_or(&self.model);
         rule(model == self.model, "the model of a session cannot change")?;
         if let Some(voice) = session["audio"]["output"].get("voice") {
-            rule(!self.has_spoken || self.voice.as_ref() == Some(voice), "cannot_update_voice")?;
+            rule(
+                !self.has_spoken || self.voice.as_ref() == Some(voice),
+                "cannot_update_voice",
+            )?;
             self.voice = Some(voice.clone());
         }
-        rule(items(&session["output_modalities"]).len() < 2, "a response has text or audio, not both")?;
+        rule(
+            items(&session["output_modalities"]).len() < 2,
+            "a response has text or audio, not both",
+        )?;
         let mut names = HashSet::new();
         for tool in items(&session["tools"]) {
             let name = text(tool, "name");
-            rule(is_tool_name(name), format!("`{name}` is not the name of a tool"))?;
-            rule(names.insert(name), format!("the tool `{name}` is declared twice"))?;
+            rule(
+                is_tool_name(name),
+                format!("`{name}` is not the name of a tool"),
+            )?;
+            rule(
+                names.insert(name),
+                format!("the tool `{name}` is declared twice"),
+            )?;
         }
         check_choice(&session["tool_choice"])
     }
@@ -213,24 +307,45 @@ impl StrictRealtime {
     fn create_item(&mut self, message: &Value) -> Verdict {
         let (new, previous) = (&message["item"], message["previous_item_id"].as_str());
         let (kind, role) = (text(new, "type"), text(new, "role"));
-        let shape = ITEMS.iter().find(|(other, others, _)| (*other, *others) == (kind, role));
-        let (.., shape) = shape.ok_or_else(|| format!("no item has the type `{kind}` and the role `{role}`"))?;
+        let shape = ITEMS
+            .iter()
+            .find(|(other, others, _)| (*other, *others) == (kind, role));
+        let (.., shape) =
+            shape.ok_or_else(|| format!("no item has the type `{kind}` and the role `{role}`"))?;
         shape.check("item", new)?;
         let is_known = previous.is_none_or(|id| id == "root" || self.items.contains(id));
         rule(is_known, "no item has the id of `previous_item_id`")?;
         if let Some(id) = new["id"].as_str() {
-            rule(id.len() <= MAX_ID, "the id of an item has 32 characters at most")?;
-            rule(self.items.insert(id.to_owned()), format!("another item has the id `{id}`"))?;
+            rule(
+                id.len() <= MAX_ID,
+                "the id of an item has 32 characters at most",
+            )?;
+            rule(
+                self.items.insert(id.to_owned()),
+                format!("another item has the id `{id}`"),
+            )?;
         }
         let id = text(new, "call_id");
         match kind {
             "function_call" => {
-                rule(id.len() <= MAX_ID, "the id of a call has 32 characters at most")?;
-                rule(self.calls.insert(id.to_owned(), false).is_none(), format!("another call has the id `{id}`"))
+                rule(
+                    id.len() <= MAX_ID,
+                    "the id of a call has 32 characters at most",
+                )?;
+                rule(
+                    self.calls.insert(id.to_owned(), false).is_none(),
+                    format!("another call has the id `{id}`"),
+                )
             }
             "function_call_output" => {
-                let has_output = self.calls.get_mut(id).ok_or_else(|| format!("invalid_tool_call_id: `{id}`"))?;
-                rule(!std::mem::replace(has_output, true), format!("the call `{id}` has an output"))
+                let has_output = self
+                    .calls
+                    .get_mut(id)
+                    .ok_or_else(|| format!("invalid_tool_call_id: `{id}`"))?;
+                rule(
+                    !std::mem::replace(has_output, true),
+                    format!("the call `{id}` has an output"),
+                )
             }
             _ => check_content(role, &new["content"]),
         }
@@ -247,7 +362,10 @@ fn check_content(role: &str, content: &Value) -> Verdict {
             "input_audio" => "audio",
             _ => "image_url",
         };
-        rule(part.get(member).is_some(), format!("missing field `item.content.{member}`"))?;
+        rule(
+            part.get(member).is_some(),
+            format!("missing field `item.content.{member}`"),
+        )?;
     }
     Ok(())
 }
@@ -258,7 +376,10 @@ fn check_choice(choice: &Value) -> Verdict {
         Value::String(word) => matches!(word.as_str(), "auto" | "none" | "required"),
         choice => choice["type"] == "function" && choice["name"].is_string(),
     };
-    rule(is_valid, format!("`tool_choice` has an invalid value: {choice}"))
+    rule(
+        is_valid,
+        format!("`tool_choice` has an invalid value: {choice}"),
+    )
 }
 
 fn is_tool_name(name: &str) -> bool {

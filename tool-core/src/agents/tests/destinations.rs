@@ -24,8 +24,14 @@ fn destination(url: &str) -> BoundSettings {
 fn elsewhere(agents: &Agents, url: &str, expires_in: i64) -> Arc<Grant> {
     let tokens = json!({"access_token": "dummy", "refresh_token": "of theirs",
         "expires_at": within(expires_in).to_string()});
-    let opened = OpenedSecrets { secrets: SecretDocument::from_value(tokens), bound: destination(url) };
-    let grant = OAuth2 { provider: "test".into(), ..OAuth2::default() };
+    let opened = OpenedSecrets {
+        secrets: SecretDocument::from_value(tokens),
+        bound: destination(url),
+    };
+    let grant = OAuth2 {
+        provider: "test".into(),
+        ..OAuth2::default()
+    };
     Grant::new(&agents.0.grants, "alice", "calendar", &grant, &opened).expect("a grant")
 }
 
@@ -42,10 +48,24 @@ async fn tokens_for_another_destination_are_refused() {
     let world = World::new(3600).await;
     let agents = world.agents();
     for n in 0..VARIANTS {
-        let grant = elsewhere(&agents, &format!("https://evil-{n}.example"), if n % 2 == 0 { 3600 } else { -10 });
-        assert_refused(if n % 2 == 0 { grant.rejected(&"dummy".into()).await } else { grant.token().await });
+        let grant = elsewhere(
+            &agents,
+            &format!("https://evil-{n}.example"),
+            if n % 2 == 0 { 3600 } else { -10 },
+        );
+        assert_refused(if n % 2 == 0 {
+            grant.rejected(&"dummy".into()).await
+        } else {
+            grant.token().await
+        });
     }
-    assert_eq!((world.refreshes(), world.secret("access_token").await.as_deref()), (0, Some("access-0")));
+    assert_eq!(
+        (
+            world.refreshes(),
+            world.secret("access_token").await.as_deref()
+        ),
+        (0, Some("access-0"))
+    );
     println!("{VARIANTS} toolsets with another destination: 0 got a token");
 }
 
@@ -58,7 +78,11 @@ async fn refresh_is_not_shared_with_another_destination() {
     let token = tokio::spawn(async move { exposed(grant.token().await) });
     world.provider.asked.notified().await;
     for n in 0..VARIANTS {
-        assert_refused(elsewhere(&agents, &format!("https://evil-{n}.example"), -10).token().await);
+        assert_refused(
+            elsewhere(&agents, &format!("https://evil-{n}.example"), -10)
+                .token()
+                .await,
+        );
     }
     world.provider.let_go.notify_one();
     assert_eq!(token.await.expect("sound"), "access-1");
@@ -75,11 +99,26 @@ async fn new_tokens_never_replace_those_of_a_new_destination() {
     // With the same refresh token, so that only the destination differs.
     let before = world.record().await.secrets.expect("sealed");
     let (moved, secrets) = (destination("https://new.example"), world.secrets().await);
-    let anew = world.keys.seal("alice", "calendar", &moved, &secrets).expect("sealed");
-    assert!(world.store.replace_secrets("alice", "calendar", &before, &anew).await.expect("up"));
+    let anew = world
+        .keys
+        .seal("alice", "calendar", &moved, &secrets)
+        .expect("sealed");
+    assert!(
+        world
+            .store
+            .replace_secrets("alice", "calendar", &before, &anew)
+            .await
+            .expect("up")
+    );
     world.provider.let_go.notify_one();
     assert_refused(token.await.expect("sound"));
     let sealed = world.record().await.secrets.expect("sealed");
-    let kept = world.keys.open("alice", "calendar", &moved, &sealed).expect("opens");
-    assert_eq!(Tokens::of(&kept).expect("tokens").access.expose(), "access-0");
+    let kept = world
+        .keys
+        .open("alice", "calendar", &moved, &sealed)
+        .expect("opens");
+    assert_eq!(
+        Tokens::of(&kept).expect("tokens").access.expose(),
+        "access-0"
+    );
 }

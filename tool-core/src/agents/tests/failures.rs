@@ -25,9 +25,15 @@ async fn valid_token_is_used_after_a_failed_refresh() {
         assert_eq!(exposed(grant.token().await), "access-0");
         // The provider is asked again after a pause.
         world.does(Does::Refresh);
-        assert_eq!((exposed(grant.token().await), world.refreshes()), ("access-0".to_owned(), 1));
+        assert_eq!(
+            (exposed(grant.token().await), world.refreshes()),
+            ("access-0".to_owned(), 1)
+        );
         tokio::time::sleep(Duration::from_secs(10)).await;
-        assert_eq!(exposed(grant.token().await), format!("access-{}", world.refreshes()));
+        assert_eq!(
+            exposed(grant.token().await),
+            format!("access-{}", world.refreshes())
+        );
         assert_eq!(world.refreshes(), 2);
     }
 }
@@ -52,7 +58,10 @@ async fn hanging_provider_times_out() {
     world.does(Does::Hang);
     let grant = world.grant(&world.agents()).await;
     let error = grant.token().await.expect_err("expired");
-    assert_eq!(error.message(), "refreshing the token failed: no answer within 20 s");
+    assert_eq!(
+        error.message(),
+        "refreshing the token failed: no answer within 20 s"
+    );
     // Callers wait for a shorter time while the old token is valid.
     let world = World::new(30).await;
     world.does(Does::Hang);
@@ -80,7 +89,11 @@ async fn revoked_grant_has_to_be_connected_again() {
         // A person grants access again.
         let mut tokens = Tokens::new("granted");
         tokens.expires_at = Some(within(3600));
-        world.agents().connect("alice", "calendar", tokens).await.expect("connected");
+        world
+            .agents()
+            .connect("alice", "calendar", tokens)
+            .await
+            .expect("connected");
         assert_eq!(exposed(grant.token().await), "granted");
     }
 }
@@ -89,9 +102,17 @@ async fn revoked_grant_has_to_be_connected_again() {
 async fn token_without_refresh_token_is_used_until_it_expires() {
     let secrets = |expires| json!({"access_token": "a", "expires_at": within(expires).to_string()});
     let world = World::with(secrets(30)).await;
-    assert_eq!(exposed(world.grant(&world.agents()).await.token().await), "a");
+    assert_eq!(
+        exposed(world.grant(&world.agents()).await.token().await),
+        "a"
+    );
     let world = World::with(secrets(-1)).await;
-    let error = world.grant(&world.agents()).await.token().await.expect_err("expired");
+    let error = world
+        .grant(&world.agents())
+        .await
+        .token()
+        .await
+        .expect_err("expired");
     assert_eq!(error.kind(), ErrorKind::Auth);
     assert!(error.message().contains("has expired"), "{error}");
     assert_eq!(world.refreshes(), 0);
@@ -113,7 +134,10 @@ async fn valid_token_outlives_its_record() {
     let (agents, record) = (world.agents(), world.record().await);
     let grant = world.grant(&agents).await;
     agents.remove(&record).await.expect("removed");
-    assert_eq!((exposed(grant.token().await), world.refreshes()), ("access-0".to_owned(), 0));
+    assert_eq!(
+        (exposed(grant.token().await), world.refreshes()),
+        ("access-0".to_owned(), 0)
+    );
 }
 
 #[tokio::test]
@@ -127,7 +151,11 @@ async fn tokens_of_another_process_are_read_after_a_revocation() {
     // A process whose lease had expired has stored its tokens.
     let mut tokens = Tokens::new("theirs");
     (tokens.refresh, tokens.expires_at) = (Some("refresh-9".into()), Some(within(3600)));
-    world.agents().connect("alice", "calendar", tokens).await.expect("connected");
+    world
+        .agents()
+        .connect("alice", "calendar", tokens)
+        .await
+        .expect("connected");
     world.provider.let_go.notify_one();
     assert_eq!(token.await.expect("sound"), "theirs");
 }
@@ -138,7 +166,13 @@ async fn write_with_a_lost_answer_is_recognised() {
     world.store.answers_lost.store(true, Ordering::SeqCst);
     let grant = world.grant(&world.agents()).await;
     assert_eq!(exposed(grant.token().await), "access-1");
-    assert_eq!((world.secret("access_token").await.as_deref(), world.refreshes()), (Some("access-1"), 1));
+    assert_eq!(
+        (
+            world.secret("access_token").await.as_deref(),
+            world.refreshes()
+        ),
+        (Some("access-1"), 1)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -164,10 +198,16 @@ async fn errors_show_no_token() {
     let grant = world.grant(&world.agents()).await;
     world.does(Does::Leak);
     let error = grant.token().await.expect_err("fails");
-    assert_eq!(error.message(), "the token cannot be refreshed: no client for [secret]");
+    assert_eq!(
+        error.message(),
+        "the token cannot be refreshed: no client for [secret]"
+    );
     assert_eq!(error.kind(), ErrorKind::Auth);
     let shown = format!("{error:?} {error}");
-    assert!(!shown.contains("refresh-0") && !shown.contains("access-0"), "{shown}");
+    assert!(
+        !shown.contains("refresh-0") && !shown.contains("access-0"),
+        "{shown}"
+    );
 }
 
 #[tokio::test]
@@ -176,11 +216,24 @@ async fn secrets_under_an_unknown_key_are_reported() {
     let grant = world.grant(&world.agents()).await;
     let mut record = world.record().await;
     let other = keys::Keyring::parse(&format!("other:{}", "3f".repeat(32))).expect("a key");
-    record.secrets =
-        Some(other.seal("alice", "calendar", &BoundSettings::none(), &SecretDocument::none()).expect("sealed"));
+    record.secrets = Some(
+        other
+            .seal(
+                "alice",
+                "calendar",
+                &BoundSettings::none(),
+                &SecretDocument::none(),
+            )
+            .expect("sealed"),
+    );
     let mut write = store::RecordWrite::of(&record);
     write.secrets = store::SecretsWrite::Set(record.secrets.expect("sealed"));
-    store::AgentToolStore::write(&*world.store, &write).await.expect("written");
+    store::AgentToolStore::write(&*world.store, &write)
+        .await
+        .expect("written");
     let error = grant.token().await.expect_err("does not open");
-    assert!(error.message().contains("sealed under key `other`"), "{error}");
+    assert!(
+        error.message().contains("sealed under key `other`"),
+        "{error}"
+    );
 }

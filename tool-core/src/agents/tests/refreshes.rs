@@ -24,7 +24,10 @@ async fn tasks_of_a_process_share_one_refresh() {
     for task in tasks {
         tokens.insert(task.await.expect("sound"));
     }
-    assert_eq!((tokens, world.refreshes()), (HashSet::from(["access-1".to_owned()]), 1));
+    assert_eq!(
+        (tokens, world.refreshes()),
+        (HashSet::from(["access-1".to_owned()]), 1)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -44,7 +47,10 @@ async fn processes_that_share_a_store_refresh_once() {
 #[tokio::test]
 async fn token_refreshed_by_another_process_is_read() {
     let world = World::new(-10).await;
-    let (here, there) = (world.grant(&world.agents()).await, world.grant(&world.agents()).await);
+    let (here, there) = (
+        world.grant(&world.agents()).await,
+        world.grant(&world.agents()).await,
+    );
     assert_eq!(exposed(there.token().await), "access-1");
     assert_eq!(exposed(here.token().await), "access-1");
     assert_eq!(world.refreshes(), 1);
@@ -54,7 +60,13 @@ async fn token_refreshed_by_another_process_is_read() {
 async fn lease_of_a_killed_process_expires() {
     let world = World::new(-10).await;
     let lasts = Duration::from_secs(2);
-    assert!(world.store.lease("alice", "calendar", "killed", lasts).await.expect("up"));
+    assert!(
+        world
+            .store
+            .lease("alice", "calendar", "killed", lasts)
+            .await
+            .expect("up")
+    );
     let grant = world.grant(&world.agents()).await;
     assert_eq!(exposed(grant.token().await), "access-1");
 }
@@ -69,10 +81,16 @@ async fn new_grant_during_a_refresh_wins() {
     world.provider.asked.notified().await;
     let mut tokens = Tokens::new("granted");
     (tokens.refresh, tokens.expires_at) = (Some("of a person".into()), Some(within(3600)));
-    agents.connect("alice", "calendar", tokens).await.expect("connected");
+    agents
+        .connect("alice", "calendar", tokens)
+        .await
+        .expect("connected");
     world.provider.let_go.notify_one();
     assert_eq!(token.await.expect("sound").0, "granted");
-    assert_eq!(world.secret("refresh_token").await.as_deref(), Some("of a person"));
+    assert_eq!(
+        world.secret("refresh_token").await.as_deref(),
+        Some("of a person")
+    );
 }
 
 #[tokio::test]
@@ -84,11 +102,28 @@ async fn secrets_resealed_during_a_refresh_get_its_tokens() {
     let token = tokio::spawn(async move { exposed(grant.token().await) });
     world.provider.asked.notified().await;
     let before = world.record().await.secrets.expect("sealed");
-    let anew = world.keys.seal("alice", "calendar", &BoundSettings::none(), &world.secrets().await).expect("sealed");
-    assert!(world.store.replace_secrets("alice", "calendar", &before, &anew).await.expect("up"));
+    let anew = world
+        .keys
+        .seal(
+            "alice",
+            "calendar",
+            &BoundSettings::none(),
+            &world.secrets().await,
+        )
+        .expect("sealed");
+    assert!(
+        world
+            .store
+            .replace_secrets("alice", "calendar", &before, &anew)
+            .await
+            .expect("up")
+    );
     world.provider.let_go.notify_one();
     assert_eq!(token.await.expect("sound"), "access-1");
-    assert_eq!(world.secret("refresh_token").await.as_deref(), Some("refresh-1"));
+    assert_eq!(
+        world.secret("refresh_token").await.as_deref(),
+        Some("refresh-1")
+    );
 }
 
 #[tokio::test]
@@ -106,5 +141,11 @@ async fn dropped_caller_loses_no_refresh_token() {
     world.provider.held_back.store(false, Ordering::SeqCst);
     world.provider.let_go.notify_one();
     assert_eq!(exposed(grant.token().await), "access-1");
-    assert_eq!((world.refreshes(), world.secret("refresh_token").await.as_deref()), (1, Some("refresh-1")));
+    assert_eq!(
+        (
+            world.refreshes(),
+            world.secret("refresh_token").await.as_deref()
+        ),
+        (1, Some("refresh-1"))
+    );
 }

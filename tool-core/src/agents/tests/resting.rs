@@ -18,13 +18,24 @@ impl World {
     async fn change(&self, change: impl FnOnce(&SecretDocument) -> Option<SecretDocument>) {
         let before = self.record().await.secrets.expect("sealed");
         let secrets = change(&self.secrets().await).expect("an object");
-        let after = self.keys.seal("alice", "calendar", &BoundSettings::none(), &secrets).expect("sealed");
-        assert!(self.store.replace_secrets("alice", "calendar", &before, &after).await.expect("up"));
+        let after = self
+            .keys
+            .seal("alice", "calendar", &BoundSettings::none(), &secrets)
+            .expect("sealed");
+        assert!(
+            self.store
+                .replace_secrets("alice", "calendar", &before, &after)
+                .await
+                .expect("up")
+        );
     }
 }
 
 fn busy(seconds: u64) -> Does {
-    Does::Fail(RefreshError::Busy { reason: "status 429".into(), retry_after: Duration::from_secs(seconds) })
+    Does::Fail(RefreshError::Busy {
+        reason: "status 429".into(),
+        retry_after: Duration::from_secs(seconds),
+    })
 }
 
 fn transient() -> Does {
@@ -41,16 +52,28 @@ async fn revoked_token_is_asked_for_once_by_all_processes() {
         for _ in 0..20 {
             let error = grant.token().await.expect_err("revoked");
             assert_eq!(error.kind(), ErrorKind::Auth);
-            assert!(error.message().contains("connected to `test` again by a person"), "{error}");
+            assert!(
+                error
+                    .message()
+                    .contains("connected to `test` again by a person"),
+                "{error}"
+            );
         }
     }
     assert_eq!(world.refreshes(), 1);
     // The same tokens, entered again by a person, are asked for again.
     let mut tokens = Tokens::new("granted");
     (tokens.refresh, tokens.expires_at) = (Some("refresh-0".into()), Some(within(-1)));
-    world.agents().connect("alice", "calendar", tokens).await.expect("connected");
+    world
+        .agents()
+        .connect("alice", "calendar", tokens)
+        .await
+        .expect("connected");
     world.does(Does::Refresh);
-    assert_eq!(exposed(world.grant(&world.agents()).await.token().await), "access-2");
+    assert_eq!(
+        exposed(world.grant(&world.agents()).await.token().await),
+        "access-2"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -58,10 +81,16 @@ async fn provider_is_not_asked_before_its_retry_after() {
     let world = World::new(-1).await;
     world.does(busy(1_800));
     let agents = world.agents();
-    let (grant, other) = (world.grant(&agents).await, world.grant(&world.agents()).await);
+    let (grant, other) = (
+        world.grant(&agents).await,
+        world.grant(&world.agents()).await,
+    );
     for _ in 0..CALLS / 2 {
         for grant in [&grant, &other] {
-            assert_eq!(grant.token().await.expect_err("busy").kind(), ErrorKind::Transient);
+            assert_eq!(
+                grant.token().await.expect_err("busy").kind(),
+                ErrorKind::Transient
+            );
         }
     }
     assert_eq!(world.refreshes(), 1);
@@ -70,8 +99,14 @@ async fn provider_is_not_asked_before_its_retry_after() {
     assert_eq!(world.refreshes(), 1);
     advance(Duration::from_secs(2)).await;
     world.does(Does::Refresh);
-    assert_eq!((exposed(grant.token().await), world.refreshes()), ("access-2".to_owned(), 2));
-    assert_eq!(RefreshState::of(&world.secrets().await), RefreshState::default());
+    assert_eq!(
+        (exposed(grant.token().await), world.refreshes()),
+        ("access-2".to_owned(), 2)
+    );
+    assert_eq!(
+        RefreshState::of(&world.secrets().await),
+        RefreshState::default()
+    );
 }
 
 #[tokio::test]
@@ -90,7 +125,10 @@ async fn another_process_asks_when_the_rest_has_ended() {
     };
     world.change(end).await;
     world.does(Does::Refresh);
-    assert_eq!((exposed(other.token().await), world.refreshes()), ("access-2".to_owned(), 2));
+    assert_eq!(
+        (exposed(other.token().await), world.refreshes()),
+        ("access-2".to_owned(), 2)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -116,18 +154,27 @@ async fn wrong_setup_rests_in_its_own_process_only() {
     world.does(Does::Fail(RefreshError::Refused("invalid_client".into())));
     let grant = world.grant(&world.agents()).await;
     for _ in 0..CALLS {
-        assert_eq!(grant.token().await.expect_err("refused").kind(), ErrorKind::Auth);
+        assert_eq!(
+            grant.token().await.expect_err("refused").kind(),
+            ErrorKind::Auth
+        );
     }
     assert_eq!(world.refreshes(), 1);
     world.does(Does::Refresh);
-    assert_eq!(exposed(world.grant(&world.agents()).await.token().await), "access-2");
+    assert_eq!(
+        exposed(world.grant(&world.agents()).await.token().await),
+        "access-2"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn failure_that_is_not_stored_rests_too() {
     let world = World::new(-1).await;
     world.does(busy(60));
-    world.store.writes_down.store(true, std::sync::atomic::Ordering::SeqCst);
+    world
+        .store
+        .writes_down
+        .store(true, std::sync::atomic::Ordering::SeqCst);
     let grant = world.grant(&world.agents()).await;
     for _ in 0..CALLS {
         assert!(grant.token().await.is_err());
@@ -152,9 +199,17 @@ async fn refused_token_is_replaced_once_by_all_processes() {
     // The service refuses the new token as well, in every process.
     for round in 0..CALLS {
         let grant = &grants[round % grants.len()];
-        let error = grant.rejected(&"access-1".into()).await.expect_err("in a loop");
+        let error = grant
+            .rejected(&"access-1".into())
+            .await
+            .expect_err("in a loop");
         assert_eq!(error.kind(), ErrorKind::Auth);
-        assert!(error.message().contains("refuses the tokens that `test` issues"), "{error}");
+        assert!(
+            error
+                .message()
+                .contains("refuses the tokens that `test` issues"),
+            "{error}"
+        );
     }
     assert_eq!(world.refreshes(), 1);
 }
@@ -166,7 +221,9 @@ async fn refused_tokens_of_many_tasks_are_replaced_once() {
     let mut tasks = Vec::new();
     for n in 0..64 {
         let grant = world.grant(&agents[n % 2]).await;
-        tasks.push(tokio::spawn(async move { exposed(grant.rejected(&"access-0".into()).await) }));
+        tasks.push(tokio::spawn(async move {
+            exposed(grant.rejected(&"access-0".into()).await)
+        }));
     }
     for task in tasks {
         assert_eq!(task.await.expect("sound"), "access-1");
@@ -178,28 +235,40 @@ async fn refused_tokens_of_many_tasks_are_replaced_once() {
 async fn refused_token_is_replaced_again_after_it_was_refreshed() {
     let world = World::new(3_600).await;
     let grant = world.grant(&world.agents()).await;
-    assert_eq!(exposed(grant.rejected(&"access-0".into()).await), "access-1");
+    assert_eq!(
+        exposed(grant.rejected(&"access-0".into()).await),
+        "access-1"
+    );
     // The token expires, and is refreshed as usual.
     let expire = |secrets: &SecretDocument| {
         let state = RefreshState::of(secrets);
         assert!(state.replaces_refused);
-        let tokens = Tokens { expires_at: Some(within(-1)), ..Tokens::of(secrets)? };
+        let tokens = Tokens {
+            expires_at: Some(within(-1)),
+            ..Tokens::of(secrets)?
+        };
         state.put_into(&tokens.put_into(secrets)?)
     };
     world.change(expire).await;
     let grant = world.grant(&world.agents()).await;
     assert_eq!(exposed(grant.token().await), "access-2");
-    assert_eq!(exposed(grant.rejected(&"access-2".into()).await), "access-3");
+    assert_eq!(
+        exposed(grant.rejected(&"access-2".into()).await),
+        "access-3"
+    );
 }
 
 #[tokio::test]
 async fn refused_token_without_refresh_token_needs_a_person() {
-    let world = World::with(json!({"access_token": "a", "expires_at": within(600).to_string()})).await;
+    let world =
+        World::with(json!({"access_token": "a", "expires_at": within(600).to_string()})).await;
     let grant = world.grant(&world.agents()).await;
     let error = grant.rejected(&"a".into()).await.expect_err("refused");
     assert_eq!(error.kind(), ErrorKind::Auth);
     assert!(
-        error.message().ends_with("its token was refused by the service, and there is no refresh token"),
+        error
+            .message()
+            .ends_with("its token was refused by the service, and there is no refresh token"),
         "{error}"
     );
 }
@@ -215,11 +284,18 @@ async fn unreadable_expiry_is_refreshed() {
             3 => json!(i64::MAX - i64::try_from(n).expect("small")),
             _ => json!(format!("2026-13-{n}T00:00:00Z")),
         };
-        let world = World::with(json!({"access_token": "a", "refresh_token": "r", "expires_at": expires_at})).await;
-        refreshed += usize::from(exposed(world.grant(&world.agents()).await.token().await) == "access-1");
+        let world = World::with(
+            json!({"access_token": "a", "refresh_token": "r", "expires_at": expires_at}),
+        )
+        .await;
+        refreshed +=
+            usize::from(exposed(world.grant(&world.agents()).await.token().await) == "access-1");
     }
     assert_eq!(refreshed, CALLS);
     // Without a refresh token, the token is used until the service refuses it.
     let world = World::with(json!({"access_token": "a", "expires_at": "soon"})).await;
-    assert_eq!(exposed(world.grant(&world.agents()).await.token().await), "a");
+    assert_eq!(
+        exposed(world.grant(&world.agents()).await.token().await),
+        "a"
+    );
 }

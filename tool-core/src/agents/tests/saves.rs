@@ -14,12 +14,21 @@ async fn tokens_are_used_while_the_store_is_down_and_saved_later() {
     let agents = world.agents();
     let (grant, other) = (world.grant(&agents).await, world.grant(&agents).await);
     assert_eq!(exposed(grant.token().await), "access-1");
-    assert_eq!(world.secret("access_token").await.as_deref(), Some("access-0"));
+    assert_eq!(
+        world.secret("access_token").await.as_deref(),
+        Some("access-0")
+    );
     // Another grant of this process does not use the old refresh token again.
-    assert_eq!((exposed(other.token().await), world.refreshes()), ("access-1".to_owned(), 1));
+    assert_eq!(
+        (exposed(other.token().await), world.refreshes()),
+        ("access-1".to_owned(), 1)
+    );
     world.store.writes_down.store(false, Ordering::SeqCst);
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert_eq!(world.secret("refresh_token").await.as_deref(), Some("refresh-1"));
+    assert_eq!(
+        world.secret("refresh_token").await.as_deref(),
+        Some("refresh-1")
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -30,7 +39,10 @@ async fn tokens_are_saved_soon_after_a_long_outage() {
     tokio::time::sleep(Duration::from_secs(10 * 60)).await;
     world.store.writes_down.store(false, Ordering::SeqCst);
     tokio::time::sleep(Duration::from_secs(2)).await;
-    assert_eq!(world.secret("refresh_token").await.as_deref(), Some("refresh-1"));
+    assert_eq!(
+        world.secret("refresh_token").await.as_deref(),
+        Some("refresh-1")
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -43,10 +55,16 @@ async fn unsaved_refreshes_use_no_refresh_token_twice() {
         let grant = world.grant(&agents).await;
         assert_eq!(exposed(grant.token().await), expected);
     }
-    assert_eq!(world.secret("refresh_token").await.as_deref(), Some("refresh-0"));
+    assert_eq!(
+        world.secret("refresh_token").await.as_deref(),
+        Some("refresh-0")
+    );
     world.store.writes_down.store(false, Ordering::SeqCst);
     tokio::time::sleep(Duration::from_secs(2)).await;
-    assert_eq!(world.secret("refresh_token").await.as_deref(), Some("refresh-3"));
+    assert_eq!(
+        world.secret("refresh_token").await.as_deref(),
+        Some("refresh-3")
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -56,7 +74,14 @@ async fn lease_is_kept_while_the_record_holds_a_used_token() {
     exposed(world.grant(&world.agents()).await.token().await);
     for _ in 0..10 {
         let lasts = Duration::from_secs(1);
-        assert!(!world.store.inner.lease("alice", "calendar", "another", lasts).await.expect("up"));
+        assert!(
+            !world
+                .store
+                .inner
+                .lease("alice", "calendar", "another", lasts)
+                .await
+                .expect("up")
+        );
         tokio::time::sleep(Duration::from_secs(20)).await;
     }
 }
@@ -65,8 +90,14 @@ async fn lease_is_kept_while_the_record_holds_a_used_token() {
 async fn lost_lease_is_awaited_before_asking_the_provider() {
     let world = World::new(-1).await;
     world.store.lost_lease.store(2, Ordering::SeqCst);
-    assert_eq!(exposed(world.grant(&world.agents()).await.token().await), "access-1");
-    assert_eq!((world.store.leases.load(Ordering::SeqCst), world.refreshes()), (4, 1));
+    assert_eq!(
+        exposed(world.grant(&world.agents()).await.token().await),
+        "access-1"
+    );
+    assert_eq!(
+        (world.store.leases.load(Ordering::SeqCst), world.refreshes()),
+        (4, 1)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -77,7 +108,10 @@ async fn hanging_store_times_out() {
     let error = grant.token().await.expect_err("expired");
     assert_eq!(
         (error.kind(), error.message()),
-        (ErrorKind::Transient, "toolset `calendar` of agent `alice`: the agent store failed: no answer within 5s")
+        (
+            ErrorKind::Transient,
+            "toolset `calendar` of agent `alice`: the agent store failed: no answer within 5s"
+        )
     );
 }
 
@@ -92,7 +126,10 @@ async fn close_waits_for_a_running_refresh() {
     caller.abort();
     world.provider.let_go.notify_one();
     agents.close().await;
-    assert_eq!(world.secret("refresh_token").await.as_deref(), Some("refresh-1"));
+    assert_eq!(
+        world.secret("refresh_token").await.as_deref(),
+        Some("refresh-1")
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -105,6 +142,9 @@ async fn close_waits_for_the_store_but_not_forever() {
         world.store.writes_down.store(!comes_back, Ordering::SeqCst);
         agents.close().await;
         let expected = if comes_back { "refresh-1" } else { "refresh-0" };
-        assert_eq!(world.secret("refresh_token").await.as_deref(), Some(expected));
+        assert_eq!(
+            world.secret("refresh_token").await.as_deref(),
+            Some(expected)
+        );
     }
 }

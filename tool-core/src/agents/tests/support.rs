@@ -60,7 +60,11 @@ impl TokenRefresher for Asked {
         let provider = &self.0;
         let n = provider.refreshes.fetch_add(1, Ordering::SeqCst) + 1;
         let does = provider.does.lock().expect("sound").clone();
-        assert!(!matches!(does, Does::Panic), "provoked with {}", refresh.expose());
+        assert!(
+            !matches!(does, Does::Panic),
+            "provoked with {}",
+            refresh.expose()
+        );
         let again = || {
             let mut used = provider.used.lock().expect("sound");
             let again = used.iter().any(|used| used == refresh.expose());
@@ -75,8 +79,13 @@ impl TokenRefresher for Asked {
             match does {
                 Does::Hang => std::future::pending().await,
                 Does::Fail(error) => Err(error),
-                Does::Leak => Err(RefreshError::Refused(format!("no client for {}", refresh.expose()))),
-                Does::Refresh | Does::Panic if again() => Err(RefreshError::Revoked("used twice".into())),
+                Does::Leak => Err(RefreshError::Refused(format!(
+                    "no client for {}",
+                    refresh.expose()
+                ))),
+                Does::Refresh | Does::Panic if again() => {
+                    Err(RefreshError::Revoked("used twice".into()))
+                }
                 Does::Refresh | Does::Panic => {
                     let mut tokens = Tokens::new(format!("access-{n}"));
                     tokens.refresh = Some(format!("refresh-{n}").into());
@@ -106,7 +115,11 @@ pub(crate) struct Store {
 impl Store {
     fn check(&self, down: &AtomicBool) -> Result<(), AgentStoreError> {
         let is_down = down.load(Ordering::SeqCst) || self.down.load(Ordering::SeqCst);
-        if is_down { Err(AgentStoreError::down("provoked")) } else { Ok(()) }
+        if is_down {
+            Err(AgentStoreError::down("provoked"))
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -134,7 +147,11 @@ impl AgentToolStore for Store {
         self.check(&self.down)?;
         self.inner.remove(agent, tool, version).await
     }
-    async fn agents(&self, after: Option<&str>, limit: u32) -> Result<Vec<AgentSummary>, AgentStoreError> {
+    async fn agents(
+        &self,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<AgentSummary>, AgentStoreError> {
         self.check(&self.down)?;
         self.inner.agents(after, limit).await
     }
@@ -156,10 +173,18 @@ impl AgentToolStore for Store {
     ) -> Result<bool, AgentStoreError> {
         self.check(&self.writes_down)?;
         let replaced = self.inner.replace_secrets(agent, tool, from, to).await;
-        self.check(&AtomicBool::new(self.answers_lost.swap(false, Ordering::SeqCst)))?;
+        self.check(&AtomicBool::new(
+            self.answers_lost.swap(false, Ordering::SeqCst),
+        ))?;
         replaced
     }
-    async fn lease(&self, agent: &str, tool: &str, holder: &str, lasts: Duration) -> Result<bool, AgentStoreError> {
+    async fn lease(
+        &self,
+        agent: &str,
+        tool: &str,
+        holder: &str,
+        lasts: Duration,
+    ) -> Result<bool, AgentStoreError> {
         let n = self.leases.fetch_add(1, Ordering::SeqCst) + 1;
         if n == self.lost_lease.load(Ordering::SeqCst) {
             return Ok(false);
@@ -185,7 +210,11 @@ impl AgentToolStore for Store {
         self.check(&self.down)?;
         self.inner.action(agent, id).await
     }
-    async fn take_action(&self, agent: &str, id: &str) -> Result<Option<Duration>, AgentStoreError> {
+    async fn take_action(
+        &self,
+        agent: &str,
+        id: &str,
+    ) -> Result<Option<Duration>, AgentStoreError> {
         self.check(&self.down)?;
         self.inner.take_action(agent, id).await
     }
@@ -207,12 +236,22 @@ impl World {
     }
 
     pub(crate) async fn with(secrets: Value) -> Self {
-        let keys = Keyring::parse(&format!("one:{}\ntwo:{}", "1f".repeat(32), "2f".repeat(32))).expect("keys");
-        let world = Self { provider: Arc::default(), store: Arc::default(), keys };
+        let keys = Keyring::parse(&format!("one:{}\ntwo:{}", "1f".repeat(32), "2f".repeat(32)))
+            .expect("keys");
+        let world = Self {
+            provider: Arc::default(),
+            store: Arc::default(),
+            keys,
+        };
         let mut write = RecordWrite::new("alice", "calendar", json!({}));
         let sealed = world
             .keys
-            .seal("alice", "calendar", &BoundSettings::none(), &SecretDocument::from_value(secrets))
+            .seal(
+                "alice",
+                "calendar",
+                &BoundSettings::none(),
+                &SecretDocument::from_value(secrets),
+            )
             .expect("sealed");
         write.secrets = SecretsWrite::Set(sealed);
         world.store.write(&write).await.expect("written");
@@ -222,27 +261,46 @@ impl World {
     /// Creates agents as another process would.
     pub(crate) fn agents(&self) -> Agents {
         let builder = Agents::builder(Arc::clone(&self.store)).keys(self.keys.clone());
-        builder.oauth2(Asked(Arc::clone(&self.provider))).build().expect("sound")
+        builder
+            .oauth2(Asked(Arc::clone(&self.provider)))
+            .build()
+            .expect("sound")
     }
 
     pub(crate) async fn record(&self) -> AgentTools {
-        self.store.inner.get("alice", "calendar").await.expect("up").expect("there")
+        self.store
+            .inner
+            .get("alice", "calendar")
+            .await
+            .expect("up")
+            .expect("there")
     }
 
     /// Returns the secrets in the record.
     pub(crate) async fn secrets(&self) -> SecretDocument {
         let sealed = self.record().await.secrets.expect("sealed");
-        self.keys.open("alice", "calendar", &BoundSettings::none(), &sealed).expect("opens")
+        self.keys
+            .open("alice", "calendar", &BoundSettings::none(), &sealed)
+            .expect("opens")
     }
 
     /// Returns one member of the secrets.
     pub(crate) async fn secret(&self, name: &str) -> Option<String> {
-        self.secrets().await.with_value(|value| value[name].as_str().map(str::to_owned)).expect("JSON")
+        self.secrets()
+            .await
+            .with_value(|value| value[name].as_str().map(str::to_owned))
+            .expect("JSON")
     }
 
     pub(crate) async fn grant(&self, agents: &Agents) -> Arc<Grant> {
-        let grant = OAuth2 { provider: "test".into(), ..OAuth2::default() };
-        let opened = OpenedSecrets { secrets: self.secrets().await, bound: BoundSettings::none() };
+        let grant = OAuth2 {
+            provider: "test".into(),
+            ..OAuth2::default()
+        };
+        let opened = OpenedSecrets {
+            secrets: self.secrets().await,
+            bound: BoundSettings::none(),
+        };
         Grant::new(&agents.0.grants, "alice", "calendar", &grant, &opened).expect("a grant")
     }
 
@@ -261,5 +319,7 @@ pub(crate) fn within(seconds: i64) -> Timestamp {
 }
 
 pub(crate) fn exposed(token: Result<Secret, error::ToolError>) -> String {
-    token.map(|token| token.expose().to_owned()).expect("a token")
+    token
+        .map(|token| token.expose().to_owned())
+        .expect("a token")
 }

@@ -1,5 +1,8 @@
 //! The lossless coercions, and nothing else.
-#![expect(clippy::needless_pass_by_value, reason = "literals read better without a `&`")]
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "literals read better without a `&`"
+)]
 
 use crate::arguments::coerce::Coercions;
 use crate::arguments::tests::{coerce_with, coerced};
@@ -21,19 +24,30 @@ fn a_text_that_is_a_number_becomes_one_where_one_is_wanted() {
     assert_eq!(notes, ["/x: text to integer"]);
     assert_eq!(x(json!("2.5"), json!({"type": "number"})), json!(2.5));
     assert_eq!(x(json!("5.0"), json!({"type": "integer"})), json!(5));
-    assert_eq!(x(json!("1e2"), json!({"type": ["integer", "null"]})), json!(100));
+    assert_eq!(
+        x(json!("1e2"), json!({"type": ["integer", "null"]})),
+        json!(100)
+    );
 }
 
 #[test]
 fn a_text_stays_where_a_text_is_allowed() {
-    assert_eq!(x(json!("5"), json!({"type": ["integer", "string"]})), json!("5"));
+    assert_eq!(
+        x(json!("5"), json!({"type": ["integer", "string"]})),
+        json!("5")
+    );
     assert_eq!(x(json!("5"), json!(true)), json!("5"));
-    assert_eq!(x(json!("true"), json!({"type": ["boolean", "string"]})), json!("true"));
+    assert_eq!(
+        x(json!("true"), json!({"type": ["boolean", "string"]})),
+        json!("true")
+    );
 }
 
 #[test]
 fn a_text_that_is_nearly_a_number_stays() {
-    for text in [" 5", "5 ", "+5", "05", "5.", ".5", "0x5", "1_000", "five", "", "NaN", "1e", "-"] {
+    for text in [
+        " 5", "5 ", "+5", "05", "5.", ".5", "0x5", "1_000", "five", "", "NaN", "1e", "-",
+    ] {
         assert_eq!(x(json!(text), json!({"type": "integer"})), json!(text));
         assert_eq!(x(json!(text), json!({"type": "number"})), json!(text));
     }
@@ -42,19 +56,33 @@ fn a_text_that_is_nearly_a_number_stays() {
 
 #[test]
 fn a_number_that_would_change_by_being_held_stays_a_text() {
-    for text in ["1e400", "9007199254740993e4000", "18446744073709551617", "1e-400"] {
+    for text in [
+        "1e400",
+        "9007199254740993e4000",
+        "18446744073709551617",
+        "1e-400",
+    ] {
         assert_eq!(x(json!(text), json!({"type": "number"})), json!(text));
         assert_eq!(x(json!(text), json!({"type": "integer"})), json!(text));
     }
-    for (text, held) in
-        [("1e23", 1e23), ("1e41", 1e41), ("3.4028234663852886e38", 3.402_823_466_385_288_6e38), ("0.1", 0.1)]
-    {
+    for (text, held) in [
+        ("1e23", 1e23),
+        ("1e41", 1e41),
+        ("3.4028234663852886e38", 3.402_823_466_385_288_6e38),
+        ("0.1", 0.1),
+    ] {
         assert_eq!(x(json!(text), json!({"type": "number"})), json!(held));
     }
     let long = "1".repeat(50);
     assert_eq!(x(json!(long), json!({"type": "number"})), json!(long));
-    assert_eq!(x(json!("9007199254740993"), json!({"type": "number"})), json!(9_007_199_254_740_993_u64));
-    assert_eq!(x(json!("18446744073709551616"), json!({"type": "integer"})), json!(18_446_744_073_709_551_616.0));
+    assert_eq!(
+        x(json!("9007199254740993"), json!({"type": "number"})),
+        json!(9_007_199_254_740_993_u64)
+    );
+    assert_eq!(
+        x(json!("18446744073709551616"), json!({"type": "integer"})),
+        json!(18_446_744_073_709_551_616.0)
+    );
 }
 
 #[test]
@@ -79,9 +107,18 @@ fn the_json_of_an_array_or_object_becomes_it_and_is_looked_into() {
     let (value, notes) = coerced(json!({"x": "[1, \"2\"]"}), &one(schema));
     assert_eq!(value, json!({"x": [1, 2]}));
     assert_eq!(notes, ["/x: text to array", "/x/1: text to integer"]);
-    assert_eq!(x(json!(" {\"a\": 1}"), json!({"type": "object"})), json!({"a": 1}));
-    assert_eq!(x(json!("{\"a\": 1}"), json!({"type": "array"})), json!("{\"a\": 1}"));
-    assert_eq!(x(json!("{\"a\": 1, \"a\": 2}"), json!({"type": "object"})), json!("{\"a\": 1, \"a\": 2}"));
+    assert_eq!(
+        x(json!(" {\"a\": 1}"), json!({"type": "object"})),
+        json!({"a": 1})
+    );
+    assert_eq!(
+        x(json!("{\"a\": 1}"), json!({"type": "array"})),
+        json!("{\"a\": 1}")
+    );
+    assert_eq!(
+        x(json!("{\"a\": 1, \"a\": 2}"), json!({"type": "object"})),
+        json!("{\"a\": 1, \"a\": 2}")
+    );
     assert_eq!(x(json!("[1"), json!({"type": "array"})), json!("[1"));
 }
 
@@ -95,7 +132,10 @@ fn null_becomes_absence_where_it_is_not_allowed_and_nothing_is_required() {
         "required": ["c"],
         "$defs": {"inner": inner},
     });
-    let (value, notes) = coerced(json!({"a": {"y": null, "z": null}, "b": null, "c": null, "d": null}), &schema);
+    let (value, notes) = coerced(
+        json!({"a": {"y": null, "z": null}, "b": null, "c": null, "d": null}),
+        &schema,
+    );
     assert_eq!(value, json!({"a": {"z": null}, "c": null, "d": null}));
     assert_eq!(notes, ["/b: null to absent", "/a/y: null to absent"]);
 }
@@ -104,15 +144,36 @@ fn null_becomes_absence_where_it_is_not_allowed_and_nothing_is_required() {
 fn null_stays_in_maps_and_arrays() {
     let map = json!({"type": "object", "additionalProperties": {"type": "integer"}});
     assert_eq!(x(json!({"a": null}), map), json!({"a": null}));
-    assert_eq!(x(json!([null]), json!({"type": "array", "items": {"type": "integer"}})), json!([null]));
+    assert_eq!(
+        x(
+            json!([null]),
+            json!({"type": "array", "items": {"type": "integer"}})
+        ),
+        json!([null])
+    );
 }
 
 #[test]
 fn all_places_of_a_value_are_reached() {
     let number = json!({"type": "integer"});
-    assert_eq!(x(json!(["1", "2"]), json!({"type": "array", "prefixItems": [number], "items": number})), json!([1, 2]));
-    assert_eq!(x(json!({"k": "1"}), json!({"type": "object", "additionalProperties": number})), json!({"k": 1}));
-    assert_eq!(x(json!("1"), json!({"allOf": [{"minimum": 0}, number]})), json!(1));
+    assert_eq!(
+        x(
+            json!(["1", "2"]),
+            json!({"type": "array", "prefixItems": [number], "items": number})
+        ),
+        json!([1, 2])
+    );
+    assert_eq!(
+        x(
+            json!({"k": "1"}),
+            json!({"type": "object", "additionalProperties": number})
+        ),
+        json!({"k": 1})
+    );
+    assert_eq!(
+        x(json!("1"), json!({"allOf": [{"minimum": 0}, number]})),
+        json!(1)
+    );
     let keys = json!({"type": "object", "additionalProperties": false, "patternProperties": {"^\\d+$": number}});
     assert_eq!(x(json!({"7": "1"}), keys), json!({"7": 1}));
 }
@@ -136,7 +197,10 @@ fn a_tagged_choice_is_looked_into() {
         {"type": "object", "properties": {"t": {"const": "a"}, "n": {"type": "integer"}}, "required": ["t", "n"]},
         {"type": "object", "properties": {"t": {"const": "b"}, "n": {"type": "boolean"}}, "required": ["t", "n"]},
     ]});
-    assert_eq!(x(json!({"t": "b", "n": "true"}), schema), json!({"t": "b", "n": true}));
+    assert_eq!(
+        x(json!({"t": "b", "n": "true"}), schema),
+        json!({"t": "b", "n": true})
+    );
 }
 
 #[test]
@@ -150,9 +214,27 @@ fn each_coercion_has_a_switch() {
         coerce_with(&mut value, &schema, switches).len()
     };
     assert_eq!(with(Coercions::ALL), 4);
-    assert_eq!(with(Coercions { text_as_scalar: false, ..Coercions::ALL }), 2);
-    assert_eq!(with(Coercions { text_as_json: false, ..Coercions::ALL }), 3);
-    assert_eq!(with(Coercions { null_as_absent: false, ..Coercions::ALL }), 3);
+    assert_eq!(
+        with(Coercions {
+            text_as_scalar: false,
+            ..Coercions::ALL
+        }),
+        2
+    );
+    assert_eq!(
+        with(Coercions {
+            text_as_json: false,
+            ..Coercions::ALL
+        }),
+        3
+    );
+    assert_eq!(
+        with(Coercions {
+            null_as_absent: false,
+            ..Coercions::ALL
+        }),
+        3
+    );
     assert_eq!(with(Coercions::NONE), 0);
 }
 
@@ -172,11 +254,13 @@ fn choices_within_choices_are_corrected_within_the_steps() {
         json!({"type": "object", "required": ["op", "l", "r"],
                "properties": {"op": {"const": op}, "l": {"$ref": "#/$defs/e"}, "r": {"$ref": "#/$defs/e"}}})
     };
-    let schema =
-        json!({"$ref": "#/$defs/e", "$defs": {"e": {"oneOf": [branch("+"), branch("*"), {"type": "integer"}]}}});
+    let schema = json!({"$ref": "#/$defs/e", "$defs": {"e": {"oneOf": [branch("+"), branch("*"), {"type": "integer"}]}}});
     // Each level doubles the choices.
     let corrections = |depth| {
-        let value = (0..depth).fold(json!("1"), |value, _| json!({"op": "+", "l": value, "r": "1"}));
+        let value = (0..depth).fold(
+            json!("1"),
+            |value, _| json!({"op": "+", "l": value, "r": "1"}),
+        );
         coerced(value, &schema).1.len()
     };
     assert_eq!([2, 4, 12].map(corrections), [3, 5, 0]);

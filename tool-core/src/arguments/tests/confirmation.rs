@@ -1,5 +1,9 @@
 //! `on_duplicate = "confirm"`: one parameter more, which the tool never sees. L17
-#![allow(clippy::unused_self, clippy::needless_pass_by_value, reason = "tools as their authors write them")]
+#![allow(
+    clippy::unused_self,
+    clippy::needless_pass_by_value,
+    reason = "tools as their authors write them"
+)]
 
 use crate::arguments::coerce::Coercions;
 use crate::arguments::prepare::prepare;
@@ -55,18 +59,41 @@ fn the_parameter_stands_behind_the_tools_own() {
 #[test]
 fn it_is_taken_out_of_the_arguments_and_told_apart() {
     let tools = shop();
-    let validator = tools.definitions().next().expect("two").compiled.validator();
+    let validator = tools
+        .definitions()
+        .next()
+        .expect("two")
+        .compiled
+        .validator();
     let prepared = |text: &str| {
         let prepared = prepare(text, None, validator, 1 << 20, Coercions::ALL).expect(text);
         (prepared.text, prepared.confirm_duplicate)
     };
     let without = r#"{"what":"tea"}"#.to_owned();
-    assert_eq!(prepared(r#"{"what":"tea","confirm_duplicate":true}"#), (without.clone(), Some(true)));
-    assert_eq!(prepared(r#"{"\u0063onfirm_duplicate":false,"what":"tea"}"#), (without.clone(), Some(false)));
-    assert_eq!(prepared(r#"{"what":"tea","confirm_duplicate":null}"#), (without.clone(), None));
-    assert_eq!(prepared(r#"{"what":"tea","confirm_duplicate":"true"}"#), (without.clone(), Some(true)));
+    assert_eq!(
+        prepared(r#"{"what":"tea","confirm_duplicate":true}"#),
+        (without.clone(), Some(true))
+    );
+    assert_eq!(
+        prepared(r#"{"\u0063onfirm_duplicate":false,"what":"tea"}"#),
+        (without.clone(), Some(false))
+    );
+    assert_eq!(
+        prepared(r#"{"what":"tea","confirm_duplicate":null}"#),
+        (without.clone(), None)
+    );
+    assert_eq!(
+        prepared(r#"{"what":"tea","confirm_duplicate":"true"}"#),
+        (without.clone(), Some(true))
+    );
     assert_eq!(prepared(r#"{"what":"tea"}"#), (without, None));
-    let wrong = prepare(r#"{"what":"tea","confirm_duplicate":3}"#, None, validator, 1 << 20, Coercions::ALL);
+    let wrong = prepare(
+        r#"{"what":"tea","confirm_duplicate":3}"#,
+        None,
+        validator,
+        1 << 20,
+        Coercions::ALL,
+    );
     assert_eq!(wrong.expect_err("no boolean").len(), 1);
 }
 
@@ -74,11 +101,20 @@ fn it_is_taken_out_of_the_arguments_and_told_apart() {
 #[tokio::test]
 async fn a_bare_call_runs_without_it() {
     let (tools, ctx) = (shop(), RunContext::detached());
-    let answer = tools.call("buy", r#"{"what":"tea","confirm_duplicate":true}"#, &ctx).await;
+    let answer = tools
+        .call("buy", r#"{"what":"tea","confirm_duplicate":true}"#, &ctx)
+        .await;
     assert_eq!(answer.data_json(), Some(r#""1 tea""#), "{answer:?}");
-    let answer = tools.call("close_up", r#"{"confirm_duplicate":null}"#, &ctx).await;
+    let answer = tools
+        .call("close_up", r#"{"confirm_duplicate":null}"#, &ctx)
+        .await;
     assert_eq!(answer.data_json(), Some(r#""closed""#), "{answer:?}");
-    assert!(!tools.call("close_up", r#"{"confirm":true}"#, &ctx).await.is_ok());
+    assert!(
+        !tools
+            .call("close_up", r#"{"confirm":true}"#, &ctx)
+            .await
+            .is_ok()
+    );
 }
 
 // L17
@@ -95,8 +131,16 @@ fn a_tool_with_a_parameter_of_that_name_is_not_offered() {
         }
     }
 
-    let errors = ToolContext::builder().with(Taken).build().expect_err("refused");
-    assert!(errors.to_string().contains("`confirm_duplicate` is already used by another parameter"), "{errors}");
+    let errors = ToolContext::builder()
+        .with(Taken)
+        .build()
+        .expect_err("refused");
+    assert!(
+        errors
+            .to_string()
+            .contains("`confirm_duplicate` is already used by another parameter"),
+        "{errors}"
+    );
 }
 
 // L17
@@ -113,8 +157,16 @@ fn a_tool_that_takes_any_name_is_not_offered() {
         }
     }
 
-    let errors = ToolContext::builder().with(Open).build().expect_err("refused");
-    assert!(errors.to_string().contains("a flattened parameter takes every name"), "{errors}");
+    let errors = ToolContext::builder()
+        .with(Open)
+        .build()
+        .expect_err("refused");
+    assert!(
+        errors
+            .to_string()
+            .contains("a flattened parameter takes every name"),
+        "{errors}"
+    );
 }
 
 #[tokio::test]
@@ -131,6 +183,12 @@ async fn a_tool_of_another_kind_keeps_its_parameter_of_that_name() {
     }
 
     let tools = ToolContext::builder().with(Own).build().expect("sound");
-    let answer = tools.call("buy", r#"{"confirm_duplicate":"true","count":"2"}"#, &RunContext::detached()).await;
+    let answer = tools
+        .call(
+            "buy",
+            r#"{"confirm_duplicate":"true","count":"2"}"#,
+            &RunContext::detached(),
+        )
+        .await;
     assert_eq!(answer.data_json(), Some(r#""true 2""#));
 }

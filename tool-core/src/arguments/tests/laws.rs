@@ -95,7 +95,11 @@ fn schema() -> impl Strategy<Value = Value> {
 /// `PROPTEST_CASES` asks for more.
 fn cases() -> ProptestConfig {
     let default = ProptestConfig::default();
-    ProptestConfig { cases: default.cases.max(1000), failure_persistence: None, ..default }
+    ProptestConfig {
+        cases: default.cases.max(1000),
+        failure_persistence: None,
+        ..default
+    }
 }
 
 proptest! {

@@ -1,5 +1,8 @@
 //! The messages that a model reads about its mistakes.
-#![expect(clippy::needless_pass_by_value, reason = "literals read better without a `&`")]
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "literals read better without a `&`"
+)]
 
 use crate::arguments::problem::{Problem, report};
 use crate::arguments::tests::{event, problems};
@@ -8,7 +11,10 @@ use serde_json::json;
 const START: &str = "2026-01-31T09:00:00Z";
 
 fn event_with(name: &str, value: serde_json::Value) -> Vec<String> {
-    problems(&json!({"title": "a", "start_time": START, name: value}), &event())
+    problems(
+        &json!({"title": "a", "start_time": START, name: value}),
+        &event(),
+    )
 }
 
 #[test]
@@ -32,15 +38,23 @@ fn a_type_is_told_with_its_bounds() {
 }
 #[test]
 fn an_unknown_parameter_is_told_with_the_nearest_name() {
-    assert_eq!(event_with("colour", json!("red")), ["`/colour`: unknown parameter, did you mean `color`?"]);
-    assert_eq!(event_with("start", json!("")), ["`/start`: unknown parameter, did you mean `start_time`?"]);
+    assert_eq!(
+        event_with("colour", json!("red")),
+        ["`/colour`: unknown parameter, did you mean `color`?"]
+    );
+    assert_eq!(
+        event_with("start", json!("")),
+        ["`/start`: unknown parameter, did you mean `start_time`?"]
+    );
     assert_eq!(
         event_with("durationMinutes", json!(5)),
         ["`/durationMinutes`: unknown parameter, did you mean `duration_minutes`?"]
     );
     assert_eq!(
         event_with("xyz", json!("")),
-        ["`/xyz`: unknown parameter, known: `title`, `start_time`, `duration_minutes`, `attendees`, `color`"]
+        [
+            "`/xyz`: unknown parameter, known: `title`, `start_time`, `duration_minutes`, `attendees`, `color`"
+        ]
     );
 }
 
@@ -65,7 +79,10 @@ fn a_choice_is_told_with_what_there_is_to_choose_from() {
 
 #[test]
 fn a_format_is_told_in_words() {
-    assert_eq!(event_with("attendees", json!(["x"])), ["`/attendees/0`: expected an e-mail address, got \"x\""]);
+    assert_eq!(
+        event_with("attendees", json!(["x"])),
+        ["`/attendees/0`: expected an e-mail address, got \"x\""]
+    );
 }
 
 #[test]
@@ -81,19 +98,28 @@ fn a_tagged_choice_is_judged_by_the_branch_that_was_meant() {
         {"type": "object", "properties": {"type": {"const": "circle"}, "radius": {"type": "number"}}, "required": ["type", "radius"]},
         {"type": "object", "properties": {"type": {"const": "square"}, "side": {"type": "number"}}, "required": ["type", "side"]},
     ]});
-    assert_eq!(problems(&json!({"type": "square", "side": "x"}), &schema), ["`/side`: expected a number, got \"x\""]);
+    assert_eq!(
+        problems(&json!({"type": "square", "side": "x"}), &schema),
+        ["`/side`: expected a number, got \"x\""]
+    );
     assert_eq!(
         problems(&json!({"type": "oval"}), &schema),
         ["`/type`: expected one of \"circle\", \"square\", got \"oval\""]
     );
-    assert_eq!(problems(&json!({"side": 1}), &schema), ["`/type`: missing, expected one of \"circle\", \"square\""]);
+    assert_eq!(
+        problems(&json!({"side": 1}), &schema),
+        ["`/type`: missing, expected one of \"circle\", \"square\""]
+    );
 }
 
 #[test]
 fn a_choice_by_key_is_judged_by_the_key() {
     let variant = |name: &str| json!({"type": "object", "properties": {name: {"type": "integer"}}, "required": [name], "additionalProperties": false});
     let schema = json!({"oneOf": [variant("a"), variant("b"), {"type": "string", "enum": ["c"]}]});
-    assert_eq!(problems(&json!({"b": "x"}), &schema), ["`/b`: expected an integer, got \"x\""]);
+    assert_eq!(
+        problems(&json!({"b": "x"}), &schema),
+        ["`/b`: expected an integer, got \"x\""]
+    );
     assert_eq!(
         problems(&json!({"d": 1}), &schema),
         ["arguments: expected an object with `a` or an object with `b` or \"c\", got {\"d\":1}"]
@@ -103,7 +129,10 @@ fn a_choice_by_key_is_judged_by_the_key() {
 #[test]
 fn an_optional_value_is_judged_by_its_type() {
     let schema = json!({"anyOf": [{"type": "integer", "minimum": 5}, {"type": "null"}]});
-    assert_eq!(problems(&json!(3), &schema), ["arguments: expected a number of at least 5, got 3"]);
+    assert_eq!(
+        problems(&json!(3), &schema),
+        ["arguments: expected a number of at least 5, got 3"]
+    );
 }
 
 #[test]
@@ -114,7 +143,10 @@ fn aliases_are_told_as_the_one_parameter_that_they_are() {
         "additionalProperties": false,
         "allOf": [{"anyOf": [{"required": ["query"]}, {"required": ["q"]}]}, {"not": {"required": ["query", "q"]}}],
     });
-    assert_eq!(problems(&json!({}), &schema), ["`/query`: missing, expected a string (\"What\")"]);
+    assert_eq!(
+        problems(&json!({}), &schema),
+        ["`/query`: missing, expected a string (\"What\")"]
+    );
     assert_eq!(
         problems(&json!({"query": "a", "q": "b"}), &schema),
         ["`/q`: given together with `query`, which is the same parameter, send one of them"]
@@ -127,13 +159,22 @@ fn other_rules_are_told_in_words_too() {
         problems(&json!([1, 1]), &json!({"uniqueItems": true})),
         ["arguments: expected unique items, got [1,1]"]
     );
-    assert_eq!(problems(&json!([]), &json!({"minItems": 1})), ["arguments: expected at least 1 item, got 0 items"]);
-    assert_eq!(problems(&json!(7), &json!({"multipleOf": 5})), ["arguments: expected a multiple of 5, got 7"]);
+    assert_eq!(
+        problems(&json!([]), &json!({"minItems": 1})),
+        ["arguments: expected at least 1 item, got 0 items"]
+    );
+    assert_eq!(
+        problems(&json!(7), &json!({"multipleOf": 5})),
+        ["arguments: expected a multiple of 5, got 7"]
+    );
     assert_eq!(
         problems(&json!("B"), &json!({"pattern": "^b$"})),
         ["arguments: expected a string that matches `^b$`, got \"B\""]
     );
-    assert_eq!(problems(&json!("b"), &json!({"const": "a"})), ["arguments: expected \"a\", got \"b\""]);
+    assert_eq!(
+        problems(&json!("b"), &json!({"const": "a"})),
+        ["arguments: expected \"a\", got \"b\""]
+    );
     assert_eq!(
         problems(
             &json!({"from": 1}),
@@ -147,13 +188,19 @@ fn other_rules_are_told_in_words_too() {
 fn a_schema_that_does_not_compile_says_so() {
     let told = problems(&json!({}), &json!({"type": "strange"}));
     assert_eq!(told.len(), 1);
-    assert!(told[0].starts_with("arguments: the tool's schema does not compile"), "{told:?}");
+    assert!(
+        told[0].starts_with("arguments: the tool's schema does not compile"),
+        "{told:?}"
+    );
 }
 #[test]
 fn the_answer_lists_the_problems_and_shows_valid_arguments() {
     let told = report(
         "create_event",
-        &[Problem::missing("/title", "a string"), Problem::new("", "one JSON object", "[]")],
+        &[
+            Problem::missing("/title", "a string"),
+            Problem::new("", "one JSON object", "[]"),
+        ],
         Some(&json!({"title": "text"})),
     );
     assert_eq!(
@@ -164,7 +211,9 @@ fn the_answer_lists_the_problems_and_shows_valid_arguments() {
 
 #[test]
 fn the_answer_stays_short() {
-    let many: Vec<Problem> = (0..25).map(|n| Problem::new(format!("/{n}"), "a string", "1")).collect();
+    let many: Vec<Problem> = (0..25)
+        .map(|n| Problem::new(format!("/{n}"), "a string", "1"))
+        .collect();
     let told = report("t", &many, Some(&json!({})));
     assert_eq!(told.lines().count(), 23);
     assert!(told.contains("\nand 5 more\n"), "{told}");
@@ -190,10 +239,17 @@ fn a_text_of_one_of_several_formats_is_told_by_the_formats() {
 #[test]
 fn a_form_without_a_type_is_told_by_its_keywords() {
     let schema = json!({"anyOf": [{"required": ["a"]}, {"pattern": "^x"}, {"minimum": 5}, {"maxItems": 0}], "not": {}});
-    let told = problems(&json!(null), &json!({"properties": {"a": schema}, "required": ["a"]}));
+    let told = problems(
+        &json!(null),
+        &json!({"properties": {"a": schema}, "required": ["a"]}),
+    );
     assert_eq!(told, Vec::<String>::new(), "a null has no property");
-    let told = problems(&json!({}), &json!({"properties": {"a": schema}, "required": ["a"]}));
-    let forms = "an object with `a` or a string that matches `^x` or a number of at least 5 or an array";
+    let told = problems(
+        &json!({}),
+        &json!({"properties": {"a": schema}, "required": ["a"]}),
+    );
+    let forms =
+        "an object with `a` or a string that matches `^x` or a number of at least 5 or an array";
     assert_eq!(told, [format!("`/a`: missing, expected {forms}")]);
 }
 
@@ -202,11 +258,25 @@ fn keys_that_are_numbers_are_told_so() {
     let map = |pattern: &str| json!({"type": "object", "patternProperties": {pattern: {"type": "integer"}}, "additionalProperties": false});
     let natural = "keys are whole numbers as text, such as \"7\"";
     let schema = map(r"^(0|[1-9]\d*)$");
-    assert_eq!(problems(&json!({"a": 1}), &schema), [format!("`/a`: unknown parameter, the {natural}")]);
-    assert_eq!(problems(&json!([]), &schema), [format!("arguments: expected an object whose {natural}, got []")]);
+    assert_eq!(
+        problems(&json!({"a": 1}), &schema),
+        [format!("`/a`: unknown parameter, the {natural}")]
+    );
+    assert_eq!(
+        problems(&json!([]), &schema),
+        [format!(
+            "arguments: expected an object whose {natural}, got []"
+        )]
+    );
     let schema = map(r"^(0|-?[1-9]\d*)$");
-    assert_eq!(problems(&json!({"a": 1}), &schema), [format!("`/a`: unknown parameter, the {natural} or \"-7\"")]);
-    assert_eq!(problems(&json!({"a": 1}), &map("^x-")), ["`/a`: unknown parameter, the keys match `^x-`"]);
+    assert_eq!(
+        problems(&json!({"a": 1}), &schema),
+        [format!("`/a`: unknown parameter, the {natural} or \"-7\"")]
+    );
+    assert_eq!(
+        problems(&json!({"a": 1}), &map("^x-")),
+        ["`/a`: unknown parameter, the keys match `^x-`"]
+    );
 }
 
 #[test]
@@ -220,44 +290,60 @@ fn names_that_are_not_allowed_are_told_with_those_that_are() {
 
 #[test]
 fn integers_at_a_bound_have_all_their_digits() {
-    let of =
-        |bounds: serde_json::Value| json!({"type": "integer", "minimum": bounds[0], "exclusiveMaximum": bounds[1]});
+    let of = |bounds: serde_json::Value| json!({"type": "integer", "minimum": bounds[0], "exclusiveMaximum": bounds[1]});
     let two_128 = of(json!([0, 3.402_823_669_209_385e38]));
     assert_eq!(
         problems(&json!(3.402_823_669_209_385e38), &two_128),
-        [format!("arguments: expected a number below {0}, got {0}", "340282366920938463463374607431768211456")]
+        [format!(
+            "arguments: expected a number below {0}, got {0}",
+            "340282366920938463463374607431768211456"
+        )]
     );
     assert_eq!(
         problems(&json!(1e19), &of(json!([0, 9_007_199_254_740_993_u64]))),
         ["arguments: expected a number below 9007199254740993, got 10000000000000000000"]
     );
     let fraction = json!({"type": "number", "maximum": 1.5});
-    assert_eq!(problems(&json!(1e30), &fraction), ["arguments: expected a number of at most 1.5, got 1e+30"]);
+    assert_eq!(
+        problems(&json!(1e30), &fraction),
+        ["arguments: expected a number of at most 1.5, got 1e+30"]
+    );
 }
 
 #[test]
 fn a_tuple_is_told_with_its_items() {
     let schema = json!({"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "minItems": 2, "maxItems": 2});
-    assert_eq!(problems(&json!(7), &schema), ["arguments: expected an array of 2 items: an integer, a string, got 7"]);
-    let schema = json!({"type": "array", "items": {"type": "boolean"}, "minItems": 3, "maxItems": 3});
+    assert_eq!(
+        problems(&json!(7), &schema),
+        ["arguments: expected an array of 2 items: an integer, a string, got 7"]
+    );
+    let schema =
+        json!({"type": "array", "items": {"type": "boolean"}, "minItems": 3, "maxItems": 3});
     assert_eq!(
         problems(&json!(7), &schema),
         ["arguments: expected an array of 3 items, each item `true` or `false`, got 7"]
     );
     let letter = json!({"type": "string", "minLength": 1, "maxLength": 1});
-    assert_eq!(problems(&json!(7), &letter), ["arguments: expected a string of 1 character, got 7"]);
+    assert_eq!(
+        problems(&json!(7), &letter),
+        ["arguments: expected a string of 1 character, got 7"]
+    );
 }
 
 #[test]
 fn an_object_is_judged_by_the_only_form_that_it_can_have() {
-    let form =
-        |required: &[&str]| json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": required});
+    let form = |required: &[&str]| json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": required});
     let schema = json!({"anyOf": [{"type": "integer"}, {"type": "string"}, form(&["a", "b"])]});
-    assert_eq!(problems(&json!({"a": 1}), &schema), ["`/b`: missing, expected a value"]);
+    assert_eq!(
+        problems(&json!({"a": 1}), &schema),
+        ["`/b`: missing, expected a value"]
+    );
     let schema = json!({"anyOf": [{"type": "integer"}, form(&["b"]), form(&["c"])]});
     assert_eq!(
         problems(&json!({"a": 1}), &schema),
-        ["arguments: expected an integer or an object with `b` or an object with `c`, got {\"a\":1}"]
+        [
+            "arguments: expected an integer or an object with `b` or an object with `c`, got {\"a\":1}"
+        ]
     );
 }
 
@@ -265,5 +351,8 @@ fn an_object_is_judged_by_the_only_form_that_it_can_have() {
 fn a_tag_decides_what_is_missing() {
     let form = |tag: &str, name: &str| json!({"type": "object", "properties": {"kind": {"const": tag}, name: {"type": "integer"}}, "required": ["kind", name]});
     let schema = json!({"oneOf": [form("a", "x"), form("b", "y")]});
-    assert_eq!(problems(&json!({"kind": "a"}), &schema), ["`/x`: missing, expected an integer"]);
+    assert_eq!(
+        problems(&json!({"kind": "a"}), &schema),
+        ["`/x`: missing, expected an integer"]
+    );
 }

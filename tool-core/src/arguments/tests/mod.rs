@@ -35,11 +35,20 @@ fn coerce_with(value: &mut Value, schema: &Value, switches: Coercions) -> Vec<St
 
 /// The problems of the value, as the model reads them.
 fn problems(value: &Value, schema: &Value) -> Vec<String> {
-    validate(&Validator::new(schema.clone()), value).iter().map(ToString::to_string).collect()
+    validate(&Validator::new(schema.clone()), value)
+        .iter()
+        .map(ToString::to_string)
+        .collect()
 }
 
 fn prepared(text: &str, schema: &Value) -> Result<PreparedArguments, Vec<Problem>> {
-    prepare(text, None, &Validator::for_tool(schema.clone()), 1 << 20, Coercions::ALL)
+    prepare(
+        text,
+        None,
+        &Validator::for_tool(schema.clone()),
+        1 << 20,
+        Coercions::ALL,
+    )
 }
 
 /// The schema of `create_event`.

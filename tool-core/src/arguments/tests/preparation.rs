@@ -7,7 +7,11 @@ use crate::schema::validator::Validator;
 use serde_json::json;
 
 fn told(text: &str) -> Vec<String> {
-    prepared(text, &event()).expect_err("they are wrong").iter().map(ToString::to_string).collect()
+    prepared(text, &event())
+        .expect_err("they are wrong")
+        .iter()
+        .map(ToString::to_string)
+        .collect()
 }
 
 fn none() -> serde_json::Value {
@@ -20,15 +24,25 @@ fn nothing_and_null_are_no_arguments() {
     for text in ["", "  \n", "null", "\"\"", "\"null\""] {
         assert_eq!(prepared(text, &none()).expect(text).text, "{}");
     }
-    assert_eq!(prepared("null", &none()).expect("empty").coerced, ["arguments: empty to object"]);
+    assert_eq!(
+        prepared("null", &none()).expect("empty").coerced,
+        ["arguments: empty to object"]
+    );
     assert_eq!(prepared("{}", &none()).expect("empty").coerced, [""; 0]);
 }
 
 // L28
 #[test]
 fn a_text_of_an_object_is_that_object() {
-    let prepared = prepared(r#""{\"title\":\"a\",\"start_time\":\"2026-01-31T09:00:00Z\"}""#, &event()).expect("valid");
-    assert_eq!(prepared.text, r#"{"title":"a","start_time":"2026-01-31T09:00:00Z"}"#);
+    let prepared = prepared(
+        r#""{\"title\":\"a\",\"start_time\":\"2026-01-31T09:00:00Z\"}""#,
+        &event(),
+    )
+    .expect("valid");
+    assert_eq!(
+        prepared.text,
+        r#"{"title":"a","start_time":"2026-01-31T09:00:00Z"}"#
+    );
     assert_eq!(prepared.coerced, ["arguments: text to object"]);
 }
 
@@ -37,7 +51,11 @@ fn whole_numbers_beyond_64_bits_keep_their_digits() {
     let schema = json!({"type": "object", "properties": {
         "wide": {"type": "integer"}, "list": {"type": "array", "items": {"type": "number"}}, "count": {"type": "integer"}}});
     let validator = Validator::for_tool(schema.clone());
-    let prepared = |text: &str| prepare(text, None, &validator, 1 << 20, Coercions::ALL).expect(text).text;
+    let prepared = |text: &str| {
+        prepare(text, None, &validator, 1 << 20, Coercions::ALL)
+            .expect(text)
+            .text
+    };
     let text = r#"{"wide":170141183460469231731687303715884105727,"list":[1,-9223372036854775809,0.5],"count":"5"}"#;
     assert_eq!(
         prepared(text),
@@ -54,14 +72,26 @@ fn whole_numbers_beyond_64_bits_are_compared_exactly() {
         "n": {"type": "integer", "minimum": -1.701_411_834_604_692_3e38, "exclusiveMaximum": 1.701_411_834_604_692_3e38},
         "s": {"type": "integer"},
     }});
-    let digits = ["-170141183460469231731687303715884105728", "170141183460469231731687303715884105727"];
+    let digits = [
+        "-170141183460469231731687303715884105728",
+        "170141183460469231731687303715884105727",
+    ];
     for number in digits {
-        let accepted = prepared(&format!(r#"{{"n":{number},"s":"5"}}"#), &schema).expect("within the bounds");
+        let accepted =
+            prepared(&format!(r#"{{"n":{number},"s":"5"}}"#), &schema).expect("within the bounds");
         assert_eq!(accepted.text, format!(r#"{{"n":{number},"s":5}}"#));
     }
-    for number in ["-170141183460469231731687303715884105729", "170141183460469231731687303715884105728"] {
-        let refused = prepared(&format!(r#"{{"n":{number},"s":"5"}}"#), &schema).expect_err("beyond the bounds");
-        assert!(refused[0].text().ends_with(&format!("got {number}")), "{}", refused[0]);
+    for number in [
+        "-170141183460469231731687303715884105729",
+        "170141183460469231731687303715884105728",
+    ] {
+        let refused = prepared(&format!(r#"{{"n":{number},"s":"5"}}"#), &schema)
+            .expect_err("beyond the bounds");
+        assert!(
+            refused[0].text().ends_with(&format!("got {number}")),
+            "{}",
+            refused[0]
+        );
     }
 }
 
@@ -69,7 +99,10 @@ fn whole_numbers_beyond_64_bits_are_compared_exactly() {
 fn anything_but_an_object_is_refused() {
     for text in ["[]", "5", "\"hello\"", "\"[1]\"", r#""\"{}\"""#] {
         let told = told(text);
-        assert!(told[0].starts_with("arguments: expected a JSON object, got "), "{told:?}");
+        assert!(
+            told[0].starts_with("arguments: expected a JSON object, got "),
+            "{told:?}"
+        );
     }
 }
 
@@ -97,10 +130,12 @@ fn every_problem_is_told_at_once_in_the_order_of_places() {
 // L34
 #[test]
 fn null_for_each_optional_parameter_is_its_absence() {
-    let text =
-        r#"{"title":"a","start_time":"2026-01-31T09:00:00Z","duration_minutes":null,"attendees":null,"color":null}"#;
+    let text = r#"{"title":"a","start_time":"2026-01-31T09:00:00Z","duration_minutes":null,"attendees":null,"color":null}"#;
     let prepared = prepared(text, &event()).expect("valid");
-    assert_eq!(prepared.text, json!({"title": "a", "start_time": "2026-01-31T09:00:00Z"}).to_string());
+    assert_eq!(
+        prepared.text,
+        json!({"title": "a", "start_time": "2026-01-31T09:00:00Z"}).to_string()
+    );
     // `null` is the published default of the others.
     assert_eq!(prepared.coerced, ["/duration_minutes: null to absent"]);
 }
@@ -117,7 +152,13 @@ fn whole_floats_are_written_as_integers() {
 fn a_text_over_the_cap_is_refused_unread() {
     let schema = event();
     let caps = 10;
-    let found = prepare("{\"title\": 1}", None, &Validator::new(schema.clone()), caps, Coercions::ALL);
+    let found = prepare(
+        "{\"title\": 1}",
+        None,
+        &Validator::new(schema.clone()),
+        caps,
+        Coercions::ALL,
+    );
     assert_eq!(
         found.expect_err("too long")[0].to_string(),
         "arguments: expected at most 10 bytes of JSON, got 12 bytes, send less at once"
@@ -134,7 +175,11 @@ fn deep_json_is_refused() {
 fn a_deep_text_inside_deep_arguments_is_left_alone() {
     let schema = json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"type": "array", "items": {"$ref": "#/$defs/a"}}}});
     let inner = format!("{}{}", "[".repeat(100), "]".repeat(100));
-    let text = format!("{{\"x\":{}\"{inner}\"{}}}", "[".repeat(100), "]".repeat(100));
+    let text = format!(
+        "{{\"x\":{}\"{inner}\"{}}}",
+        "[".repeat(100),
+        "]".repeat(100)
+    );
     assert_eq!(prepared(&text, &schema).expect_err("too deep").len(), 1);
 }
 
@@ -144,10 +189,17 @@ fn a_tool_without_parameters_ignores_members_with_a_note() {
     let taken = prepare("{\"a\": 1}", None, &validator, 1 << 20, Coercions::ALL).expect("accepted");
     assert_eq!(
         (taken.text.as_str(), taken.coerced),
-        ("{}", vec!["/a: ignored, as the tool has no parameters".to_owned()])
+        (
+            "{}",
+            vec!["/a: ignored, as the tool has no parameters".to_owned()]
+        )
     );
-    let told = prepare("{\"a\": 1}", None, &validator, 1 << 20, Coercions::NONE).expect_err("there are none");
-    assert_eq!(told[0].to_string(), "`/a`: unknown parameter, there are none");
+    let told = prepare("{\"a\": 1}", None, &validator, 1 << 20, Coercions::NONE)
+        .expect_err("there are none");
+    assert_eq!(
+        told[0].to_string(),
+        "`/a`: unknown parameter, there are none"
+    );
 }
 
 #[test]
@@ -161,14 +213,16 @@ fn without_switches_arguments_are_taken_as_they_are() {
 
 #[test]
 fn formats_that_are_not_assertions_are_not_checked() {
-    let schema = json!({"type": "object", "properties": {"u": {"type": "string", "format": "uri"}}});
+    let schema =
+        json!({"type": "object", "properties": {"u": {"type": "string", "format": "uri"}}});
     assert!(prepared("{\"u\": \"no uri\"}", &schema).is_ok());
 }
 
 // L28
 #[test]
 fn nearly_json_is_repaired_only_if_asked_for() {
-    let validator = Validator::for_tool(json!({"type": "object", "properties": {"n": {"type": "integer"}}}));
+    let validator =
+        Validator::for_tool(json!({"type": "object", "properties": {"n": {"type": "integer"}}}));
     let text = "{n: '5',}";
     let repairing = Coercions::ALL.with_repair(JsonRepair::All);
     let prepared = prepare(text, None, &validator, 1 << 20, repairing).expect("repaired");
@@ -181,27 +235,43 @@ fn nearly_json_is_repaired_only_if_asked_for() {
         ]
     );
     let refused = prepare(text, None, &validator, 1 << 20, Coercions::ALL).expect_err("not JSON");
-    assert!(refused[0].to_string().contains("text that is not JSON"), "{refused:?}");
+    assert!(
+        refused[0].to_string().contains("text that is not JSON"),
+        "{refused:?}"
+    );
 }
 
 // L28
 #[test]
 fn the_schema_decides_about_repaired_arguments() {
-    let validator = Validator::for_tool(json!({"type": "object", "properties": {"n": {"type": "integer"}}}));
+    let validator =
+        Validator::for_tool(json!({"type": "object", "properties": {"n": {"type": "integer"}}}));
     let repairing = Coercions::ALL.with_repair(JsonRepair::All);
-    let told = |text: &str| prepare(text, None, &validator, 1 << 20, repairing).expect_err("refused")[0].to_string();
+    let told = |text: &str| {
+        prepare(text, None, &validator, 1 << 20, repairing).expect_err("refused")[0].to_string()
+    };
     assert_eq!(told("{n: 'x'}"), "`/n`: expected an integer, got \"x\"");
-    assert_eq!(told("{n: 1, \"n\": 2}"), "`/n`: expected one value, got several: the key is repeated");
+    assert_eq!(
+        told("{n: 1, \"n\": 2}"),
+        "`/n`: expected one value, got several: the key is repeated"
+    );
     assert!(told("{n: 1").contains("text that is not JSON"));
 }
 
 // L28
 #[test]
 fn nearly_json_in_a_json_string_is_repaired() {
-    let validator = Validator::for_tool(json!({"type": "object", "properties": {"n": {"type": "integer"}}}));
+    let validator =
+        Validator::for_tool(json!({"type": "object", "properties": {"n": {"type": "integer"}}}));
     let repairing = Coercions::ALL.with_repair(JsonRepair::All);
     let prepared = prepare("\"{'n': 5}\"", None, &validator, 1 << 20, repairing).expect("repaired");
     assert_eq!(prepared.text, r#"{"n":5}"#);
-    assert_eq!(prepared.coerced, ["arguments: text to object", "arguments: repaired JSON: other quotation marks"]);
+    assert_eq!(
+        prepared.coerced,
+        [
+            "arguments: text to object",
+            "arguments: repaired JSON: other quotation marks"
+        ]
+    );
     assert!(prepare("\"{'n': 5\"", None, &validator, 1 << 20, repairing).is_err());
 }

@@ -50,14 +50,22 @@ impl Configure for Calendar {
 }
 
 /// Appointments.
-#[toolset(name = "calendar_of_action_tests", title = "My Calendar", prefix = "cal")]
+#[toolset(
+    name = "calendar_of_action_tests",
+    title = "My Calendar",
+    prefix = "cal"
+)]
 impl Calendar {
     /// Create an event.
     ///
     /// # Returns
     /// the event
     #[tool]
-    #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value, clippy::unused_self)]
+    #[allow(
+        clippy::too_many_arguments,
+        clippy::needless_pass_by_value,
+        clippy::unused_self
+    )]
     fn create(
         &self,
         _ctx: &RunContext,
@@ -78,7 +86,20 @@ impl Calendar {
         #[serde(alias = "where")] place: String,
         #[arg(flatten)] paging: Paging,
     ) -> u32 {
-        let _ = (title, start_time, attendees, level, share, again, at, loud, colour, extra, place, paging.limit);
+        let _ = (
+            title,
+            start_time,
+            attendees,
+            level,
+            share,
+            again,
+            at,
+            loud,
+            colour,
+            extra,
+            place,
+            paging.limit,
+        );
         minutes
     }
 
@@ -96,13 +117,19 @@ fn free(n: i8) -> i8 {
 }
 
 fn described() -> ToolsetActions {
-    let tools = ToolContext::builder().with(Calendar { minutes: 45 }).build().expect("sound");
+    let tools = ToolContext::builder()
+        .with(Calendar { minutes: 45 })
+        .build()
+        .expect("sound");
     tools.actions().swap_remove(0)
 }
 
 fn parameter(name: &str) -> Value {
     let create = described().actions.swap_remove(0);
-    let found = create.parameters.into_iter().find(|parameter| parameter.name == name);
+    let found = create
+        .parameters
+        .into_iter()
+        .find(|parameter| parameter.name == name);
     serde_json::to_value(found.unwrap_or_else(|| panic!("no parameter {name}"))).expect("JSON")
 }
 
@@ -113,15 +140,25 @@ fn lists_actions_in_source_order() {
     assert_eq!(toolset.name, "calendar_of_action_tests");
     assert_eq!(toolset.title, "My Calendar");
     assert_eq!(toolset.description, "Appointments.");
-    let names = toolset.actions.iter().map(|action| (action.name.as_str(), action.returns.as_str()));
-    assert_eq!(names.collect::<Vec<_>>(), [("cal_create", "the event"), ("cal_list", "any")]);
+    let names = toolset
+        .actions
+        .iter()
+        .map(|action| (action.name.as_str(), action.returns.as_str()));
+    assert_eq!(
+        names.collect::<Vec<_>>(),
+        [("cal_create", "the event"), ("cal_list", "any")]
+    );
 }
 
 // A3
 #[test]
 fn lists_parameters_in_order_without_the_context() {
     let create = described().actions.swap_remove(0);
-    let names = create.parameters.iter().map(|parameter| parameter.name.as_str()).collect::<Vec<_>>();
+    let names = create
+        .parameters
+        .iter()
+        .map(|parameter| parameter.name.as_str())
+        .collect::<Vec<_>>();
     let expected = [
         "title",
         "start_time",
@@ -143,8 +180,7 @@ fn lists_parameters_in_order_without_the_context() {
 // A2, A3
 #[test]
 fn takes_types_and_limits_from_the_schema() {
-    let text =
-        json!({"name": "title", "type": "string", "description": "Event title", "required": true, "min": 1, "max": 80});
+    let text = json!({"name": "title", "type": "string", "description": "Event title", "required": true, "min": 1, "max": 80});
     assert_eq!(parameter("title"), text);
     let time = json!({"name": "start_time", "type": "datetime", "description": "Start", "required": true, "format": "date-time"});
     assert_eq!(parameter("start_time"), time);
@@ -177,7 +213,10 @@ fn lists_the_values_of_an_enum_behind_a_reference() {
 #[test]
 fn shows_instance_defaults_in_a_context() {
     let minutes = parameter("minutes");
-    assert_eq!((&minutes["default"], &minutes["required"]), (&json!(45), &json!(false)));
+    assert_eq!(
+        (&minutes["default"], &minutes["required"]),
+        (&json!(45), &json!(false))
+    );
     assert_eq!((&minutes["min"], &minutes["max"]), (&json!(5), &json!(480)));
 }
 
@@ -196,17 +235,36 @@ fn lists_the_properties_of_a_flattened_type() {
 #[test]
 fn the_registry_lists_unconfigured_toolsets() {
     let all = Registry::discover().expect("sound").actions();
-    let calendar = all.iter().find(|toolset| toolset.name == "calendar_of_action_tests").expect("it is linked");
-    assert_eq!((calendar.title.as_str(), calendar.actions.len()), ("My Calendar", 2));
-    let minutes = calendar.actions[0].parameters.iter().find(|parameter| parameter.name == "minutes").expect("it");
+    let calendar = all
+        .iter()
+        .find(|toolset| toolset.name == "calendar_of_action_tests")
+        .expect("it is linked");
+    assert_eq!(
+        (calendar.title.as_str(), calendar.actions.len()),
+        ("My Calendar", 2)
+    );
+    let minutes = calendar.actions[0]
+        .parameters
+        .iter()
+        .find(|parameter| parameter.name == "minutes")
+        .expect("it");
     assert_eq!((minutes.required, &minutes.default), (false, &None));
 
     // All else is as the instance has it.
     let bound = described();
     for (unbound, bound) in calendar.actions.iter().zip(&bound.actions) {
-        assert_eq!((&unbound.name, &unbound.returns), (&bound.name, &bound.returns));
+        assert_eq!(
+            (&unbound.name, &unbound.returns),
+            (&bound.name, &bound.returns)
+        );
         for (unbound, bound) in unbound.parameters.iter().zip(&bound.parameters) {
-            assert_eq!(unbound, &ActionParameter { default: unbound.default.clone(), ..bound.clone() });
+            assert_eq!(
+                unbound,
+                &ActionParameter {
+                    default: unbound.default.clone(),
+                    ..bound.clone()
+                }
+            );
         }
     }
 }
@@ -221,11 +279,24 @@ fn lists_tools_outside_toolsets_last() {
         "a": {"anyOf": [{"type": "integer"}, {"type": "number"}]},
         "c": {"type": ["string", "null"], "default": "x"}
     }, "$defs": {"B": {"type": "integer", "minimum": 3, "description": "far"}}});
-    let raw = FunctionTool::raw(RawTool { name: "raw".into(), description: "Raw.".into(), parameters }, echo);
-    let tools = ToolContext::builder().with(raw).with(free).with(Calendar { minutes: 30 }.prefixed("x")).build();
+    let raw = FunctionTool::raw(
+        RawTool {
+            name: "raw".into(),
+            description: "Raw.".into(),
+            parameters,
+        },
+        echo,
+    );
+    let tools = ToolContext::builder()
+        .with(raw)
+        .with(free)
+        .with(Calendar { minutes: 30 }.prefixed("x"))
+        .build();
     let all = tools.expect("sound").actions();
     assert_eq!(
-        all.iter().map(|toolset| toolset.name.as_str()).collect::<Vec<_>>(),
+        all.iter()
+            .map(|toolset| toolset.name.as_str())
+            .collect::<Vec<_>>(),
         ["calendar_of_action_tests", "functions"]
     );
     assert_eq!(all[0].actions[0].name, "x_cal_create");

@@ -22,7 +22,14 @@ async fn echo(arguments: Value, _: &RunContext) -> Result<Value, ToolError> {
 }
 
 fn raw(name: &str, description: &str, parameters: Value) -> FunctionTool {
-    FunctionTool::raw(RawTool { name: name.into(), description: description.into(), parameters }, echo)
+    FunctionTool::raw(
+        RawTool {
+            name: name.into(),
+            description: description.into(),
+            parameters,
+        },
+        echo,
+    )
 }
 
 fn schema() -> Value {
@@ -36,7 +43,10 @@ fn search() -> FunctionTool {
 fn context(tools: impl IntoIterator<Item = FunctionTool>) -> ToolContext {
     tools
         .into_iter()
-        .fold(ToolContext::builder(), crate::registry::ToolContextBuilder::with)
+        .fold(
+            ToolContext::builder(),
+            crate::registry::ToolContextBuilder::with,
+        )
         .build()
         .expect("sound tools")
 }
@@ -63,7 +73,12 @@ impl Clock {
     ///
     /// # Returns
     /// the time
-    #[tool(name = "tell_time_for_manifest", category = "retrieval", timeout = "2s", max_calls = 3)]
+    #[tool(
+        name = "tell_time_for_manifest",
+        category = "retrieval",
+        timeout = "2s",
+        max_calls = 3
+    )]
     async fn tell(#[arg(default = "UTC")] zone: String) -> String {
         zone
     }
@@ -102,10 +117,26 @@ fn describes_every_member_of_a_tool() {
     assert_eq!(tool["jsonSchema"]["properties"]["zone"]["default"], "UTC");
     assert_eq!(tool["outputSchema"], json!({"type": "string"}));
     assert_eq!(tool["providerSchemas"], json!({}));
-    assert!(tool["handlerPath"].as_str().is_some_and(|path| path.ends_with("tests::manifest::Clock::tell")), "{tool}");
-    assert!(tool["source"].as_str().is_some_and(|source| source.contains("manifest.rs:")), "{tool}");
-    assert_eq!((&tool["modes"], &tool["confirm"]), (&json!(["voice", "text"]), &json!("never")));
-    assert_eq!((&tool["flags"], &tool["timeoutMs"]), (&json!(["idempotent"]), &json!(2000)));
+    assert!(
+        tool["handlerPath"]
+            .as_str()
+            .is_some_and(|path| path.ends_with("tests::manifest::Clock::tell")),
+        "{tool}"
+    );
+    assert!(
+        tool["source"]
+            .as_str()
+            .is_some_and(|source| source.contains("manifest.rs:")),
+        "{tool}"
+    );
+    assert_eq!(
+        (&tool["modes"], &tool["confirm"]),
+        (&json!(["voice", "text"]), &json!("never"))
+    );
+    assert_eq!(
+        (&tool["flags"], &tool["timeoutMs"]),
+        (&json!(["idempotent"]), &json!(2000))
+    );
     assert_eq!(tool["maxCalls"], 3);
 }
 
@@ -113,23 +144,39 @@ fn describes_every_member_of_a_tool() {
 #[test]
 fn writes_commit_and_build_time() {
     let built: Timestamp = "2026-11-20T10:00:00Z".parse().expect("a time");
-    let manifest = clock().with_git_commit(Some("0123456789abcdef")).with_build_timestamp(built);
+    let manifest = clock()
+        .with_git_commit(Some("0123456789abcdef"))
+        .with_build_timestamp(built);
     let value = serde_json::to_value(&manifest).expect("JSON");
-    assert_eq!((&value["gitCommit"], &value["buildTimestamp"]), (&json!("01234567"), &json!("2026-11-20T10:00:00Z")));
-    assert_eq!(serde_json::to_value(manifest.with_git_commit(None)).expect("JSON")["gitCommit"], Value::Null);
+    assert_eq!(
+        (&value["gitCommit"], &value["buildTimestamp"]),
+        (&json!("01234567"), &json!("2026-11-20T10:00:00Z"))
+    );
+    assert_eq!(
+        serde_json::to_value(manifest.with_git_commit(None)).expect("JSON")["gitCommit"],
+        Value::Null
+    );
 }
 
 // R-F1
 #[test]
 fn the_commit_has_8_hexadecimal_digits() {
     let commit = clock().git_commit;
-    assert!(commit.is_none_or(|commit| commit.len() == 8 && commit.bytes().all(|byte| byte.is_ascii_hexdigit())));
+    assert!(commit.is_none_or(
+        |commit| commit.len() == 8 && commit.bytes().all(|byte| byte.is_ascii_hexdigit())
+    ));
 }
 
 // R-F1
 #[test]
 fn sorts_tools_by_id() {
-    let ids = |tools| Manifest::build(&context(tools)).expect("sound").tools.into_iter().map(|tool| tool.tool_id);
+    let ids = |tools| {
+        Manifest::build(&context(tools))
+            .expect("sound")
+            .tools
+            .into_iter()
+            .map(|tool| tool.tool_id)
+    };
     let tools = || ["b", "a", "c"].map(|name| raw(name, "Something.", schema()));
     assert!(ids(tools()).eq(["a", "b", "c"]));
 }
@@ -140,7 +187,10 @@ fn takes_documentation_and_summary_from_the_guide() {
     let guide = "# Search\n\nFinds things. Use it.\n\n## Watch Out\n\nSlow.\n";
     let manifest = Manifest::build(&context([guided(&search(), guide)])).expect("sound");
     let tool = manifest.tool("search").expect("it");
-    assert_eq!((tool.summary.as_str(), tool.documentation.as_str()), ("Finds things. Use it.", guide));
+    assert_eq!(
+        (tool.summary.as_str(), tool.documentation.as_str()),
+        ("Finds things. Use it.", guide)
+    );
     assert_eq!(tool.description, "Search the base. Fast.");
 }
 
@@ -154,10 +204,17 @@ fn the_version_is_stable() {
 #[test]
 fn order_and_number_format_do_not_change_the_version() {
     let tools = || [search(), raw("other", "Another.", schema())];
-    let version = |tools: Vec<FunctionTool>| Manifest::build(&context(tools)).expect("sound").version;
-    assert_eq!(version(tools().into()), version(tools().into_iter().rev().collect()));
+    let version =
+        |tools: Vec<FunctionTool>| Manifest::build(&context(tools)).expect("sound").version;
+    assert_eq!(
+        version(tools().into()),
+        version(tools().into_iter().rev().collect())
+    );
     let floating = json!({"required": ["query"], "properties": {"query": {"maxLength": 80.0, "type": "string"}}, "type": "object"});
-    assert_eq!(version_of(raw("search", "Search the base. Fast.", floating)), version_of(search()));
+    assert_eq!(
+        version_of(raw("search", "Search the base. Fast.", floating)),
+        version_of(search())
+    );
 }
 
 // R-F2
@@ -169,7 +226,9 @@ fn metadata_does_not_change_the_version() {
         .clone()
         .with_git_commit(Some("ffffffff"))
         .with_build_timestamp("2020-01-01T00:00:00Z".parse().expect("a time"))
-        .with_provider_schemas(&tools, |tool| Map::from_iter([("openai".to_owned(), tool.parameters().clone())]));
+        .with_provider_schemas(&tools, |tool| {
+            Map::from_iter([("openai".to_owned(), tool.parameters().clone())])
+        });
     assert_eq!(version(&other.tools), manifest.version);
     assert_eq!(other.tools[0].provider_schemas["openai"], schema());
 }
@@ -182,7 +241,11 @@ fn a_change_of_content_changes_the_version() {
         search(),
         raw("search", "Search the base. Fast", schema()),
         raw("find", "Search the base. Fast.", schema()),
-        raw("search", "Search the base. Fast.", json!({"type": "object"})),
+        raw(
+            "search",
+            "Search the base. Fast.",
+            json!({"type": "object"}),
+        ),
         guided(&search(), guide),
         guided(&search(), &format!("{guide}\nMore.\n")),
         search().category(Category::Action),
@@ -202,30 +265,44 @@ fn a_change_of_content_changes_the_version() {
 // R-F3
 #[test]
 fn reports_every_problem_one_a_line() {
-    let bad_example = "# S\n\nSummary.\n\n## Examples\n\n```json\n{\"query\": 1}\n```\n\n```json\nnope\n```\n";
+    let bad_example =
+        "# S\n\nSummary.\n\n## Examples\n\n```json\n{\"query\": 1}\n```\n\n```json\nnope\n```\n";
     let messages = problems([
         raw("silent", " ", schema()),
         guided(&search(), bad_example),
         guided(&raw("empty_guide", "Something.", schema()), "\n"),
     ]);
     assert_eq!(messages.len(), 4, "{messages:#?}");
-    assert!(messages[0].starts_with("tool `silent`: the description is empty"), "{messages:#?}");
     assert!(
-        messages[1].starts_with("tool `search`: guide line 8: example: `/query`: expected a string"),
+        messages[0].starts_with("tool `silent`: the description is empty"),
         "{messages:#?}"
     );
-    assert!(messages[2].starts_with("tool `search`: guide line 12: the example is not JSON"), "{messages:#?}");
+    assert!(
+        messages[1]
+            .starts_with("tool `search`: guide line 8: example: `/query`: expected a string"),
+        "{messages:#?}"
+    );
+    assert!(
+        messages[2].starts_with("tool `search`: guide line 12: the example is not JSON"),
+        "{messages:#?}"
+    );
     assert_eq!(messages[3], "tool `empty_guide`: the guide is empty");
 }
 
 // R-F3
 #[test]
 fn reports_an_invalid_schema() {
-    let broken = raw("broken", "Something.", json!({"type": "object", "properties": {"a": {"type": "text"}}}));
+    let broken = raw(
+        "broken",
+        "Something.",
+        json!({"type": "object", "properties": {"a": {"type": "text"}}}),
+    );
     let messages = manifest::problems(broken.definition());
     assert_eq!(messages.len(), 1);
     assert!(
-        messages[0].to_string().contains("not valid in JSON Schema draft 2020-12: `/properties/a/type`"),
+        messages[0]
+            .to_string()
+            .contains("not valid in JSON Schema draft 2020-12: `/properties/a/type`"),
         "{}",
         messages[0]
     );
@@ -236,10 +313,16 @@ fn reports_an_invalid_schema() {
 fn checks_older_drafts_against_draft_2020_12() {
     let three = json!({"$schema": "http://json-schema.org/draft-03/schema#", "type": "object",
         "properties": {"a": {"required": true}}});
-    assert_eq!(manifest::problems(raw("old", "Something.", three).definition()).len(), 1);
+    assert_eq!(
+        manifest::problems(raw("old", "Something.", three).definition()).len(),
+        1
+    );
     let seven = json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object",
         "properties": {"pair": {"items": [{"type": "string"}]}}});
-    assert_eq!(manifest::problems(raw("old", "Something.", seven).definition()).len(), 0);
+    assert_eq!(
+        manifest::problems(raw("old", "Something.", seven).definition()).len(),
+        0
+    );
 }
 
 #[test]
@@ -262,8 +345,16 @@ fn names_a_missing_or_invalid_file() {
     let (absent, broken) = (folder.0.join("absent.json"), folder.0.join("broken.json"));
     std::fs::write(&broken, "{}").expect("written");
     for path in [absent, broken] {
-        let error = check_manifest(&context([search()]), &path).expect_err("no manifest").to_string();
-        assert!(error.starts_with(&format!("failed to access the manifest `{}`: ", path.display())), "{error}");
+        let error = check_manifest(&context([search()]), &path)
+            .expect_err("no manifest")
+            .to_string();
+        assert!(
+            error.starts_with(&format!(
+                "failed to access the manifest `{}`: ",
+                path.display()
+            )),
+            "{error}"
+        );
     }
 }
 
@@ -271,7 +362,11 @@ fn names_a_missing_or_invalid_file() {
 fn accepts_unchanged_tools() {
     let folder = Folder::new("same");
     let path = folder.0.join("tool_registry.json");
-    Manifest::build(&context([search()])).expect("sound").with_git_commit(None).write(&path).expect("written");
+    Manifest::build(&context([search()]))
+        .expect("sound")
+        .with_git_commit(None)
+        .write(&path)
+        .expect("written");
     check_manifest(&context([search()]), &path).expect("no drift");
 }
 
@@ -280,10 +375,12 @@ fn reports_added_removed_and_changed_tools() {
     let folder = Folder::new("drift");
     let path = folder.0.join("tool_registry.json");
     let gone = raw("gone", "Something.", schema());
-    Manifest::build(&context([gone, search()])).expect("sound").write(&path).expect("written");
+    Manifest::build(&context([gone, search()]))
+        .expect("sound")
+        .write(&path)
+        .expect("written");
 
-    let narrower =
-        json!({"type": "object", "properties": {"query": {"type": "string", "maxLength": 40}}, "required": ["query"]});
+    let narrower = json!({"type": "object", "properties": {"query": {"type": "string", "maxLength": 40}}, "required": ["query"]});
     let now = context([
         raw("fresh", "Something.", schema()),
         raw("search", "Search the base. Fast.", narrower).max_output(9),
@@ -299,7 +396,9 @@ fn compares_provider_schemas_only_where_known() {
     let tools = context([search()]);
     let plain = Manifest::build(&tools).expect("sound");
     let filled = |text: &str| {
-        plain.clone().with_provider_schemas(&tools, |_| Map::from_iter([("openai".to_owned(), text.into())]))
+        plain.clone().with_provider_schemas(&tools, |_| {
+            Map::from_iter([("openai".to_owned(), text.into())])
+        })
     };
     assert!(plain.drift_from(&filled("a")).is_empty());
     assert_eq!(filled("b").drift_from(&filled("a")).len(), 1);
@@ -308,7 +407,10 @@ fn compares_provider_schemas_only_where_known() {
 #[test]
 fn reports_a_version_edited_by_hand() {
     let plain = Manifest::build(&context([search()])).expect("sound");
-    let edited = Manifest { version: "1.0.00000000".to_owned(), ..plain.clone() };
+    let edited = Manifest {
+        version: "1.0.00000000".to_owned(),
+        ..plain.clone()
+    };
     assert!(
         plain.drift_from(&edited)[0]
             .to_string()
@@ -322,8 +424,13 @@ fn the_assertion_shows_the_new_version() {
     let tools = context([search()]);
     let version = version_of(search());
     assert_manifest_version(&tools, &version);
-    let panic = catch_unwind(AssertUnwindSafe(|| assert_manifest_version(&tools, "1.0.00000000")))
-        .expect_err("another version");
+    let panic = catch_unwind(AssertUnwindSafe(|| {
+        assert_manifest_version(&tools, "1.0.00000000")
+    }))
+    .expect_err("another version");
     let message = panic.downcast_ref::<String>().expect("a message");
-    assert!(message.contains(&version) && message.contains("write the new version"), "{message}");
+    assert!(
+        message.contains(&version) && message.contains("write the new version"),
+        "{message}"
+    );
 }

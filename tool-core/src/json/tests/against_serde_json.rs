@@ -128,16 +128,24 @@ fn value_text() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         proptest::sample::select(SEEDS).prop_map(str::to_owned),
         any::<i64>().prop_map(|number| number.to_string()),
-        (-10_000_000_i64..10_000_000, 0..8).prop_map(|(number, power)| format!("{number}e-{power}")),
+        (-10_000_000_i64..10_000_000, 0..8)
+            .prop_map(|(number, power)| format!("{number}e-{power}")),
         any::<String>().prop_map(|text| Value::from(text).to_string()),
     ];
     leaf.prop_recursive(3, 24, 4, |inner| {
-        let key = proptest::sample::select(&["id", "inner", "name", "score", "list", "a", "t", "c", "A", "B"][..]);
+        let key = proptest::sample::select(
+            &[
+                "id", "inner", "name", "score", "list", "a", "t", "c", "A", "B",
+            ][..],
+        );
         prop_oneof![
-            proptest::collection::vec(inner.clone(), 0..4).prop_map(|items| format!("[{}]", items.join(","))),
+            proptest::collection::vec(inner.clone(), 0..4)
+                .prop_map(|items| format!("[{}]", items.join(","))),
             proptest::collection::vec((key, inner), 0..4).prop_map(|entries| {
-                let entries: Vec<String> =
-                    entries.into_iter().map(|(key, value)| format!("\"{key}\": {value}")).collect();
+                let entries: Vec<String> = entries
+                    .into_iter()
+                    .map(|(key, value)| format!("\"{key}\": {value}"))
+                    .collect();
                 format!("{{{}}}", entries.join(", "))
             }),
         ]
@@ -146,15 +154,21 @@ fn value_text() -> impl Strategy<Value = String> {
 
 /// Replaces a run of characters by a piece, for each of a few random places.
 fn mutated() -> impl Strategy<Value = String> {
-    let edit = (any::<proptest::sample::Index>(), 0_usize..3, proptest::option::of(proptest::sample::select(PIECES)));
+    let edit = (
+        any::<proptest::sample::Index>(),
+        0_usize..3,
+        proptest::option::of(proptest::sample::select(PIECES)),
+    );
     (value_text(), proptest::collection::vec(edit, 0..3)).prop_map(|(text, edits)| {
-        edits.into_iter().fold(text, |text, (place, removed, piece)| {
-            let characters: Vec<char> = text.chars().collect();
-            let start = place.index(characters.len() + 1);
-            let head: String = characters.iter().take(start).collect();
-            let tail: String = characters.iter().skip(start + removed).collect();
-            head + piece.unwrap_or_default() + &tail
-        })
+        edits
+            .into_iter()
+            .fold(text, |text, (place, removed, piece)| {
+                let characters: Vec<char> = text.chars().collect();
+                let start = place.index(characters.len() + 1);
+                let head: String = characters.iter().take(start).collect();
+                let tail: String = characters.iter().skip(start + removed).collect();
+                head + piece.unwrap_or_default() + &tail
+            })
     })
 }
 
@@ -163,15 +177,24 @@ fn mutated() -> impl Strategy<Value = String> {
 fn with_integers(value: Value) -> Value {
     match value {
         Value::Number(number) => {
-            let float = number.as_f64().filter(|float| number.is_f64() && float.fract() == 0.0);
+            let float = number
+                .as_f64()
+                .filter(|float| number.is_f64() && float.fract() == 0.0);
             match float {
-                Some(float) if (0.0..18_446_744_073_709_551_616.0).contains(&float) => Value::from(float as u64),
-                Some(float) if (-9_223_372_036_854_775_808.0..0.0).contains(&float) => Value::from(float as i64),
+                Some(float) if (0.0..18_446_744_073_709_551_616.0).contains(&float) => {
+                    Value::from(float as u64)
+                }
+                Some(float) if (-9_223_372_036_854_775_808.0..0.0).contains(&float) => {
+                    Value::from(float as i64)
+                }
                 _ => Value::Number(number),
             }
         }
         Value::Array(items) => items.into_iter().map(with_integers).collect(),
-        Value::Object(entries) => entries.into_iter().map(|(key, value)| (key, with_integers(value))).collect(),
+        Value::Object(entries) => entries
+            .into_iter()
+            .map(|(key, value)| (key, with_integers(value)))
+            .collect(),
         other => other,
     }
 }
@@ -180,12 +203,19 @@ fn with_integers(value: Value) -> Value {
 fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(a), Value::Number(b)) if a.is_f64() || b.is_f64() => {
-            let (a, b) = (a.as_f64().unwrap_or(f64::NAN), b.as_f64().unwrap_or(f64::NAN));
+            let (a, b) = (
+                a.as_f64().unwrap_or(f64::NAN),
+                b.as_f64().unwrap_or(f64::NAN),
+            );
             (a - b).abs() <= a.abs() * 1e-15
         }
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+        }
         (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+            a.len() == b.len()
+                && a.iter()
+                    .all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
         }
         _ => left == right,
     }
@@ -195,26 +225,39 @@ fn same(left: &Value, right: &Value) -> bool {
 fn loose_shape(value: &Value) -> bool {
     match value {
         Value::Array(_) => true,
-        Value::Object(entries) => entries.values().any(|value| value.is_null() || loose_shape(value)),
+        Value::Object(entries) => entries
+            .values()
+            .any(|value| value.is_null() || loose_shape(value)),
         _ => false,
     }
 }
 
 /// `shaped` types hold a struct or an enum, whose looser forms only `serde_json` takes.
-fn agree<T: DeserializeOwned + Serialize + Debug>(text: &str, shaped: bool) -> Result<(), TestCaseError> {
+fn agree<T: DeserializeOwned + Serialize + Debug>(
+    text: &str,
+    shaped: bool,
+) -> Result<(), TestCaseError> {
     let (ours, theirs) = (decode::<T>(text), serde_json::from_str::<T>(text));
     let plain = |value: &T| serde_json::to_value(value).unwrap_or_default();
     match (ours, theirs) {
-        (Ok(ours), Ok(theirs)) => prop_assert!(same(&plain(&ours), &plain(&theirs)), "{text}: {ours:?} {theirs:?}"),
+        (Ok(ours), Ok(theirs)) => prop_assert!(
+            same(&plain(&ours), &plain(&theirs)),
+            "{text}: {ours:?} {theirs:?}"
+        ),
         (Ok(ours), Err(_)) => {
-            let value = parse(text).map_err(|error| TestCaseError::fail(format!("{text}: {error}")))?.value;
+            let value = parse(text)
+                .map_err(|error| TestCaseError::fail(format!("{text}: {error}")))?
+                .value;
             let theirs = serde_json::from_value::<T>(with_integers(value));
-            let equal = theirs.as_ref().is_ok_and(|theirs| same(&plain(&ours), &plain(theirs)));
+            let equal = theirs
+                .as_ref()
+                .is_ok_and(|theirs| same(&plain(&ours), &plain(theirs)));
             prop_assert!(equal, "only we take {text}: {ours:?} {theirs:?}");
         }
         (Err(error), Ok(theirs)) => {
-            let strict = parse(text)
-                .map_or(true, |parsed| !parsed.duplicates.is_empty() || (shaped && loose_shape(&parsed.value)));
+            let strict = parse(text).map_or(true, |parsed| {
+                !parsed.duplicates.is_empty() || (shaped && loose_shape(&parsed.value))
+            });
             prop_assert!(strict, "only we refuse {text}: {error} {theirs:?}");
         }
         (Err(_), Err(_)) => {}
@@ -226,7 +269,11 @@ fn agree<T: DeserializeOwned + Serialize + Debug>(text: &str, shaped: bool) -> R
 fn agree_on_wide(text: &str) -> Result<(), TestCaseError> {
     match (decode::<i128>(text), serde_json::from_str::<i128>(text)) {
         (Ok(ours), Ok(theirs)) => prop_assert_eq!(ours, theirs),
-        (Ok(_), Err(_)) => prop_assert!(text.contains(['.', 'e', 'E']) || text.trim() == "-0", "only we take {}", text),
+        (Ok(_), Err(_)) => prop_assert!(
+            text.contains(['.', 'e', 'E']) || text.trim() == "-0",
+            "only we take {}",
+            text
+        ),
         (Err(error), Ok(_)) => prop_assert!(false, "only we refuse {text}: {error}"),
         (Err(_), Err(_)) => {}
     }

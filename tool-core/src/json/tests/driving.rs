@@ -23,7 +23,10 @@ fn drive(text: &str) -> Result<(Option<u32>, Vec<&str>), Error> {
 
 #[test]
 fn an_object_can_be_driven_without_a_visitor() {
-    assert_eq!(drive(" { \"n\" : 5 , \"x\" : [1, {\"a\": 2}] } ").ok(), Some((Some(5), vec!["[1, {\"a\": 2}]"])));
+    assert_eq!(
+        drive(" { \"n\" : 5 , \"x\" : [1, {\"a\": 2}] } ").ok(),
+        Some((Some(5), vec!["[1, {\"a\": 2}]"]))
+    );
     assert_eq!(drive("{}").ok(), Some((None, vec![])));
     assert_eq!(drive("{\"n\":null}").ok(), Some((None, vec![])));
 }
@@ -31,8 +34,14 @@ fn an_object_can_be_driven_without_a_visitor() {
 #[test]
 fn a_root_that_is_no_object_is_refused_by_its_kind() {
     let message = |text| drive(text).err().map(|error| error.message().to_owned());
-    assert_eq!(message("[]").as_deref(), Some("invalid type: sequence, expected an object"));
-    assert_eq!(message("null").as_deref(), Some("invalid type: null, expected an object"));
+    assert_eq!(
+        message("[]").as_deref(),
+        Some("invalid type: sequence, expected an object")
+    );
+    assert_eq!(
+        message("null").as_deref(),
+        Some("invalid type: null, expected an object")
+    );
     assert_eq!(message("").as_deref(), Some("unexpected end of the text"));
 }
 
@@ -56,8 +65,18 @@ fn broken_punctuation_of_a_driven_object_is_refused() {
 
 #[test]
 fn a_raw_value_is_checked_as_strictly_as_a_read_one() {
-    for text in ["[1,]", "{\"a\":1,\"a\":2}", "\"\\ud800\"", "01", "1e400", "[1 2]", "tru", "/**/1", "\"\u{1}\"", "nul"]
-    {
+    for text in [
+        "[1,]",
+        "{\"a\":1,\"a\":2}",
+        "\"\\ud800\"",
+        "01",
+        "1e400",
+        "[1 2]",
+        "tru",
+        "/**/1",
+        "\"\u{1}\"",
+        "nul",
+    ] {
         assert!(Decoder::new(text).raw().is_err(), "{text}");
     }
 }

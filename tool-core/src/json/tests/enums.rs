@@ -65,7 +65,10 @@ fn an_enum_is_no_number_array_or_null() {
 
 #[test]
 fn a_failure_within_a_variant_leads_through_its_name() {
-    assert_eq!(path_of::<Vec<Shape>>("[{\"Box\":{\"width\":300}}]"), "/0/Box/width");
+    assert_eq!(
+        path_of::<Vec<Shape>>("[{\"Box\":{\"width\":300}}]"),
+        "/0/Box/width"
+    );
     assert_eq!(path_of::<Shape>("{ \"Line\" : [1,null]}"), "/Line/1");
 }
 

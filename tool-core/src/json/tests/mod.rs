@@ -35,5 +35,7 @@ fn takes<T: DeserializeOwned + PartialEq>(text: &str, wanted: T) -> bool {
 }
 
 fn path_of<T: DeserializeOwned>(text: &str) -> String {
-    decode::<T>(text).err().map_or_else(|| "accepted".to_owned(), |error| error.path().to_owned())
+    decode::<T>(text)
+        .err()
+        .map_or_else(|| "accepted".to_owned(), |error| error.path().to_owned())
 }

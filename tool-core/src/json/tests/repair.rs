@@ -16,27 +16,87 @@ fn repaired(text: &str) -> Option<Value> {
 #[test]
 fn what_models_write_in_place_of_json_is_read() {
     let cases = [
-        ("{'a': 'it is', \"b\": 1}", json!({"a": "it is", "b": 1}), "other quotation marks"),
-        ("{“a”: “x”, ‘b’: ‘y’}", json!({"a": "x", "b": "y"}), "other quotation marks"),
+        (
+            "{'a': 'it is', \"b\": 1}",
+            json!({"a": "it is", "b": 1}),
+            "other quotation marks",
+        ),
+        (
+            "{“a”: “x”, ‘b’: ‘y’}",
+            json!({"a": "x", "b": "y"}),
+            "other quotation marks",
+        ),
         ("{“a“: ”x”}", json!({"a": "x"}), "other quotation marks"),
-        (r#"{'a': 'say "hi"', "b": "it\'s"}"#, json!({"a": "say \"hi\"", "b": "it's"}), "an escape that JSON has not"),
-        ("{\"a\": \"one\ntwo\t\r\nthree\"}", json!({"a": "one\ntwo\t\r\nthree"}), "a line end or tab in a string"),
-        ("{a: 1, $b_2: 2, zoë-x: 3}", json!({"a": 1, "$b_2": 2, "zoë-x": 3}), "a key without quotes"),
-        ("{\"a\": 1, // one\n\"b\": /* two */ 2 # three\n}", json!({"a": 1, "b": 2}), "a comment"),
+        (
+            r#"{'a': 'say "hi"', "b": "it\'s"}"#,
+            json!({"a": "say \"hi\"", "b": "it's"}),
+            "an escape that JSON has not",
+        ),
+        (
+            "{\"a\": \"one\ntwo\t\r\nthree\"}",
+            json!({"a": "one\ntwo\t\r\nthree"}),
+            "a line end or tab in a string",
+        ),
+        (
+            "{a: 1, $b_2: 2, zoë-x: 3}",
+            json!({"a": 1, "$b_2": 2, "zoë-x": 3}),
+            "a key without quotes",
+        ),
+        (
+            "{\"a\": 1, // one\n\"b\": /* two */ 2 # three\n}",
+            json!({"a": 1, "b": 2}),
+            "a comment",
+        ),
         (
             "{\"a\": [1, 2,], \"b\": {\"c\": 3,},}",
             json!({"a": [1, 2], "b": {"c": 3}}),
             "a comma before a closing bracket",
         ),
-        ("{\"a\": 1 \"b\": [] \"c\": 3}", json!({"a": 1, "b": [], "c": 3}), "a missing comma"),
-        ("{\"a\": \"x\"\n \"b\": \"y\"}", json!({"a": "x", "b": "y"}), "a missing comma"),
-        ("{\"a\": True, \"b\": [False, None]}", json!({"a": true, "b": [false, null]}), "a literal of Python"),
-        ("{\u{a0}\"a\":\u{2003}1}", json!({"a": 1}), "white space that JSON has not"),
-        ("```json\n{\"a\": 1}\n```", json!({"a": 1}), "text around the object"),
-        ("Here's the call:\n{\"a\": 1}\nIt's done.", json!({"a": 1}), "text around the object"),
-        ("search({\"a\": 1});", json!({"a": 1}), "text around the object"),
-        ("<tool_call>{\"a\": 1}</tool_call>", json!({"a": 1}), "text around the object"),
-        ("{\"a\": {\"b\": 1}}}", json!({"a": {"b": 1}}), "a closing bracket too many"),
+        (
+            "{\"a\": 1 \"b\": [] \"c\": 3}",
+            json!({"a": 1, "b": [], "c": 3}),
+            "a missing comma",
+        ),
+        (
+            "{\"a\": \"x\"\n \"b\": \"y\"}",
+            json!({"a": "x", "b": "y"}),
+            "a missing comma",
+        ),
+        (
+            "{\"a\": True, \"b\": [False, None]}",
+            json!({"a": true, "b": [false, null]}),
+            "a literal of Python",
+        ),
+        (
+            "{\u{a0}\"a\":\u{2003}1}",
+            json!({"a": 1}),
+            "white space that JSON has not",
+        ),
+        (
+            "```json\n{\"a\": 1}\n```",
+            json!({"a": 1}),
+            "text around the object",
+        ),
+        (
+            "Here's the call:\n{\"a\": 1}\nIt's done.",
+            json!({"a": 1}),
+            "text around the object",
+        ),
+        (
+            "search({\"a\": 1});",
+            json!({"a": 1}),
+            "text around the object",
+        ),
+        (
+            "<tool_call>{\"a\": 1}</tool_call>",
+            json!({"a": 1}),
+            "text around the object",
+        ),
+        (
+            "{\"a\": {\"b\": 1}}}",
+            json!({"a": {"b": 1}}),
+            "a closing bracket too many",
+        ),
     ];
     for (text, expected, change) in cases {
         assert!(value::parse(text).is_err(), "{text}");
@@ -49,7 +109,14 @@ fn what_models_write_in_place_of_json_is_read() {
 #[test]
 fn each_kind_of_repair_is_named_once() {
     let repaired = repair("{a: 'x', b: 'y', c: 'z',}").expect("repaired");
-    assert_eq!(repaired.changes, ["a key without quotes", "other quotation marks", "a comma before a closing bracket"]);
+    assert_eq!(
+        repaired.changes,
+        [
+            "a key without quotes",
+            "other quotation marks",
+            "a comma before a closing bracket"
+        ]
+    );
     assert_eq!(repaired.text, r#"{"a":"x","b":"y","c":"z"}"#);
 }
 
@@ -137,9 +204,15 @@ fn what_could_mean_two_things_is_not_repaired() {
 
 #[test]
 fn numbers_and_escapes_are_copied() {
-    let repaired = repair(r#"{a: 1.50, b: -0e+00, c: 170141183460469231731687303715884105727, d: "\u00e9\/"}"#);
-    let text = r#"{"a":1.50,"b":-0e+00,"c":170141183460469231731687303715884105727,"d":"\u00e9\/"}"#;
-    assert_eq!(repaired.map(|repaired| repaired.text).as_deref(), Some(text));
+    let repaired = repair(
+        r#"{a: 1.50, b: -0e+00, c: 170141183460469231731687303715884105727, d: "\u00e9\/"}"#,
+    );
+    let text =
+        r#"{"a":1.50,"b":-0e+00,"c":170141183460469231731687303715884105727,"d":"\u00e9\/"}"#;
+    assert_eq!(
+        repaired.map(|repaired| repaired.text).as_deref(),
+        Some(text)
+    );
 }
 
 #[test]
@@ -223,7 +296,11 @@ impl Sloppy<'_> {
                 '\n' | '\t' if (self.choices)(2) == 0 => self.text.push(character),
                 _ => {
                     let escaped = Value::from(character.to_string()).to_string();
-                    let inner = if character == '"' { "\"" } else { escaped.trim_matches('"') };
+                    let inner = if character == '"' {
+                        "\""
+                    } else {
+                        escaped.trim_matches('"')
+                    };
                     self.text.push_str(inner);
                 }
             }
@@ -266,7 +343,9 @@ impl Sloppy<'_> {
         for (at, (key, value)) in members.iter().enumerate() {
             self.space();
             let is_name = key.starts_with(|first: char| first.is_alphabetic() || first == '_')
-                && key.chars().all(|next| next.is_alphanumeric() || next == '_');
+                && key
+                    .chars()
+                    .all(|next| next.is_alphanumeric() || next == '_');
             // A missing comma needs a key in quotes.
             if is_name && has_comma && (self.choices)(2) == 0 {
                 self.text.push_str(key);
@@ -277,7 +356,11 @@ impl Sloppy<'_> {
             self.text.push(':');
             self.space();
             self.value(value);
-            let separators: &[&str] = if value.is_string() { &[",", "\n"] } else { &[",", "\n", " "] };
+            let separators: &[&str] = if value.is_string() {
+                &[",", "\n"]
+            } else {
+                &[",", "\n", " "]
+            };
             has_comma = self.comma(at + 1 == members.len(), separators);
         }
         self.space();
@@ -295,8 +378,17 @@ impl Sloppy<'_> {
 fn sloppy(value: &Value, choices: &[Index]) -> String {
     let mut used = choices.iter().cycle();
     let mut choose = |of: usize| used.next().map_or(0, |choice| choice.index(of));
-    let mut writer = Sloppy { choices: &mut choose, text: String::new() };
-    let around = [("", ""), ("```json\n", "\n```"), ("Here it is: ", " - it's done"), ("f(", ")"), ("", " }")];
+    let mut writer = Sloppy {
+        choices: &mut choose,
+        text: String::new(),
+    };
+    let around = [
+        ("", ""),
+        ("```json\n", "\n```"),
+        ("Here it is: ", " - it's done"),
+        ("f(", ")"),
+        ("", " }"),
+    ];
     let (before, after) = around[(writer.choices)(around.len())];
     writer.text.push_str(before);
     writer.value(value);
@@ -311,7 +403,11 @@ fn choices() -> impl Strategy<Value = Vec<Index>> {
 /// `PROPTEST_CASES` asks for more.
 fn cases(least: u32) -> ProptestConfig {
     let default = ProptestConfig::default();
-    ProptestConfig { cases: default.cases.max(least), failure_persistence: None, ..default }
+    ProptestConfig {
+        cases: default.cases.max(least),
+        failure_persistence: None,
+        ..default
+    }
 }
 
 /// Returns every beginning of a text that is shorter than it.
@@ -401,13 +497,16 @@ fn stands_in(value: &Value, text: &str) -> bool {
         Value::Number(_) => text.contains(|next: char| next.is_ascii_digit()),
         Value::String(string) => is_subsequence(string, text),
         Value::Array(items) => items.iter().all(|item| stands_in(item, text)),
-        Value::Object(members) => {
-            members.iter().all(|(key, value)| is_subsequence(key, text) && stands_in(value, text))
-        }
+        Value::Object(members) => members
+            .iter()
+            .all(|(key, value)| is_subsequence(key, text) && stands_in(value, text)),
     }
 }
 
 fn is_subsequence(wanted: &str, text: &str) -> bool {
     let mut rest = text.chars();
-    wanted.chars().filter(|next| next.is_alphanumeric()).all(|next| rest.any(|found| found == next))
+    wanted
+        .chars()
+        .filter(|next| next.is_alphanumeric())
+        .all(|next| rest.any(|found| found == next))
 }

@@ -25,7 +25,10 @@ struct Nothing;
 
 #[test]
 fn a_struct_is_read_from_an_object_in_any_order_and_white_space() {
-    assert!(takes("\t{ \"y\" : 2 ,\r\n \"x\":1 } ", Point { x: 1, y: 2 }));
+    assert!(takes(
+        "\t{ \"y\" : 2 ,\r\n \"x\":1 } ",
+        Point { x: 1, y: 2 }
+    ));
 }
 
 #[test]
@@ -60,7 +63,10 @@ fn a_tuple_struct_takes_exactly_its_elements() {
 
 #[test]
 fn a_newtype_is_read_as_what_it_holds() {
-    assert!(takes("[{\"x\":1,\"y\":2}]", Wrapped(vec![Point { x: 1, y: 2 }])));
+    assert!(takes(
+        "[{\"x\":1,\"y\":2}]",
+        Wrapped(vec![Point { x: 1, y: 2 }])
+    ));
 }
 
 #[test]
@@ -111,7 +117,10 @@ impl<'de> Deserialize<'de> for Bytes {
             fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Bytes, E> {
                 Ok(Bytes(bytes.to_vec()))
             }
-            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut items: A) -> Result<Bytes, A::Error> {
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(
+                self,
+                mut items: A,
+            ) -> Result<Bytes, A::Error> {
                 let mut bytes = Vec::new();
                 while let Some(byte) = items.next_element()? {
                     bytes.push(byte);
@@ -143,7 +152,10 @@ impl<'de> Deserialize<'de> for FirstEntry {
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("an entry")
             }
-            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<FirstEntry, A::Error> {
+            fn visit_map<A: serde::de::MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> Result<FirstEntry, A::Error> {
                 let entry = map.next_entry()?.unwrap_or_default();
                 Ok(FirstEntry(entry.0, entry.1))
             }
@@ -155,7 +167,10 @@ impl<'de> Deserialize<'de> for FirstEntry {
 #[test]
 fn an_object_whose_reader_stops_early_must_end_there() {
     assert!(takes("{\"a\":1}", FirstEntry("a".to_owned(), 1)));
-    assert!(takes("[{\"a\":1 },{\"b\":2}]", vec![FirstEntry("a".to_owned(), 1), FirstEntry("b".to_owned(), 2)]));
+    assert!(takes(
+        "[{\"a\":1 },{\"b\":2}]",
+        vec![FirstEntry("a".to_owned(), 1), FirstEntry("b".to_owned(), 2)]
+    ));
     for text in ["{\"a\":1,\"b\":2}", "{\"a\":1,}", "{\"a\":1", "{\"a\":1]"] {
         assert!(refuses::<FirstEntry>(text), "{text}");
     }
@@ -201,23 +216,44 @@ fn errors_of_a_text_get_words_up_to_a_quarter_megabyte() {
     let words = "w".repeat(1_000);
     let worded = || {
         let _decoder = Decoder::new("");
-        (0..1_000).filter(|_| Error::custom(&words).message() == words).count()
+        (0..1_000)
+            .filter(|_| Error::custom(&words).message() == words)
+            .count()
     };
     assert_eq!((worded(), worded()), (247, 247));
 }
 
 #[test]
 fn an_error_leads_to_its_place_by_a_json_pointer() {
-    assert_eq!(path_of::<Vec<Point>>("[{\"x\":1,\"y\":2}, { \"x\" : 1 , \"y\" : \"a\"}]"), "/1/y");
-    assert_eq!(path_of::<BTreeMap<String, Vec<i32>>>("{\"a/b~\\n\":[1,true]}"), "/a~1b~0\n/1");
+    assert_eq!(
+        path_of::<Vec<Point>>("[{\"x\":1,\"y\":2}, { \"x\" : 1 , \"y\" : \"a\"}]"),
+        "/1/y"
+    );
+    assert_eq!(
+        path_of::<BTreeMap<String, Vec<i32>>>("{\"a/b~\\n\":[1,true]}"),
+        "/a~1b~0\n/1"
+    );
     assert_eq!(path_of::<Point>("{\"x\":1}"), "");
     assert_eq!(path_of::<IgnoredAny>("{\"a\":[0,{\"b\":01}]}"), "/a/1/b");
 }
 
 #[test]
 fn an_error_tells_what_was_found_and_what_was_wanted() {
-    let message = |text| decode::<Point>(text).map_err(|error| error.to_string()).err();
-    assert_eq!(message("{\"x\":\"five\"}").as_deref(), Some("invalid type: string \"five\", expected i32 at `/x`"));
-    assert_eq!(message("{\"x\":1 \"y\"}").as_deref(), Some("expected `,` or `}` (byte 7)"));
-    assert_eq!(message("{\"x\":").as_deref(), Some("unexpected end of the text at `/x` (byte 5)"));
+    let message = |text| {
+        decode::<Point>(text)
+            .map_err(|error| error.to_string())
+            .err()
+    };
+    assert_eq!(
+        message("{\"x\":\"five\"}").as_deref(),
+        Some("invalid type: string \"five\", expected i32 at `/x`")
+    );
+    assert_eq!(
+        message("{\"x\":1 \"y\"}").as_deref(),
+        Some("expected `,` or `}` (byte 7)")
+    );
+    assert_eq!(
+        message("{\"x\":").as_deref(),
+        Some("unexpected end of the text at `/x` (byte 5)")
+    );
 }

@@ -9,7 +9,10 @@ use serde::de::IgnoredAny;
 #[test]
 fn text_without_an_escape_is_borrowed() {
     let text = "\"a longer text, with ä and \u{1F600}, past one word\"";
-    assert_eq!(<&str>::deserialize(&mut Decoder::new(text)).ok(), text.get(1..text.len() - 1));
+    assert_eq!(
+        <&str>::deserialize(&mut Decoder::new(text)).ok(),
+        text.get(1..text.len() - 1)
+    );
 }
 
 #[test]
@@ -22,17 +25,37 @@ fn every_escape_is_read() {
 
 #[test]
 fn an_unknown_escape_is_refused() {
-    for text in [r#""\x41""#, r#""\u12""#, r#""\u12g4""#, r#""\u+123""#, r#""\U0041""#, r#""\"#, r#""\""#, "\"\\ä\""] {
-        assert!(refuses::<String>(text) && refuses::<IgnoredAny>(text), "{text}");
+    for text in [
+        r#""\x41""#,
+        r#""\u12""#,
+        r#""\u12g4""#,
+        r#""\u+123""#,
+        r#""\U0041""#,
+        r#""\"#,
+        r#""\""#,
+        "\"\\ä\"",
+    ] {
+        assert!(
+            refuses::<String>(text) && refuses::<IgnoredAny>(text),
+            "{text}"
+        );
     }
 }
 
 #[test]
 fn a_lone_surrogate_is_refused_even_where_nobody_reads_it() {
-    for text in
-        [r#""\ud800""#, r#""\udc00""#, r#""\ud800\ud800""#, r#""\ud800x""#, r#""\ud800\n""#, r#""\ude00\ud83d""#]
-    {
-        assert!(refuses::<String>(text) && refuses::<IgnoredAny>(text), "{text}");
+    for text in [
+        r#""\ud800""#,
+        r#""\udc00""#,
+        r#""\ud800\ud800""#,
+        r#""\ud800x""#,
+        r#""\ud800\n""#,
+        r#""\ude00\ud83d""#,
+    ] {
+        assert!(
+            refuses::<String>(text) && refuses::<IgnoredAny>(text),
+            "{text}"
+        );
     }
 }
 
@@ -41,10 +64,16 @@ fn a_control_character_is_refused_at_every_offset() {
     for length in 0..20 {
         for control in ['\0', '\n', '\t', '\u{1f}'] {
             let text = format!("\"{}{control}more than a word\"", "a".repeat(length));
-            assert!(refuses::<String>(&text) && refuses::<IgnoredAny>(&text), "{text:?}");
+            assert!(
+                refuses::<String>(&text) && refuses::<IgnoredAny>(&text),
+                "{text:?}"
+            );
         }
     }
-    assert!(takes("\"\u{7f} \u{80}\u{20}\u{21}\u{23}[]\"", "\u{7f} \u{80}\u{20}\u{21}\u{23}[]".to_owned()));
+    assert!(takes(
+        "\"\u{7f} \u{80}\u{20}\u{21}\u{23}[]\"",
+        "\u{7f} \u{80}\u{20}\u{21}\u{23}[]".to_owned()
+    ));
 }
 
 #[test]
@@ -59,7 +88,13 @@ fn the_end_of_a_string_is_found_at_every_offset_and_length_of_the_rest() {
 
 #[test]
 fn an_unended_string_is_refused() {
-    for text in ["\"", "\"a", "\"eight by", "\"eight byt\\", "\"eight bytes and more"] {
+    for text in [
+        "\"",
+        "\"a",
+        "\"eight by",
+        "\"eight byt\\",
+        "\"eight bytes and more",
+    ] {
         assert!(refuses::<String>(text), "{text}");
     }
 }
@@ -80,7 +115,10 @@ fn text_is_read_from_text_only() {
 fn keys_are_borrowed_unless_they_hold_an_escape() {
     let mut decoder = Decoder::new(r#"{"plain":1,"esc\u0061ped":2}"#);
     assert!(decoder.begin_object().is_ok());
-    assert!(matches!(decoder.next_key(true), Ok(Some(Key::Borrowed("plain")))));
+    assert!(matches!(
+        decoder.next_key(true),
+        Ok(Some(Key::Borrowed("plain")))
+    ));
     assert!(decoder.raw().is_ok());
     assert!(matches!(decoder.next_key(false), Ok(Some(Key::Owned(key))) if key == "escaped"));
 }

@@ -233,11 +233,19 @@ const REFUSED: &[&str] = &[
 fn every_sound_text_is_taken_by_every_reader_alike() {
     for text in TAKEN {
         let value = decode::<Value>(text);
-        assert_eq!(value.as_ref().ok(), serde_json::from_str::<Value>(text).as_ref().ok(), "{text}");
+        assert_eq!(
+            value.as_ref().ok(),
+            serde_json::from_str::<Value>(text).as_ref().ok(),
+            "{text}"
+        );
         assert!(value.is_ok(), "{text}");
         assert!(decode::<IgnoredAny>(text).is_ok(), "{text}");
         assert_eq!(Decoder::new(text).raw().ok(), Some(text.trim()), "{text}");
-        assert_eq!(parse(text).ok().map(|parsed| parsed.value), value.ok(), "{text}");
+        assert_eq!(
+            parse(text).ok().map(|parsed| parsed.value),
+            value.ok(),
+            "{text}"
+        );
     }
 }
 
@@ -252,12 +260,17 @@ fn every_broken_text_is_refused_by_every_reader_alike() {
 
 #[test]
 fn no_cut_of_a_sound_text_is_taken_or_panics() {
-    for text in TAKEN.iter().filter(|text| text.starts_with(['[', '{', '"'])) {
+    for text in TAKEN
+        .iter()
+        .filter(|text| text.starts_with(['[', '{', '"']))
+    {
         let sound = text.trim_end();
         for (end, _) in sound.char_indices() {
             let cut = sound.get(..end).unwrap_or_default();
             assert!(
-                decode::<Value>(cut).is_err() && decode::<IgnoredAny>(cut).is_err() && parse(cut).is_err(),
+                decode::<Value>(cut).is_err()
+                    && decode::<IgnoredAny>(cut).is_err()
+                    && parse(cut).is_err(),
                 "{cut}"
             );
         }

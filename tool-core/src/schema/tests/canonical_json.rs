@@ -45,9 +45,13 @@ fn values() -> impl Strategy<Value = Value> {
 fn equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => compare(a, b) == Ordering::Equal,
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b))
+        }
         (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| equal(a, b)))
+            a.len() == b.len()
+                && a.iter()
+                    .all(|(key, a)| b.get(key).is_some_and(|b| equal(a, b)))
         }
         (a, b) => a == b,
     }
@@ -67,11 +71,13 @@ fn compare(a: &Number, b: &Number) -> Ordering {
                 Ordering::Greater
             } else {
                 let (below, rest) = (float.floor(), float - float.floor());
-                whole.cmp(&format!("{below:.0}").parse().expect("whole")).then(if rest > 0.0 {
-                    Ordering::Less
-                } else {
-                    Ordering::Equal
-                })
+                whole
+                    .cmp(&format!("{below:.0}").parse().expect("whole"))
+                    .then(if rest > 0.0 {
+                        Ordering::Less
+                    } else {
+                        Ordering::Equal
+                    })
             }
         }
     }
@@ -117,8 +123,14 @@ fn a_whole_float_is_the_integer() {
 
 #[test]
 fn an_integer_beyond_two_to_the_53_is_not_rounded() {
-    assert_eq!(canonical(&json!(9_007_199_254_740_993_u64)), "9007199254740993");
-    assert_ne!(canonical(&json!(9_007_199_254_740_993_u64)), canonical(&json!(9_007_199_254_740_992.0)));
+    assert_eq!(
+        canonical(&json!(9_007_199_254_740_993_u64)),
+        "9007199254740993"
+    );
+    assert_ne!(
+        canonical(&json!(9_007_199_254_740_993_u64)),
+        canonical(&json!(9_007_199_254_740_992.0))
+    );
     assert_eq!(canonical(&json!(u64::MAX)), "18446744073709551615");
     assert_eq!(canonical(&json!(i64::MIN)), "-9223372036854775808");
 }

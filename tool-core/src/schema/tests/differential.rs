@@ -4,7 +4,9 @@ use crate::json::decoder::Decoder;
 use crate::schema::example::minimal_example;
 use crate::schema::parameter::Parameter;
 use crate::schema::tests::built;
-use crate::schema::tests::types::{Closed, Color, Keywords, Level, Named, Paging, Point, Tree, Window};
+use crate::schema::tests::types::{
+    Closed, Color, Keywords, Level, Named, Paging, Point, Tree, Window,
+};
 use crate::schema::validator::Validator;
 use proptest::prelude::*;
 use schemars::JsonSchema;
@@ -15,9 +17,36 @@ use std::collections::HashMap;
 /// Values at the edges of types.
 fn edges() -> Vec<Value> {
     let texts = ["", "a", "low", "Low", "red", "5", "null"].map(Value::from);
-    let whole = [0_i64, -1, 1, 127, 128, -128, -129, 255, 256, 65_535, 65_536, -32_769, 2_147_483_647, 2_147_483_648];
+    let whole = [
+        0_i64,
+        -1,
+        1,
+        127,
+        128,
+        -128,
+        -129,
+        255,
+        256,
+        65_535,
+        65_536,
+        -32_769,
+        2_147_483_647,
+        2_147_483_648,
+    ];
     let large = [1 << 32, (1 << 53) + 1, i64::MAX, i64::MIN].map(Value::from);
-    let floats = [5.0, 100.0, 0.5, -0.5, 3.402_823_466_385_288_6e38, 3.5e38, -3.5e38, 1e300, 1e20, 1.9e19, 9.3e18];
+    let floats = [
+        5.0,
+        100.0,
+        0.5,
+        -0.5,
+        3.402_823_466_385_288_6e38,
+        3.5e38,
+        -3.5e38,
+        1e300,
+        1e20,
+        1.9e19,
+        9.3e18,
+    ];
     let rest = [
         json!(null),
         json!(true),
@@ -28,7 +57,13 @@ fn edges() -> Vec<Value> {
         json!({"red": 1}),
         json!(u64::MAX),
     ];
-    texts.into_iter().chain(whole.map(Value::from)).chain(large).chain(floats.map(Value::from)).chain(rest).collect()
+    texts
+        .into_iter()
+        .chain(whole.map(Value::from))
+        .chain(large)
+        .chain(floats.map(Value::from))
+        .chain(rest)
+        .collect()
 }
 
 /// A change somewhere in a value: the node, what is done there, and with what.
@@ -38,14 +73,19 @@ fn change(value: &mut Value, (node, what, with): &Change) {
     let count = size(value);
     let edges = edges();
     let edge = with.get(&edges).clone();
-    let Some(node) = nth(value, &mut node.index(count)) else { return };
+    let Some(node) = nth(value, &mut node.index(count)) else {
+        return;
+    };
     match (what % 5, node) {
         (0, Value::Object(members)) => {
             let name = members.keys().next().cloned().unwrap_or_default();
             members.remove(&name);
         }
         (1, Value::Object(members)) => {
-            let names = ["zzz", "x", "y", "limit", "note", "parent", "children", "tags", "green", "$ref", "cursor"];
+            let names = [
+                "zzz", "x", "y", "limit", "note", "parent", "children", "tags", "green", "$ref",
+                "cursor",
+            ];
             members.insert((*with.get(&names)).to_owned(), edge);
         }
         (0, Value::Array(items)) => {
@@ -76,10 +116,19 @@ fn nth<'a>(value: &'a mut Value, left: &mut usize) -> Option<&'a mut Value> {
     }
 }
 
-fn agree<T: JsonSchema + for<'de> Deserialize<'de>>(changes: &[Change]) -> Result<(), TestCaseError> {
+fn agree<T: JsonSchema + for<'de> Deserialize<'de>>(
+    changes: &[Change],
+) -> Result<(), TestCaseError> {
     let canonical = built(&[Parameter::new::<T>("x", "")]);
-    assert!(!canonical.needs_validator, "a type that needs the validator is not compared");
-    let definitions = canonical.value.get("$defs").cloned().unwrap_or_else(|| json!({}));
+    assert!(
+        !canonical.needs_validator,
+        "a type that needs the validator is not compared"
+    );
+    let definitions = canonical
+        .value
+        .get("$defs")
+        .cloned()
+        .unwrap_or_else(|| json!({}));
     let schema = json!({"allOf": [canonical.value["properties"]["x"]], "$defs": definitions});
     let mut value = minimal_example(&schema, &schema);
     let validator = Validator::new(schema);

@@ -20,7 +20,10 @@ fn with(draft: &str, property: &Value) -> Value {
 /// The property after the rewrite.
 fn property(draft: &str, property: &Value) -> Value {
     let upgraded = to_draft_2020_12(&with(draft, property));
-    assert_eq!((upgraded.get("$schema"), upgraded.get("definitions")), (None, None));
+    assert_eq!(
+        (upgraded.get("$schema"), upgraded.get("definitions")),
+        (None, None)
+    );
     assert_eq!(upgraded["$defs"], json!({"d": {"type": "string"}}));
     upgraded["properties"]["p"].clone()
 }
@@ -54,7 +57,10 @@ fn item_lists_become_prefix_items() {
 fn assertions_beside_old_references_are_removed() {
     let named = json!({"$ref": "#/definitions/d", "minLength": 3, "description": "Who"});
     for draft in [FOUR, SIX, SEVEN] {
-        assert_eq!(property(draft, &named), json!({"$ref": "#/$defs/d", "description": "Who"}));
+        assert_eq!(
+            property(draft, &named),
+            json!({"$ref": "#/$defs/d", "description": "Who"})
+        );
     }
     let kept = json!({"$ref": "#/$defs/d", "minLength": 3, "description": "Who"});
     assert_eq!(property(TWENTY_NINETEEN, &named), kept);
@@ -62,8 +68,7 @@ fn assertions_beside_old_references_are_removed() {
 
 #[test]
 fn a_reference_at_the_root_keeps_its_definitions() {
-    let old =
-        json!({"$schema": SEVEN, "$id": "urn:a", "$ref": "#/definitions/T", "definitions": {"T": {"type": "object"}}});
+    let old = json!({"$schema": SEVEN, "$id": "urn:a", "$ref": "#/definitions/T", "definitions": {"T": {"type": "object"}}});
     let new = json!({"$id": "urn:a", "$ref": "#/$defs/T", "$defs": {"T": {"type": "object"}}});
     assert_eq!(to_draft_2020_12(&old), new);
 }
@@ -72,44 +77,66 @@ fn a_reference_at_the_root_keeps_its_definitions() {
 fn keywords_of_later_drafts_are_removed() {
     let later = json!({"type": "object", "dependentRequired": {"a": ["b"]}, "unevaluatedProperties": false,
         "if": {"required": ["a"]}, "then": false, "const": {}, "examples": [{}], "prefixItems": [true]});
-    assert_eq!(property(FOUR, &later), json!({"type": "object", "examples": [{}]}));
-    assert_eq!(property(SIX, &later), json!({"type": "object", "const": {}, "examples": [{}]}));
+    assert_eq!(
+        property(FOUR, &later),
+        json!({"type": "object", "examples": [{}]})
+    );
+    assert_eq!(
+        property(SIX, &later),
+        json!({"type": "object", "const": {}, "examples": [{}]})
+    );
     assert_eq!(
         property(SEVEN, &later),
         json!({"type": "object", "if": {"required": ["a"]}, "then": false, "const": {}, "examples": [{}]})
     );
-    assert_eq!(property(TWENTY_NINETEEN, &later).get("unevaluatedProperties"), Some(&json!(false)));
+    assert_eq!(
+        property(TWENTY_NINETEEN, &later).get("unevaluatedProperties"),
+        Some(&json!(false))
+    );
     assert_unchanged(&later);
 }
 
 #[test]
 fn dependencies_are_split() {
     let both = json!({"type": "object", "dependencies": {"a": ["b"], "c": {"required": ["d"]}}});
-    let split =
-        json!({"type": "object", "dependentRequired": {"a": ["b"]}, "dependentSchemas": {"c": {"required": ["d"]}}});
+    let split = json!({"type": "object", "dependentRequired": {"a": ["b"]}, "dependentSchemas": {"c": {"required": ["d"]}}});
     assert_eq!(property(SEVEN, &both), split);
     assert_eq!(to_draft_2020_12(&both), split);
-    assert_eq!(to_draft_2020_12(&json!({"dependencies": {"a": ["b"]}})), json!({"dependentRequired": {"a": ["b"]}}));
+    assert_eq!(
+        to_draft_2020_12(&json!({"dependencies": {"a": ["b"]}})),
+        json!({"dependentRequired": {"a": ["b"]}})
+    );
     assert_unchanged(&json!({"dependencies": {"a": ["b"]}, "dependentRequired": {"c": ["d"]}}));
 }
 
 #[test]
 fn exclusive_flags_become_bounds() {
     let low = json!({"type": "integer", "minimum": 3, "exclusiveMinimum": true});
-    assert_eq!(property(FOUR, &low), json!({"type": "integer", "minimum": 3, "exclusiveMinimum": 3}));
+    assert_eq!(
+        property(FOUR, &low),
+        json!({"type": "integer", "minimum": 3, "exclusiveMinimum": 3})
+    );
     let high = json!({"maximum": 0.5, "exclusiveMaximum": true, "exclusiveMinimum": false});
-    assert_eq!(to_draft_2020_12(&high), json!({"maximum": 0.5, "exclusiveMaximum": 0.5}));
-    assert_eq!(to_draft_2020_12(&json!({"exclusiveMinimum": true})), json!({}));
+    assert_eq!(
+        to_draft_2020_12(&high),
+        json!({"maximum": 0.5, "exclusiveMaximum": 0.5})
+    );
+    assert_eq!(
+        to_draft_2020_12(&json!({"exclusiveMinimum": true})),
+        json!({})
+    );
     assert_unchanged(&json!({"exclusiveMinimum": 3, "minimum": 5}));
 }
 
 #[test]
 fn identifiers_and_anchors_have_todays_names() {
-    let four =
-        json!({"$schema": FOUR, "id": "urn:root#", "properties": {"id": {"id": "#name"}, "b": {"$ref": "#name"}}});
+    let four = json!({"$schema": FOUR, "id": "urn:root#", "properties": {"id": {"id": "#name"}, "b": {"$ref": "#name"}}});
     let new = json!({"$id": "urn:root#", "properties": {"id": {"$anchor": "name"}, "b": {"$ref": "#name"}}});
     assert_eq!(to_draft_2020_12(&four), new);
-    assert_eq!(property(SEVEN, &json!({"$id": "#name"})), json!({"$anchor": "name"}));
+    assert_eq!(
+        property(SEVEN, &json!({"$id": "#name"})),
+        json!({"$anchor": "name"})
+    );
     assert_unchanged(&json!({"id": "urn:root", "$id": "urn:other"}));
 }
 
@@ -143,14 +170,28 @@ fn pointers_follow_what_they_point_at() {
         "dependencies": {"definitions": {"items": [{}], "additionalItems": {"type": "boolean"}}},
     });
     let new = to_draft_2020_12(&old);
-    let reference = |name: &str| new["properties"][name]["$ref"].as_str().expect("a reference").to_owned();
-    assert_eq!(new.pointer("/properties/definitions/prefixItems/0/$ref"), Some(&json!("#/$defs/a~1b%20c")));
+    let reference = |name: &str| {
+        new["properties"][name]["$ref"]
+            .as_str()
+            .expect("a reference")
+            .to_owned()
+    };
+    assert_eq!(
+        new.pointer("/properties/definitions/prefixItems/0/$ref"),
+        Some(&json!("#/$defs/a~1b%20c"))
+    );
     assert_eq!(reference("first"), "#/properties/definitions/prefixItems/0");
-    assert_eq!(reference("second"), "https://example.com/root.json#/properties/definitions/prefixItems/1/$defs/x");
+    assert_eq!(
+        reference("second"),
+        "https://example.com/root.json#/properties/definitions/prefixItems/1/$defs/x"
+    );
     assert_eq!(reference("third"), "#/dependentSchemas/definitions/items");
     assert_eq!(reference("fourth"), "#/properties/items/items");
     assert_eq!(reference("fifth"), "#/properties/items/additionalItems");
-    assert_eq!(reference("sixth"), "https://elsewhere.example/x.json#/definitions/a");
+    assert_eq!(
+        reference("sixth"),
+        "https://elsewhere.example/x.json#/definitions/a"
+    );
     assert_eq!(reference("seventh"), "#/default/definitions/x");
     assert_eq!(reference("eighth"), "#/$defs/missing/items/definitions");
     assert_eq!(new["default"], old["default"]);
@@ -169,7 +210,8 @@ fn references_lead_into_the_nearest_resource() {
 fn an_identifier_beside_an_old_reference_names_nothing() {
     let old = json!({"$schema": SEVEN, "properties": {"a": {"$id": "urn:a", "$ref": "#/definitions/d"}},
         "definitions": {"d": {"type": "string"}}});
-    let new = json!({"properties": {"a": {"$ref": "#/$defs/d"}}, "$defs": {"d": {"type": "string"}}});
+    let new =
+        json!({"properties": {"a": {"$ref": "#/$defs/d"}}, "$defs": {"d": {"type": "string"}}});
     assert_eq!(to_draft_2020_12(&old), new);
 }
 
@@ -184,7 +226,9 @@ fn names_and_values_are_no_keywords() {
     ] {
         assert_unchanged(&schema);
     }
-    assert_unchanged(&json!({"$schema": SEVEN, "properties": {"$ref": {"type": "string"}, "const": {"minLength": 1}}}));
+    assert_unchanged(
+        &json!({"$schema": SEVEN, "properties": {"$ref": {"type": "string"}, "const": {"minLength": 1}}}),
+    );
 }
 
 #[test]
@@ -200,7 +244,9 @@ fn a_schema_of_draft_2020_12_is_unchanged() {
 
 #[test]
 fn both_names_of_one_keyword_stay() {
-    assert_unchanged(&json!({"$ref": "#/definitions/a", "definitions": {"a": {}}, "$defs": {"a": false}}));
+    assert_unchanged(
+        &json!({"$ref": "#/definitions/a", "definitions": {"a": {}}, "$defs": {"a": false}}),
+    );
     assert_unchanged(&json!({"items": [true], "prefixItems": [false]}));
 }
 
@@ -208,22 +254,66 @@ fn both_names_of_one_keyword_stay() {
 #[test]
 fn the_rewrite_accepts_the_same_values() {
     let schemas = [
-        (Draft::Draft4, FOUR, json!({"type": "number", "minimum": 1, "exclusiveMinimum": true})),
-        (Draft::Draft4, FOUR, json!({"maximum": 1, "exclusiveMaximum": false})),
-        (Draft::Draft4, FOUR, json!({"const": 1, "contains": false, "if": true, "then": false})),
-        (Draft::Draft4, FOUR, json!({"items": [{"$ref": "#/definitions/d"}], "additionalItems": false})),
-        (Draft::Draft6, SIX, json!({"contains": {"const": 1}, "if": true, "then": false})),
-        (Draft::Draft7, SEVEN, json!({"dependencies": {"a": ["b"], "b": {"required": ["c"]}}})),
-        (Draft::Draft7, SEVEN, json!({"$ref": "#/definitions/d", "type": "integer", "minLength": 9})),
+        (
+            Draft::Draft4,
+            FOUR,
+            json!({"type": "number", "minimum": 1, "exclusiveMinimum": true}),
+        ),
+        (
+            Draft::Draft4,
+            FOUR,
+            json!({"maximum": 1, "exclusiveMaximum": false}),
+        ),
+        (
+            Draft::Draft4,
+            FOUR,
+            json!({"const": 1, "contains": false, "if": true, "then": false}),
+        ),
+        (
+            Draft::Draft4,
+            FOUR,
+            json!({"items": [{"$ref": "#/definitions/d"}], "additionalItems": false}),
+        ),
+        (
+            Draft::Draft6,
+            SIX,
+            json!({"contains": {"const": 1}, "if": true, "then": false}),
+        ),
+        (
+            Draft::Draft7,
+            SEVEN,
+            json!({"dependencies": {"a": ["b"], "b": {"required": ["c"]}}}),
+        ),
+        (
+            Draft::Draft7,
+            SEVEN,
+            json!({"$ref": "#/definitions/d", "type": "integer", "minLength": 9}),
+        ),
         (
             Draft::Draft7,
             SEVEN,
             json!({"items": [{}, {"$ref": "#/definitions/d"}], "additionalItems": {"type": "null"}}),
         ),
-        (Draft::Draft7, SEVEN, json!({"items": {"type": "string"}, "additionalItems": false})),
-        (Draft::Draft7, SEVEN, json!({"dependentRequired": {"a": ["b"]}, "prefixItems": [false]})),
-        (Draft::Draft201909, TWENTY_NINETEEN, json!({"$ref": "#/definitions/d", "minLength": 2})),
-        (Draft::Draft201909, TWENTY_NINETEEN, json!({"items": [{"type": "string"}], "unevaluatedItems": false})),
+        (
+            Draft::Draft7,
+            SEVEN,
+            json!({"items": {"type": "string"}, "additionalItems": false}),
+        ),
+        (
+            Draft::Draft7,
+            SEVEN,
+            json!({"dependentRequired": {"a": ["b"]}, "prefixItems": [false]}),
+        ),
+        (
+            Draft::Draft201909,
+            TWENTY_NINETEEN,
+            json!({"$ref": "#/definitions/d", "minLength": 2}),
+        ),
+        (
+            Draft::Draft201909,
+            TWENTY_NINETEEN,
+            json!({"items": [{"type": "string"}], "unevaluatedItems": false}),
+        ),
     ];
     let values = [
         json!(0),
@@ -248,13 +338,23 @@ fn the_rewrite_accepts_the_same_values() {
     ];
     for (draft, name, property) in schemas {
         let old = with(name, &property);
-        let reader = jsonschema::options().with_draft(draft).build(&old).expect("a sound schema");
+        let reader = jsonschema::options()
+            .with_draft(draft)
+            .build(&old)
+            .expect("a sound schema");
         let upgraded = to_draft_2020_12(&old);
         let today = CompiledSchema::new(&upgraded).expect("a sound schema");
         for value in &values {
             let value = json!({"p": value});
-            assert_eq!(reader.is_valid(&value), is_valid(&today, &value), "{old} {upgraded} {value}");
+            assert_eq!(
+                reader.is_valid(&value),
+                is_valid(&today, &value),
+                "{old} {upgraded} {value}"
+            );
         }
-        assert!(jsonschema::draft202012::meta::is_valid(&upgraded), "{upgraded}");
+        assert!(
+            jsonschema::draft202012::meta::is_valid(&upgraded),
+            "{upgraded}"
+        );
     }
 }

@@ -126,21 +126,32 @@ const DRAFTS: &[(&str, &str)] = &[
     ("draft4", "http://json-schema.org/draft-04/schema#"),
     ("draft6", "http://json-schema.org/draft-06/schema#"),
     ("draft7", "http://json-schema.org/draft-07/schema#"),
-    ("draft2019-09", "https://json-schema.org/draft/2019-09/schema"),
-    ("draft2020-12", "https://json-schema.org/draft/2020-12/schema"),
+    (
+        "draft2019-09",
+        "https://json-schema.org/draft/2019-09/schema",
+    ),
+    (
+        "draft2020-12",
+        "https://json-schema.org/draft/2020-12/schema",
+    ),
 ];
 
 /// `JSON_SCHEMA_SUITE` names the folder of the suite with one folder for each draft.
 #[test]
 fn agrees_with_the_json_schema_test_suite() {
     let Some(suite) = std::env::var_os("JSON_SCHEMA_SUITE") else {
-        assert!(std::env::var_os("CI").is_none(), "expected JSON_SCHEMA_SUITE to name the suite's folder");
+        assert!(
+            std::env::var_os("CI").is_none(),
+            "expected JSON_SCHEMA_SUITE to name the suite's folder"
+        );
         println!("skipped: JSON_SCHEMA_SUITE is not set");
         return;
     };
     let (mut checked, mut wrong) = (0, Vec::new());
     for (draft, name) in DRAFTS {
-        for entry in std::fs::read_dir(std::path::Path::new(&suite).join(draft)).expect("a folder of the suite") {
+        for entry in std::fs::read_dir(std::path::Path::new(&suite).join(draft))
+            .expect("a folder of the suite")
+        {
             let path = entry.expect("an entry").path();
             let is_other = OTHER.iter().any(|file| path.ends_with(file));
             if path.is_dir() || is_other {
@@ -157,7 +168,11 @@ fn agrees_with_the_json_schema_test_suite() {
                 }
                 let (found, problems) = disagreements(&group);
                 checked += found;
-                wrong.extend(problems.into_iter().map(|problem| format!("{}: {problem}", path.display())));
+                wrong.extend(
+                    problems
+                        .into_iter()
+                        .map(|problem| format!("{}: {problem}", path.display())),
+                );
             }
         }
     }
@@ -173,8 +188,12 @@ fn disagreements(group: &Value) -> (usize, Vec<String>) {
         Err(problem) if problem.contains("no single target") => (0, Vec::new()),
         Err(problem) => (0, vec![format!("{}: {problem}", group["description"])]),
         Ok(compiled) => {
-            let differs = |test: &&Value| is_valid(&compiled, &test["data"]) != (test["valid"] == true);
-            let wrong = tests.iter().filter(differs).map(|test| format!("{}: {test}", group["description"]));
+            let differs =
+                |test: &&Value| is_valid(&compiled, &test["data"]) != (test["valid"] == true);
+            let wrong = tests
+                .iter()
+                .filter(differs)
+                .map(|test| format!("{}: {test}", group["description"]));
             (tests.len(), wrong.collect())
         }
     }
@@ -182,7 +201,8 @@ fn disagreements(group: &Value) -> (usize, Vec<String>) {
 
 #[test]
 fn deep_values_are_refused_without_a_deep_stack() {
-    let compiled = CompiledSchema::new(&json!({"properties": {"a": {"$ref": "#"}}})).expect("a bounded schema");
+    let compiled = CompiledSchema::new(&json!({"properties": {"a": {"$ref": "#"}}}))
+        .expect("a bounded schema");
     let nested = |depth| (0..depth).fold(json!(1), |inner, _| json!({"a": inner}));
     assert!(is_valid(&compiled, &nested(128)));
     assert!(!is_valid(&compiled, &nested(1_000)));
@@ -199,10 +219,15 @@ fn many_ways_to_one_schema_take_steps_once() {
         };
         let mut all: Map<String, Value> = (0..length).map(link).collect();
         all.insert(format!("d{length}"), json!({"type": "integer"}));
-        let schema = CompiledSchema::new(&json!({"$ref": "#/$defs/d0", "$defs": all})).expect("a bounded schema");
+        let schema = CompiledSchema::new(&json!({"$ref": "#/$defs/d0", "$defs": all}))
+            .expect("a bounded schema");
         let value = json!("x");
         let mut evaluation = Evaluation::new(&schema);
-        assert!(!evaluation.accepts_by(schema.root(), &value).expect("few steps"));
+        assert!(
+            !evaluation
+                .accepts_by(schema.root(), &value)
+                .expect("few steps")
+        );
         STEPS - evaluation.steps()
     };
     let (short, long) = (chain(20), chain(40));
@@ -217,7 +242,11 @@ fn tagged_values_are_checked_against_the_branch_of_their_tag() {
         let schema = CompiledSchema::new(&json!({"oneOf": branches})).expect("a bounded schema");
         let value = json!({"t": "t7"});
         let mut evaluation = Evaluation::new(&schema);
-        assert!(evaluation.accepts_by(schema.root(), &value).expect("few steps"));
+        assert!(
+            evaluation
+                .accepts_by(schema.root(), &value)
+                .expect("few steps")
+        );
         STEPS - evaluation.steps()
     };
     assert_eq!(steps(30), steps(3_000));

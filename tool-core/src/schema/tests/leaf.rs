@@ -8,9 +8,17 @@ use serde_json::{Value, json};
 
 /// Returns the verdicts of this crate and of the jsonschema crate.
 fn verdicts(keyword: &str, value: &Value, instance: &Value) -> (bool, bool) {
-    let ours = LeafCheck::new(keyword, value).expect("a sound assertion").accepts(instance);
+    let ours = LeafCheck::new(keyword, value)
+        .expect("a sound assertion")
+        .accepts(instance);
     let options = jsonschema::options().should_validate_formats(true);
-    (ours, options.build(&json!({keyword: value})).expect("a sound schema").is_valid(instance))
+    (
+        ours,
+        options
+            .build(&json!({keyword: value}))
+            .expect("a sound schema")
+            .is_valid(instance),
+    )
 }
 
 fn agrees(format: &str, text: &str) {
@@ -20,7 +28,11 @@ fn agrees(format: &str, text: &str) {
 
 #[test]
 fn every_asserted_format_has_a_check() {
-    assert!(ASSERTED_FORMATS.iter().all(|name| format::asserted(name).is_some()));
+    assert!(
+        ASSERTED_FORMATS
+            .iter()
+            .all(|name| format::asserted(name).is_some())
+    );
     assert!(format::asserted("uri").is_none());
 }
 
@@ -50,9 +62,29 @@ const TEXTS: &[(&str, &[&str])] = &[
     ),
     (
         "date",
-        &["2026-11-20", "1900-02-29", "2000-02-29", "2026-00-10", "2026-13-01", "2026-01-00", "26-1-1", "2026-11-2a"],
+        &[
+            "2026-11-20",
+            "1900-02-29",
+            "2000-02-29",
+            "2026-00-10",
+            "2026-13-01",
+            "2026-01-00",
+            "26-1-1",
+            "2026-11-2a",
+        ],
     ),
-    ("time", &["09:30:00Z", "09:30:00", "23:59:60Z", "23:59:60+01:00", "00:59:60+01:00", "9:30:00Z", "09:30:00-00:00"]),
+    (
+        "time",
+        &[
+            "09:30:00Z",
+            "09:30:00",
+            "23:59:60Z",
+            "23:59:60+01:00",
+            "00:59:60+01:00",
+            "9:30:00Z",
+            "09:30:00-00:00",
+        ],
+    ),
     (
         "duration",
         &[
@@ -131,8 +163,22 @@ const TEXTS: &[(&str, &[&str])] = &[
             "a.xn--nxasmq6b.c",
         ],
     ),
-    ("ipv4", &["1.2.3.4", "1.2.3", "01.2.3.4", "256.1.1.1", "1.2.3.4 ", ""]),
-    ("ipv6", &["::1", "::", "1::2::3", "::ffff:1.2.3.4", "fe80::1%eth0", "12345::", ""]),
+    (
+        "ipv4",
+        &["1.2.3.4", "1.2.3", "01.2.3.4", "256.1.1.1", "1.2.3.4 ", ""],
+    ),
+    (
+        "ipv6",
+        &[
+            "::1",
+            "::",
+            "1::2::3",
+            "::ffff:1.2.3.4",
+            "fe80::1%eth0",
+            "12345::",
+            "",
+        ],
+    ),
     (
         "uuid",
         &[
@@ -160,7 +206,11 @@ fn formats_accept_what_the_crate_accepts() {
 
 #[test]
 fn punycode_is_not_decoded() {
-    assert!(LeafCheck::new("format", &"hostname".into()).unwrap().accepts_text("xn--x"));
+    assert!(
+        LeafCheck::new("format", &"hostname".into())
+            .unwrap()
+            .accepts_text("xn--x")
+    );
 }
 
 #[test]
@@ -235,8 +285,13 @@ fn patterns_match_what_the_crate_matches() {
 #[test]
 fn a_broken_pattern_is_named() {
     for pattern in ["[", "(", "a{2,1}", r"\p{Nope}", "*"] {
-        let problem = LeafCheck::new("pattern", &pattern.into()).err().expect("a problem");
-        assert!(problem.contains(&Value::from(pattern).to_string()), "{problem}");
+        let problem = LeafCheck::new("pattern", &pattern.into())
+            .err()
+            .expect("a problem");
+        assert!(
+            problem.contains(&Value::from(pattern).to_string()),
+            "{problem}"
+        );
     }
 }
 

@@ -85,14 +85,20 @@ fn every_mistake_is_named_with_its_place() {
 fn at_most_20_problems_are_listed() {
     let schema = json!({"anyOf": vec![json!({"type": 1}); 25]});
     let found = problems(&schema);
-    assert_eq!((found.len(), found.last().map(String::as_str)), (21, Some("5 more")));
+    assert_eq!(
+        (found.len(), found.last().map(String::as_str)),
+        (21, Some("5 more"))
+    );
 }
 
 #[test]
 fn a_draft_has_its_own_forms() {
     let limit = json!({"$schema": DRAFTS[0], "minimum": 1, "exclusiveMinimum": true});
     assert!(problems(&limit).is_empty());
-    assert_eq!(problems_in_2020_12(&limit), ["`/exclusiveMinimum`: expected a number, got true"]);
+    assert_eq!(
+        problems_in_2020_12(&limit),
+        ["`/exclusiveMinimum`: expected a number, got true"]
+    );
     let pair = json!({"$schema": DRAFTS[2], "items": [{}, {"type": "string"}]});
     assert!(problems(&pair).is_empty());
     assert_eq!(problems_in_2020_12(&pair).len(), 1);
@@ -118,9 +124,15 @@ fn value() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(4, 24, 4, |inner| {
         let names = proptest::sample::select(KEYWORDS.to_vec());
         let map = prop::collection::vec((names, inner.clone()), 1..4).prop_map(|all| {
-            all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>().into()
+            all.into_iter()
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect::<Map<_, _>>()
+                .into()
         });
-        prop_oneof![map, prop::collection::vec(inner, 1..3).prop_map(Value::from)]
+        prop_oneof![
+            map,
+            prop::collection::vec(inner, 1..3).prop_map(Value::from)
+        ]
     })
 }
 

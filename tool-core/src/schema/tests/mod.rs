@@ -24,8 +24,15 @@ use serde_json::Value;
 /// The schema of a tool with these parameters, as the runtime builds it from the table.
 fn build(parameters: &[Parameter]) -> Result<CanonicalSchema, Vec<String>> {
     let mut generator = argument_generator();
-    let inputs = parameters.iter().map(|row| ResolvedParameter::new(*row, None, &mut generator)).collect();
-    build_schema(inputs, generator.take_definitions(false), crate::arguments::validate::check_values)
+    let inputs = parameters
+        .iter()
+        .map(|row| ResolvedParameter::new(*row, None, &mut generator))
+        .collect();
+    build_schema(
+        inputs,
+        generator.take_definitions(false),
+        crate::arguments::validate::check_values,
+    )
 }
 
 /// The schema of a tool that has no mistake.

@@ -9,7 +9,9 @@
 )]
 
 use crate::registry::ToolContext;
-use crate::schema::tests::types::{Closed, Color, Keywords, Level, Named, Paging, Point, Tree, Window};
+use crate::schema::tests::types::{
+    Closed, Color, Keywords, Level, Named, Paging, Point, Tree, Window,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -69,21 +71,56 @@ struct Tools;
 impl Tools {
     /// Scalars.
     #[tool]
-    fn scalars(&self, a: i8, b: u16, c: isize, d: u128, e: f32, f: f64, g: bool, h: String, i: Option<&str>) {
+    fn scalars(
+        &self,
+        a: i8,
+        b: u16,
+        c: isize,
+        d: u128,
+        e: f32,
+        f: f64,
+        g: bool,
+        h: String,
+        i: Option<&str>,
+    ) {
         RUNS.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Collections.
     #[tool]
-    fn collections(&self, a: Vec<Option<u8>>, b: HashMap<String, Point>, c: (u8, String), d: &[Level], e: Value) {}
+    fn collections(
+        &self,
+        a: Vec<Option<u8>>,
+        b: HashMap<String, Point>,
+        c: (u8, String),
+        d: &[Level],
+        e: Value,
+    ) {
+    }
 
     /// Structs.
     #[tool]
-    fn structs(&self, a: Point, b: Option<Closed>, c: Paging, d: Named, e: Keywords, f: Tree, g: Option<Color>) {}
+    fn structs(
+        &self,
+        a: Point,
+        b: Option<Closed>,
+        c: Paging,
+        d: Named,
+        e: Keywords,
+        f: Tree,
+        g: Option<Color>,
+    ) {
+    }
 
     /// Limits, which no text of a probe satisfies.
     #[tool]
-    fn limits(&self, #[arg(range(200..))] a: u8, #[arg(pattern = "^(?=x)x$")] b: String, #[arg(one_of("q"))] c: &str) {}
+    fn limits(
+        &self,
+        #[arg(range(200..))] a: u8,
+        #[arg(pattern = "^(?=x)x$")] b: String,
+        #[arg(one_of("q"))] c: &str,
+    ) {
+    }
 
     /// A flattened type and one with a further name.
     #[tool]
@@ -113,8 +150,22 @@ impl Tools {
 #[test]
 fn tools_of_derived_types_need_no_validator() {
     let tools = ToolContext::builder().with(Tools).build().expect("sound");
-    let proven = tools.definitions().filter(|tool| !tool.compiled.schema.needs_validator);
-    let proven = proven.map(|tool| tool.name().to_owned()).collect::<Vec<_>>();
-    assert_eq!(proven, ["scalars", "collections", "structs", "limits", "flattened", "nothing"]);
+    let proven = tools
+        .definitions()
+        .filter(|tool| !tool.compiled.schema.needs_validator);
+    let proven = proven
+        .map(|tool| tool.name().to_owned())
+        .collect::<Vec<_>>();
+    assert_eq!(
+        proven,
+        [
+            "scalars",
+            "collections",
+            "structs",
+            "limits",
+            "flattened",
+            "nothing"
+        ]
+    );
     assert_eq!(RUNS.load(Ordering::Relaxed), 0, "no method runs");
 }

@@ -9,33 +9,56 @@ fn problems(parameters: &[Parameter]) -> Vec<String> {
     build(parameters).err().unwrap_or_default()
 }
 
-const FIVE_UP: &[Constraint] = &[Constraint::Range(Range { min: Some(Number::Int(5)), max: None, exclusive: false })];
+const FIVE_UP: &[Constraint] = &[Constraint::Range(Range {
+    min: Some(Number::Int(5)),
+    max: None,
+    exclusive: false,
+})];
 
 #[test]
 fn a_default_must_hold_to_the_limits() {
     assert_eq!(
-        problems(&[Parameter::new::<u8>("x", "").default_literal("3").constraints(FIVE_UP)]),
-        ["parameter `x`: the default `3` does not fit: arguments: expected a number of at least 5, got 3"]
+        problems(&[Parameter::new::<u8>("x", "")
+            .default_literal("3")
+            .constraints(FIVE_UP)]),
+        [
+            "parameter `x`: the default `3` does not fit: arguments: expected a number of at least 5, got 3"
+        ]
     );
 }
 
 #[test]
 fn a_default_must_be_of_the_type() {
-    assert_eq!(problems(&[Parameter::new::<u8>("x", "").default_literal("\"a\"")]).len(), 1);
-    assert_eq!(problems(&[Parameter::new::<u8>("x", "").default_literal("null")]).len(), 1);
-    assert_eq!(problems(&[Parameter::new::<Option<u8>>("x", "").default_literal("null")]), [""; 0]);
+    assert_eq!(
+        problems(&[Parameter::new::<u8>("x", "").default_literal("\"a\"")]).len(),
+        1
+    );
+    assert_eq!(
+        problems(&[Parameter::new::<u8>("x", "").default_literal("null")]).len(),
+        1
+    );
+    assert_eq!(
+        problems(&[Parameter::new::<Option<u8>>("x", "").default_literal("null")]),
+        [""; 0]
+    );
 }
 
 #[test]
 fn an_example_must_fit() {
-    assert_eq!(problems(&[Parameter::new::<u8>("x", "").examples(&[|| json!(256)])]).len(), 1);
+    assert_eq!(
+        problems(&[Parameter::new::<u8>("x", "").examples(&[|| json!(256)])]).len(),
+        1
+    );
 }
 
 #[test]
 fn all_problems_are_told_at_once() {
     const FORMAT: &[Constraint] = &[Constraint::Format("phone")];
-    const EMPTY: &[Constraint] =
-        &[Constraint::Range(Range { min: Some(Number::Int(300)), max: Some(Number::Int(400)), exclusive: false })];
+    const EMPTY: &[Constraint] = &[Constraint::Range(Range {
+        min: Some(Number::Int(300)),
+        max: Some(Number::Int(400)),
+        exclusive: false,
+    })];
     let found = problems(&[
         Parameter::new::<String>("a", "").constraints(FORMAT),
         Parameter::new::<u8>("b", "").constraints(EMPTY),
@@ -46,15 +69,30 @@ fn all_problems_are_told_at_once() {
     ]);
     assert_eq!(found.len(), 5, "{found:#?}");
     assert!(found[0].starts_with("parameter `a`: unknown format `phone`"));
-    assert_eq!(found[1], "parameter `b`: no value fits: `minimum` 300 is above `maximum` 255");
-    assert_eq!(found[2], "parameter `c`: the name `a` is already used by another parameter");
-    assert_eq!(found[3], "parameter `d`: `flatten` needs a type that is an object in JSON");
-    assert_eq!(found[4], "parameter `limit`: the name `limit` is already used by another parameter");
+    assert_eq!(
+        found[1],
+        "parameter `b`: no value fits: `minimum` 300 is above `maximum` 255"
+    );
+    assert_eq!(
+        found[2],
+        "parameter `c`: the name `a` is already used by another parameter"
+    );
+    assert_eq!(
+        found[3],
+        "parameter `d`: `flatten` needs a type that is an object in JSON"
+    );
+    assert_eq!(
+        found[4],
+        "parameter `limit`: the name `limit` is already used by another parameter"
+    );
 }
 
 #[test]
 fn one_of_must_name_a_value_that_the_type_has() {
     const CHOICE: &[Constraint] = &[Constraint::OneOf(&[Literal::Str("blue")])];
     let found = problems(&[Parameter::new::<types::Inline>("x", "").constraints(CHOICE)]);
-    assert_eq!(found, ["parameter `x`: no value of `one_of` is a value of its type"]);
+    assert_eq!(
+        found,
+        ["parameter `x`: no value of `one_of` is a value of its type"]
+    );
 }

@@ -4,8 +4,8 @@ use crate::schema::parameter;
 use crate::schema::parameter::{Constraint, Parameter};
 use crate::schema::tests::built;
 use crate::schema::tests::types::{
-    Adjacent, Closed, Color, Everything, External, Inline, Level, Named, Paging, Point, Shape, Tree, Untagged,
-    Validated, Window,
+    Adjacent, Closed, Color, Everything, External, Inline, Level, Named, Paging, Point, Shape,
+    Tree, Untagged, Validated, Window,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -33,8 +33,11 @@ fn types_that_uphold_their_schema_need_none() {
 // An `f32` has been rounded before its limit sees it.
 #[test]
 fn limits_on_what_is_rounded_need_it() {
-    const LIMITS: &[Constraint] =
-        &[Constraint::Range(parameter::Range { min: None, max: Some(parameter::Number::Int(1)), exclusive: false })];
+    const LIMITS: &[Constraint] = &[Constraint::Range(parameter::Range {
+        min: None,
+        max: Some(parameter::Number::Int(1)),
+        exclusive: false,
+    })];
     fn limited<T: JsonSchema + for<'de> Deserialize<'de>>() -> bool {
         built(&[Parameter::new::<T>("x", "").constraints(LIMITS)]).needs_validator
     }
@@ -77,7 +80,8 @@ fn assertions_that_no_type_upholds_need_it() {
 
 #[test]
 fn limits_of_a_parameter_are_checked_on_its_field() {
-    let canonical = built(&[Parameter::new::<String>("x", "").constraints(&[Constraint::Format("email")])]);
+    let canonical =
+        built(&[Parameter::new::<String>("x", "").constraints(&[Constraint::Format("email")])]);
     assert!(!canonical.needs_validator);
 }
 

@@ -42,7 +42,11 @@ impl Default for SpareBytes {
 
 impl SpareBytes {
     fn take(&self, bytes: usize) -> bool {
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |spare| spare.checked_sub(bytes)).is_ok()
+        self.0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |spare| {
+                spare.checked_sub(bytes)
+            })
+            .is_ok()
     }
 }
 
@@ -79,22 +83,47 @@ pub(crate) struct AnsweredCall<'a> {
 impl<'a> AnsweredCall<'a> {
     /// Describes the call that `response` answers.
     #[inline]
-    pub(crate) fn new(tool: &'a str, turn: u64, response: &ToolResponse, arguments: &'a str) -> Self {
+    pub(crate) fn new(
+        tool: &'a str,
+        turn: u64,
+        response: &ToolResponse,
+        arguments: &'a str,
+    ) -> Self {
         let micros = u32::try_from(response.meta().duration().as_micros()).unwrap_or(u32::MAX);
         let error = response.error().map(|error| error.kind);
-        Self { tool, turn, micros, error, arguments, truncated: false, slow: false, refused: false, audit: None }
+        Self {
+            tool,
+            turn,
+            micros,
+            error,
+            arguments,
+            truncated: false,
+            slow: false,
+            refused: false,
+            audit: None,
+        }
     }
 
     /// Returns the call with the beginning of its arguments that a log keeps.
     pub(crate) fn shortened(&self) -> Self {
         let arguments = prefix(self.arguments, MAX_ARGUMENTS);
-        Self { arguments, truncated: arguments.len() < self.arguments.len(), ..*self }
+        Self {
+            arguments,
+            truncated: arguments.len() < self.arguments.len(),
+            ..*self
+        }
     }
 
     /// Describes a call that was redacted before.
     pub(crate) fn of_kept(call: &'a SessionCall) -> Self {
         let micros = u32::try_from(call.duration.as_micros()).unwrap_or(u32::MAX);
-        let SessionCall { tool, turn, arguments, error, .. } = call;
+        let SessionCall {
+            tool,
+            turn,
+            arguments,
+            error,
+            ..
+        } = call;
         Self {
             tool,
             turn: *turn,
@@ -118,7 +147,12 @@ const OWN_BYTES: usize = 1_024;
 impl CallLog {
     /// Creates a log of at most `limit` bytes.
     pub(crate) fn new(limit: usize, redaction: Redaction, spare: &Arc<SpareBytes>) -> Self {
-        Self { limit, redaction, spare: Arc::clone(spare), log: Mutex::default() }
+        Self {
+            limit,
+            redaction,
+            spare: Arc::clone(spare),
+            log: Mutex::default(),
+        }
     }
 
     /// Adds a call, in place of the oldest calls where the log is full.
@@ -129,7 +163,12 @@ impl CallLog {
         log.answered += 1;
         log.failed += u64::from(call.error.is_some());
         if let Some(facts) = &call.audit {
-            log.audit.add(facts, call.turn, call.micros, CallOutcome::of(call.error, call.refused));
+            log.audit.add(
+                facts,
+                call.turn,
+                call.micros,
+                CallOutcome::of(call.error, call.refused),
+            );
         }
         let kept = MAX_ARGUMENTS.min(limit.saturating_sub(HEADER + call.tool.len()));
         let text = prefix(call.arguments, kept);
@@ -165,20 +204,29 @@ impl CallLog {
     pub(crate) fn recent(&self) -> Vec<SessionCall> {
         // Copied, so that redaction does not hold up calls.
         let entries = self.log.lock().entries.make_contiguous().to_vec();
-        calls_in(&entries).map(|call| SessionCall::new(&call, &self.redaction)).collect()
+        calls_in(&entries)
+            .map(|call| SessionCall::new(&call, &self.redaction))
+            .collect()
     }
 
     /// Returns the number of turns from `first` on of which calls are kept.
     pub(crate) fn turns_since(&self, first: u64) -> u64 {
         let mut log = self.log.lock();
-        let turns = calls_in(log.entries.make_contiguous()).map(|call| call.turn).filter(|turn| *turn >= first);
+        let turns = calls_in(log.entries.make_contiguous())
+            .map(|call| call.turn)
+            .filter(|turn| *turn >= first);
         turns.collect::<BTreeSet<_>>().len() as u64
     }
 }
 
 impl Drop for CallLog {
     fn drop(&mut self) {
-        let taken = self.log.get_mut().entries.capacity().saturating_sub(OWN_BYTES);
+        let taken = self
+            .log
+            .get_mut()
+            .entries
+            .capacity()
+            .saturating_sub(OWN_BYTES);
         self.spare.0.fetch_add(taken, Ordering::Relaxed);
     }
 }
@@ -192,16 +240,30 @@ impl Log {
     #[cold]
     fn make_room(&mut self, needed: usize, limit: usize, spare: &SpareBytes) {
         let granted = self.entries.capacity().max(OWN_BYTES.min(limit));
-        let wanted = (self.entries.len() + needed).max(2 * self.entries.capacity()).max(OWN_BYTES).min(limit);
-        let limit = if wanted <= granted || spare.take(wanted - granted) { limit } else { granted };
+        let wanted = (self.entries.len() + needed)
+            .max(2 * self.entries.capacity())
+            .max(OWN_BYTES)
+            .min(limit);
+        let limit = if wanted <= granted || spare.take(wanted - granted) {
+            limit
+        } else {
+            granted
+        };
         // A quarter of the log at once, so that few calls have to make room.
-        let free = if self.entries.len() + needed > limit { needed.max(limit / 4) } else { needed };
+        let free = if self.entries.len() + needed > limit {
+            needed.max(limit / 4)
+        } else {
+            needed
+        };
         let mut dropped = 0;
-        while limit.saturating_sub(self.entries.len() - dropped) < free && dropped < self.entries.len() {
+        while limit.saturating_sub(self.entries.len() - dropped) < free
+            && dropped < self.entries.len()
+        {
             dropped += self.length_at(dropped);
         }
         self.entries.drain(..dropped);
-        self.entries.reserve_exact(wanted.min(limit).saturating_sub(self.entries.len()));
+        self.entries
+            .reserve_exact(wanted.min(limit).saturating_sub(self.entries.len()));
     }
 
     /// Returns the length of the entry that begins there.
@@ -235,7 +297,10 @@ fn number(header: &[u8; HEADER], at: usize) -> u32 {
 
 /// Returns the lengths of the name and the text of an entry.
 fn lengths(header: &[u8; HEADER]) -> (usize, usize) {
-    (number(header, 4) as usize, u16::from_le_bytes([header[0], header[1]]).into())
+    (
+        number(header, 4) as usize,
+        u16::from_le_bytes([header[0], header[1]]).into(),
+    )
 }
 
 /// Decodes the first entry, and returns it with the entries after it.
@@ -248,7 +313,9 @@ fn read(entries: &[u8]) -> Option<(AnsweredCall<'_>, &[u8])> {
         tool: str::from_utf8(name).unwrap_or_default(),
         turn: number(header, 8).into(),
         micros: number(header, 12),
-        error: ErrorKind::ALL.get(usize::from(header[2]).wrapping_sub(1)).copied(),
+        error: ErrorKind::ALL
+            .get(usize::from(header[2]).wrapping_sub(1))
+            .copied(),
         arguments: str::from_utf8(text).unwrap_or_default(),
         truncated: header[3] != 0,
         slow: false,
@@ -272,7 +339,11 @@ pub struct SessionCall {
     #[serde(serialize_with = "as_json", deserialize_with = "from_json")]
     pub arguments: String,
     /// The time from call to answer.
-    #[serde(rename = "durationMs", serialize_with = "as_milliseconds", deserialize_with = "from_milliseconds")]
+    #[serde(
+        rename = "durationMs",
+        serialize_with = "as_milliseconds",
+        deserialize_with = "from_milliseconds"
+    )]
     pub duration: Duration,
     /// True when the tool succeeded.
     pub ok: bool,
@@ -289,7 +360,11 @@ impl SessionCall {
         } else {
             let redacted = redaction.json(call.arguments);
             let is_json = serde_json::from_str::<&RawValue>(&redacted).is_ok();
-            if is_json { redacted } else { Redaction::quote(&redacted) }
+            if is_json {
+                redacted
+            } else {
+                Redaction::quote(&redacted)
+            }
         };
         Self {
             tool: call.tool.to_owned(),
@@ -302,7 +377,10 @@ impl SessionCall {
     }
 }
 
-pub(crate) fn as_milliseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn as_milliseconds<S: Serializer>(
+    duration: &Duration,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     // A session may last longer than `milliseconds` of a call can say.
     #[allow(clippy::cast_precision_loss)] // exact below 285 years
     serializer.serialize_f64(duration.as_micros() as f64 / 1000.0)
@@ -331,7 +409,9 @@ mod tests {
     use proptest::prelude::*;
 
     fn answered(number: u64, arguments: &str) -> AnsweredCall<'_> {
-        let error = number.is_multiple_of(3).then_some(ErrorKind::ALL[usize::try_from(number).expect("small") % 17]);
+        let error = number
+            .is_multiple_of(3)
+            .then_some(ErrorKind::ALL[usize::try_from(number).expect("small") % 17]);
         let tool = ["search", "get", UNKNOWN][usize::try_from(number).expect("small") % 3];
         let micros = u32::try_from(number).expect("small") * 7;
         AnsweredCall {
@@ -385,10 +465,19 @@ mod tests {
             log
         };
         let logs = (0..500).map(fill).collect::<Vec<_>>();
-        let bytes = logs.iter().map(|log| log.log.lock().entries.capacity()).sum::<usize>();
+        let bytes = logs
+            .iter()
+            .map(|log| log.log.lock().entries.capacity())
+            .sum::<usize>();
         assert!(bytes <= all + logs.len() * OWN_BYTES, "{bytes}");
-        let kept = logs.iter().map(|log| log.recent().len()).collect::<Vec<_>>();
-        assert!(kept[..50].iter().all(|kept| *kept >= 200) && kept.iter().all(|kept| *kept >= 12), "{kept:?}");
+        let kept = logs
+            .iter()
+            .map(|log| log.recent().len())
+            .collect::<Vec<_>>();
+        assert!(
+            kept[..50].iter().all(|kept| *kept >= 200) && kept.iter().all(|kept| *kept >= 12),
+            "{kept:?}"
+        );
         drop(logs);
         assert_eq!(spare.0.load(Ordering::Relaxed), all);
     }
@@ -400,6 +489,9 @@ mod tests {
         let kept = log.recent();
         assert!((200..=500).contains(&kept.len()), "{}", kept.len());
         let text = serde_json::to_string(&kept).expect("serialises");
-        assert_eq!(serde_json::from_str::<Vec<SessionCall>>(&text).expect("parses"), kept);
+        assert_eq!(
+            serde_json::from_str::<Vec<SessionCall>>(&text).expect("parses"),
+            kept
+        );
     }
 }

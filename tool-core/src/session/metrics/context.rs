@@ -23,7 +23,10 @@ pub struct ContextMetrics {
 
 impl ContextMetrics {
     /// Estimates the context of a session with these instructions and tools before its first turn.
-    pub(crate) fn new<'a>(instructions: &str, tools: impl Iterator<Item = &'a ToolDefinition>) -> Self {
+    pub(crate) fn new<'a>(
+        instructions: &str,
+        tools: impl Iterator<Item = &'a ToolDefinition>,
+    ) -> Self {
         // As one list: `[{"name":..,"description":..,"parameters":..},..]`.
         let punctuation = r#"{"name":,"description":,"parameters":},"#.len();
         let quoted = |text: &str| serde_json::to_string(text).map_or(0, |text| characters(&text));
@@ -33,12 +36,20 @@ impl ContextMetrics {
             declared += characters(tool.parameters_json());
         }
         let tool_decl_tokens = tokens_of(if declared == 0 { 0 } else { declared + 1 });
-        Self { tool_decl_tokens, ..Self::default() }.with_prompt(tokens_in(instructions))
+        Self {
+            tool_decl_tokens,
+            ..Self::default()
+        }
+        .with_prompt(tokens_in(instructions))
     }
 
     /// Replaces the tokens of the system prompt.
     pub(crate) fn with_prompt(self, tokens: u64) -> Self {
-        Self { session_init_tokens: tokens + self.tool_decl_tokens, system_prompt_tokens: tokens, ..self }
+        Self {
+            session_init_tokens: tokens + self.tool_decl_tokens,
+            system_prompt_tokens: tokens,
+            ..self
+        }
     }
 
     /// Logs one line per figure of a session with so many tools.
@@ -72,7 +83,10 @@ pub(crate) struct ContextUsage {
 
 impl ContextUsage {
     pub(crate) fn new(prompt: Option<u64>) -> Self {
-        Self { prompt: AtomicU64::new(prompt.map_or(0, |tokens| tokens + 1)), ..Self::default() }
+        Self {
+            prompt: AtomicU64::new(prompt.map_or(0, |tokens| tokens + 1)),
+            ..Self::default()
+        }
     }
 
     pub(crate) fn prompt(&self) -> Option<u64> {
@@ -104,8 +118,8 @@ mod tests {
     #[test]
     fn reports_nine_tenths_once_per_crossing() {
         let usage = ContextUsage::default();
-        let reported =
-            [899_999, 900_000, 950_000, 1_200_000, 899_999, 900_000].map(|tokens| usage.observe(tokens, 1_000_000));
+        let reported = [899_999, 900_000, 950_000, 1_200_000, 899_999, 900_000]
+            .map(|tokens| usage.observe(tokens, 1_000_000));
         assert_eq!(reported, [false, true, false, false, false, true]);
         assert_eq!(usage.peak(), 1_200_000);
     }

@@ -11,39 +11,86 @@ impl Metrics {
     /// counts cover all.
     pub fn prometheus(&self) -> String {
         let mut text = PrometheusText::new();
-        text.family("tool_calls_total", "counter", "Answered calls, including refused ones.");
+        text.family(
+            "tool_calls_total",
+            "counter",
+            "Answered calls, including refused ones.",
+        );
         for (tool, figures) in &self.tools {
             text.sample("tool_calls_total", &[("tool", tool)], figures.calls);
         }
-        text.family("tool_slow_calls_total", "counter", "Calls that took longer than the policy's soft limit.");
+        text.family(
+            "tool_slow_calls_total",
+            "counter",
+            "Calls that took longer than the policy's soft limit.",
+        );
         for (tool, figures) in &self.tools {
-            text.sample("tool_slow_calls_total", &[("tool", tool)], figures.slow_calls);
+            text.sample(
+                "tool_slow_calls_total",
+                &[("tool", tool)],
+                figures.slow_calls,
+            );
         }
-        text.family("tool_errors_total", "counter", "Calls that ran and failed, by error type.");
+        text.family(
+            "tool_errors_total",
+            "counter",
+            "Calls that ran and failed, by error type.",
+        );
         for (tool, figures) in &self.tools {
             for (kind, count) in &figures.errors {
-                text.sample("tool_errors_total", &[("tool", tool), ("type", kind)], count);
+                text.sample(
+                    "tool_errors_total",
+                    &[("tool", tool), ("type", kind)],
+                    count,
+                );
             }
         }
-        text.family("tool_refusals_total", "counter", "Calls that did not run, by error type.");
+        text.family(
+            "tool_refusals_total",
+            "counter",
+            "Calls that did not run, by error type.",
+        );
         for (tool, figures) in &self.tools {
             for (kind, count) in &figures.refusals {
-                text.sample("tool_refusals_total", &[("tool", tool), ("type", kind)], count);
+                text.sample(
+                    "tool_refusals_total",
+                    &[("tool", tool), ("type", kind)],
+                    count,
+                );
             }
         }
-        self.summary(&mut text, "tool_call_duration_seconds", "Time from call to response.", |tool| {
-            (tool.latency.map(seconds), seconds(tool.duration))
-        });
-        self.summary(&mut text, "tool_response_size_characters", "Response size in Unicode characters.", |tool| {
-            (tool.sizes.map(|size| size.to_string()), tool.characters.to_string())
-        });
+        self.summary(
+            &mut text,
+            "tool_call_duration_seconds",
+            "Time from call to response.",
+            |tool| (tool.latency.map(seconds), seconds(tool.duration)),
+        );
+        self.summary(
+            &mut text,
+            "tool_response_size_characters",
+            "Response size in Unicode characters.",
+            |tool| {
+                (
+                    tool.sizes.map(|size| size.to_string()),
+                    tool.characters.to_string(),
+                )
+            },
+        );
         let name = "tool_response_tokens_average";
-        text.family(name, "gauge", "Mean estimated tokens of the last 1000 responses.");
+        text.family(
+            name,
+            "gauge",
+            "Mean estimated tokens of the last 1000 responses.",
+        );
         for (tool, figures) in &self.tools {
             text.sample(name, &[("tool", tool)], figures.tokens.avg);
         }
         let name = "tool_response_tokens_p95";
-        text.family(name, "gauge", "95th percentile of the estimated tokens of the last 1000 responses.");
+        text.family(
+            name,
+            "gauge",
+            "95th percentile of the estimated tokens of the last 1000 responses.",
+        );
         for (tool, figures) in &self.tools {
             text.sample(name, &[("tool", tool)], figures.tokens.p95);
         }
@@ -54,12 +101,36 @@ impl Metrics {
     fn gauges(&self, text: &mut PrometheusText) {
         let (context, loops) = (&self.context, &self.loops);
         let gauges = [
-            ("tool_context_session_init_tokens", "Tokens at the start of a session.", context.session_init_tokens),
-            ("tool_context_system_prompt_tokens", "Tokens of the system prompt.", context.system_prompt_tokens),
-            ("tool_context_tool_decl_tokens", "Tokens of the tool declarations.", context.tool_decl_tokens),
-            ("tool_context_peak_tokens", "Largest context reported by a provider.", context.peak_tokens),
-            ("tool_sessions_active", "Open sessions in this process.", loops.active_sessions),
-            ("tool_turns_tracked", "Turns whose history is kept.", loops.total_turns_tracked),
+            (
+                "tool_context_session_init_tokens",
+                "Tokens at the start of a session.",
+                context.session_init_tokens,
+            ),
+            (
+                "tool_context_system_prompt_tokens",
+                "Tokens of the system prompt.",
+                context.system_prompt_tokens,
+            ),
+            (
+                "tool_context_tool_decl_tokens",
+                "Tokens of the tool declarations.",
+                context.tool_decl_tokens,
+            ),
+            (
+                "tool_context_peak_tokens",
+                "Largest context reported by a provider.",
+                context.peak_tokens,
+            ),
+            (
+                "tool_sessions_active",
+                "Open sessions in this process.",
+                loops.active_sessions,
+            ),
+            (
+                "tool_turns_tracked",
+                "Turns whose history is kept.",
+                loops.total_turns_tracked,
+            ),
         ];
         for (name, help, value) in gauges {
             text.family(name, "gauge", help);
@@ -82,7 +153,11 @@ impl Metrics {
                 text.sample(name, &[("tool", tool), ("quantile", quantile)], value);
             }
             text.sample(&format!("{name}_sum"), &[("tool", tool)], sum);
-            text.sample(&format!("{name}_count"), &[("tool", tool)], metrics.responses());
+            text.sample(
+                &format!("{name}_count"),
+                &[("tool", tool)],
+                metrics.responses(),
+            );
         }
     }
 }
@@ -127,7 +202,11 @@ impl PrometheusText {
             let before = if index == 0 { '{' } else { ',' };
             let _ = write!(self.0, "{before}{label}=\"{}\"", escaped(value));
         }
-        let _ = writeln!(self.0, "{} {value}", if labels.is_empty() { "" } else { "}" });
+        let _ = writeln!(
+            self.0,
+            "{} {value}",
+            if labels.is_empty() { "" } else { "}" }
+        );
     }
 
     /// Returns the text.
@@ -137,7 +216,10 @@ impl PrometheusText {
 }
 
 fn escaped(value: &str) -> String {
-    let escaped = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    let escaped = value
+        .replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n");
     escaped.replace(char::is_control, "\u{fffd}")
 }
 
@@ -150,7 +232,10 @@ mod tests {
     fn escapes_label_values() {
         let mut text = PrometheusText::new();
         text.sample("a", &[("x", "q\"\\\n\u{1b}[31m"), ("y", "é")], 1.5);
-        assert_eq!(text.into_string(), "a{x=\"q\\\"\\\\\\n\u{fffd}[31m\",y=\"é\"} 1.5\n");
+        assert_eq!(
+            text.into_string(),
+            "a{x=\"q\\\"\\\\\\n\u{fffd}[31m\",y=\"é\"} 1.5\n"
+        );
     }
 
     #[test]

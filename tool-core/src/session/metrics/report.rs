@@ -66,7 +66,10 @@ impl Serialize for Metrics {
         let mut document = serializer.serialize_struct("Metrics", 9)?;
         document.serialize_field("responseSizes", &self.by_name(|tool| tool.sizes))?;
         document.serialize_field("responseTokens", &self.by_name(|tool| tool.tokens))?;
-        document.serialize_field("latency", &self.by_name(|tool| tool.latency.map(milliseconds)))?;
+        document.serialize_field(
+            "latency",
+            &self.by_name(|tool| tool.latency.map(milliseconds)),
+        )?;
         document.serialize_field("context", &self.context)?;
         document.serialize_field("loopDetection", &self.loops)?;
         document.serialize_field("calls", &self.by_name(|tool| tool.calls))?;
@@ -79,7 +82,10 @@ impl Serialize for Metrics {
 
 impl Metrics {
     fn by_name<'a, T>(&'a self, figure: impl Fn(&'a ToolMetrics) -> T) -> BTreeMap<&'a str, T> {
-        self.tools.iter().map(|(name, tool)| (name.as_str(), figure(tool))).collect()
+        self.tools
+            .iter()
+            .map(|(name, tool)| (name.as_str(), figure(tool)))
+            .collect()
     }
 }
 
@@ -112,7 +118,10 @@ impl RuntimeMetrics {
     /// Remembers the context of a session that was just opened.
     pub(crate) fn session_opened(&self, context: ContextMetrics) {
         let mut last = self.context.lock();
-        *last = ContextMetrics { peak_tokens: last.peak_tokens, ..context };
+        *last = ContextMetrics {
+            peak_tokens: last.peak_tokens,
+            ..context
+        };
     }
 
     /// Takes in a context size that a provider has reported.
@@ -124,14 +133,27 @@ impl RuntimeMetrics {
     /// Computes the metrics of the runtime with these tools.
     pub(crate) fn report(&self, tools: &ToolContext, loops: LoopMetrics) -> Metrics {
         let all = self.by_name.all(tools);
-        let called = all.iter().filter_map(|(name, stats)| Some((name.clone(), stats.metrics()?)));
+        let called = all
+            .iter()
+            .filter_map(|(name, stats)| Some((name.clone(), stats.metrics()?)));
         let mut tools = called.collect::<BTreeMap<_, _>>();
         if let Some(unknown) = self.unknown.metrics() {
             // A tool may be named `unknown`, but no tool's name has a bracket.
             let taken = all.contains_key(UNKNOWN);
-            tools.insert(if taken { format!("({UNKNOWN})") } else { UNKNOWN.to_owned() }, unknown);
+            tools.insert(
+                if taken {
+                    format!("({UNKNOWN})")
+                } else {
+                    UNKNOWN.to_owned()
+                },
+                unknown,
+            );
         }
-        Metrics { tools, context: *self.context.lock(), loops }
+        Metrics {
+            tools,
+            context: *self.context.lock(),
+            loops,
+        }
     }
 }
 

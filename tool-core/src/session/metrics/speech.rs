@@ -49,7 +49,10 @@ fn as_seconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S:
     serializer.serialize_f64(time.as_secs_f64())
 }
 
-fn as_milliseconds<S: Serializer>(times: &Percentiles<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+fn as_milliseconds<S: Serializer>(
+    times: &Percentiles<Duration>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     times.map(milliseconds).serialize(serializer)
 }
 
@@ -84,6 +87,9 @@ impl SpeechStats {
 
     pub(crate) fn report(&self) -> SpeechMetrics {
         let recorded = self.0.lock();
-        SpeechMetrics { first_audio: Percentiles::of(recorded.first_audio.iter().copied()), ..recorded.sums }
+        SpeechMetrics {
+            first_audio: Percentiles::of(recorded.first_audio.iter().copied()),
+            ..recorded.sums
+        }
     }
 }

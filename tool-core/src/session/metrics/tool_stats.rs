@@ -95,8 +95,14 @@ pub struct TokenMetrics {
 impl ToolStats {
     /// Creates empty statistics that report a 95th percentile of result sizes above `size_limit` characters.
     pub(crate) fn new(size_limit: u32) -> Self {
-        let alert = SizeAlert { limit: size_limit, ..SizeAlert::default() };
-        Self(Mutex::new(Recorded { alert, ..Recorded::default() }))
+        let alert = SizeAlert {
+            limit: size_limit,
+            ..SizeAlert::default()
+        };
+        Self(Mutex::new(Recorded {
+            alert,
+            ..Recorded::default()
+        }))
     }
 
     /// Counts an answer. Returns the 95th percentile of response sizes when this answer raised it above the limit.
@@ -115,20 +121,44 @@ impl ToolStats {
             recorded.errors[kind as usize] += 1;
         }
         let window = &mut recorded.window;
-        let evicted = if window.len() == WINDOW { window.pop_front() } else { None };
-        window.push_back(Sample { micros: call.micros, characters });
-        let crossed = recorded.alert.update(characters, evicted.map(|sample| sample.characters), window.len());
+        let evicted = if window.len() == WINDOW {
+            window.pop_front()
+        } else {
+            None
+        };
+        window.push_back(Sample {
+            micros: call.micros,
+            characters,
+        });
+        let crossed = recorded.alert.update(
+            characters,
+            evicted.map(|sample| sample.characters),
+            window.len(),
+        );
         crossed.then(|| Percentiles::of(window.iter().map(|sample| sample.characters)).p95)
     }
 
     /// Computes the metrics, or returns `None` for a tool that was never called.
     pub(crate) fn metrics(&self) -> Option<ToolMetrics> {
         // Copied, so that sorting does not hold up calls.
-        let Recorded { calls, slow, errors, refusals, micros, characters, window, .. } = self.0.lock().clone();
+        let Recorded {
+            calls,
+            slow,
+            errors,
+            refusals,
+            micros,
+            characters,
+            window,
+            ..
+        } = self.0.lock().clone();
         if calls == 0 {
             return None;
         }
-        let tokens = || window.iter().map(|sample| estimated_tokens(sample.characters));
+        let tokens = || {
+            window
+                .iter()
+                .map(|sample| estimated_tokens(sample.characters))
+        };
         let sum = tokens().map(u64::from).sum::<u64>();
         #[allow(clippy::cast_precision_loss)] // at most 1,000 values of 30 bits
         let avg = sum as f64 / window.len().max(1) as f64;
@@ -138,8 +168,15 @@ impl ToolStats {
             errors: by_kind(errors),
             refusals: by_kind(refusals),
             sizes: Percentiles::of(window.iter().map(|sample| sample.characters)),
-            latency: Percentiles::of(window.iter().map(|sample| Duration::from_micros(sample.micros.into()))),
-            tokens: TokenMetrics { avg, p95: Percentiles::of(tokens()).p95 },
+            latency: Percentiles::of(
+                window
+                    .iter()
+                    .map(|sample| Duration::from_micros(sample.micros.into())),
+            ),
+            tokens: TokenMetrics {
+                avg,
+                p95: Percentiles::of(tokens()).p95,
+            },
             characters,
             duration: Duration::from_micros(micros),
         })
@@ -157,8 +194,13 @@ impl Recorded {
 
 /// Returns the counts that are not zero, by the names of their kinds.
 fn by_kind(counts: [u64; ErrorKind::ALL.len()]) -> BTreeMap<&'static str, u64> {
-    let counted = ErrorKind::ALL.into_iter().zip(counts).filter(|(_, count)| *count > 0);
-    counted.map(|(kind, count)| (kind.as_str(), count)).collect()
+    let counted = ErrorKind::ALL
+        .into_iter()
+        .zip(counts)
+        .filter(|(_, count)| *count > 0);
+    counted
+        .map(|(kind, count)| (kind.as_str(), count))
+        .collect()
 }
 
 /// Detects when the 95th percentile of the response sizes in a window rises above a limit.
@@ -194,14 +236,21 @@ impl<T: Copy + Default + Ord> Percentiles<T> {
 
     /// Converts each percentile.
     pub(crate) fn map<U>(self, convert: impl Fn(T) -> U) -> Percentiles<U> {
-        Percentiles { p50: convert(self.p50), p95: convert(self.p95), p99: convert(self.p99) }
+        Percentiles {
+            p50: convert(self.p50),
+            p95: convert(self.p95),
+            p99: convert(self.p99),
+        }
     }
 }
 
 /// Returns the smallest value that at least `percent` in 100 of the sorted values do not exceed.
 fn percentile<T: Copy + Default>(sorted: &[T], percent: usize) -> T {
     let rank = (sorted.len() * percent).div_ceil(100);
-    sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
+    sorted
+        .get(rank.saturating_sub(1))
+        .copied()
+        .unwrap_or_default()
 }
 
 /// Estimates the tokens of a text of so many characters.
@@ -227,13 +276,21 @@ const MAX_UNUSED_NAMES: usize = 1_024;
 
 impl StatsByName {
     /// Returns the statistics of a tool of the runtime, or of a session's own tool. Those of a new name are empty.
-    pub(crate) fn get_or_insert(&self, name: &str, is_own: bool, size_limit: u32) -> Arc<ToolStats> {
+    pub(crate) fn get_or_insert(
+        &self,
+        name: &str,
+        is_own: bool,
+        size_limit: u32,
+    ) -> Arc<ToolStats> {
         let mut by_name = self.0.lock();
         let may_grow = by_name.len() >= MAX_UNUSED_NAMES && !by_name.contains_key(name);
         if may_grow && by_name.len().is_power_of_two() {
             by_name.retain(|_, known| Arc::strong_count(&known.stats) > 1);
         }
-        let new = || NamedStats { stats: Arc::new(ToolStats::new(size_limit)), is_own };
+        let new = || NamedStats {
+            stats: Arc::new(ToolStats::new(size_limit)),
+            is_own,
+        };
         let known = by_name.entry(name.into()).or_insert_with(new);
         known.is_own |= is_own;
         Arc::clone(&known.stats)
@@ -242,8 +299,12 @@ impl StatsByName {
     /// Returns the statistics of sessions' own tools, and of the tools of the runtime.
     pub(crate) fn all(&self, runtime: &ToolContext) -> HashMap<String, Arc<ToolStats>> {
         let by_name = self.0.lock();
-        let listed = by_name.iter().filter(|(name, known)| known.is_own || runtime.position(name).is_some());
-        listed.map(|(name, known)| (name.to_string(), Arc::clone(&known.stats))).collect()
+        let listed = by_name
+            .iter()
+            .filter(|(name, known)| known.is_own || runtime.position(name).is_some());
+        listed
+            .map(|(name, known)| (name.to_string(), Arc::clone(&known.stats)))
+            .collect()
     }
 }
 
@@ -255,11 +316,26 @@ mod tests {
     #[test]
     fn percentiles_are_by_nearest_rank() {
         let to = |last: u32| (1..=last).collect::<Vec<_>>();
-        assert_eq!([50, 95, 99].map(|percent| percentile(&to(1_000), percent)), [500, 950, 990]);
-        assert_eq!([50, 95, 99].map(|percent| percentile(&to(100), percent)), [50, 95, 99]);
-        assert_eq!([50, 95, 99].map(|percent| percentile(&to(20), percent)), [10, 19, 20]);
-        assert_eq!([50, 95, 99].map(|percent| percentile(&to(2), percent)), [1, 2, 2]);
-        assert_eq!([50, 95, 99].map(|percent| percentile(&to(1), percent)), [1, 1, 1]);
+        assert_eq!(
+            [50, 95, 99].map(|percent| percentile(&to(1_000), percent)),
+            [500, 950, 990]
+        );
+        assert_eq!(
+            [50, 95, 99].map(|percent| percentile(&to(100), percent)),
+            [50, 95, 99]
+        );
+        assert_eq!(
+            [50, 95, 99].map(|percent| percentile(&to(20), percent)),
+            [10, 19, 20]
+        );
+        assert_eq!(
+            [50, 95, 99].map(|percent| percentile(&to(2), percent)),
+            [1, 2, 2]
+        );
+        assert_eq!(
+            [50, 95, 99].map(|percent| percentile(&to(1), percent)),
+            [1, 1, 1]
+        );
         assert_eq!(percentile::<u32>(&[], 95), 0);
     }
 
@@ -289,9 +365,17 @@ mod tests {
         assert_eq!(stats.0.lock().window.capacity(), 0);
         for number in 0..5_000 {
             stats.record(&answer(number), number);
-            assert!(stats.0.lock().window.capacity() <= (2 * (number as usize + 1)).clamp(4, 1_024));
+            assert!(
+                stats.0.lock().window.capacity() <= (2 * (number as usize + 1)).clamp(4, 1_024)
+            );
         }
-        let kept = stats.0.lock().window.iter().map(|sample| sample.characters).collect::<Vec<_>>();
+        let kept = stats
+            .0
+            .lock()
+            .window
+            .iter()
+            .map(|sample| sample.characters)
+            .collect::<Vec<_>>();
         assert_eq!(kept, (4_000..5_000).collect::<Vec<_>>());
         assert_eq!(stats.metrics().expect("called").calls, 5_000);
     }
@@ -303,7 +387,11 @@ mod tests {
         for number in 0..20_000 {
             let _ = by_name.get_or_insert(&number.to_string(), true, 1);
         }
-        assert!(by_name.0.lock().len() <= MAX_UNUSED_NAMES + 1, "{}", by_name.0.lock().len());
+        assert!(
+            by_name.0.lock().len() <= MAX_UNUSED_NAMES + 1,
+            "{}",
+            by_name.0.lock().len()
+        );
         assert!(Arc::ptr_eq(&used, &by_name.get_or_insert("used", true, 1)));
     }
 
@@ -314,12 +402,16 @@ mod tests {
             window.sort_unstable();
             percentile(&window, 95) > 1_500
         };
-        (1..=sizes.len()).filter(|end| above(*end) && !above(*end - 1)).collect()
+        (1..=sizes.len())
+            .filter(|end| above(*end) && !above(*end - 1))
+            .collect()
     }
 
     fn alerts(sizes: &[u32]) -> Vec<usize> {
         let stats = ToolStats::new(1_500);
-        (1..=sizes.len()).filter(|end| stats.record(&answer(0), sizes[end - 1]).is_some()).collect()
+        (1..=sizes.len())
+            .filter(|end| stats.record(&answer(0), sizes[end - 1]).is_some())
+            .collect()
     }
 
     #[test]
@@ -332,10 +424,17 @@ mod tests {
     #[test]
     fn refusals_enter_no_window_and_raise_no_alert() {
         let stats = ToolStats::new(1_500);
-        let refused = AnsweredCall { refused: true, error: Some(ErrorKind::Validation), ..answer(9) };
+        let refused = AnsweredCall {
+            refused: true,
+            error: Some(ErrorKind::Validation),
+            ..answer(9)
+        };
         assert!((0..50).all(|_| stats.record(&refused, 9_000).is_none()));
         let metrics = stats.metrics().expect("called");
-        assert_eq!((metrics.calls, metrics.responses(), metrics.characters), (50, 0, 0));
+        assert_eq!(
+            (metrics.calls, metrics.responses(), metrics.characters),
+            (50, 0, 0)
+        );
         assert_eq!(metrics.refusals, BTreeMap::from([("VALIDATION", 50)]));
         assert!(metrics.errors.is_empty() && metrics.tokens == TokenMetrics::default());
     }

@@ -8,7 +8,9 @@ use crate::session::pipeline::cx::{CallCx, session_over};
 use crate::session::pipeline::meter::CallMeter;
 use crate::session::policy::Policy;
 use crate::session::running::RunningGuard;
-use crate::session::store::{Admission, BudgetLimit, Charge, Refusal, Settlement, StoreError, Verdict};
+use crate::session::store::{
+    Admission, BudgetLimit, Charge, Refusal, Settlement, StoreError, Verdict,
+};
 use crate::time::CallInstant;
 use crate::tool::{Category, Confirm, FunctionTool, OnDuplicate, invocation};
 use crate::trace::cost::Cost;
@@ -63,10 +65,16 @@ impl<'a> AdmissionGate<'a> {
     #[inline]
     pub(crate) fn new(call: &'a CallCx<'a>) -> Self {
         let runtime = &call.session.runtime;
-        let waits =
-            !runtime.hooks.is_empty() || runtime.journal.is_some() || call.definition().options.annotations.blocking;
+        let waits = !runtime.hooks.is_empty()
+            || runtime.journal.is_some()
+            || call.definition().options.annotations.blocking;
         let defers_admitted = waits || call.is_cacheable() || call.request.approval().is_some();
-        Self { call, defers_admitted, turn: AtomicU64::new(0), state: Mutex::default() }
+        Self {
+            call,
+            defers_admitted,
+            turn: AtomicU64::new(0),
+            state: Mutex::default(),
+        }
     }
 
     /// Returns the turn in which the call was charged.
@@ -84,12 +92,18 @@ impl<'a> AdmissionGate<'a> {
 
     /// Returns true if the call runs without limits because the store was down.
     pub(crate) fn is_ungoverned(&self) -> bool {
-        self.state.lock().as_ref().is_some_and(|state| state.ungoverned)
+        self.state
+            .lock()
+            .as_ref()
+            .is_some_and(|state| state.ungoverned)
     }
 
     /// Returns true if the call was refused because the store does not know the session.
     pub(crate) fn has_lost_session(&self) -> bool {
-        self.state.lock().as_ref().is_some_and(|state| state.session_is_lost)
+        self.state
+            .lock()
+            .as_ref()
+            .is_some_and(|state| state.session_is_lost)
     }
 
     pub(crate) fn take_deferral(&self) -> Option<Deferral> {
@@ -106,8 +120,18 @@ impl<'a> AdmissionGate<'a> {
     }
 
     #[inline]
-    pub(crate) fn admission<'b>(&'b self, arguments: Fingerprint<'b>, charge: Charge) -> Admission<'b> {
-        admission(self.call.policy, self.call.tool, arguments, charge, self.call.began)
+    pub(crate) fn admission<'b>(
+        &'b self,
+        arguments: Fingerprint<'b>,
+        charge: Charge,
+    ) -> Admission<'b> {
+        admission(
+            self.call.policy,
+            self.call.tool,
+            arguments,
+            charge,
+            self.call.began,
+        )
     }
 
     /// Asks the store and waits for its answer.
@@ -118,22 +142,31 @@ impl<'a> AdmissionGate<'a> {
 
     /// Asks the store to charge a call. The question runs in its own task, so that a charge is refunded even if it comes
     /// after the deadline, or after the caller is gone.
-    pub(crate) async fn charge(&self, text: &str, charge: Charge) -> Result<RefundGuard, ToolError> {
+    pub(crate) async fn charge(
+        &self,
+        text: &str,
+        charge: Charge,
+    ) -> Result<RefundGuard, ToolError> {
         let call = self.call;
         let (session, tool, text) = (Arc::clone(call.session), call.tool.clone(), text.to_owned());
         let (mode, began) = (call.mode, call.began);
         let asked = tokio::spawn(
             async move {
-                let arguments = Fingerprint::of(tool.definition().compiled.equality(), tool.name(), &text);
+                let arguments =
+                    Fingerprint::of(tool.definition().compiled.equality(), tool.name(), &text);
                 let admission = admission(session.policy_of(mode), &tool, arguments, charge, began);
                 // The amounts of earlier calls have to be charged first, or the caps would not count them.
-                let settled = OptionFuture::from(admission.caps.map(|_| session.payers().account.settle())).await;
+                let settled =
+                    OptionFuture::from(admission.caps.map(|_| session.payers().account.settle()))
+                        .await;
                 let verdict = match settled.transpose() {
                     Ok(_) => session.record.admit_eventually(&admission).await,
                     Err(error) => Err(error),
                 };
                 let turn = match verdict {
-                    Ok(Verdict::Admitted { turn } | Verdict::Capped { turn, .. }) if spends_budget(charge) => {
+                    Ok(Verdict::Admitted { turn } | Verdict::Capped { turn, .. })
+                        if spends_budget(charge) =>
+                    {
                         Some(turn)
                     }
                     _ => None,
@@ -153,10 +186,12 @@ impl<'a> AdmissionGate<'a> {
 
     fn apply(&self, verdict: Result<Verdict, StoreError>, charge: Charge) -> Result<(), ToolError> {
         match verdict {
-            Ok(Verdict::Admitted { .. } | Verdict::Capped { .. }) if !spends_budget(charge) => Ok(()),
-            Ok(Verdict::Admitted { .. }) if self.call.meter.is_some() => {
-                Err(ToolError::internal("the session store holds no caps; use one that passes `testing::store`"))
+            Ok(Verdict::Admitted { .. } | Verdict::Capped { .. }) if !spends_budget(charge) => {
+                Ok(())
             }
+            Ok(Verdict::Admitted { .. }) if self.call.meter.is_some() => Err(ToolError::internal(
+                "the session store holds no caps; use one that passes `testing::store`",
+            )),
             Ok(Verdict::Admitted { turn }) => {
                 self.turn.store(turn + 1, Ordering::Relaxed);
                 Ok(())
@@ -166,7 +201,10 @@ impl<'a> AdmissionGate<'a> {
                     && let Err(running) = meter.admitted(turn, *left, self.call.request.depth() > 0)
                 {
                     // Over another store, the guard of the charge refunds it.
-                    self.call.session.record.settle_now(&refund_of(self.call.tool, turn));
+                    self.call
+                        .session
+                        .record
+                        .settle_now(&refund_of(self.call.tool, turn));
                     return Err(running_costs(running));
                 }
                 self.turn.store(turn + 1, Ordering::Relaxed);
@@ -174,7 +212,8 @@ impl<'a> AdmissionGate<'a> {
             }
             Ok(Verdict::Refused(refusal)) => Err(refusal_error(self.call, &refusal)),
             Ok(Verdict::Inactive) => {
-                self.state.lock().get_or_insert_default().session_is_lost = self.call.session.is_lost();
+                self.state.lock().get_or_insert_default().session_is_lost =
+                    self.call.session.is_lost();
                 Err(session_over())
             }
             Err(error) => self.without_store(&error),
@@ -185,12 +224,13 @@ impl<'a> AdmissionGate<'a> {
     fn without_store(&self, error: &StoreError) -> Result<(), ToolError> {
         let call = self.call;
         tracing::error!(session = %call.session.id.as_str().escape_debug(), %error, "failed to admit a call");
-        if call.definition().options.category == Category::Retrieval && call.policy.reads_without_store {
+        if call.definition().options.category == Category::Retrieval
+            && call.policy.reads_without_store
+        {
             self.state.lock().get_or_insert_default().ungoverned = true;
             return Ok(());
         }
-        let message =
-            "the limits of this session cannot be checked at the moment, so nothing was done; try again later";
+        let message = "the limits of this session cannot be checked at the moment, so nothing was done; try again later";
         Err(ToolError::transient(message))
     }
 
@@ -226,14 +266,22 @@ impl<'a> AdmissionGate<'a> {
         let running = state.as_ref().and_then(|state| state.running.as_ref());
         let is_cancelled = running.is_some_and(|guard| guard.token.is_cancelled());
         drop(state);
-        if is_cancelled { Err(self.call.cancelled().did_not_run()) } else { self.call.check_wanted() }
+        if is_cancelled {
+            Err(self.call.cancelled().did_not_run())
+        } else {
+            self.call.check_wanted()
+        }
     }
 
     /// Cancels the running calls that this call, which is about to run, replaces.
     #[inline]
     pub(crate) fn cancel_replaced(&self) {
         if self.call.definition().options.on_duplicate == OnDuplicate::Replace
-            && let Some(guard) = self.state.lock().as_ref().and_then(|state| state.running.as_ref())
+            && let Some(guard) = self
+                .state
+                .lock()
+                .as_ref()
+                .and_then(|state| state.running.as_ref())
         {
             guard.cancel_replaced();
         }
@@ -323,7 +371,11 @@ pub(crate) struct RefundGuard {
 impl RefundGuard {
     /// Creates a guard of a call that was charged in `turn`, or that was not charged.
     pub(crate) fn new(session: &Arc<SessionInner>, tool: &FunctionTool, turn: Option<u64>) -> Self {
-        Self { session: Arc::clone(session), tool: tool.clone(), turn: Mutex::new(turn) }
+        Self {
+            session: Arc::clone(session),
+            tool: tool.clone(),
+            turn: Mutex::new(turn),
+        }
     }
 
     /// Keeps the charge, as the call runs.
@@ -345,7 +397,12 @@ impl RefundGuard {
     /// Starts the refund once. Returns a task if the store has to be awaited.
     fn start(&mut self) -> Option<JoinHandle<()>> {
         let turn = self.turn.get_mut().take()?;
-        if self.session.record.settle_now(&refund_of(&self.tool, turn)).is_some() {
+        if self
+            .session
+            .record
+            .settle_now(&refund_of(&self.tool, turn))
+            .is_some()
+        {
             return None;
         }
         let (session, tool) = (Arc::clone(&self.session), self.tool.clone());
@@ -366,7 +423,13 @@ impl Drop for RefundGuard {
 
 fn refund_of(tool: &FunctionTool, turn: u64) -> Settlement<'_> {
     let category = tool.definition().category();
-    Settlement { tool: tool.name(), category, turn, refund: true, ..Settlement::default() }
+    Settlement {
+        tool: tool.name(),
+        category,
+        turn,
+        refund: true,
+        ..Settlement::default()
+    }
 }
 
 /// Describes a refusal of the store to the model.
@@ -423,14 +486,27 @@ fn describe_cap(cap: &UsedCap) -> String {
     };
     let (scope, resets) = match (cap.scope, cap.resets_in) {
         (CapScope::Call, _) => ("this call", "it resets with the next call".to_owned()),
-        (CapScope::Turn, _) => ("the calls of this turn", "it resets at the next turn".to_owned()),
-        (CapScope::Session, _) => ("the calls of this session", "it resets with a new session".to_owned()),
-        (CapScope::Principal, Some(time)) => {
-            ("this user's calls", format!("it resets in {} s", time.as_secs().saturating_add(1)))
-        }
+        (CapScope::Turn, _) => (
+            "the calls of this turn",
+            "it resets at the next turn".to_owned(),
+        ),
+        (CapScope::Session, _) => (
+            "the calls of this session",
+            "it resets with a new session".to_owned(),
+        ),
+        (CapScope::Principal, Some(time)) => (
+            "this user's calls",
+            format!("it resets in {} s", time.as_secs().saturating_add(1)),
+        ),
         (CapScope::Principal, None) => ("this user's calls", "it does not reset".to_owned()),
     };
-    let kind = if matches!(cap.of, CapAmount::Cost(_)) { "cost" } else { "time" };
+    let kind = if matches!(cap.of, CapAmount::Cost(_)) {
+        "cost"
+    } else {
+        "time"
+    };
     let (used, of) = (amount(&cap.used), amount(&cap.of));
-    format!("budget exceeded: the {kind} of {scope} is {used} of {of}; {resets}. Answer with what you have.")
+    format!(
+        "budget exceeded: the {kind} of {scope} is {used} of {of}; {resets}. Answer with what you have."
+    )
 }

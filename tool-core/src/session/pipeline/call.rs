@@ -47,9 +47,14 @@ use tokio_util::sync::CancellationToken;
 
 /// Makes a call, through the host's layers if there are some.
 pub(crate) async fn call(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
-    let is_plain = !session.runtime.has_layers() && session.background().is_none() && !is_observed(session);
+    let is_plain =
+        !session.runtime.has_layers() && session.background().is_none() && !is_observed(session);
     // Most calls need none of the futures between, each of which would move the call and its response.
-    if is_plain { governed(session, call).await } else { call_outside(session, call).await }
+    if is_plain {
+        governed(session, call).await
+    } else {
+        call_outside(session, call).await
+    }
 }
 
 /// Makes a call that has to pass layers, or that may be answered in the background, or that is observed.
@@ -68,7 +73,11 @@ fn is_observed(session: &SessionInner) -> bool {
 }
 
 #[cfg(feature = "tower")]
-async fn call_through_layers(session: &Arc<SessionInner>, layers: &LayerStack, call: ToolCall) -> ToolResponse {
+async fn call_through_layers(
+    session: &Arc<SessionInner>,
+    layers: &LayerStack,
+    call: ToolCall,
+) -> ToolResponse {
     let tool = session.tools.find(call.name());
     // A control tool must not wait for the calls that it cancels.
     if tool.is_some_and(|(index, _)| session.tools.is_control_tool(index)) {
@@ -76,7 +85,10 @@ async fn call_through_layers(session: &Arc<SessionInner>, layers: &LayerStack, c
     }
     let harmless = tool.is_none_or(|(_, tool)| tool.definition().compiled.is_harmless());
     let (began, unanswered) = (CallInstant::now(), call.clone());
-    match layers.call(call.in_session(session.id.shared()), harmless).await {
+    match layers
+        .call(call.in_session(session.id.shared()), harmless)
+        .await
+    {
         Ok(response) => response,
         Err(error) => {
             let response = ToolResponse::refused(&unanswered, error, began);
@@ -88,11 +100,16 @@ async fn call_through_layers(session: &Arc<SessionInner>, layers: &LayerStack, c
 
 /// Makes a call that has passed the layers, in the session that it came from.
 #[cfg(feature = "tower")]
-pub(crate) async fn call_from_layers(runtime: Option<Arc<RuntimeInner>>, call: ToolCall) -> ToolResponse {
+pub(crate) async fn call_from_layers(
+    runtime: Option<Arc<RuntimeInner>>,
+    call: ToolCall,
+) -> ToolResponse {
     let session = runtime.and_then(|runtime| {
         let id = call.shared_session()?;
         // Another session may have opened under the same id while a layer held the call.
-        runtime.session(id).filter(|session| Arc::ptr_eq(&session.id.shared(), id))
+        runtime
+            .session(id)
+            .filter(|session| Arc::ptr_eq(&session.id.shared(), id))
     });
     match session {
         Some(session) => call_inside_layers(&session, call).await,
@@ -104,7 +121,14 @@ async fn call_inside_layers(session: &Arc<SessionInner>, call: ToolCall) -> Tool
     // An approved call has a result in the conversation already, which its first update cannot become.
     match session.background().filter(|_| call.approval().is_none()) {
         None => run(session, call).await,
-        Some(answers) => Box::pin(call_in_background(Arc::clone(session), call, Arc::clone(answers))).await,
+        Some(answers) => {
+            Box::pin(call_in_background(
+                Arc::clone(session),
+                call,
+                Arc::clone(answers),
+            ))
+            .await
+        }
     }
 }
 
@@ -166,7 +190,12 @@ async fn governed(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
 
 /// Creates the meter of a call, and hands it to the call's span if costs are capped.
 #[cold]
-fn metered(session: &Arc<SessionInner>, tool: &FunctionTool, caps: &SpendingCaps, ctx: &RunContext) -> Arc<CallMeter> {
+fn metered(
+    session: &Arc<SessionInner>,
+    tool: &FunctionTool,
+    caps: &SpendingCaps,
+    ctx: &RunContext,
+) -> Arc<CallMeter> {
     let meter = CallMeter::new(session, tool, caps);
     if let Some(span) = span::current().filter(|_| caps.have_cost()) {
         let own = Arc::clone(&meter);
@@ -192,9 +221,16 @@ impl CallCx<'_> {
         let gate = AdmissionGate::new(self);
         let settings = self.settings();
         if let Err(problem) = check_length(self.request.arguments(), settings.argument_bytes) {
-            return Box::pin(record::recorded(self, &gate, self.refuse(&gate, slice::from_ref(&problem)))).await;
+            return Box::pin(record::recorded(
+                self,
+                &gate,
+                self.refuse(&gate, slice::from_ref(&problem)),
+            ))
+            .await;
         }
-        let frame = self.answer().frame(self.request.arguments(), settings, false, Some(&gate), self);
+        let frame =
+            self.answer()
+                .frame(self.request.arguments(), settings, false, Some(&gate), self);
         let mut has_waited = false;
         let outcome = match guarded_tool::start(self.tool, Invocation(&frame)) {
             Ok(Execution::Done(outcome)) => outcome,
@@ -210,7 +246,12 @@ impl CallCx<'_> {
                 }
             }
             Err(rejection) => {
-                return Box::pin(record::recorded(self, &gate, self.run_rejected(&gate, &frame, rejection))).await;
+                return Box::pin(record::recorded(
+                    self,
+                    &gate,
+                    self.run_rejected(&gate, &frame, rejection),
+                ))
+                .await;
             }
         };
         self.set_run();
@@ -236,14 +277,28 @@ impl CallCx<'_> {
     /// Checks that the tool serves the session's mode.
     #[inline]
     fn check_mode(&self) -> Result<(), ToolError> {
-        if self.definition().options.modes.contains(self.mode) { Ok(()) } else { Err(self.mode_restricted()) }
+        if self.definition().options.modes.contains(self.mode) {
+            Ok(())
+        } else {
+            Err(self.mode_restricted())
+        }
     }
 
     #[cold]
     fn mode_restricted(&self) -> ToolError {
-        let needed = self.definition().options.modes.iter().map(Mode::as_str).collect::<Vec<_>>().join(" or ");
+        let needed = self
+            .definition()
+            .options
+            .modes
+            .iter()
+            .map(Mode::as_str)
+            .collect::<Vec<_>>()
+            .join(" or ");
         let mode = self.mode.as_str();
-        let message = format!("`{}` needs {needed} mode; this is {mode} mode", self.tool.name());
+        let message = format!(
+            "`{}` needs {needed} mode; this is {mode} mode",
+            self.tool.name()
+        );
         ToolError::new(ErrorKind::ModeRestricted, message, false)
     }
 
@@ -253,7 +308,10 @@ impl CallCx<'_> {
         if self.request.depth() <= limit {
             return Ok(());
         }
-        let message = format!("tools may call tools {limit} deep; `{}` would be one too many", self.tool.name());
+        let message = format!(
+            "tools may call tools {limit} deep; `{}` would be one too many",
+            self.tool.name()
+        );
         Err(ToolError::new(ErrorKind::BudgetExceeded, message, false))
     }
 
@@ -263,14 +321,19 @@ impl CallCx<'_> {
         if self.meter.is_none() || !span::current().as_ref().is_some_and(is_over) {
             return Ok(());
         }
-        let message = format!("budget exceeded: the tool that calls `{}` has cost more than it may", self.tool.name());
+        let message = format!(
+            "budget exceeded: the tool that calls `{}` has cost more than it may",
+            self.tool.name()
+        );
         Err(ToolError::new(ErrorKind::BudgetExceeded, message, false))
     }
 
     /// Checks that the call may be made. Returns false if it has to wait for others of its session.
     #[inline]
     fn may_run(&self, place: &mut CallInProgress<'_>) -> Result<bool, ToolError> {
-        self.check_mode().and_then(|()| self.check_depth()).and_then(|()| self.check_callers())?;
+        self.check_mode()
+            .and_then(|()| self.check_depth())
+            .and_then(|()| self.check_callers())?;
         if self.request.is_cancelled() {
             return Err(self.cancelled().did_not_run());
         }
@@ -285,7 +348,9 @@ impl CallCx<'_> {
         timer::check().map_err(ToolError::did_not_run)?;
         match timeout_at(self.deadline(), turn).await {
             Ok(()) => self.check_wanted(),
-            Err(_) => Err(self.timed_out("waiting for other calls of the session").did_not_run()),
+            Err(_) => Err(self
+                .timed_out("waiting for other calls of the session")
+                .did_not_run()),
         }
     }
 
@@ -305,19 +370,27 @@ impl CallCx<'_> {
                 response
             }
             rejection @ (Rejection::Arguments(_) | Rejection::Refused(_)) => {
-                self.catch_panics(Box::pin(self.repair_and_run(gate, rejection.refused()))).await
+                self.catch_panics(Box::pin(self.repair_and_run(gate, rejection.refused())))
+                    .await
             }
         }
     }
 
     /// Repairs arguments that did not decode, and runs the call with them, or refuses it with every problem.
-    async fn repair_and_run(&self, gate: &AdmissionGate<'_>, refused: Option<Box<RefusedArguments>>) -> ToolResponse {
+    async fn repair_and_run(
+        &self,
+        gate: &AdmissionGate<'_>,
+        refused: Option<Box<RefusedArguments>>,
+    ) -> ToolResponse {
         let settings = self.settings();
-        let PreparedArguments { text, coerced, confirm_duplicate } =
-            match repair(self.tool, self.request.arguments(), refused, settings) {
-                Ok(prepared) => prepared,
-                Err(problems) => return self.refuse(gate, &problems).await,
-            };
+        let PreparedArguments {
+            text,
+            coerced,
+            confirm_duplicate,
+        } = match repair(self.tool, self.request.arguments(), refused, settings) {
+            Ok(prepared) => prepared,
+            Err(problems) => return self.refuse(gate, &problems).await,
+        };
         gate.confirm_duplicate(confirm_duplicate);
         let frame = self.answer().frame(&text, settings, true, Some(gate), self);
         let started = CallInstant::now();
@@ -328,7 +401,8 @@ impl CallCx<'_> {
             }
             Err(Rejection::NotAdmitted) => execute::run_deferred(gate, &text).await,
             Err(Rejection::Arguments(error)) => {
-                self.refuse(gate, &[Problem::refused(error.path(), error.message())]).await
+                self.refuse(gate, &[Problem::refused(error.path(), error.message())])
+                    .await
             }
             Err(Rejection::Context(error)) => self.without_context(gate, error).await,
             Err(rejection @ Rejection::Refused(_)) => self.answer().reject(rejection),
@@ -341,7 +415,10 @@ impl CallCx<'_> {
 
     /// Answers VALIDATION, or `LOOP_DETECTED` once the same text was sent too often.
     async fn refuse(&self, gate: &AdmissionGate<'_>, problems: &[Problem]) -> ToolResponse {
-        let attempt = gate.admission(Fingerprint::opaque(self.tool.name(), self.request.arguments()), Charge::Attempt);
+        let attempt = gate.admission(
+            Fingerprint::opaque(self.tool.name(), self.request.arguments()),
+            Charge::Attempt,
+        );
         match gate.ask(&attempt).await {
             Ok(()) => self.answer().refuse(problems),
             Err(error) => self.answer().fail(error),
@@ -350,7 +427,9 @@ impl CallCx<'_> {
 
     /// Answers a call whose context parameter could not be provided, so that the method did not run.
     async fn without_context(&self, gate: &AdmissionGate<'_>, error: ToolError) -> ToolResponse {
-        RefundGuard::new(self.session, self.tool, gate.turn()).refund(self.meter.as_deref()).await;
+        RefundGuard::new(self.session, self.tool, gate.turn())
+            .refund(self.meter.as_deref())
+            .await;
         self.answer().fail(error)
     }
 
@@ -363,13 +442,21 @@ impl CallCx<'_> {
     }
 }
 
-fn call_scope(session: &SessionInner, tool: &FunctionTool, call: ToolCall, began: CallInstant) -> CallContext {
+fn call_scope(
+    session: &SessionInner,
+    tool: &FunctionTool,
+    call: ToolCall,
+    began: CallInstant,
+) -> CallContext {
     let progress = progress_of(session, &call, began);
     // What the tool has spawned ends with the call, and the host's token may be that of other calls, too.
     let cancellation = call.cancellation().map(CancellationToken::child_token);
     CallContext {
         turn: session.record.turn(),
-        deadline: Some(CallDeadline::After(began, time_limit(session.policy(), tool))),
+        deadline: Some(CallDeadline::After(
+            began,
+            time_limit(session.policy(), tool),
+        )),
         progress: progress.map(OnceLock::from).unwrap_or_default(),
         cancellation: cancellation.map(OnceLock::from).unwrap_or_default(),
         call: Some(call),
@@ -391,9 +478,22 @@ async fn inactive(session: &SessionInner, call: &ToolCall, began: CallInstant) -
 #[cold]
 async fn unknown(session: &SessionInner, call: &ToolCall, began: CallInstant) -> ToolResponse {
     let (tools, ctx) = (&session.tools.context, session.current_context());
-    let searches = session.tools.search.as_ref().is_some_and(|search| search.modes.contains(session.mode()));
-    let hint = if searches { "; find others by `search_tools`" } else { "" };
-    let missed = MissedCall { name: call.name(), call_id: Some(call.shared_id()), mode: Some(session.mode()), began };
+    let searches = session
+        .tools
+        .search
+        .as_ref()
+        .is_some_and(|search| search.modes.contains(session.mode()));
+    let hint = if searches {
+        "; find others by `search_tools`"
+    } else {
+        ""
+    };
+    let missed = MissedCall {
+        name: call.name(),
+        call_id: Some(call.shared_id()),
+        mode: Some(session.mode()),
+        began,
+    };
     let response = tools.answer_without_tool(&missed, &ctx, hint);
     record::count_without_tool(session, call, response).await
 }
@@ -439,14 +539,28 @@ impl SessionHandle for SessionInner {
 
     fn guide_for_model(&self, tool: &str) -> Result<String, ToolError> {
         let (visible, searchable) = (self.definitions(), self.searchable_definitions());
-        if let Some(definition) = visible.iter().chain(&searchable).find(|definition| definition.name() == tool) {
+        if let Some(definition) = visible
+            .iter()
+            .chain(&searchable)
+            .find(|definition| definition.name() == tool)
+        {
             return Ok(definition.documentation().to_owned());
         }
-        let with_guide = visible.iter().filter(|definition| definition.guide().is_some());
-        let names = with_guide.map(|definition| format!("`{}`", definition.name())).collect::<Vec<_>>();
-        let guides =
-            if names.is_empty() { "is no guide".to_owned() } else { format!("are guides for {}", names.join(", ")) };
-        let message = format!("no tool has the name `{}`; there {guides}", tool.escape_debug());
+        let with_guide = visible
+            .iter()
+            .filter(|definition| definition.guide().is_some());
+        let names = with_guide
+            .map(|definition| format!("`{}`", definition.name()))
+            .collect::<Vec<_>>();
+        let guides = if names.is_empty() {
+            "is no guide".to_owned()
+        } else {
+            format!("are guides for {}", names.join(", "))
+        };
+        let message = format!(
+            "no tool has the name `{}`; there {guides}",
+            tool.escape_debug()
+        );
         Err(ToolError::new(ErrorKind::NotFound, message, false))
     }
 
@@ -487,16 +601,19 @@ pub(crate) fn run_step(
     calls: Vec<StepCall>,
 ) -> impl Iterator<Item = impl Future<Output = ToolResponse>> {
     let limit = session.policy().step_calls.max(1);
-    calls.into_iter().enumerate().map(move |(index, step_call)| async move {
-        let mut response = match step_call.call {
-            admitted if index < limit => call(session, admitted).await,
-            call => Box::pin(beyond_step(session, &call, limit)).await,
-        };
-        if !step_call.warnings.is_empty() {
-            response.optional_meta().warnings.extend(step_call.warnings);
-        }
-        response
-    })
+    calls
+        .into_iter()
+        .enumerate()
+        .map(move |(index, step_call)| async move {
+            let mut response = match step_call.call {
+                admitted if index < limit => call(session, admitted).await,
+                call => Box::pin(beyond_step(session, &call, limit)).await,
+            };
+            if !step_call.warnings.is_empty() {
+                response.optional_meta().warnings.extend(step_call.warnings);
+            }
+            response
+        })
 }
 
 /// Answers a call of a step that has too many.
@@ -507,11 +624,19 @@ async fn beyond_step(session: &SessionInner, call: &ToolCall, limit: usize) -> T
          next step"
     );
     let error = ToolError::new(ErrorKind::BudgetExceeded, message, false);
-    record::count_without_tool(session, call, ToolResponse::refused(call, error, CallInstant::now())).await
+    record::count_without_tool(
+        session,
+        call,
+        ToolResponse::refused(call, error, CallInstant::now()),
+    )
+    .await
 }
 
 /// Gives an id to calls without one, and keeps the first call of each id.
-pub(crate) fn distinct_calls(session: &SessionInner, calls: impl IntoIterator<Item = ToolCall>) -> Vec<StepCall> {
+pub(crate) fn distinct_calls(
+    session: &SessionInner,
+    calls: impl IntoIterator<Item = ToolCall>,
+) -> Vec<StepCall> {
     let mut step: Vec<StepCall> = Vec::new();
     let mut indices: HashMap<Arc<str>, usize> = HashMap::new();
     for mut call in calls {
@@ -520,7 +645,10 @@ pub(crate) fn distinct_calls(session: &SessionInner, calls: impl IntoIterator<It
         }
         let Some(index) = indices.get(call.id()) else {
             indices.insert(Arc::clone(call.shared_id()), step.len());
-            step.push(StepCall { call, warnings: Vec::new() });
+            step.push(StepCall {
+                call,
+                warnings: Vec::new(),
+            });
             continue;
         };
         let first = &mut step[*index];
@@ -542,5 +670,6 @@ fn is_same_call(session: &SessionInner, one: &ToolCall, other: &ToolCall) -> boo
         canonical(one) == canonical(other)
     };
     one.name() == other.name()
-        && (one.arguments() == other.arguments() || session.tools.find(one.name()).is_some_and(are_equal))
+        && (one.arguments() == other.arguments()
+            || session.tools.find(one.name()).is_some_and(are_equal))
 }

@@ -17,18 +17,42 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 /// Denies the call that waits under a token, by the decision of a person or because no person has decided.
-pub(crate) async fn deny(session: &SessionInner, token: &str, person: Option<&str>) -> Result<ToolResponse, ToolError> {
+pub(crate) async fn deny(
+    session: &SessionInner,
+    token: &str,
+    person: Option<&str>,
+) -> Result<ToolResponse, ToolError> {
     let began = CallInstant::now();
-    let PendingCall { id, call_id, tool, arguments, turn, mode, .. } = pending_call(session, token).await?;
-    let (requests, waiter) = (&session.runtime.approvals, session.runtime.approvals.take_waiter(&id));
+    let PendingCall {
+        id,
+        call_id,
+        tool,
+        arguments,
+        turn,
+        mode,
+        ..
+    } = pending_call(session, token).await?;
+    let (requests, waiter) = (
+        &session.runtime.approvals,
+        session.runtime.approvals.take_waiter(&id),
+    );
     let consumed = session.record.consume(&id).await;
     if consumed.as_ref().is_ok_and(|consumed| *consumed) {
         let mut response = denied(&call_id, &tool);
         if let Some((index, found)) = session.tools.find(&tool) {
             record::count_denial(session, index, &response, person).await;
-            let (session_id, principal, tool) = (session.id.as_str(), &*session.principal, found.definition());
+            let (session_id, principal, tool) =
+                (session.id.as_str(), &*session.principal, found.definition());
             let (call_id, arguments) = (&*call_id, &*arguments);
-            let call = HookedCall { session: session_id, principal, mode, turn, call_id, tool, arguments };
+            let call = HookedCall {
+                session: session_id,
+                principal,
+                mode,
+                turn,
+                call_id,
+                tool,
+                arguments,
+            };
             run_after_hooks(session, &call, &mut response).await;
         }
         if let Some(waiter) = waiter {
@@ -38,29 +62,51 @@ pub(crate) async fn deny(session: &SessionInner, token: &str, person: Option<&st
     }
     requests.put_back(&id, waiter, None);
     consumed.map_err(|error| store_down(session, &error))?;
-    Ok(ToolResponse::refused(&ToolCall::new(call_id, tool, ""), no_pending_call(), began))
+    Ok(ToolResponse::refused(
+        &ToolCall::new(call_id, tool, ""),
+        no_pending_call(),
+        began,
+    ))
 }
 
 /// Answers a call that a person has refused.
 pub(crate) fn denied(call_id: &str, tool: &str) -> ToolResponse {
-    let message = format!("a person has refused this call of `{tool}`; it was not run. Do not call it again.");
+    let message = format!(
+        "a person has refused this call of `{tool}`; it was not run. Do not call it again."
+    );
     let error = ToolError::new(ErrorKind::Denied, message, false);
     ToolResponse::refused(&ToolCall::new(call_id, tool, ""), error, CallInstant::now())
 }
 
 /// Returns the token of the call that waits under an alias.
-pub(crate) async fn token_for_alias(session: &SessionInner, alias: &str) -> Result<String, ToolError> {
+pub(crate) async fn token_for_alias(
+    session: &SessionInner,
+    alias: &str,
+) -> Result<String, ToolError> {
     let id = Signer::id_of(alias).ok_or_else(no_pending_call)?;
-    let found = session.record.pending(id).await.map_err(|error| store_down(session, &error))?;
+    let found = session
+        .record
+        .pending(id)
+        .await
+        .map_err(|error| store_down(session, &error))?;
     // Of a call that was altered in the store, the alias is another.
-    found.and_then(|pending| session.runtime.signer.token_for(alias, &pending)).ok_or_else(no_pending_call)
+    found
+        .and_then(|pending| session.runtime.signer.token_for(alias, &pending))
+        .ok_or_else(no_pending_call)
 }
 
 /// Returns the call that waits under a token, if the token was signed here and for this session.
-pub(crate) async fn pending_call(session: &SessionInner, token: &str) -> Result<PendingCall, ToolError> {
+pub(crate) async fn pending_call(
+    session: &SessionInner,
+    token: &str,
+) -> Result<PendingCall, ToolError> {
     let _call = session.calls.enter().ok_or_else(session_over)?;
     let id = Signer::id_of(token).ok_or_else(no_pending_call)?;
-    let found = session.record.pending(id).await.map_err(|error| store_down(session, &error))?;
+    let found = session
+        .record
+        .pending(id)
+        .await
+        .map_err(|error| store_down(session, &error))?;
     if found.is_none() && session.record.state().ended {
         return Err(session_over());
     }
@@ -86,12 +132,17 @@ pub(crate) async fn outcome(session: &SessionInner, asked: &Confirmation) -> Opt
         }
     }
     // Without a waiter the call runs, and is answered, or was answered before.
-    let is_over = Signer::id_of(&asked.token).and_then(|id| session.runtime.approvals.take_waiter(id)).is_some();
+    let is_over = Signer::id_of(&asked.token)
+        .and_then(|id| session.runtime.approvals.take_waiter(id))
+        .is_some();
     if is_over { None } else { response.await.ok() }
 }
 
 /// Checks that the tools have the settings with which the call was requested, as the person has approved no others.
-pub(crate) fn check_settings(session: &SessionInner, pending: &PendingCall) -> Result<(), ToolError> {
+pub(crate) fn check_settings(
+    session: &SessionInner,
+    pending: &PendingCall,
+) -> Result<(), ToolError> {
     if session.tools.context.agent_settings() == pending.settings {
         return Ok(());
     }
@@ -105,7 +156,9 @@ pub(crate) fn check_settings(session: &SessionInner, pending: &PendingCall) -> R
 
 fn store_down(session: &SessionInner, error: &StoreError) -> ToolError {
     tracing::error!(session = %session.id.as_str().escape_debug(), %error, "failed to look up an approval");
-    ToolError::transient("the approval cannot be looked up at the moment, so nothing was done; try again")
+    ToolError::transient(
+        "the approval cannot be looked up at the moment, so nothing was done; try again",
+    )
 }
 
 /// Returns a response that belongs to no call.
@@ -142,7 +195,9 @@ pub(crate) async fn request_approval(call: &CallCx<'_>, text: &str) -> ToolRespo
     let request = ApprovalRequest::new(&pending, lifetime).limits(policy.approvals);
     let outcome = match session.record.mint(&request).await {
         Ok(ApprovalVerdict::Waits) => session.runtime.approvals.add(session, &pending.id),
-        Ok(ApprovalVerdict::Full(limit)) => return call.answer().fail(too_many(&policy.approvals, limit)),
+        Ok(ApprovalVerdict::Full(limit)) => {
+            return call.answer().fail(too_many(&policy.approvals, limit));
+        }
         Ok(ApprovalVerdict::Inactive) => {
             let mut response = call.answer().fail(session_over());
             response.optional_meta().session_is_lost = session.is_lost();
@@ -150,8 +205,7 @@ pub(crate) async fn request_approval(call: &CallCx<'_>, text: &str) -> ToolRespo
         }
         Err(error) => {
             tracing::error!(session = %session.id.as_str().escape_debug(), %error, "failed to keep a call for approval");
-            let message =
-                "a person has to approve this, and cannot be asked at the moment; nothing was done. Try again later";
+            let message = "a person has to approve this, and cannot be asked at the moment; nothing was done. Try again later";
             return call.answer().fail(ToolError::transient(message));
         }
     };
@@ -168,7 +222,11 @@ pub(crate) async fn request_approval(call: &CallCx<'_>, text: &str) -> ToolRespo
         pending.tool,
         session.runtime.signer.mark(&pending.id)
     );
-    let mut response = call.answer().fail(ToolError::new(ErrorKind::ConfirmationRequired, message, false));
+    let mut response = call.answer().fail(ToolError::new(
+        ErrorKind::ConfirmationRequired,
+        message,
+        false,
+    ));
     response.optional_meta().confirmation = Some(confirmation);
     response
 }

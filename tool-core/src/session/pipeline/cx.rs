@@ -50,9 +50,9 @@ impl Reporting for CallCx<'_> {
     fn progress(&self) -> &Progress {
         match self.scope() {
             Some(_) => self.ctx.progress(),
-            None => {
-                self.progress.get_or_init(|| progress_of(self.session, self.request, self.began).unwrap_or_default())
-            }
+            None => self.progress.get_or_init(|| {
+                progress_of(self.session, self.request, self.began).unwrap_or_default()
+            }),
         }
     }
 }
@@ -93,7 +93,12 @@ impl<'a> CallCx<'a> {
     #[inline]
     pub(crate) fn thread_time(&self) -> ThreadTime<'a> {
         let (call_id, limit) = (Some(self.request.shared_id()), Some(self.limit()));
-        ThreadTime { tool: self.tool, call_id, began: self.began, limit }
+        ThreadTime {
+            tool: self.tool,
+            call_id,
+            began: self.began,
+            limit,
+        }
     }
 
     pub(crate) fn deadline(&self) -> Instant {
@@ -102,7 +107,9 @@ impl<'a> CallCx<'a> {
 
     /// Returns the call's own part of the context, if the tool takes a context.
     pub(crate) fn scope(&self) -> Option<&'a Arc<CallContext>> {
-        self.definition().uses_context.then(|| self.ctx.call_context())
+        self.definition()
+            .uses_context
+            .then(|| self.ctx.call_context())
     }
 
     /// Takes note that the tool has started.
@@ -119,7 +126,9 @@ impl<'a> CallCx<'a> {
 
     /// Returns the progress of the call, if its tool has reported anything.
     pub(crate) fn reported(&self) -> Option<&Progress> {
-        self.scope().map_or(&self.progress, |scope| &scope.progress).get()
+        self.scope()
+            .map_or(&self.progress, |scope| &scope.progress)
+            .get()
     }
 
     /// Returns the questions of the call to the user, if it has asked some, or could by the calls that it makes.
@@ -129,24 +138,37 @@ impl<'a> CallCx<'a> {
 
     /// Returns the time for which the call has waited for the user.
     fn waited(&self) -> Duration {
-        self.questions().map_or(Duration::ZERO, CallQuestions::waited)
+        self.questions()
+            .map_or(Duration::ZERO, CallQuestions::waited)
     }
 
     /// Lists the call among the running calls of its session.
     pub(crate) fn list(&self) -> RunningGuard<'a> {
-        self.session.running.enter(self.running_call(None), self.epoch)
+        self.session
+            .running
+            .enter(self.running_call(None), self.epoch)
     }
 
     /// Returns the call's entry among the running calls. The fingerprint is given for tools that mind duplicates.
     pub(crate) fn running_call(&self, fingerprint: Option<u64>) -> RunningCall {
         let host = self.request.cancellation();
-        RunningCall::new(self.request.shared_id(), self.tool, self.scope(), fingerprint, host)
+        RunningCall::new(
+            self.request.shared_id(),
+            self.tool,
+            self.scope(),
+            fingerprint,
+            host,
+        )
     }
 
     /// Checks that neither the session was interrupted nor the call cancelled while it waited to run.
     pub(crate) fn check_wanted(&self) -> Result<(), ToolError> {
         let is_wanted = self.session.running.epoch() == self.epoch && !self.request.is_cancelled();
-        if is_wanted { Ok(()) } else { Err(self.cancelled().did_not_run()) }
+        if is_wanted {
+            Ok(())
+        } else {
+            Err(self.cancelled().did_not_run())
+        }
     }
 
     /// Returns CANCELLED.
@@ -157,7 +179,11 @@ impl<'a> CallCx<'a> {
 
     /// Returns the error of a call that has cost more than it may.
     pub(crate) fn too_expensive(&self) -> ToolError {
-        let (cost, limit) = self.meter.as_ref().map(|meter| meter.cost()).unwrap_or_default();
+        let (cost, limit) = self
+            .meter
+            .as_ref()
+            .map(|meter| meter.cost())
+            .unwrap_or_default();
         let message = format!(
             "budget exceeded: `{}` was cancelled, as it has cost {cost} and {limit} were left for it. Do not call it again \
              with the same arguments; answer with what you have.",
@@ -170,7 +196,11 @@ impl<'a> CallCx<'a> {
     pub(crate) fn timed_out(&self, doing: &str) -> ToolError {
         let limit = self.limit();
         // The clocks of the deadline and of calls differ by less than a text should say.
-        let taken = self.began.elapsed().saturating_sub(self.waited()).max(limit);
+        let taken = self
+            .began
+            .elapsed()
+            .saturating_sub(self.waited())
+            .max(limit);
         let message = format!(
             "`{}` timed out after {} ms {doing}; its limit is {} ms",
             self.tool.name(),
@@ -191,19 +221,35 @@ impl<'a> CallCx<'a> {
 
     /// Returns the result of an equal call as this call's response, with a warning that names the other call.
     pub(crate) fn cached_result(&self, text: &str) -> Option<ToolResponse> {
-        let ttl = self.policy.result_cache_ttl.filter(|_| self.is_cacheable())?;
-        let mut response = self.session.rare().results.get(&self.fingerprint(text).digest(), ttl)?;
+        let ttl = self
+            .policy
+            .result_cache_ttl
+            .filter(|_| self.is_cacheable())?;
+        let mut response = self
+            .session
+            .rare()
+            .results
+            .get(&self.fingerprint(text).digest(), ttl)?;
         response.drop_intents();
-        let other = response.meta.call_id.replace(Arc::clone(self.request.shared_id())).unwrap_or_default();
+        let other = response
+            .meta
+            .call_id
+            .replace(Arc::clone(self.request.shared_id()))
+            .unwrap_or_default();
         response.meta.duration = self.began.elapsed();
-        response.optional_meta().warnings.push(format!("the result of call `{other}`, which had equal arguments"));
+        response.optional_meta().warnings.push(format!(
+            "the result of call `{other}`, which had equal arguments"
+        ));
         Some(response)
     }
 
     /// Keeps the result of a successful call.
     pub(crate) fn cache_result(&self, text: &str, response: &ToolResponse) {
         if response.is_ok() && self.is_cacheable() {
-            self.session.rare().results.insert(self.fingerprint(text).digest(), response.clone());
+            self.session
+                .rare()
+                .results
+                .insert(self.fingerprint(text).digest(), response.clone());
         }
     }
 
@@ -215,8 +261,15 @@ impl<'a> CallCx<'a> {
 }
 
 /// Returns the progress of a call that some listener hears.
-pub(crate) fn progress_of(session: &SessionInner, call: &ToolCall, began: CallInstant) -> Option<Progress> {
-    let of_session = session.updates.get().and_then(|options| options.progress_of(call, began));
+pub(crate) fn progress_of(
+    session: &SessionInner,
+    call: &ToolCall,
+    began: CallInstant,
+) -> Option<Progress> {
+    let of_session = session
+        .updates
+        .get()
+        .and_then(|options| options.progress_of(call, began));
     of_session.or_else(|| call.progress().map(Progress::of_attempt))
 }
 
@@ -224,7 +277,10 @@ pub(crate) fn progress_of(session: &SessionInner, call: &ToolCall, began: CallIn
 #[inline]
 pub(crate) fn time_limit(policy: &Policy, tool: &FunctionTool) -> Duration {
     let limit = tool.definition().timeout().unwrap_or(policy.deadline);
-    policy.caps().and_then(|caps| caps.time(CapScope::Call)).map_or(limit, |cap| limit.min(cap))
+    policy
+        .caps()
+        .and_then(|caps| caps.time(CapScope::Call))
+        .map_or(limit, |cap| limit.min(cap))
 }
 
 /// Returns the error of a call in a session that is over.
@@ -234,16 +290,29 @@ pub(crate) fn session_over() -> ToolError {
 
 /// Returns the canonical text of arguments as a model sent them, after repair. Arguments that cannot be repaired are
 /// returned unchanged.
-pub(crate) fn canonical_sent_arguments(session: &SessionInner, tool: &FunctionTool, text: &str) -> String {
+pub(crate) fn canonical_sent_arguments(
+    session: &SessionInner,
+    tool: &FunctionTool,
+    text: &str,
+) -> String {
     match repair(tool, text, None, session.tools.context.settings()) {
-        Ok(prepared) => tool.definition().compiled.equality().canonical_text(&prepared.text),
+        Ok(prepared) => tool
+            .definition()
+            .compiled
+            .equality()
+            .canonical_text(&prepared.text),
         Err(_) => text.to_owned(),
     }
 }
 
 /// Returns the key that every attempt at the same call shares, in all processes. Another session gives another key, also one
 /// that is opened later under the same id.
-pub(crate) fn idempotency_key(session: &SessionInner, turn: u64, tool: &str, arguments: &str) -> String {
+pub(crate) fn idempotency_key(
+    session: &SessionInner,
+    turn: u64,
+    tool: &str,
+    arguments: &str,
+) -> String {
     let mut hash = Sha256::new();
     hash.update(session.record.incarnation().to_be_bytes());
     let turn = turn.to_string();

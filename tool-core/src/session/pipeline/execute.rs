@@ -37,8 +37,14 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 /// Builds the response to a call whose method has returned.
 #[inline]
-pub(crate) fn done(call: &CallCx<'_>, gate: &AdmissionGate<'_>, outcome: ToolResult) -> ToolResponse {
-    gate.take_running().into_iter().for_each(RunningGuard::finish);
+pub(crate) fn done(
+    call: &CallCx<'_>,
+    gate: &AdmissionGate<'_>,
+    outcome: ToolResult,
+) -> ToolResponse {
+    gate.take_running()
+        .into_iter()
+        .for_each(RunningGuard::finish);
     call.answer().finish(outcome)
 }
 
@@ -70,12 +76,20 @@ pub(crate) async fn run_started<'f>(
 }
 
 /// Starts a call that the gate stopped, without the gate.
-async fn start_deferred(gate: &AdmissionGate<'_>, text: &str, refund: &RefundGuard) -> ToolResponse {
+async fn start_deferred(
+    gate: &AdmissionGate<'_>,
+    text: &str,
+    refund: &RefundGuard,
+) -> ToolResponse {
     let call = gate.call;
     if let Err(error) = gate.check_wanted() {
         return call.answer().fail(error);
     }
-    if call.meter.as_ref().is_some_and(|meter| meter.over.is_cancelled()) {
+    if call
+        .meter
+        .as_ref()
+        .is_some_and(|meter| meter.over.is_cancelled())
+    {
         // A hook has charged more than was left.
         return call.answer().fail(call.too_expensive());
     }
@@ -121,7 +135,9 @@ async fn wait_for<T>(
     let mut is_cancelled = pin!(running.token.cancelled());
     let mut over_cost = pin!(call.meter.as_ref().map(|meter| meter.over.cancelled()));
     let deadline = Deadline::new(call, Duration::ZERO);
-    let mut deadline = pin!(deadline.map_err(|error| error.partial_side_effects(!call.definition().is_harmless()))?);
+    let mut deadline = pin!(
+        deadline.map_err(|error| error.partial_side_effects(!call.definition().is_harmless()))?
+    );
     let outcome = poll_fn(|cx| {
         if let Poll::Ready(value) = future.as_mut().poll(cx) {
             return Poll::Ready(Ok(value));
@@ -134,7 +150,10 @@ async fn wait_for<T>(
         if is_cancelled.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Err(call.cancelled()));
         }
-        deadline.as_mut().poll(cx).map(|()| Err(call.timed_out("running")))
+        deadline
+            .as_mut()
+            .poll(cx)
+            .map(|()| Err(call.timed_out("running")))
     })
     .await;
     running_call.0 = None;
@@ -166,12 +185,23 @@ pin_project_lite::pin_project! {
 
 impl<'a> Deadline<'a> {
     fn new(call: &CallCx<'a>, grace: Duration) -> Result<Self, ToolError> {
-        Self::of(call.scope().map(|scope| &scope.questions), call.deadline() + grace)
+        Self::of(
+            call.scope().map(|scope| &scope.questions),
+            call.deadline() + grace,
+        )
     }
 
     /// Returns the end of what ends at this time if its questions take none.
-    pub(crate) fn of(questions: Option<&'a OnceLock<Arc<CallQuestions>>>, end: Instant) -> Result<Self, ToolError> {
-        Ok(Self { questions, end, until: end, timer: timer::until(end)? })
+    pub(crate) fn of(
+        questions: Option<&'a OnceLock<Arc<CallQuestions>>>,
+        end: Instant,
+    ) -> Result<Self, ToolError> {
+        Ok(Self {
+            questions,
+            end,
+            until: end,
+            timer: timer::until(end)?,
+        })
     }
 }
 
@@ -185,8 +215,12 @@ impl Future for Deadline<'_> {
             if this.timer.as_mut().poll(cx).is_pending() && Instant::now() < *this.until {
                 return Poll::Pending;
             }
-            let Some(questions) = this.questions.and_then(OnceLock::get) else { return Poll::Ready(()) };
-            let Some(waited) = questions.poll_waited(cx) else { return Poll::Pending };
+            let Some(questions) = this.questions.and_then(OnceLock::get) else {
+                return Poll::Ready(());
+            };
+            let Some(waited) = questions.poll_waited(cx) else {
+                return Poll::Pending;
+            };
             let until = time::after(*this.end, waited);
             if until <= *this.until {
                 return Poll::Ready(());
@@ -202,18 +236,29 @@ impl Future for Deadline<'_> {
 async fn run_blocking(gate: &AdmissionGate<'_>, text: &str, refund: &RefundGuard) -> ToolResponse {
     let call = gate.call;
     let pools = [call.session.threads(), &call.session.runtime.threads];
-    let permits = match acquire_thread(call, pools).await.and_then(|permits| gate.check_wanted().map(|()| permits)) {
+    let permits = match acquire_thread(call, pools)
+        .await
+        .and_then(|permits| gate.check_wanted().map(|()| permits))
+    {
         Ok(permits) => permits,
         Err(error) => return call.answer().fail(error),
     };
     refund.keep_charge();
     let running = gate.take_running().unwrap_or_else(|| call.list());
-    let (tool, ctx, session, began) = (call.tool.clone(), call.ctx.clone(), Arc::clone(call.session), call.began);
+    let (tool, ctx, session, began) = (
+        call.tool.clone(),
+        call.ctx.clone(),
+        Arc::clone(call.session),
+        call.began,
+    );
     let (call_id, text) = (Arc::clone(call.request.shared_id()), text.to_owned());
     let progress = call.progress().clone();
     let abandoned = Arc::new(OnceLock::new());
     // Dropped when the caller gets the answer, or no longer waits for it.
-    let _waiting = BlockingCaller { work: Arc::downgrade(&abandoned), pools };
+    let _waiting = BlockingCaller {
+        work: Arc::downgrade(&abandoned),
+        pools,
+    };
     let handle = Handle::current();
     let task = tokio::task::spawn_blocking(trace::in_current_span_sync(move || {
         // Both are dropped when the thread is free, even if the caller is gone.
@@ -230,16 +275,26 @@ async fn run_blocking(gate: &AdmissionGate<'_>, text: &str, refund: &RefundGuard
         match guarded_tool::start(&tool, Invocation(&frame)) {
             Ok(execution) => {
                 let outcome = handle.block_on(guarded_tool::drive(&tool, execution));
-                BlockingEnd { response: answer.finish(outcome), has_run: true }
+                BlockingEnd {
+                    response: answer.finish(outcome),
+                    has_run: true,
+                }
             }
-            Err(rejected) => BlockingEnd { response: answer.reject(rejected), has_run: false },
+            Err(rejected) => BlockingEnd {
+                response: answer.reject(rejected),
+                has_run: false,
+            },
         }
     }));
-    let failed = |error| BlockingEnd { response: call.answer().fail(error), has_run: true };
+    let failed = |error| BlockingEnd {
+        response: call.answer().fail(error),
+        has_run: true,
+    };
     let end = match wait_for(call, &running, pin!(task)).await {
         Ok(joined) => {
             running.finish();
-            joined.unwrap_or_else(|error| failed(ToolError::internal(error.to_string()).unexpected()))
+            joined
+                .unwrap_or_else(|error| failed(ToolError::internal(error.to_string()).unexpected()))
         }
         Err(error) => failed(error),
     };
@@ -260,9 +315,15 @@ async fn acquire_thread(
     pools: [&ThreadPool; 2],
 ) -> Result<[Option<OwnedSemaphorePermit>; 2], ToolError> {
     let mut permits = [None, None];
-    for ((pool, owner), permit) in pools.into_iter().zip(["a session", "all sessions"]).zip(&mut permits) {
+    for ((pool, owner), permit) in pools
+        .into_iter()
+        .zip(["a session", "all sessions"])
+        .zip(&mut permits)
+    {
         let acquired = timeout_at(call.deadline(), Arc::clone(&pool.permits).acquire_owned()).await;
-        *permit = acquired.map_err(|_| call.timed_out(&pool.describe(owner)).did_not_run())?.ok();
+        *permit = acquired
+            .map_err(|_| call.timed_out(&pool.describe(owner)).did_not_run())?
+            .ok();
     }
     Ok(permits)
 }
@@ -290,7 +351,10 @@ pub(crate) async fn run_deferred(gate: &AdmissionGate<'_>, text: &str) -> ToolRe
         Ok(None) => return request_approval(call, text).await,
         Err(error) => return call.answer().fail(error),
     };
-    let hooked = HookedCall { arguments: text, ..record::hooked(call, gate.turn()) };
+    let hooked = HookedCall {
+        arguments: text,
+        ..record::hooked(call, gate.turn())
+    };
     let _claim = match prepare(call, &hooked, &refund).await {
         Ok(claim) => claim,
         Err(response) => {
@@ -318,7 +382,8 @@ async fn admit(gate: &AdmissionGate<'_>, text: &str) -> Result<Option<RefundGuar
         Some(Deferral::Refused(error)) => Err(error),
         // A call that may not run beside another one is an attempt all the same.
         Some(Deferral::Duplicate(error)) => {
-            gate.ask(&gate.admission(call.fingerprint(text), Charge::Attempt)).await?;
+            gate.ask(&gate.admission(call.fingerprint(text), Charge::Attempt))
+                .await?;
             Err(error)
         }
         Some(Deferral::NeedsApproval) => Ok(None),
@@ -326,7 +391,9 @@ async fn admit(gate: &AdmissionGate<'_>, text: &str) -> Result<Option<RefundGuar
             let refund = gate.charge(text, charge).await?;
             Ok((charge != Charge::Hold).then_some(refund))
         }
-        Some(Deferral::Admitted) | None => Ok(Some(RefundGuard::new(call.session, call.tool, gate.turn()))),
+        Some(Deferral::Admitted) | None => {
+            Ok(Some(RefundGuard::new(call.session, call.tool, gate.turn())))
+        }
     }
 }
 
@@ -340,24 +407,42 @@ async fn prepare<'a>(
     let fail = |error| Box::new(call.answer().fail(error));
     let late = |doing| call.timed_out(doing).did_not_run();
     let before = timeout_at(call.deadline(), before(call, hooked)).await;
-    before.unwrap_or_else(|_| Err(late("waiting for a hook"))).map_err(fail)?;
+    before
+        .unwrap_or_else(|_| Err(late("waiting for a hook")))
+        .map_err(fail)?;
     if let Some(response) = call.cached_result(hooked.arguments) {
         refund.keep_charge();
         return Err(Box::new(response));
     }
     redeem(call).await.map_err(fail)?;
-    let start = timeout_at(call.deadline(), record_start(call, hooked.arguments, hooked.turn)).await;
+    let start = timeout_at(
+        call.deadline(),
+        record_start(call, hooked.arguments, hooked.turn),
+    )
+    .await;
     start.unwrap_or_else(|_| Err(fail(late("waiting for the journal"))))
 }
 
 /// Redeems the token of an approved call. This is done as late as possible, so that an approval is not used up by a call
 /// that does not run.
 async fn redeem(call: &CallCx<'_>) -> Result<(), ToolError> {
-    let Some(CallApproval { id, .. }) = call.request.approval() else { return Ok(()) };
+    let Some(CallApproval { id, .. }) = call.request.approval() else {
+        return Ok(());
+    };
     // Taken first: a waiter that finds neither the call nor its own entry goes on waiting.
-    let (requests, waiter) = (&call.session.runtime.approvals, call.session.runtime.approvals.take_waiter(id));
+    let (requests, waiter) = (
+        &call.session.runtime.approvals,
+        call.session.runtime.approvals.take_waiter(id),
+    );
     let consumed = call.session.record.consume(id).await;
-    requests.put_back(id, waiter, consumed.as_ref().is_ok_and(|consumed| *consumed).then_some(id));
+    requests.put_back(
+        id,
+        waiter,
+        consumed
+            .as_ref()
+            .is_ok_and(|consumed| *consumed)
+            .then_some(id),
+    );
     match consumed {
         Ok(true) => Ok(()),
         Ok(false) => Err(no_pending_call()),
@@ -374,21 +459,38 @@ async fn redeem(call: &CallCx<'_>) -> Result<(), ToolError> {
 /// Runs the hooks before a call. A hook that panics refuses the call.
 async fn before(call: &CallCx<'_>, hooked: &HookedCall<'_>) -> Result<(), ToolError> {
     for hook in &call.session.runtime.hooks {
-        let checked = AssertUnwindSafe(async { hook.before(hooked).await }).catch_unwind().await;
+        let checked = AssertUnwindSafe(async { hook.before(hooked).await })
+            .catch_unwind()
+            .await;
         checked.unwrap_or_else(|_| Err(ToolError::internal("a hook panicked before the call")))?;
     }
     Ok(())
 }
 
 /// Runs the hooks around a call, and inside them the tool.
-async fn around(gate: &AdmissionGate<'_>, hooked: &HookedCall<'_>, refund: &RefundGuard) -> ToolResponse {
+async fn around(
+    gate: &AdmissionGate<'_>,
+    hooked: &HookedCall<'_>,
+    refund: &RefundGuard,
+) -> ToolResponse {
     let call = gate.call;
-    let tool = || -> BoxFuture<'_, ToolResponse> { Box::pin(start_deferred(gate, hooked.arguments, refund)) };
+    let tool = || -> BoxFuture<'_, ToolResponse> {
+        Box::pin(start_deferred(gate, hooked.arguments, refund))
+    };
     let hooks = &call.session.runtime.hooks;
     if hooks.is_empty() {
         return tool().await;
     }
-    let run = AssertUnwindSafe(async { Next { hooks, call: hooked, tool: &tool }.run().await }).catch_unwind();
+    let run = AssertUnwindSafe(async {
+        Next {
+            hooks,
+            call: hooked,
+            tool: &tool,
+        }
+        .run()
+        .await
+    })
+    .catch_unwind();
     let deadline = match Deadline::new(call, HOOK_GRACE) {
         Ok(deadline) => deadline,
         Err(error) => return call.answer().fail(error),
@@ -398,7 +500,8 @@ async fn around(gate: &AdmissionGate<'_>, hooked: &HookedCall<'_>, refund: &Refu
         Either::Left((Ok(response), _)) => response,
         Either::Left((Err(_), _)) => {
             tracing::error!(tool = %call.tool.name().escape_debug(), "a hook panicked around the call");
-            call.answer().fail(ToolError::new(ErrorKind::Internal, MASKED, false).unexpected())
+            call.answer()
+                .fail(ToolError::new(ErrorKind::Internal, MASKED, false).unexpected())
         }
         Either::Right(_) => call.answer().fail(call.timed_out("in a hook around it")),
     }

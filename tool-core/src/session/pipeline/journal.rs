@@ -15,9 +15,13 @@ pub(crate) async fn record_start<'a>(
     text: &str,
     turn: u64,
 ) -> Result<Option<JournalClaim<'a>>, Box<ToolResponse>> {
-    let Some(journal) = &call.session.runtime.journal else { return Ok(None) };
+    let Some(journal) = &call.session.runtime.journal else {
+        return Ok(None);
+    };
     let arguments = call.definition().equality().canonical_text(text);
-    if let Some(response) = take_recovered(call, &arguments).and_then(|found| recovered_response(call, &found)) {
+    if let Some(response) =
+        take_recovered(call, &arguments).and_then(|found| recovered_response(call, &found))
+    {
         return Err(Box::new(response));
     }
     let fail = |error| Box::new(call.answer().fail(error));
@@ -38,7 +42,8 @@ pub(crate) async fn record_start<'a>(
         tracing::error!(%tool, %error, "failed to record the start of a call in the journal");
         // A call that may run twice without harm needs no journal.
         if !entry.harmless {
-            let message = "this call cannot be recorded at the moment, so nothing was done; try again later";
+            let message =
+                "this call cannot be recorded at the moment, so nothing was done; try again later";
             return Err(fail(ToolError::transient(message)));
         }
     }
@@ -47,7 +52,9 @@ pub(crate) async fn record_start<'a>(
 
 /// Records the end of the call.
 pub(crate) async fn record_end(call: &CallCx<'_>, response: &ToolResponse) {
-    let Some(journal) = &call.session.runtime.journal else { return };
+    let Some(journal) = &call.session.runtime.journal else {
+        return;
+    };
     let text = response.to_stored_json();
     let session = call.session.journal_key();
     let finished = journal.finished(&session, call.request.id(), &text);
@@ -69,7 +76,10 @@ impl<'a> JournalClaim<'a> {
             let message = "a call with the same id is still running; give each call its own id";
             return Err(ToolError::conflict(message));
         }
-        Ok(Self { session: call.session, id })
+        Ok(Self {
+            session: call.session,
+            id,
+        })
     }
 }
 
@@ -83,7 +93,9 @@ impl Drop for JournalClaim<'_> {
 fn take_recovered(call: &CallCx<'_>, arguments: &str) -> Option<RecoveredCall> {
     let mut recovered = call.session.rare.get()?.recovered.lock();
     let index = recovered.iter().rposition(|RecoveredCall { entry, .. }| {
-        entry.call_id == call.request.id() && entry.tool == call.tool.name() && entry.arguments == arguments
+        entry.call_id == call.request.id()
+            && entry.tool == call.tool.name()
+            && entry.arguments == arguments
     })?;
     Some(recovered.remove(index))
 }
@@ -91,8 +103,10 @@ fn take_recovered(call: &CallCx<'_>, arguments: &str) -> Option<RecoveredCall> {
 /// Returns the recorded response, or UNKNOWN if the call may have had effects. A harmless call runs again.
 fn recovered_response(call: &CallCx<'_>, found: &RecoveredCall) -> Option<ToolResponse> {
     // A response that cannot be read counts as missing.
-    if let Some(mut response) =
-        found.response.as_deref().and_then(|text| serde_json::from_str::<ToolResponse>(text).ok())
+    if let Some(mut response) = found
+        .response
+        .as_deref()
+        .and_then(|text| serde_json::from_str::<ToolResponse>(text).ok())
     {
         // Its intents were carried out by the earlier process.
         response.drop_intents();
@@ -106,5 +120,8 @@ fn recovered_response(call: &CallCx<'_>, found: &RecoveredCall) -> Option<ToolRe
          again. Find out, and call it again with another id if it did not.",
         found.entry.tool, found.entry.started_at
     );
-    Some(call.answer().fail(ToolError::unknown(message).partial_side_effects(true)))
+    Some(
+        call.answer()
+            .fail(ToolError::unknown(message).partial_side_effects(true)),
+    )
 }

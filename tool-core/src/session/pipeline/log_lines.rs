@@ -58,7 +58,14 @@ impl CallLines {
 
     fn started(&self, session: &SessionInner, call: &ToolCall) {
         let redaction = &session.policy().redaction;
-        let Some(CallFields { tool, call_id, session }) = &self.0 else { return };
+        let Some(CallFields {
+            tool,
+            call_id,
+            session,
+        }) = &self.0
+        else {
+            return;
+        };
         tracing::info!(target: CALLS_TARGET, tool, call_id, session, "tool call started");
         if tracing::enabled!(target: CALLS_TARGET, Level::DEBUG) {
             let arguments = redaction.json_up_to(call.arguments(), MAX_ARGUMENTS);
@@ -67,14 +74,27 @@ impl CallLines {
     }
 
     fn completed(mut self, response: ToolResponse) -> ToolResponse {
-        let Some(CallFields { tool, call_id, session }) = self.0.take() else { return response };
-        let (meta, error_type) = (response.meta(), response.error().map(|error| error.kind.as_str()));
+        let Some(CallFields {
+            tool,
+            call_id,
+            session,
+        }) = self.0.take()
+        else {
+            return response;
+        };
+        let (meta, error_type) = (
+            response.meta(),
+            response.error().map(|error| error.kind.as_str()),
+        );
         let (ok, size_chars) = (response.is_ok(), meta.size_chars());
         let duration_ms = milliseconds(meta.duration());
         tracing::info!(
             target: CALLS_TARGET, tool, call_id, session, ok, error_type, duration_ms, size_chars, "tool call completed"
         );
-        let (bytes, tokens) = (response.data_json().map_or(0, str::len), meta.token_estimate());
+        let (bytes, tokens) = (
+            response.data_json().map_or(0, str::len),
+            meta.token_estimate(),
+        );
         tracing::debug!(target: CALLS_TARGET, tool, call_id, session, size_chars, bytes, tokens, "tool call result");
         response
     }
@@ -82,7 +102,12 @@ impl CallLines {
 
 impl Drop for CallLines {
     fn drop(&mut self) {
-        if let Some(CallFields { tool, call_id, session }) = self.0.take() {
+        if let Some(CallFields {
+            tool,
+            call_id,
+            session,
+        }) = self.0.take()
+        {
             tracing::info!(target: CALLS_TARGET, tool, call_id, session, "tool call dropped");
         }
     }

@@ -50,11 +50,18 @@ struct Tally {
 
 impl CallMeter {
     /// Creates the meter of a call that has not been admitted.
-    pub(crate) fn new(session: &Arc<SessionInner>, tool: &FunctionTool, caps: &SpendingCaps) -> Arc<Self> {
+    pub(crate) fn new(
+        session: &Arc<SessionInner>,
+        tool: &FunctionTool,
+        caps: &SpendingCaps,
+    ) -> Arc<Self> {
         Arc::new(Self {
             session: Arc::clone(session),
             tool: tool.clone(),
-            tally: Mutex::new(Tally { limit: caps.cost(CapScope::Call), ..Tally::default() }),
+            tally: Mutex::new(Tally {
+                limit: caps.cost(CapScope::Call),
+                ..Tally::default()
+            }),
             over: CancellationToken::new(),
             until: OnceLock::new(),
         })
@@ -65,7 +72,12 @@ impl CallMeter {
     pub(crate) fn admitted(&self, turn: u64, left: Allowance, is_nested: bool) -> Result<(), Cost> {
         let now = Instant::now();
         let mut tally = self.tally.lock();
-        for ((costs, left), noted) in self.costs().iter().zip([left.cost, left.principal_cost]).zip(&mut tally.left) {
+        for ((costs, left), noted) in self
+            .costs()
+            .iter()
+            .zip([left.cost, left.principal_cost])
+            .zip(&mut tally.left)
+        {
             let Some(left) = left else { continue };
             let costs = costs.lock();
             let running = amount(costs.known - costs.charged);
@@ -105,7 +117,15 @@ impl CallMeter {
     pub(crate) fn cost(&self) -> (Cost, Cost) {
         let tally = self.tally.lock();
         let left = tally.left.iter().flatten().map(|(left, _)| *left);
-        (amount(tally.total), tally.limit.into_iter().chain(left).min().unwrap_or_default())
+        (
+            amount(tally.total),
+            tally
+                .limit
+                .into_iter()
+                .chain(left)
+                .min()
+                .unwrap_or_default(),
+        )
     }
 
     /// Takes the costs of a call that no store admitted from those that are running, as none of them is charged.
@@ -122,7 +142,10 @@ impl CallMeter {
     pub(crate) fn take(&self) -> Option<Payment> {
         let mut tally = self.tally.lock();
         let turn = tally.turn?;
-        let time = tally.since.take().map_or(Duration::ZERO, |since| since.elapsed());
+        let time = tally
+            .since
+            .take()
+            .map_or(Duration::ZERO, |since| since.elapsed());
         let [cost, of_principal] = [0, 1].map(|payer| {
             let own = amount(tally.own[payer]).max(tally.charged[payer]);
             let before = std::mem::replace(&mut tally.charged[payer], own);
@@ -137,7 +160,10 @@ impl CallMeter {
             record: self.session.record.clone(),
             tool: self.tool.clone(),
             turn,
-            spent: Spending { cost: Cost::pico(cost), time },
+            spent: Spending {
+                cost: Cost::pico(cost),
+                time,
+            },
             paid_inside: Cost::pico(cost.saturating_sub(of_principal)),
             caps: self.session.policy().caps()?.clone(),
             costs: payers.costs.clone(),
@@ -157,13 +183,16 @@ impl CostMeter for CallMeter {
         tally.total += picodollars;
         let mut is_over = tally.limit.is_some_and(|limit| amount(tally.total) > limit);
         for (payer, costs) in self.costs().iter().enumerate() {
-            let is_paid = nearer.iter().any(|meter| meter.payers()[payer] == self.payers()[payer]);
+            let is_paid = nearer
+                .iter()
+                .any(|meter| meter.payers()[payer] == self.payers()[payer]);
             let mut costs = costs.lock();
             if !is_paid {
                 tally.own[payer] += picodollars;
                 costs.known += picodollars;
             }
-            is_over |= tally.left[payer].is_some_and(|(left, charged)| amount(costs.known - charged) > left);
+            is_over |= tally.left[payer]
+                .is_some_and(|(left, charged)| amount(costs.known - charged) > left);
         }
         if is_over {
             self.over.cancel();
@@ -176,7 +205,9 @@ impl CostMeter for CallMeter {
     }
 
     fn payers(&self) -> [usize; 2] {
-        self.costs().each_ref().map(|costs| Arc::as_ptr(costs).addr())
+        self.costs()
+            .each_ref()
+            .map(|costs| Arc::as_ptr(costs).addr())
     }
 
     fn abort_when_over(&self, task: AbortHandle) {
@@ -193,12 +224,24 @@ impl CostMeter for CallMeter {
 
 impl Drop for CallMeter {
     fn drop(&mut self) {
-        let Some(payment) = self.take() else { return self.forget_uncharged() };
-        if self.session.record.settle_now(&payment.amount.settlement()).is_some() {
+        let Some(payment) = self.take() else {
+            return self.forget_uncharged();
+        };
+        if self
+            .session
+            .record
+            .settle_now(&payment.amount.settlement())
+            .is_some()
+        {
             return payment.settled();
         }
         let work = async move {
-            match payment.amount.record.settle(&payment.amount.settlement()).await {
+            match payment
+                .amount
+                .record
+                .settle(&payment.amount.settlement())
+                .await
+            {
                 Ok(()) => payment.settled(),
                 Err(error) => tracing::error!(%error, "failed to charge a call"),
             }

@@ -2,13 +2,17 @@
 
 use crate::call::meta::OptionalMeta;
 use crate::call::response::shorten_name;
-use crate::call::{ErrorKind, Intent, Mode, OutputKind, Progress, ToolCall, ToolError, ToolResponse};
+use crate::call::{
+    ErrorKind, Intent, Mode, OutputKind, Progress, ToolCall, ToolError, ToolResponse,
+};
 use crate::json::decoder::Decoder;
 use crate::json::error::Error;
 use crate::json::number::ParsedNumber;
 use crate::schema::timestamp::Timestamp;
 use crate::session::account::Payment;
-use crate::session::audit::{AuditEntry, AuditFacts, AuditedIntent, CallDecision, CallOutcome, kept_id, last_intents};
+use crate::session::audit::{
+    AuditEntry, AuditFacts, AuditedIntent, CallDecision, CallOutcome, kept_id, last_intents,
+};
 use crate::session::hooks::{HookFuture, HookedCall, HookedRequest, RequestKind};
 use crate::session::inner::SessionInner;
 use crate::session::metrics::call_log::{AnsweredCall, SessionCall, UNKNOWN};
@@ -37,9 +41,15 @@ pub(crate) const HOOK_GRACE: Duration = Duration::from_secs(1);
 /// Records a call that has reached the gate, if that needs no waiting. Otherwise nothing is recorded, and the result is
 /// false.
 #[inline]
-pub(crate) fn record_now(call: &CallCx<'_>, gate: &AdmissionGate<'_>, response: &mut ToolResponse) -> bool {
+pub(crate) fn record_now(
+    call: &CallCx<'_>,
+    gate: &AdmissionGate<'_>,
+    response: &mut ToolResponse,
+) -> bool {
     let session = call.session;
-    let Some(turn) = gate.turn() else { return false };
+    let Some(turn) = gate.turn() else {
+        return false;
+    };
     if call.meter.is_some() || !session.runtime.hooks.is_empty() || session.record.is_remote() {
         return false;
     }
@@ -68,7 +78,10 @@ pub(crate) async fn recorded(
             is_audited = Box::pin(settle(call, turn, empty, payment, &mut response)).await;
         }
     } else if response.is_ok() && gate.is_ungoverned() {
-        response.optional_meta().warnings.push("the session store was down, so no limits were applied".to_owned());
+        response
+            .optional_meta()
+            .warnings
+            .push("the session store was down, so no limits were applied".to_owned());
     } else if gate.has_lost_session() {
         response.optional_meta().session_is_lost = true;
     }
@@ -78,7 +91,12 @@ pub(crate) async fn recorded(
 
 /// Counts the response to a call and runs the hooks after it. `turn` is the turn in which the call was charged. A call that is
 /// audited has an entry in the audit log already.
-pub(crate) async fn finish(call: &CallCx<'_>, turn: Option<u64>, is_audited: bool, response: &mut ToolResponse) {
+pub(crate) async fn finish(
+    call: &CallCx<'_>,
+    turn: Option<u64>,
+    is_audited: bool,
+    response: &mut ToolResponse,
+) {
     if let Some(kept) = count(call, turn, is_audited, response) {
         Box::pin(keep(call.session, &kept)).await;
     }
@@ -95,9 +113,14 @@ struct CallToKeep {
 
 /// Keeps a call in a store outside of this process.
 async fn keep(session: &SessionInner, call: &CallToKeep) {
-    let record = AnsweredCallRecord { call: call.call.as_ref(), audit: call.audit.as_ref() };
+    let record = AnsweredCallRecord {
+        call: call.call.as_ref(),
+        audit: call.audit.as_ref(),
+    };
     // The call has run, so a panic of the store must not take its response away.
-    let kept = AssertUnwindSafe(async { session.record.keep_call(&record).await }).catch_unwind().await;
+    let kept = AssertUnwindSafe(async { session.record.keep_call(&record).await })
+        .catch_unwind()
+        .await;
     if let Err(error) = kept.unwrap_or_else(|_| Err(StoreError::new("it panicked"))) {
         tracing::error!(session = %session.id.as_str().escape_debug(), %error, "failed to keep a call");
     }
@@ -121,7 +144,8 @@ fn count(
             response.meta.duration = response.meta.duration.saturating_sub(questions.waited());
         }
         if let Some(confirmations) = scope.confirmations.get() {
-            response.optional_meta().nested_confirmations = std::mem::take(&mut *confirmations.lock());
+            response.optional_meta().nested_confirmations =
+                std::mem::take(&mut *confirmations.lock());
         }
     }
     let slow = warn_if_slow(call, response);
@@ -134,8 +158,17 @@ fn count(
         approved_by: call.request.approval().map(|approval| &approval.by),
     };
     let is_remote = session.record.is_remote();
-    let audit = if is_audited || is_remote { None } else { Some(facts) };
-    let answered = AnsweredCall { slow, refused: call.is_refusal(response), audit, ..answered };
+    let audit = if is_audited || is_remote {
+        None
+    } else {
+        Some(facts)
+    };
+    let answered = AnsweredCall {
+        slow,
+        refused: call.is_refusal(response),
+        audit,
+        ..answered
+    };
     session.log().add(&answered);
     if let Some(stats) = session.tools.stats.get(call.index)
         && let Some(p95) = stats.record(&answered, size_for_model(response))
@@ -157,29 +190,49 @@ fn count(
 #[cold]
 fn keep_updates(call: &CallCx<'_>, progress: &Progress) {
     progress.end();
-    let updates = if progress.has_listener() { Vec::new() } else { progress.take() };
+    let updates = if progress.has_listener() {
+        Vec::new()
+    } else {
+        progress.take()
+    };
     if !updates.is_empty() {
-        call.session.rare().updates.push(call.request.id(), call.tool.name(), updates);
+        call.session
+            .rare()
+            .updates
+            .push(call.request.id(), call.tool.name(), updates);
     }
 }
 
 /// Returns the characters of the data or of the error's text, which take room in the model's context.
 #[inline]
 fn size_for_model(response: &ToolResponse) -> u32 {
-    let size = response.error().map_or_else(|| response.meta().size_chars(), |error| characters(&error.message));
+    let size = response.error().map_or_else(
+        || response.meta().size_chars(),
+        |error| characters(&error.message),
+    );
     u32::try_from(size).unwrap_or(u32::MAX)
 }
 
 /// Returns a call, redacted, and its entry, for a store outside of this process.
 #[cold]
-fn kept_call(session: &SessionInner, call: &AnsweredCall<'_>, audit: Option<AuditEntry>) -> Option<Box<CallToKeep>> {
+fn kept_call(
+    session: &SessionInner,
+    call: &AnsweredCall<'_>,
+    audit: Option<AuditEntry>,
+) -> Option<Box<CallToKeep>> {
     let policy = session.policy();
-    let call = (policy.call_history > 0).then(|| SessionCall::new(&call.shortened(), &policy.redaction));
+    let call =
+        (policy.call_history > 0).then(|| SessionCall::new(&call.shortened(), &policy.redaction));
     (call.is_some() || audit.is_some()).then(|| Box::new(CallToKeep { call, audit }))
 }
 
 /// Returns the entry of a call in the audit log.
-fn audit_entry(call: &CallCx<'_>, turn: u64, response: &ToolResponse, intents: Vec<AuditedIntent>) -> AuditEntry {
+fn audit_entry(
+    call: &CallCx<'_>,
+    turn: u64,
+    response: &ToolResponse,
+    intents: Vec<AuditedIntent>,
+) -> AuditEntry {
     let approval = call.request.approval();
     AuditEntry {
         at: Timestamp(jiff::Timestamp::now()),
@@ -189,7 +242,10 @@ fn audit_entry(call: &CallCx<'_>, turn: u64, response: &ToolResponse, intents: V
         principal: call.session.principal.to_string(),
         outcome: CallOutcome::of_response(response, call.is_refusal(response)),
         intents: last_intents(intents),
-        decision: approval.map(|approval| CallDecision { approved: true, by: approval.by.to_string() }),
+        decision: approval.map(|approval| CallDecision {
+            approved: true,
+            by: approval.by.to_string(),
+        }),
     }
 }
 
@@ -201,7 +257,12 @@ struct CalledAs<'a> {
 }
 
 /// Returns the entry of a call that no tool has served.
-fn entry_without_tool(session: &SessionInner, turn: u64, called: CalledAs<'_>, response: &ToolResponse) -> AuditEntry {
+fn entry_without_tool(
+    session: &SessionInner,
+    turn: u64,
+    called: CalledAs<'_>,
+    response: &ToolResponse,
+) -> AuditEntry {
     AuditEntry {
         at: Timestamp(jiff::Timestamp::now()),
         turn,
@@ -226,25 +287,44 @@ pub(crate) async fn count_without_tool(
     if let Some(error) = response.error() {
         let error = ToolError::new(error.kind, error.message.clone(), error.retryable);
         let refused = Box::pin(ready(Err::<(), _>(error)));
-        _ = around_request(session, (RequestKind::Call, call.name()), || call.arguments().to_owned(), refused).await;
+        _ = around_request(
+            session,
+            (RequestKind::Call, call.name()),
+            || call.arguments().to_owned(),
+            refused,
+        )
+        .await;
     }
     response
 }
 
 /// Counts a call that was refused before its tool was asked for, and adds it to the audit log. Returns the call if a store outside of
 /// this process has to keep it.
-fn count_refusal(session: &SessionInner, call: &ToolCall, response: &ToolResponse) -> Option<Box<CallToKeep>> {
+fn count_refusal(
+    session: &SessionInner,
+    call: &ToolCall,
+    response: &ToolResponse,
+) -> Option<Box<CallToKeep>> {
     let found = session.tools.find(call.name());
     let name = found.map_or(UNKNOWN, |(_, tool)| tool.name());
     let turn = session.record.turn();
     let answered = AnsweredCall::new(name, turn, response, call.arguments());
-    let answered = AnsweredCall { refused: true, ..answered };
-    match found.map(|(index, _)| index).and_then(|index| session.tools.stats.get(index)) {
+    let answered = AnsweredCall {
+        refused: true,
+        ..answered
+    };
+    match found
+        .map(|(index, _)| index)
+        .and_then(|index| session.tools.stats.get(index))
+    {
         Some(stats) => stats.record(&answered, 0),
         None => session.runtime.metrics.unknown.record(&answered, 0),
     };
     session.log().add(&answered);
-    let called = CalledAs { call_id: call.id(), tool: call.name() };
+    let called = CalledAs {
+        call_id: call.id(),
+        tool: call.name(),
+    };
     let entry = entry_without_tool(session, turn, called, response);
     if session.record.is_remote() {
         return kept_call(session, &answered, Some(entry));
@@ -254,7 +334,11 @@ fn count_refusal(session: &SessionInner, call: &ToolCall, response: &ToolRespons
 }
 
 /// Records a call that was refused before its tool was asked for. A store outside of this process keeps it later.
-pub(crate) fn record_refusal(session: &Arc<SessionInner>, call: &ToolCall, response: &ToolResponse) {
+pub(crate) fn record_refusal(
+    session: &Arc<SessionInner>,
+    call: &ToolCall,
+    response: &ToolResponse,
+) {
     if let Some(kept) = count_refusal(session, call, response) {
         keep_later(session, kept);
     }
@@ -271,7 +355,13 @@ pub(crate) fn audit_dropped(call: &CallCx<'_>) {
         ..audit_entry(call, session.record.turn(), &response, Vec::new())
     };
     if session.record.is_remote() {
-        keep_later(session, Box::new(CallToKeep { call: None, audit: Some(entry) }));
+        keep_later(
+            session,
+            Box::new(CallToKeep {
+                call: None,
+                audit: Some(entry),
+            }),
+        );
     } else {
         session.log().add_entry(&entry);
     }
@@ -288,7 +378,14 @@ fn keep_later(session: &Arc<SessionInner>, kept: Box<CallToKeep>) {
 /// Adds an entry to the audit log.
 async fn audit(session: &SessionInner, entry: AuditEntry) {
     if session.record.is_remote() {
-        keep(session, &CallToKeep { call: None, audit: Some(entry) }).await;
+        keep(
+            session,
+            &CallToKeep {
+                call: None,
+                audit: Some(entry),
+            },
+        )
+        .await;
     } else {
         session.log().add_entry(&entry);
     }
@@ -296,16 +393,33 @@ async fn audit(session: &SessionInner, entry: AuditEntry) {
 
 /// Counts the refusal of a call that a person has denied, and adds it to the audit log. The call itself was counted when it asked
 /// for approval.
-pub(crate) async fn count_denial(session: &SessionInner, index: usize, response: &ToolResponse, person: Option<&str>) {
+pub(crate) async fn count_denial(
+    session: &SessionInner,
+    index: usize,
+    response: &ToolResponse,
+    person: Option<&str>,
+) {
     let turn = session.record.turn();
     let answered = AnsweredCall::new("", turn, response, "");
     if let Some(stats) = session.tools.stats.get(index) {
-        stats.record(&AnsweredCall { refused: true, ..answered }, 0);
+        stats.record(
+            &AnsweredCall {
+                refused: true,
+                ..answered
+            },
+            0,
+        );
     }
     let meta = response.meta();
-    let called = CalledAs { call_id: meta.call_id().unwrap_or_default(), tool: meta.tool() };
+    let called = CalledAs {
+        call_id: meta.call_id().unwrap_or_default(),
+        tool: meta.tool(),
+    };
     let entry = entry_without_tool(session, turn, called, response);
-    let decision = person.map(|person| CallDecision { approved: false, by: person.to_owned() });
+    let decision = person.map(|person| CallDecision {
+        approved: false,
+        by: person.to_owned(),
+    });
     audit(session, AuditEntry { decision, ..entry }).await;
 }
 
@@ -315,7 +429,10 @@ fn warn_if_slow(call: &CallCx<'_>, response: &mut ToolResponse) -> bool {
     let (policy, taken) = (call.policy, response.meta().duration());
     let exceeded = |limit: Option<Duration>| limit.filter(|limit| taken > *limit);
     let is_retrieval = call.definition().options.category == Category::Retrieval;
-    let (kind, limit) = match (exceeded(policy.warn_retrieval_after), exceeded(policy.warn_after)) {
+    let (kind, limit) = match (
+        exceeded(policy.warn_retrieval_after),
+        exceeded(policy.warn_after),
+    ) {
         (Some(limit), _) if is_retrieval => ("a retrieval", limit),
         (_, Some(limit)) => ("a call", limit),
         _ => return false,
@@ -326,7 +443,11 @@ fn warn_if_slow(call: &CallCx<'_>, response: &mut ToolResponse) -> bool {
 
 #[cold]
 fn add_slow_warning(call: &CallCx<'_>, response: &mut ToolResponse, kind: &str, limit: Duration) {
-    let (tool, mode, taken) = (call.tool.name(), call.mode.as_str(), response.meta().duration());
+    let (tool, mode, taken) = (
+        call.tool.name(),
+        call.mode.as_str(),
+        response.meta().duration(),
+    );
     let warning = format!(
         "`{tool}` took {} ms; in {mode} {kind} should take at most {} ms",
         taken.as_millis(),
@@ -340,13 +461,17 @@ fn add_slow_warning(call: &CallCx<'_>, response: &mut ToolResponse, kind: &str, 
 /// Returns true for an empty result, and for what the tool itself declared empty.
 #[inline]
 fn counts_as_empty(call: &CallCx<'_>, response: &ToolResponse) -> bool {
-    let Some(data) = response.data_json() else { return false };
+    let Some(data) = response.data_json() else {
+        return false;
+    };
     let optional = response.meta.optional.as_deref();
     if let Some(declared) = optional.and_then(|optional| optional.empty) {
         return declared;
     }
     let may_be_empty = call.definition().options.category != Category::Action && is_empty(data);
-    may_be_empty && is_meant_as_data(response, optional) && !call.session.tools.is_control_tool(call.index)
+    may_be_empty
+        && is_meant_as_data(response, optional)
+        && !call.session.tools.is_control_tool(call.index)
 }
 
 /// Returns true if the data is the answer of the tool, although it is empty. The success of a tool that returns `()`, that wants no
@@ -355,7 +480,9 @@ fn counts_as_empty(call: &CallCx<'_>, response: &ToolResponse) -> bool {
 fn is_meant_as_data(response: &ToolResponse, optional: Option<&OptionalMeta>) -> bool {
     let has_content = optional.is_some_and(|optional| !optional.content.is_empty());
     let has_only_intents = response.data_json() == Some("null") && !response.intents().is_empty();
-    matches!(response.kind(), OutputKind::Data | OutputKind::Content) && !has_content && !has_only_intents
+    matches!(response.kind(), OutputKind::Data | OutputKind::Content)
+        && !has_content
+        && !has_only_intents
 }
 
 /// Returns true if the JSON of a result is empty: `null`, a blank text, `[]`, `{}`, or an object with a collection among its
@@ -419,11 +546,18 @@ async fn settle(
 ) -> bool {
     let mut changes = Vec::new();
     let mut intents = Vec::new();
-    let carried_out = if response.is_ok() { response.intents() } else { &[] };
+    let carried_out = if response.is_ok() {
+        response.intents()
+    } else {
+        &[]
+    };
     for intent in carried_out {
         let (change, effect) = carry_out(intent, call.session.mode());
         changes.extend(change);
-        intents.push(AuditedIntent { intent: intent.clone(), effect });
+        intents.push(AuditedIntent {
+            intent: intent.clone(),
+            effect,
+        });
     }
     let had_intents = !intents.is_empty();
     let audit = [audit_entry(call, turn, response, intents)];
@@ -434,10 +568,15 @@ async fn settle(
         empty,
         changes: &changes,
         audit: &audit,
-        ..payment.as_ref().map(|payment| payment.amount.settlement()).unwrap_or_default()
+        ..payment
+            .as_ref()
+            .map(|payment| payment.amount.settlement())
+            .unwrap_or_default()
     };
     // The call has run, so a panic of the store must not take its response away.
-    let settled = AssertUnwindSafe(async { call.session.record.settle(&settlement).await }).catch_unwind().await;
+    let settled = AssertUnwindSafe(async { call.session.record.settle(&settlement).await })
+        .catch_unwind()
+        .await;
     if let Err(error) = settled.unwrap_or_else(|_| Err(StoreError::new("it panicked"))) {
         tracing::error!(session = %call.session.id.as_str().escape_debug(), %error, "failed to record the outcome of a call");
         if had_intents {
@@ -457,17 +596,23 @@ async fn settle(
 /// Returns the state change of an intent, and its effect in words.
 fn carry_out(intent: &Intent, mode: Mode) -> (Option<StateChange>, String) {
     match intent {
-        Intent::EndVoiceSession if mode == Mode::Voice => {
-            (Some(StateChange::Ending(true)), "the session ends after this turn".into())
-        }
+        Intent::EndVoiceSession if mode == Mode::Voice => (
+            Some(StateChange::Ending(true)),
+            "the session ends after this turn".into(),
+        ),
         Intent::EndVoiceSession => (None, "none: this is not a voice session".into()),
-        Intent::SuppressAudio => (Some(StateChange::AudioSuppressed(true)), "audio is suppressed".into()),
-        Intent::SuppressTranscript => {
-            (Some(StateChange::TranscriptSuppressed(true)), "the transcript is suppressed".into())
-        }
-        Intent::SetPendingMessage(message) => {
-            (Some(StateChange::PendingMessage(Some(message.clone()))), "a message waits for the next turn".into())
-        }
+        Intent::SuppressAudio => (
+            Some(StateChange::AudioSuppressed(true)),
+            "audio is suppressed".into(),
+        ),
+        Intent::SuppressTranscript => (
+            Some(StateChange::TranscriptSuppressed(true)),
+            "the transcript is suppressed".into(),
+        ),
+        Intent::SetPendingMessage(message) => (
+            Some(StateChange::PendingMessage(Some(message.clone()))),
+            "a message waits for the next turn".into(),
+        ),
         Intent::StartVoiceSession => (None, "the host may begin a voice session".into()),
         Intent::Navigate(to) => (None, format!("the host may show `{}`", to.escape_debug())),
         Intent::Custom { name, payload } => (
@@ -491,12 +636,20 @@ pub(crate) fn hooked<'a>(call: &CallCx<'a>, turn: Option<u64>) -> HookedCall<'a>
 }
 
 /// Runs the hooks after a call. A hook that panics or takes too long leaves the response as it was.
-pub(crate) async fn run_after_hooks(session: &SessionInner, call: &HookedCall<'_>, response: &mut ToolResponse) {
+pub(crate) async fn run_after_hooks(
+    session: &SessionInner,
+    call: &HookedCall<'_>,
+    response: &mut ToolResponse,
+) {
     for hook in &session.runtime.hooks {
         let run = AssertUnwindSafe(async { hook.after(call, response).await }).catch_unwind();
         let tool = call.tool.name().escape_debug();
         // Without a timer nothing ends a hook that takes too long.
-        let ended = if timer::check().is_ok() { timeout(HOOK_GRACE, run).await } else { Ok(run.await) };
+        let ended = if timer::check().is_ok() {
+            timeout(HOOK_GRACE, run).await
+        } else {
+            Ok(run.await)
+        };
         match ended {
             Ok(Ok(())) => {}
             Ok(Err(_)) => tracing::error!(%tool, "a hook panicked after the call"),
@@ -518,7 +671,14 @@ pub(crate) async fn around_request<T: Send>(
     }
     let (principal, turn, arguments) = (&session.principal, session.record.turn(), arguments());
     let session_id = session.id.as_str();
-    let request = HookedRequest { session: session_id, principal, turn, kind, name, arguments: &arguments };
+    let request = HookedRequest {
+        session: session_id,
+        principal,
+        turn,
+        kind,
+        name,
+        arguments: &arguments,
+    };
     // The work has a limit of its own, which waits for the user. Hooks have this time before it, and this time after it.
     let limit = session.policy().deadline.saturating_add(HOOK_GRACE);
     let clock = HookClock(Mutex::new(Some(Instant::now())));
@@ -531,15 +691,30 @@ pub(crate) async fn around_request<T: Send>(
             done = Some(worked?);
             Ok(())
         });
-        hooks.iter().rev().fold(work, |next, hook| hook.around_request(&request, next)).await
+        hooks
+            .iter()
+            .rev()
+            .fold(work, |next, hook| hook.around_request(&request, next))
+            .await
     };
-    let outcome = match select(pin!(AssertUnwindSafe(run).catch_unwind()), pin!(clock.over(limit))).await {
+    let outcome = match select(
+        pin!(AssertUnwindSafe(run).catch_unwind()),
+        pin!(clock.over(limit)),
+    )
+    .await
+    {
         Either::Left((outcome, _)) => {
             outcome.unwrap_or_else(|_| Err(ToolError::internal("a hook panicked around a request")))
         }
-        Either::Right(_) => Err(ToolError::new(ErrorKind::Timeout, "a hook around the request took too long", true)),
+        Either::Right(_) => Err(ToolError::new(
+            ErrorKind::Timeout,
+            "a hook around the request took too long",
+            true,
+        )),
     };
-    outcome.and_then(|()| done.ok_or_else(|| ToolError::internal("a hook left out the work of a request")))
+    outcome.and_then(|()| {
+        done.ok_or_else(|| ToolError::internal("a hook left out the work of a request"))
+    })
 }
 
 /// The time since which hooks run around a request. `None` while the work itself does.

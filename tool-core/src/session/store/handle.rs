@@ -10,7 +10,8 @@ use crate::session::metrics::call_log::{CallLog, SessionCall};
 use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 use crate::session::store::memory::MemoryRecord;
 use crate::session::store::session_store::{
-    Admission, AnsweredCallRecord, OpenError, OpenRequest, SessionRecord, SessionStore, Settlement, StoreError, Verdict,
+    Admission, AnsweredCallRecord, OpenError, OpenRequest, SessionRecord, SessionStore, Settlement,
+    StoreError, Verdict,
 };
 use crate::session::store::turn_report::TurnReport;
 use futures_util::future::BoxFuture;
@@ -32,15 +33,25 @@ pub(crate) trait DynStore: Send + Sync {
 
     fn sessions(&self) -> BoxFuture<'_, Result<u64, StoreError>>;
 
-    fn calls<'a>(&'a self, id: &'a SessionId) -> BoxFuture<'a, Result<Vec<SessionCall>, StoreError>>;
+    fn calls<'a>(
+        &'a self,
+        id: &'a SessionId,
+    ) -> BoxFuture<'a, Result<Vec<SessionCall>, StoreError>>;
 }
 
 impl<S: SessionStore> DynStore for S {
     fn open<'a>(&'a self, request: &'a OpenRequest, deadline: Duration) -> OpenFuture<'a> {
         Box::pin(async move {
-            let record = within(deadline, SessionStore::open(self, request), || StoreError::timeout().into()).await?;
+            let record = within(deadline, SessionStore::open(self, request), || {
+                StoreError::timeout().into()
+            })
+            .await?;
             let any: Arc<dyn Any + Send + Sync> = Arc::clone(&record) as _;
-            Ok(RecordHandle { record, memory: any.downcast().ok(), deadline })
+            Ok(RecordHandle {
+                record,
+                memory: any.downcast().ok(),
+                deadline,
+            })
         })
     }
 
@@ -48,7 +59,10 @@ impl<S: SessionStore> DynStore for S {
         Box::pin(SessionStore::sessions(self))
     }
 
-    fn calls<'a>(&'a self, id: &'a SessionId) -> BoxFuture<'a, Result<Vec<SessionCall>, StoreError>> {
+    fn calls<'a>(
+        &'a self,
+        id: &'a SessionId,
+    ) -> BoxFuture<'a, Result<Vec<SessionCall>, StoreError>> {
         Box::pin(SessionStore::calls(self, id))
     }
 }
@@ -63,7 +77,9 @@ pub(crate) async fn within<T, E>(
     // A store that answers at once needs neither a timer nor a tokio runtime.
     match poll_fn(|cx| Poll::Ready(operation.as_mut().poll(cx))).await {
         Poll::Ready(answer) => answer,
-        Poll::Pending => timeout(deadline, operation).await.unwrap_or_else(|_| Err(timed_out())),
+        Poll::Pending => timeout(deadline, operation)
+            .await
+            .unwrap_or_else(|_| Err(timed_out())),
     }
 }
 
@@ -160,14 +176,19 @@ impl RecordHandle {
     }
 
     /// Admits a call, however long the store takes.
-    pub(crate) async fn admit_eventually(&self, call: &Admission<'_>) -> Result<Verdict, StoreError> {
+    pub(crate) async fn admit_eventually(
+        &self,
+        call: &Admission<'_>,
+    ) -> Result<Verdict, StoreError> {
         self.record.admit(call).await
     }
 
     /// Settles a call if the session is in memory. Otherwise returns `None`, and the caller has to wait for
     /// [`settle`](Self::settle).
     pub(crate) fn settle_now(&self, settlement: &Settlement<'_>) -> Option<()> {
-        self.memory.as_ref().map(|record| record.settle_now(settlement))
+        self.memory
+            .as_ref()
+            .map(|record| record.settle_now(settlement))
     }
 
     /// Returns what the turn has used, if the session is in memory.

@@ -8,8 +8,8 @@ use crate::session::caps::{Spending, SpendingCaps};
 use crate::session::metrics::call_log::{AnsweredCall, CallLog, SessionCall, SpareBytes};
 use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 use crate::session::store::session_store::{
-    Admission, AnsweredCallRecord, Charge, OpenError, OpenRequest, Refusal, SessionRecord, SessionStore, Settlement,
-    StoreError, Verdict,
+    Admission, AnsweredCallRecord, Charge, OpenError, OpenRequest, Refusal, SessionRecord,
+    SessionStore, Settlement, StoreError, Verdict,
 };
 use crate::session::store::turn_report::TurnReport;
 use crate::session::store::turn_usage::TurnUsage;
@@ -73,7 +73,10 @@ struct PrincipalSpending {
 
 impl PrincipalSpending {
     fn of(&self, principal: &str, now: Instant) -> Option<(Instant, Spending)> {
-        self.windows.get(principal).filter(|(end, _)| *end > now).copied()
+        self.windows
+            .get(principal)
+            .filter(|(end, _)| *end > now)
+            .copied()
     }
 
     fn add(&mut self, principal: &Arc<str>, spent: Spending, window: Duration, now: Instant) {
@@ -81,7 +84,9 @@ impl PrincipalSpending {
             self.windows.retain(|_, (end, _)| *end > now);
             self.sweep_at = 1_024.max(2 * self.windows.len());
         }
-        let (end, mut sum) = self.of(principal, now).unwrap_or((time::after(now, window), Spending::default()));
+        let (end, mut sum) = self
+            .of(principal, now)
+            .unwrap_or((time::after(now, window), Spending::default()));
         sum += spent;
         self.windows.insert(Arc::clone(principal), (end, sum));
     }
@@ -92,7 +97,10 @@ const MAX_ENDED: usize = 256;
 
 impl OpenSessions {
     fn next_incarnation(&mut self) -> u128 {
-        let next = self.incarnation.map_or_else(|| u128::from_ne_bytes(random()), |last| last.wrapping_add(1));
+        let next = self.incarnation.map_or_else(
+            || u128::from_ne_bytes(random()),
+            |last| last.wrapping_add(1),
+        );
         self.incarnation = Some(next);
         next
     }
@@ -100,14 +108,17 @@ impl OpenSessions {
     /// Removes the sessions that are over, and keeps their calls for a while.
     fn remove_expired(&mut self, now: Instant) {
         let moment = CallInstant::now();
-        let expired = self.records.extract_if(|_, record| !record.state.lock().is_open(moment));
+        let expired = self
+            .records
+            .extract_if(|_, record| !record.state.lock().is_open(moment));
         for record in expired.map(|(_, record)| record).collect::<Vec<_>>() {
             self.keep_calls(record, now);
         }
     }
 
     fn keep_calls(&mut self, record: Arc<MemoryRecord>, now: Instant) {
-        self.ended.retain(|(ended, until)| *until > now && ended.id != record.id);
+        self.ended
+            .retain(|(ended, until)| *until > now && ended.id != record.id);
         if record.log.counts().0 == 0 || record.keep_calls_for.is_zero() {
             return;
         }
@@ -121,7 +132,10 @@ impl OpenSessions {
     /// Removes expired sessions. Limited in frequency, as at the cap every refused caller would search all sessions.
     fn sweep(&mut self, now: Instant, idle_timeout: Duration) {
         let pause = (idle_timeout / 16).min(Duration::from_secs(1));
-        if self.last_sweep.is_none_or(|last| now.saturating_duration_since(last) >= pause) {
+        if self
+            .last_sweep
+            .is_none_or(|last| now.saturating_duration_since(last) >= pause)
+        {
             self.remove_expired(now);
             self.last_sweep = Some(now);
         }
@@ -152,12 +166,22 @@ impl SessionStore for MemoryStore {
         if sessions.records.len() as u64 >= request.max_sessions {
             sessions.sweep(now, request.idle_timeout);
             if sessions.records.len() as u64 >= request.max_sessions {
-                return Err(OpenError::Full { limit: request.max_sessions });
+                return Err(OpenError::Full {
+                    limit: request.max_sessions,
+                });
             }
         }
         let incarnation = sessions.next_incarnation();
-        let record = Arc::new(MemoryRecord::new(request, incarnation, &self.sessions, &sessions));
-        if let Some(expired) = sessions.records.insert(request.id.shared(), Arc::clone(&record)) {
+        let record = Arc::new(MemoryRecord::new(
+            request,
+            incarnation,
+            &self.sessions,
+            &sessions,
+        ));
+        if let Some(expired) = sessions
+            .records
+            .insert(request.id.shared(), Arc::clone(&record))
+        {
             sessions.keep_calls(expired, now);
         }
         Ok(record)
@@ -173,8 +197,15 @@ impl SessionStore for MemoryStore {
     async fn calls(&self, id: &SessionId) -> Result<Vec<SessionCall>, StoreError> {
         let now = Instant::now();
         let sessions = self.sessions.lock();
-        let mut kept = sessions.ended.iter().filter(|(record, until)| *record.id == *id.as_str() && *until > now);
-        let record = sessions.records.get(id.as_str()).or_else(|| Some(&kept.next()?.0)).cloned();
+        let mut kept = sessions
+            .ended
+            .iter()
+            .filter(|(record, until)| *record.id == *id.as_str() && *until > now);
+        let record = sessions
+            .records
+            .get(id.as_str())
+            .or_else(|| Some(&kept.next()?.0))
+            .cloned();
         drop(sessions);
         Ok(record.map_or_else(Vec::new, |record| record.log.recent()))
     }
@@ -237,7 +268,11 @@ impl MemoryRecord {
             state: Mutex::new(state),
             mode: CurrentMode::new(request.mode),
             id: request.id.shared(),
-            log: CallLog::new(request.call_bytes, request.redaction.clone(), &sessions.spare),
+            log: CallLog::new(
+                request.call_bytes,
+                request.redaction.clone(),
+                &sessions.spare,
+            ),
             keep_calls_for: request.keep_calls_for,
             principal: Arc::clone(&request.principal),
             agent: Arc::clone(&request.agent),
@@ -258,7 +293,10 @@ impl MemoryRecord {
             return Err(OpenError::OtherAgent { id: id() });
         }
         if self.mode() != request.mode {
-            return Err(OpenError::OtherMode { id: id(), open: self.mode() });
+            return Err(OpenError::OtherMode {
+                id: id(),
+                open: self.mode(),
+            });
         }
         Ok(())
     }
@@ -294,9 +332,14 @@ impl MemoryRecord {
     /// Removes the session from the store. Called without the record's own lock, because opening a session takes the
     /// store's lock first.
     fn remove(&self) {
-        let Some(sessions) = self.sessions.upgrade() else { return };
+        let Some(sessions) = self.sessions.upgrade() else {
+            return;
+        };
         let mut sessions = sessions.lock();
-        if sessions.records.get(&self.id).is_some_and(|known| std::ptr::eq(&raw const **known, self))
+        if sessions
+            .records
+            .get(&self.id)
+            .is_some_and(|known| std::ptr::eq(&raw const **known, self))
             && let Some(record) = sessions.records.remove(&self.id)
         {
             sessions.keep_calls(record, Instant::now());
@@ -324,28 +367,48 @@ impl MemoryRecord {
         let of_principal = principal.map_or_else(Spending::default, |(_, spent)| spent);
         let state = self.state.lock();
         let retained = state.retained.as_ref();
-        let (in_turn, in_session) = retained.map_or_else(Default::default, |kept| (kept.spent_in_turn, kept.spent));
+        let (in_turn, in_session) =
+            retained.map_or_else(Default::default, |kept| (kept.spent_in_turn, kept.spent));
         [in_turn, in_session, of_principal]
     }
 
     /// Checks the caps of a call that the budgets admit, and refunds one that is refused.
     #[cold]
-    fn admit_within(&self, caps: &SpendingCaps, call: &Admission<'_>, turn: u64, state: &mut RecordState) -> Verdict {
+    fn admit_within(
+        &self,
+        caps: &SpendingCaps,
+        call: &Admission<'_>,
+        turn: u64,
+        state: &mut RecordState,
+    ) -> Verdict {
         if matches!(call.charge, Charge::Free | Charge::Attempt) {
             return Verdict::Admitted { turn };
         }
         let now = call.now();
         let principal = self.principals.lock().of(&self.principal, now);
         let resets_in = principal.map(|(end, _)| end.saturating_duration_since(now));
-        let (in_turn, in_session) =
-            state.retained.as_ref().map_or_else(Default::default, |retained| (retained.spent_in_turn, retained.spent));
+        let (in_turn, in_session) = state
+            .retained
+            .as_ref()
+            .map_or_else(Default::default, |retained| {
+                (retained.spent_in_turn, retained.spent)
+            });
         let of_principal = principal.map_or_else(Spending::default, |(_, spent)| spent);
         match caps.left([in_turn, in_session, of_principal], resets_in) {
-            Ok(left) => Verdict::Capped { turn, left: Box::new(left) },
+            Ok(left) => Verdict::Capped {
+                turn,
+                left: Box::new(left),
+            },
             Err(used) => {
                 if call.charge != Charge::Hold {
                     let (tool, category) = (call.tool, call.category);
-                    let refund = Settlement { tool, category, turn, refund: true, ..Settlement::default() };
+                    let refund = Settlement {
+                        tool,
+                        category,
+                        turn,
+                        refund: true,
+                        ..Settlement::default()
+                    };
                     state.usage.settle(&refund);
                 }
                 Verdict::Refused(Refusal::Cap(Box::new(used)))
@@ -363,15 +426,26 @@ impl MemoryRecord {
         }
         let paid = settlement.paid_inside.picodollars();
         let cost = Cost::pico(settlement.spent.cost.picodollars().saturating_sub(paid));
-        let spent = Spending { cost, ..settlement.spent };
-        self.principals.lock().add(&self.principal, spent, caps.principal_window(), Instant::now());
+        let spent = Spending {
+            cost,
+            ..settlement.spent
+        };
+        self.principals.lock().add(
+            &self.principal,
+            spent,
+            caps.principal_window(),
+            Instant::now(),
+        );
     }
 
     /// Settles a call without waiting. Unless the session is over, the state changes apply whenever the call ends.
     pub(crate) fn settle_now(&self, settlement: &Settlement<'_>) {
         let mut state = self.state.lock();
         state.usage.settle(settlement);
-        if let Some(caps) = settlement.caps.filter(|_| settlement.spent != Spending::default()) {
+        if let Some(caps) = settlement
+            .caps
+            .filter(|_| settlement.spent != Spending::default())
+        {
             self.spend(caps, settlement, &mut state);
         }
         if !state.over {
@@ -418,7 +492,11 @@ impl RecordState {
         if self.state.is_default() {
             return None;
         }
-        let message = self.state.pending_message.clone().filter(|_| !self.delivered);
+        let message = self
+            .state
+            .pending_message
+            .clone()
+            .filter(|_| !self.delivered);
         let mut state = self.state.after_turn(mode);
         if self.delivered && !state.ended {
             state.pending_message = None;
@@ -460,7 +538,11 @@ impl SessionRecord for MemoryRecord {
 
     async fn next_turn(&self) -> Result<Turn, StoreError> {
         let Some(mut state) = self.touch() else {
-            return Ok(Turn { number: self.turn(), pending_message: None, ended: true });
+            return Ok(Turn {
+                number: self.turn(),
+                pending_message: None,
+                ended: true,
+            });
         };
         let number = state.usage.next_turn();
         if let Some(retained) = &mut state.retained {
@@ -473,25 +555,42 @@ impl SessionRecord for MemoryRecord {
             drop(state);
             self.remove();
         }
-        Ok(Turn { number, pending_message, ended })
+        Ok(Turn {
+            number,
+            pending_message,
+            ended,
+        })
     }
 
     async fn mint(&self, request: &ApprovalRequest<'_>) -> Result<ApprovalVerdict, StoreError> {
         let now = Instant::now();
-        let Some(mut state) = self.touch() else { return Ok(ApprovalVerdict::Inactive) };
+        let Some(mut state) = self.touch() else {
+            return Ok(ApprovalVerdict::Inactive);
+        };
         Ok(state.retained().pending.insert(request, now))
     }
 
     async fn pending(&self, id: &str) -> Result<Option<PendingCall>, StoreError> {
         let now = Instant::now();
-        let Some(state) = self.touch() else { return Ok(None) };
-        Ok(state.retained.as_ref().and_then(|retained| retained.pending.get(id, now)).cloned())
+        let Some(state) = self.touch() else {
+            return Ok(None);
+        };
+        Ok(state
+            .retained
+            .as_ref()
+            .and_then(|retained| retained.pending.get(id, now))
+            .cloned())
     }
 
     async fn consume(&self, id: &str) -> Result<bool, StoreError> {
         let now = Instant::now();
-        let Some(mut state) = self.touch() else { return Ok(false) };
-        Ok(state.retained.as_mut().is_some_and(|retained| retained.pending.remove(id, now)))
+        let Some(mut state) = self.touch() else {
+            return Ok(false);
+        };
+        Ok(state
+            .retained
+            .as_mut()
+            .is_some_and(|retained| retained.pending.remove(id, now)))
     }
 
     async fn change(&self, changes: &[StateChange]) -> Result<(), StoreError> {
@@ -550,12 +649,18 @@ impl PendingCalls {
         if let Some(limit) = request.exceeds(self.0.values().map(|(_, call)| call)) {
             return ApprovalVerdict::Full(limit);
         }
-        self.0.insert(request.call.id.clone(), (time::after(now, request.lifetime), request.call.clone()));
+        self.0.insert(
+            request.call.id.clone(),
+            (time::after(now, request.lifetime), request.call.clone()),
+        );
         ApprovalVerdict::Waits
     }
 
     fn get(&self, id: &str, now: Instant) -> Option<&PendingCall> {
-        self.0.get(id).filter(|(expires, _)| *expires > now).map(|(_, pending)| pending)
+        self.0
+            .get(id)
+            .filter(|(expires, _)| *expires > now)
+            .map(|(_, pending)| pending)
     }
 
     fn remove(&mut self, id: &str, now: Instant) -> bool {

@@ -8,7 +8,7 @@ pub(crate) mod turn_usage;
 
 pub use crate::session::store::memory::{MemoryRecord, MemoryStore};
 pub use crate::session::store::session_store::{
-    Admission, AnsweredCallRecord, BudgetLimit, Charge, OpenError, OpenRequest, Refusal, SessionRecord, SessionStore,
-    Settlement, StoreError, Verdict,
+    Admission, AnsweredCallRecord, BudgetLimit, Charge, OpenError, OpenRequest, Refusal,
+    SessionRecord, SessionStore, Settlement, StoreError, Verdict,
 };
 pub use crate::session::store::turn_report::{ToolTurnReport, TurnReport};

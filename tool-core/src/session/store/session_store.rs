@@ -36,7 +36,10 @@ pub trait SessionStore: Send + Sync + 'static {
     /// One atomic step decides. A session is joined under its own principal, agent and mode only, also after all of its
     /// handles were dropped; an absent principal or agent is an identity as any other. Another caller gets an error and
     /// changes nothing, not even the time at which the session expires. A new session has nothing of an earlier one.
-    fn open(&self, request: &OpenRequest) -> impl Future<Output = Result<Arc<Self::Record>, OpenError>> + Send;
+    fn open(
+        &self,
+        request: &OpenRequest,
+    ) -> impl Future<Output = Result<Arc<Self::Record>, OpenError>> + Send;
 
     /// Returns the number of open sessions.
     fn sessions(&self) -> impl Future<Output = Result<u64, StoreError>> + Send;
@@ -44,13 +47,19 @@ pub trait SessionStore: Send + Sync + 'static {
     /// Returns the calls that are kept of the session that is open under an id, or that was open last, oldest first. Those
     /// of a session that is over are kept for [`OpenRequest::keep_calls_for`]. This is for the host: principals are not
     /// compared.
-    fn calls(&self, id: &SessionId) -> impl Future<Output = Result<Vec<SessionCall>, StoreError>> + Send;
+    fn calls(
+        &self,
+        id: &SessionId,
+    ) -> impl Future<Output = Result<Vec<SessionCall>, StoreError>> + Send;
 }
 
 impl<S: SessionStore> SessionStore for Arc<S> {
     type Record = S::Record;
 
-    fn open(&self, request: &OpenRequest) -> impl Future<Output = Result<Arc<Self::Record>, OpenError>> + Send {
+    fn open(
+        &self,
+        request: &OpenRequest,
+    ) -> impl Future<Output = Result<Arc<Self::Record>, OpenError>> + Send {
         S::open(self, request)
     }
 
@@ -58,7 +67,10 @@ impl<S: SessionStore> SessionStore for Arc<S> {
         S::sessions(self)
     }
 
-    fn calls(&self, id: &SessionId) -> impl Future<Output = Result<Vec<SessionCall>, StoreError>> + Send {
+    fn calls(
+        &self,
+        id: &SessionId,
+    ) -> impl Future<Output = Result<Vec<SessionCall>, StoreError>> + Send {
         S::calls(self, id)
     }
 }
@@ -72,14 +84,23 @@ impl<S: SessionStore> SessionStore for Arc<S> {
 /// must have no effect.
 pub trait SessionRecord: Send + Sync + 'static {
     /// Counts an attempt, checks it against the limits, and charges it, in one atomic step.
-    fn admit(&self, call: &Admission<'_>) -> impl Future<Output = Result<Verdict, StoreError>> + Send;
+    fn admit(
+        &self,
+        call: &Admission<'_>,
+    ) -> impl Future<Output = Result<Verdict, StoreError>> + Send;
 
     /// Records the outcome of a call in one atomic step. Called only when there is something to record.
-    fn settle(&self, settlement: &Settlement<'_>) -> impl Future<Output = Result<(), StoreError>> + Send;
+    fn settle(
+        &self,
+        settlement: &Settlement<'_>,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Keeps an answered call, in place of the oldest ones if all of them take more than [`OpenRequest::call_bytes`], and adds
     /// its entry to the audit log.
-    fn keep_call(&self, call: &AnsweredCallRecord<'_>) -> impl Future<Output = Result<(), StoreError>> + Send;
+    fn keep_call(
+        &self,
+        call: &AnsweredCallRecord<'_>,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Returns the calls that are kept, oldest first.
     fn calls(&self) -> impl Future<Output = Result<Vec<SessionCall>, StoreError>> + Send;
@@ -91,16 +112,25 @@ pub trait SessionRecord: Send + Sync + 'static {
 
     /// Keeps a call until it is approved or denied, or until its lifetime has passed. Refuses it if the calls that wait
     /// leave no room under the request's limits, in one atomic step, and never gives up one of those for it.
-    fn mint(&self, request: &ApprovalRequest<'_>) -> impl Future<Output = Result<ApprovalVerdict, StoreError>> + Send;
+    fn mint(
+        &self,
+        request: &ApprovalRequest<'_>,
+    ) -> impl Future<Output = Result<ApprovalVerdict, StoreError>> + Send;
 
     /// Returns the call that waits under an id, and leaves it there.
-    fn pending(&self, id: &str) -> impl Future<Output = Result<Option<PendingCall>, StoreError>> + Send;
+    fn pending(
+        &self,
+        id: &str,
+    ) -> impl Future<Output = Result<Option<PendingCall>, StoreError>> + Send;
 
     /// Removes the call that waits under an id. Returns true to exactly one of all callers.
     fn consume(&self, id: &str) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
     /// Changes the state for the host.
-    fn change(&self, changes: &[StateChange]) -> impl Future<Output = Result<(), StoreError>> + Send;
+    fn change(
+        &self,
+        changes: &[StateChange],
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Changes the mode of the conversation. The state, the audit log and the counters of the turn stay.
     fn switch_mode(&self, mode: Mode) -> impl Future<Output = Result<(), StoreError>> + Send;
@@ -175,7 +205,9 @@ pub struct OpenRequest {
 #[non_exhaustive]
 pub enum OpenError {
     /// The limit on open sessions is reached.
-    #[error("{limit} sessions are open, which is the limit; end some, or raise `Policy::max_sessions`")]
+    #[error(
+        "{limit} sessions are open, which is the limit; end some, or raise `Policy::max_sessions`"
+    )]
     Full {
         /// The limit.
         limit: u64,
@@ -229,12 +261,21 @@ pub struct StoreError {
 impl StoreError {
     /// Creates an error. The message must not contain secrets.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), source: None }
+        Self {
+            message: message.into(),
+            source: None,
+        }
     }
 
     /// Creates an error with its cause.
-    pub fn with_source(message: impl Into<String>, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self { message: message.into(), source: Some(source.into().into()) }
+    pub fn with_source(
+        message: impl Into<String>,
+        source: impl Into<Box<dyn Error + Send + Sync>>,
+    ) -> Self {
+        Self {
+            message: message.into(),
+            source: Some(source.into().into()),
+        }
     }
 
     /// Creates the error of an operation that exceeded the policy's `store_deadline`.

@@ -62,7 +62,11 @@ impl TurnUsage {
         }
         // The narrowest budget first.
         check_budget(BudgetLimit::Tool, tool.calls, call.max_calls)?;
-        check_budget(BudgetLimit::Category(call.category), *in_category, call.limits.category(call.category))?;
+        check_budget(
+            BudgetLimit::Category(call.category),
+            *in_category,
+            call.limits.category(call.category),
+        )?;
         check_budget(BudgetLimit::Total, self.total, call.limits.max_calls)?;
         if call.charge != Charge::Hold {
             for count in [&mut tool.calls, in_category, &mut self.total] {
@@ -79,7 +83,11 @@ impl TurnUsage {
         }
         if settlement.refund {
             let tool = &mut self.tools.get(settlement.tool, None).calls;
-            for count in [tool, &mut self.categories[settlement.category as usize], &mut self.total] {
+            for count in [
+                tool,
+                &mut self.categories[settlement.category as usize],
+                &mut self.total,
+            ] {
                 *count = count.saturating_sub(1);
             }
         }
@@ -104,13 +112,21 @@ impl TurnUsage {
     /// Returns what the turn has used, for people. Tools that it has not tried are left out.
     pub(crate) fn report(&self) -> TurnReport {
         let categories = [Category::Retrieval, Category::Action, Category::Utility];
-        let tools = self.tools.first.iter().chain(self.tools.rest.iter().flat_map(|rest| &rest.tools));
+        let tools = self
+            .tools
+            .first
+            .iter()
+            .chain(self.tools.rest.iter().flat_map(|rest| &rest.tools));
         let reports = tools.map(|tool| (tool.name.to_string(), tool.report(&self.texts)));
         TurnReport {
             turn: self.turn,
             calls: self.total,
-            categories: categories.map(|category| (category.as_str(), self.categories[category as usize])).into(),
-            tools: reports.filter(|(_, report)| *report != ToolTurnReport::default()).collect(),
+            categories: categories
+                .map(|category| (category.as_str(), self.categories[category as usize]))
+                .into(),
+            tools: reports
+                .filter(|(_, report)| *report != ToolTurnReport::default())
+                .collect(),
         }
     }
 }
@@ -120,7 +136,8 @@ impl UsageByTool {
     #[inline]
     fn get(&mut self, name: &str, shared_name: Option<&Name>) -> &mut ToolUsage {
         if self.first.as_ref().is_none_or(|first| first.is(name)) {
-            self.first.get_or_insert_with(|| ToolUsage::new(name, shared_name))
+            self.first
+                .get_or_insert_with(|| ToolUsage::new(name, shared_name))
         } else {
             self.rest.get_or_insert_default().get(name, shared_name)
         }
@@ -154,7 +171,12 @@ impl RestOfTools {
 impl ToolUsage {
     fn new(name: &str, shared_name: Option<&Name>) -> Self {
         let name = shared_name.cloned().unwrap_or_else(|| name.into());
-        Self { name, calls: 0, empty: 0, attempts: Attempts::default() }
+        Self {
+            name,
+            calls: 0,
+            empty: 0,
+            attempts: Attempts::default(),
+        }
     }
 
     /// Compares names by address first, as the names of one tool usually share their text.
@@ -169,14 +191,22 @@ impl ToolUsage {
 
     fn report(&self, texts: &KeptTexts) -> ToolTurnReport {
         let most_equal_attempts = self.attempts.most_equal(texts);
-        ToolTurnReport { calls: self.calls, empty_results: self.empty, most_equal_attempts }
+        ToolTurnReport {
+            calls: self.calls,
+            empty_results: self.empty,
+            most_equal_attempts,
+        }
     }
 
     #[inline]
     fn attempt(&mut self, call: &Admission<'_>, texts: &mut KeptTexts) -> Result<(), Refusal> {
         // Counted even without a limit: another process may open this session with another policy.
         let count = self.attempts.count(&call.arguments, texts);
-        if call.limits.repeated.is_some_and(|limit| count >= limit.max(1)) {
+        if call
+            .limits
+            .repeated
+            .is_some_and(|limit| count >= limit.max(1))
+        {
             return Err(Refusal::Repeated(count));
         }
         match call.limits.empty {
@@ -274,19 +304,34 @@ impl Attempts {
     fn most_equal(&self, texts: &KeptTexts) -> u32 {
         let is_own = |kept: &&KeptText| Some(kept.place >> 32) == self.first.map(u64::from);
         let kept = texts.kept.iter().filter(is_own).map(|kept| kept.count);
-        let hashed = self.hashes.iter().flat_map(|hashes| hashes.young.values().chain(hashes.old.values()).copied());
+        let hashed = self
+            .hashes
+            .iter()
+            .flat_map(|hashes| hashes.young.values().chain(hashes.old.values()).copied());
         kept.chain(hashed).max().unwrap_or(0)
     }
 
     #[cold]
-    fn compare_hashes(&mut self, arguments: &Fingerprint<'_>, begins: bool, texts: &KeptTexts) -> u32 {
+    fn compare_hashes(
+        &mut self,
+        arguments: &Fingerprint<'_>,
+        begins: bool,
+        texts: &KeptTexts,
+    ) -> u32 {
         let hashes = self.hashes.get_or_insert_default();
         if begins {
             self.is_hashed = true;
             let is_own = |kept: &KeptText| Some(kept.place >> 32) == self.first.map(u64::from);
-            for (index, kept) in texts.kept.iter().enumerate().filter(|(_, kept)| is_own(kept)) {
+            for (index, kept) in texts
+                .kept
+                .iter()
+                .enumerate()
+                .filter(|(_, kept)| is_own(kept))
+            {
                 let text = str::from_utf8(texts.text(index)).unwrap_or_default();
-                hashes.young.insert(arguments.with_text(text).fast(), kept.count);
+                hashes
+                    .young
+                    .insert(arguments.with_text(text).fast(), kept.count);
             }
         }
         hashes.count(arguments.fast())
@@ -297,7 +342,8 @@ impl KeptTexts {
     /// Keeps the first text of a tool and returns its index, if there is room.
     fn add_first(&mut self, text: &str) -> Option<u32> {
         let first = u32::try_from(self.kept.len()).ok()?;
-        self.add(text, u64::from(first) << 32, text.len()).map(|()| first)
+        self.add(text, u64::from(first) << 32, text.len())
+            .map(|()| first)
     }
 
     /// Counts a text of the tool whose first text is given. Returns `None` if it does not differ for certain from another
@@ -342,17 +388,26 @@ impl KeptTexts {
     fn add(&mut self, text: &str, place: u64, room: usize) -> Option<()> {
         self.room_taken = Some(self.room_taken + room).filter(|taken| *taken <= MAX_KEPT_BYTES)?;
         if self.kept.capacity() == 0 {
-            (self.bytes, self.kept) = (Vec::with_capacity(KEPT_CAPACITY), Vec::with_capacity(KEPT_ENTRIES));
+            (self.bytes, self.kept) = (
+                Vec::with_capacity(KEPT_CAPACITY),
+                Vec::with_capacity(KEPT_ENTRIES),
+            );
         }
         self.bytes.extend_from_slice(text.as_bytes());
         let end = u32::try_from(self.bytes.len()).ok()?;
-        self.kept.push(KeptText { place, end, count: 1 });
+        self.kept.push(KeptText {
+            place,
+            end,
+            count: 1,
+        });
         Some(())
     }
 
     #[inline]
     fn text(&self, index: usize) -> &[u8] {
-        let start = index.checked_sub(1).map_or(0, |before| self.kept[before].end);
+        let start = index
+            .checked_sub(1)
+            .map_or(0, |before| self.kept[before].end);
         &self.bytes[start as usize..self.kept[index].end as usize]
     }
 
@@ -395,7 +450,13 @@ mod tests {
 
     /// Arguments of few values in several spellings, so that many of them are equal or nearly so.
     fn spelled() -> impl Strategy<Value = String> {
-        let title = prop::sample::select(vec![r#""a""#, r#""ab""#, r#""abc""#, r#""\u0061b""#, r#""1""#]);
+        let title = prop::sample::select(vec![
+            r#""a""#,
+            r#""ab""#,
+            r#""abc""#,
+            r#""\u0061b""#,
+            r#""1""#,
+        ]);
         let number = || {
             prop::sample::select(vec![
                 "1",
@@ -414,29 +475,39 @@ mod tests {
                 "false",
             ])
         };
-        (title, number(), prop::collection::vec(number(), 0..3), 0..4_usize).prop_map(|(title, page, ids, form)| {
-            let ids = ids.join(",");
-            match form {
-                0 => format!(r#"{{"title":{title},"page":{page},"ids":[{ids}]}}"#),
-                1 => format!(r#"{{"page":{page},"title":{title},"ids":[{ids}]}}"#),
-                2 => format!(r#"{{"title":{title}, "page":{page}, "ids":[{ids}]}}"#),
-                _ => format!(r#"{{"title":{title},"page":{page}}}"#),
-            }
-        })
+        (
+            title,
+            number(),
+            prop::collection::vec(number(), 0..3),
+            0..4_usize,
+        )
+            .prop_map(|(title, page, ids, form)| {
+                let ids = ids.join(",");
+                match form {
+                    0 => format!(r#"{{"title":{title},"page":{page},"ids":[{ids}]}}"#),
+                    1 => format!(r#"{{"page":{page},"title":{title},"ids":[{ids}]}}"#),
+                    2 => format!(r#"{{"title":{title}, "page":{page}, "ids":[{ids}]}}"#),
+                    _ => format!(r#"{{"title":{title},"page":{page}}}"#),
+                }
+            })
     }
 
     fn counts(texts: &[String], kept_bytes: usize) -> Vec<u32> {
         let rules = EqualityRules::of_schema(&json!({"type": "object"}));
         let (mut attempts, mut kept) = (Attempts::default(), KeptTexts::default());
         kept.room_taken = kept_bytes;
-        let mut count = |text: &String| attempts.count(&Fingerprint::of(&rules, "t", text), &mut kept);
+        let mut count =
+            |text: &String| attempts.count(&Fingerprint::of(&rules, "t", text), &mut kept);
         texts.iter().map(&mut count).collect()
     }
 
     fn expected(texts: &[String]) -> Vec<u32> {
         let rules = EqualityRules::of_schema(&json!({"type": "object"}));
         let mut by_value = HashMap::new();
-        texts.iter().map(|text| increment(by_value.entry(rules.canonical_text(text)).or_default())).collect()
+        texts
+            .iter()
+            .map(|text| increment(by_value.entry(rules.canonical_text(text)).or_default()))
+            .collect()
     }
 
     proptest! {
@@ -477,7 +548,10 @@ mod tests {
         let (mut attempts, mut kept) = (Attempts::default(), KeptTexts::default());
         for number in 0..240 {
             let text = format!(r#"{{"title":"t{}","page":{}}}"#, number / 3, number % 3);
-            assert_eq!(attempts.count(&Fingerprint::of(&rules, "t", &text), &mut kept), 1);
+            assert_eq!(
+                attempts.count(&Fingerprint::of(&rules, "t", &text), &mut kept),
+                1
+            );
         }
         assert!(!attempts.is_hashed && kept.room_taken < MAX_KEPT_BYTES);
         let [same, other] = [r#"{"title":"t7","page":1}"#, r#"{"page":1,"title":"t7"}"#];
@@ -489,16 +563,26 @@ mod tests {
     #[test]
     fn counts_more_tools_than_it_keeps() {
         let mut tools = UsageByTool::default();
-        let names = (0..2_000).map(|number| format!("tool_{number}")).collect::<Vec<_>>();
+        let names = (0..2_000)
+            .map(|number| format!("tool_{number}"))
+            .collect::<Vec<_>>();
         for expected in [1, 2] {
             for name in &names {
                 tools.get(name, None).calls += 1;
             }
-            assert!(names.iter().all(|name| tools.get(name, None).calls == expected));
+            assert!(
+                names
+                    .iter()
+                    .all(|name| tools.get(name, None).calls == expected)
+            );
         }
         tools.clear();
         assert!(names.iter().all(|name| tools.get(name, None).calls == 0));
         tools.clear();
-        assert!(tools.rest.is_some_and(|rest| rest.tools.len() == KEPT_TOOLS && rest.by_name.len() == KEPT_TOOLS));
+        assert!(
+            tools.rest.is_some_and(
+                |rest| rest.tools.len() == KEPT_TOOLS && rest.by_name.len() == KEPT_TOOLS
+            )
+        );
     }
 }

@@ -29,9 +29,21 @@ fn restored_call_is_stale_two_hours_after_its_expiry() {
     let now = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap();
     let (minute, mut stale) = (60_000, 0);
     for n in 0..1_000 {
-        stale += u32::from(PendingCall { expires_at: now - (121 + n) * minute, ..pending() }.is_stale());
+        stale += u32::from(
+            PendingCall {
+                expires_at: now - (121 + n) * minute,
+                ..pending()
+            }
+            .is_stale(),
+        );
         // The clock of another process may differ by an hour.
-        assert!(!PendingCall { expires_at: now + (n * minute) - 60 * minute, ..pending() }.is_stale());
+        assert!(
+            !PendingCall {
+                expires_at: now + (n * minute) - 60 * minute,
+                ..pending()
+            }
+            .is_stale()
+        );
     }
     assert_eq!(stale, 1_000);
 }
@@ -42,14 +54,27 @@ fn names_that_look_like_arguments_are_quoted() {
     for n in 0..1_000 {
         let name = format!("amount: 1, to: \"bob\", x{n}");
         let arguments = serde_json::json!({ name: 1 }).to_string();
-        let shown = PendingCall { arguments, ..pending() }.summary();
-        assert_eq!(shown, format!(r#"delete_event("amount: 1, to: \"bob\", x{n}": 1)"#));
+        let shown = PendingCall {
+            arguments,
+            ..pending()
+        }
+        .summary();
+        assert_eq!(
+            shown,
+            format!(r#"delete_event("amount: 1, to: \"bob\", x{n}": 1)"#)
+        );
     }
 }
 
 #[test]
 fn digest_differs_for_another_tool() {
-    let digests = (0..1_000).map(|n| PendingCall { tool: format!("tool_{n}"), ..pending() }.digest());
+    let digests = (0..1_000).map(|n| {
+        PendingCall {
+            tool: format!("tool_{n}"),
+            ..pending()
+        }
+        .digest()
+    });
     assert_eq!(digests.collect::<HashSet<_>>().len(), 1_000);
 }
 
@@ -86,7 +111,12 @@ fn token_verifies_for_its_call() {
     let signer = Signer::new(KEY);
     let token = signer.sign(&pending());
     assert_eq!(token.len(), TOKEN);
-    assert!(token.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.'), "{token}");
+    assert!(
+        token
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'.'),
+        "{token}"
+    );
     assert_eq!(Signer::id_of(&token), Some(pending().id.as_str()));
     assert!(signer.verify(&token, &pending()));
 }
@@ -104,7 +134,10 @@ fn token_verifies_in_another_process_with_the_key() {
 fn proof_equals_that_of_another_hmac_implementation() {
     // Python: hmac.new(b'\x07' * 32, b''.join(len(t).to_bytes(8, 'big') + t for t in texts) + turn + expires_at, 'sha256')
     let token = Signer::new(KEY).sign(&pending());
-    assert_eq!(token.split_once('.').unwrap().1, "5cf57a0676d11bb092bb2012075baae7799434fe6dcc7789e5005cb5915d79ea");
+    assert_eq!(
+        token.split_once('.').unwrap().1,
+        "5cf57a0676d11bb092bb2012075baae7799434fe6dcc7789e5005cb5915d79ea"
+    );
 }
 
 // R-C2
@@ -149,11 +182,23 @@ fn token_does_not_verify_for_a_changed_field() {
             assert!(!signer.verify(&token, &call), "text {which} as {other:?}");
         }
     }
-    assert!(!signer.verify(&token, &PendingCall { mode: Mode::Voice, ..pending() }));
+    assert!(!signer.verify(
+        &token,
+        &PendingCall {
+            mode: Mode::Voice,
+            ..pending()
+        }
+    ));
     for bit in 0..64 {
         for call in [
-            PendingCall { expires_at: pending().expires_at ^ 1 << bit, ..pending() },
-            PendingCall { turn: pending().turn ^ 1 << bit, ..pending() },
+            PendingCall {
+                expires_at: pending().expires_at ^ 1 << bit,
+                ..pending()
+            },
+            PendingCall {
+                turn: pending().turn ^ 1 << bit,
+                ..pending()
+            },
         ] {
             assert!(!signer.verify(&token, &call), "bit {bit} of a number");
         }
@@ -164,11 +209,15 @@ fn token_does_not_verify_for_a_changed_field() {
 #[test]
 fn token_does_not_verify_for_3_000_other_agents() {
     let (signer, agent) = (Signer::new(KEY), "clerk-of-the-first-floor");
-    let token = signer.sign(&PendingCall { agent: agent.to_owned(), ..pending() });
+    let token = signer.sign(&PendingCall {
+        agent: agent.to_owned(),
+        ..pending()
+    });
     let mut others = HashSet::from([String::new()]);
     for at in 0..agent.len() {
         let (head, tail) = agent.split_at(at);
-        others.extend((0..=127_u8).map(|other| format!("{head}{}{}", char::from(other), &tail[1..])));
+        others
+            .extend((0..=127_u8).map(|other| format!("{head}{}{}", char::from(other), &tail[1..])));
         others.extend([
             head.to_owned(),
             tail[1..].to_owned(),
@@ -179,7 +228,16 @@ fn token_does_not_verify_for_3_000_other_agents() {
     others.remove(agent);
     assert!(others.len() > 3_000, "{}", others.len());
     for other in others {
-        assert!(!signer.verify(&token, &PendingCall { agent: other.clone(), ..pending() }), "{other:?}");
+        assert!(
+            !signer.verify(
+                &token,
+                &PendingCall {
+                    agent: other.clone(),
+                    ..pending()
+                }
+            ),
+            "{other:?}"
+        );
     }
 }
 
@@ -287,7 +345,10 @@ fn malformed_token_has_no_id() {
 fn token_of_an_invalid_id_does_not_verify() {
     let signer = Signer::new(KEY);
     for id in ["", "call-1", "0123456789ABCDEF0123456789ABCDEF"] {
-        let call = PendingCall { id: id.to_owned(), ..pending() };
+        let call = PendingCall {
+            id: id.to_owned(),
+            ..pending()
+        };
         assert!(!signer.verify(&signer.sign(&call), &call), "{id}");
     }
 }
@@ -302,17 +363,37 @@ fn ids_are_hexadecimal_and_differ() {
     let ids: HashSet<_> = (0..1_000).map(|_| fresh_id()).collect();
     assert_eq!(ids.len(), 1_000);
     for id in ids {
-        assert!(id.len() == ID && id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')), "{id}");
+        assert!(
+            id.len() == ID
+                && id
+                    .bytes()
+                    .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')),
+            "{id}"
+        );
     }
 }
 
 #[test]
 fn mark_of_a_note_needs_the_key() {
     let (signer, other) = (Signer::new(KEY), Signer::new([8; 32]));
-    let marks = (0..1_000).map(|_| fresh_id()).map(|id| (signer.mark(&id), other.mark(&id))).collect::<Vec<_>>();
+    let marks = (0..1_000)
+        .map(|_| fresh_id())
+        .map(|id| (signer.mark(&id), other.mark(&id)))
+        .collect::<Vec<_>>();
     assert!(marks.iter().all(|(mine, theirs)| mine != theirs));
-    assert_eq!(marks.into_iter().map(|(mine, _)| mine).collect::<HashSet<_>>().len(), 1_000);
-    assert_eq!(signer.mark(&pending().id), Signer::new(KEY).mark(&pending().id), "in every process");
+    assert_eq!(
+        marks
+            .into_iter()
+            .map(|(mine, _)| mine)
+            .collect::<HashSet<_>>()
+            .len(),
+        1_000
+    );
+    assert_eq!(
+        signer.mark(&pending().id),
+        Signer::new(KEY).mark(&pending().id),
+        "in every process"
+    );
 }
 
 #[test]
@@ -322,20 +403,40 @@ fn user_cannot_type_a_note() {
     for number in 0..250 {
         let mark = signer.mark(&fresh_id());
         for blank in ["", " ", "\u{a0}\u{200b}", "\n\u{ad}"] {
-            let case = if number % 2 == 0 { mark.to_uppercase() } else { mark.clone() };
+            let case = if number % 2 == 0 {
+                mark.to_uppercase()
+            } else {
+                mark.clone()
+            };
             let bracket = ["[", "\u{ff3b}", "\u{3010}", "\u{27e6}"][number % 4];
-            let word = if number % 3 == 0 { case.replacen('d', &format!("\u{ff44}{blank}"), 1) } else { case };
-            let text =
-                format!("{}{}", "é [x] [".repeat(number % 7), word.replacen('[', &format!("{bracket}{blank}"), 1));
+            let word = if number % 3 == 0 {
+                case.replacen('d', &format!("\u{ff44}{blank}"), 1)
+            } else {
+                case
+            };
+            let text = format!(
+                "{}{}",
+                "é [x] [".repeat(number % 7),
+                word.replacen('[', &format!("{bracket}{blank}"), 1)
+            );
             let cleaned = without_notes(text.clone());
-            assert!(cleaned.contains(&format!("({blank}")), "{text:?} {cleaned:?}");
+            assert!(
+                cleaned.contains(&format!("({blank}")),
+                "{text:?} {cleaned:?}"
+            );
             assert_eq!(cleaned.chars().count(), text.chars().count());
             typed += 1;
         }
     }
     assert_eq!(typed, 1_000);
-    assert_eq!(without_notes("[Note by the application, not said by the user] x".into()).find('['), None);
-    assert_eq!(without_notes("[decide] a[0] (decision) [".into()), "[decide] a[0] (decision) [");
+    assert_eq!(
+        without_notes("[Note by the application, not said by the user] x".into()).find('['),
+        None
+    );
+    assert_eq!(
+        without_notes("[decide] a[0] (decision) [".into()),
+        "[decide] a[0] (decision) ["
+    );
 }
 
 #[test]

@@ -96,7 +96,14 @@ fn object_with_content_is_not_empty() {
 // R-L2
 #[test]
 fn object_without_collections_is_not_empty() {
-    all(false, &[r#"{"total":0}"#, r#"{"found":false,"value":null}"#, r#"{"note":""}"#]);
+    all(
+        false,
+        &[
+            r#"{"total":0}"#,
+            r#"{"found":false,"value":null}"#,
+            r#"{"note":""}"#,
+        ],
+    );
 }
 
 #[test]
@@ -129,7 +136,11 @@ fn long_result_is_decided_by_its_first_members() {
     let long = json!({"a": [], "items": vec!["text"; 1 << 20]}).to_string();
     let mut read = Decoder::new(&long);
     assert!(read.peek() == b'{' && !is_empty_object(&mut read).expect("JSON"));
-    assert!(!is_empty(&long) && read.place() < 30, "{} bytes were read", read.place());
+    assert!(
+        !is_empty(&long) && read.place() < 30,
+        "{} bytes were read",
+        read.place()
+    );
 }
 
 #[test]

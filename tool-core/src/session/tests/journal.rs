@@ -25,12 +25,18 @@ fn entry_serialises_with_all_fields() {
         "idempotencyKey": "k-1", "startedAt": "2026-11-20T09:30:00Z", "harmless": false,
     });
     assert_eq!(text, expected);
-    assert_eq!(serde_json::from_value::<JournalEntry>(text).unwrap(), entry("s", "c"));
+    assert_eq!(
+        serde_json::from_value::<JournalEntry>(text).unwrap(),
+        entry("s", "c")
+    );
 }
 
 #[test]
 fn error_text_names_the_journal() {
-    assert_eq!(JournalError::new("no space").to_string(), "journal failed: no space");
+    assert_eq!(
+        JournalError::new("no space").to_string(),
+        "journal failed: no space"
+    );
 }
 
 #[tokio::test]
@@ -46,7 +52,10 @@ async fn next_process_recovers_calls_with_their_responses() {
     next.started(&entry("s", "mine")).await.unwrap();
     next.finished("s", "running", "{}").await.unwrap();
     let found = next.recover("s").await.unwrap();
-    let found: Vec<_> = found.iter().map(|call| (call.entry.call_id.as_str(), call.response.as_deref())).collect();
+    let found: Vec<_> = found
+        .iter()
+        .map(|call| (call.entry.call_id.as_str(), call.response.as_deref()))
+        .collect();
     assert_eq!(found, [("done", Some("{}")), ("running", None)]);
 }
 

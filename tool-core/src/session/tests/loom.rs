@@ -8,8 +8,8 @@ use crate::call::{Mode, RunContext};
 use crate::session::caps::{CapScope, Spending, SpendingCaps};
 use crate::session::running::{RunningCall, RunningCalls};
 use crate::session::store::{
-    Admission, BudgetLimit, Charge, MemoryRecord, MemoryStore, OpenRequest, Refusal, SessionRecord, SessionStore,
-    Settlement, Verdict,
+    Admission, BudgetLimit, Charge, MemoryRecord, MemoryStore, OpenRequest, Refusal, SessionRecord,
+    SessionStore, Settlement, Verdict,
 };
 use crate::session::{ApprovalRequest, ApprovalVerdict, PendingCall, Policy, Turn, TurnLimits};
 use crate::time::CallInstant;
@@ -57,13 +57,19 @@ fn race<T: 'static>(threads: usize, work: impl Fn(usize) -> T + Clone + 'static)
     });
     let others = others.collect::<Vec<_>>();
     let mut results = vec![work(0)];
-    results.extend(others.into_iter().map(|thread| thread.join().expect("no panic")));
+    results.extend(
+        others
+            .into_iter()
+            .map(|thread| thread.join().expect("no panic")),
+    );
     results
 }
 
 /// Returns the output of an operation of the store in memory, which never waits.
 fn now<T>(operation: impl Future<Output = T>) -> T {
-    operation.now_or_never().expect("the store in memory does not wait")
+    operation
+        .now_or_never()
+        .expect("the store in memory does not wait")
 }
 
 fn open(store: &MemoryStore) -> Arc<MemoryRecord> {
@@ -83,7 +89,8 @@ fn open(store: &MemoryStore) -> Arc<MemoryRecord> {
 }
 
 fn admit(record: &MemoryRecord, limit: u32, arguments: &str) -> Verdict {
-    static EQUALITY: LazyLock<EqualityRules> = LazyLock::new(|| EqualityRules::of_schema(&json!({"type": "object"})));
+    static EQUALITY: LazyLock<EqualityRules> =
+        LazyLock::new(|| EqualityRules::of_schema(&json!({"type": "object"})));
     let policy = Policy::text().max_calls(Some(limit));
     let admission = Admission {
         tool: "search",
@@ -104,7 +111,12 @@ fn is_admitted(verdict: &Verdict) -> bool {
 }
 
 fn refund(record: &MemoryRecord, turn: u64) {
-    let settlement = Settlement { tool: "search", turn, refund: true, ..Settlement::default() };
+    let settlement = Settlement {
+        tool: "search",
+        turn,
+        refund: true,
+        ..Settlement::default()
+    };
     now(record.settle(&settlement)).expect("the store in memory does not fail");
 }
 
@@ -114,8 +126,18 @@ fn admits_exactly_two_of_three_racing_calls_on_a_limit_of_two() {
     check(|| {
         let record = open(&MemoryStore::new());
         let verdicts = race(3, move |number| admit(&record, 2, &number.to_string()));
-        assert_eq!(verdicts.iter().filter(|verdict| is_admitted(verdict)).count(), 2);
-        let refusal = Refusal::Budget { limit: BudgetLimit::Total, used: 2, of: 2 };
+        assert_eq!(
+            verdicts
+                .iter()
+                .filter(|verdict| is_admitted(verdict))
+                .count(),
+            2
+        );
+        let refusal = Refusal::Budget {
+            limit: BudgetLimit::Total,
+            used: 2,
+            of: 2,
+        };
         assert!(verdicts.contains(&Verdict::Refused(refusal)));
     });
 }
@@ -127,7 +149,13 @@ fn refuses_exactly_one_of_three_racing_equal_calls() {
         let record = open(&MemoryStore::new());
         let verdicts = race(3, move |_| admit(&record, 9, "same"));
         let repeated = Verdict::Refused(Refusal::Repeated(3));
-        assert_eq!(verdicts.into_iter().filter(|verdict| *verdict == repeated).count(), 1);
+        assert_eq!(
+            verdicts
+                .into_iter()
+                .filter(|verdict| *verdict == repeated)
+                .count(),
+            1
+        );
     });
 }
 
@@ -147,7 +175,11 @@ fn a_refund_is_spent_once() {
         });
         let admitted = admitted.into_iter().filter(|admitted| *admitted).count();
         assert!(admitted <= 1);
-        assert_eq!(is_admitted(&admit(&record, 1, "last")), admitted == 0, "an unspent refund stays");
+        assert_eq!(
+            is_admitted(&admit(&record, 1, "last")),
+            admitted == 0,
+            "an unspent refund stays"
+        );
     });
 }
 
@@ -171,18 +203,32 @@ fn racing_amounts_are_all_charged() {
                 category: Category::Utility,
                 arguments: Fingerprint::opaque("search", "{}"),
                 charge: Charge::Hold,
-                limits: &TurnLimits { repeated: None, ..policy.limits().clone() },
+                limits: &TurnLimits {
+                    repeated: None,
+                    ..policy.limits().clone()
+                },
                 max_calls: None,
                 caps: Some(&CAPS),
                 began: CallInstant::now(),
             };
             matches!(now(record.admit(&call)), Ok(Verdict::Capped { .. }))
         };
-        let (shared, spent) = (Arc::clone(&record), Spending { time: Duration::from_millis(1), ..Spending::default() });
+        let (shared, spent) = (
+            Arc::clone(&record),
+            Spending {
+                time: Duration::from_millis(1),
+                ..Spending::default()
+            },
+        );
         let first = ask.clone();
         let admitted = race(2, move |_| {
             let admitted = first(&shared);
-            let settlement = Settlement { tool: "search", spent, caps: Some(&CAPS), ..Settlement::default() };
+            let settlement = Settlement {
+                tool: "search",
+                spent,
+                caps: Some(&CAPS),
+                ..Settlement::default()
+            };
             now(shared.settle(&settlement)).expect("the store in memory does not fail");
             admitted
         });
@@ -198,7 +244,14 @@ fn a_late_refund_raises_no_limit() {
         assert_eq!(admit(&record, 1, "first"), Verdict::Admitted { turn: 0 });
         let shared = Arc::clone(&record);
         race(2, move |number| match number {
-            0 => assert_eq!(now(shared.next_turn()), Ok(Turn { number: 1, pending_message: None, ended: false })),
+            0 => assert_eq!(
+                now(shared.next_turn()),
+                Ok(Turn {
+                    number: 1,
+                    pending_message: None,
+                    ended: false
+                })
+            ),
             _ => refund(&shared, 0),
         });
         assert_eq!(admit(&record, 1, "a"), Verdict::Admitted { turn: 1 });
@@ -243,7 +296,10 @@ fn admits_no_call_after_the_session_has_ended() {
                 assert_eq!(now(shared.end()), Ok(()));
                 assert_eq!(admit(&shared, 9, "after the end"), Verdict::Inactive);
             }
-            number => assert!(!matches!(admit(&shared, 9, &number.to_string()), Verdict::Refused(_))),
+            number => assert!(!matches!(
+                admit(&shared, 9, &number.to_string()),
+                Verdict::Refused(_)
+            )),
         });
         assert!(record.state().ended);
     });
@@ -254,7 +310,11 @@ fn racing_openers_of_one_id_get_one_session() {
     check(|| {
         let store = Arc::new(MemoryStore::new());
         let records = race(3, move |_| open(&store));
-        assert!(records.iter().all(|record| Arc::ptr_eq(record, &records[0])));
+        assert!(
+            records
+                .iter()
+                .all(|record| Arc::ptr_eq(record, &records[0]))
+        );
     });
 }
 
@@ -271,7 +331,11 @@ fn the_end_of_a_session_leaves_its_successor_open() {
             }
             _ => Some(open(&shared)),
         });
-        let opened = opened.into_iter().flatten().next().expect("the session was opened");
+        let opened = opened
+            .into_iter()
+            .flatten()
+            .next()
+            .expect("the session was opened");
         let successors = u64::from(!Arc::ptr_eq(&opened, &first));
         assert_eq!(now(store.sessions()), Ok(successors));
         assert_eq!(admit(&opened, 9, "a") == Verdict::Inactive, successors == 0);
@@ -284,7 +348,9 @@ fn tool() -> FunctionTool {
         description: "Search.".into(),
         parameters: json!({"type": "object", "properties": {}, "additionalProperties": false}),
     };
-    FunctionTool::raw(declared, async |arguments: Value, _: &RunContext| Ok(arguments))
+    FunctionTool::raw(declared, async |arguments: Value, _: &RunContext| {
+        Ok(arguments)
+    })
 }
 
 /// Leaks the list, as its guards borrow it.
@@ -305,14 +371,22 @@ fn an_interruption_cancels_a_call_that_enters_meanwhile() {
                 None
             }
             _ => {
-                let guard = running.enter(RunningCall::new(&"call".into(), &tool, None, None, None), epoch);
+                let guard = running.enter(
+                    RunningCall::new(&"call".into(), &tool, None, None, None),
+                    epoch,
+                );
                 let token = guard.token.clone();
                 // The call is still listed when the interruption comes.
                 std::mem::forget(guard);
                 Some(token)
             }
         });
-        assert!(tokens.into_iter().flatten().all(|token| token.is_cancelled()));
+        assert!(
+            tokens
+                .into_iter()
+                .flatten()
+                .all(|token| token.is_cancelled())
+        );
     });
 }
 
@@ -331,13 +405,21 @@ fn the_end_cancels_an_uninterruptible_call_that_enters_meanwhile() {
             _ => {
                 let scope = Arc::new(CallContext::default());
                 scope.uninterruptible.store(true, Ordering::Relaxed);
-                let guard = running.enter(RunningCall::new(&"call".into(), &tool, Some(&scope), None, None), epoch);
+                let guard = running.enter(
+                    RunningCall::new(&"call".into(), &tool, Some(&scope), None, None),
+                    epoch,
+                );
                 let token = guard.token.clone();
                 std::mem::forget(guard);
                 Some(token)
             }
         });
-        assert!(tokens.into_iter().flatten().all(|token| token.is_cancelled()));
+        assert!(
+            tokens
+                .into_iter()
+                .flatten()
+                .all(|token| token.is_cancelled())
+        );
     });
 }
 
@@ -347,8 +429,11 @@ fn one_of_two_racing_duplicates_runs() {
     check(move || {
         let (tool, running) = (tool.clone(), running());
         let claimed = race(2, move |number| {
-            let claim =
-                running.claim(RunningCall::new(&number.to_string().into(), &tool, None, Some(7), None), false, 0);
+            let claim = running.claim(
+                RunningCall::new(&number.to_string().into(), &tool, None, Some(7), None),
+                false,
+                0,
+            );
             claim.map(std::mem::forget).is_ok()
         });
         assert_eq!(claimed.into_iter().filter(|claimed| *claimed).count(), 1);

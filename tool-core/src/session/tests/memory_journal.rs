@@ -20,12 +20,19 @@ struct Row {
 impl MemoryJournal {
     /// Returns the journal as the next process opens it, after this process was killed.
     pub(crate) fn next_process(&self) -> Self {
-        Self { rows: self.rows.clone(), run: self.run + 1, broken: false }
+        Self {
+            rows: self.rows.clone(),
+            run: self.run + 1,
+            broken: false,
+        }
     }
 
     /// Returns a journal with the same calls that fails to be written and read.
     pub(crate) fn broken(&self) -> Self {
-        Self { broken: true, ..self.clone() }
+        Self {
+            broken: true,
+            ..self.clone()
+        }
     }
 
     fn rows(&self) -> Result<MutexGuard<'_, Vec<Row>>, JournalError> {
@@ -40,12 +47,27 @@ impl Journal for MemoryJournal {
     async fn started(&self, call: &JournalEntry) -> Result<(), JournalError> {
         let mut rows = self.rows()?;
         rows.retain(|row| !(row.run == self.run && row.is(&call.session, &call.call_id)));
-        rows.push(Row { run: self.run, call: RecoveredCall { entry: call.clone(), response: None } });
+        rows.push(Row {
+            run: self.run,
+            call: RecoveredCall {
+                entry: call.clone(),
+                response: None,
+            },
+        });
         Ok(())
     }
 
-    async fn finished(&self, session: &str, call_id: &str, response: &str) -> Result<(), JournalError> {
-        if let Some(row) = self.rows()?.iter_mut().find(|row| row.run == self.run && row.is(session, call_id)) {
+    async fn finished(
+        &self,
+        session: &str,
+        call_id: &str,
+        response: &str,
+    ) -> Result<(), JournalError> {
+        if let Some(row) = self
+            .rows()?
+            .iter_mut()
+            .find(|row| row.run == self.run && row.is(session, call_id))
+        {
             row.call.response = Some(response.to_owned());
         }
         Ok(())
@@ -53,7 +75,9 @@ impl Journal for MemoryJournal {
 
     async fn recover(&self, session: &str) -> Result<Vec<RecoveredCall>, JournalError> {
         let rows = self.rows()?;
-        let earlier = rows.iter().filter(|row| row.run < self.run && row.call.entry.session == session);
+        let earlier = rows
+            .iter()
+            .filter(|row| row.run < self.run && row.call.entry.session == session);
         Ok(earlier.map(|row| row.call.clone()).collect())
     }
 

@@ -1,8 +1,8 @@
 //! Helpers of the conformance tests, also for a store's own tests. They panic if the store fails.
 
 use crate::agents::{
-    AgentRecords, AgentStoreError, AgentTools, DynAgentToolStore, Precondition, RecordWrite, SealedSecrets,
-    SecretsWrite,
+    AgentRecords, AgentStoreError, AgentTools, DynAgentToolStore, Precondition, RecordWrite,
+    SealedSecrets, SecretsWrite,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -73,13 +73,19 @@ impl Driver {
 
     /// Returns the agent's version.
     pub async fn version(&self, agent: &str) -> u64 {
-        self.0.version(agent).await.expect("the store knows the version")
+        self.0
+            .version(agent)
+            .await
+            .expect("the store knows the version")
     }
 
     /// Removes a record in its current version.
     pub async fn remove(&self, agent: &str, tool: &str) {
         let version = self.get(agent, tool).await.version;
-        self.0.remove(agent, tool, version).await.expect("the store removes");
+        self.0
+            .remove(agent, tool, version)
+            .await
+            .expect("the store removes");
     }
 
     /// Returns the ids of the agents after an id.
@@ -89,14 +95,32 @@ impl Driver {
     }
 
     /// Returns the agents and toolsets whose secrets are sealed under other keys.
-    pub async fn sealed(&self, key: &str, after: Option<(&str, &str)>, limit: u32) -> Vec<(String, String)> {
-        let rows = self.0.sealed_under_others(key, after, limit).await.expect("the store lists");
+    pub async fn sealed(
+        &self,
+        key: &str,
+        after: Option<(&str, &str)>,
+        limit: u32,
+    ) -> Vec<(String, String)> {
+        let rows = self
+            .0
+            .sealed_under_others(key, after, limit)
+            .await
+            .expect("the store lists");
         rows.into_iter().map(|row| (row.agent, row.tool)).collect()
     }
 
     /// Replaces secrets. Returns true if they were still there.
-    pub async fn replaces(&self, agent: &str, tool: &str, from: &SealedSecrets, to: &SealedSecrets) -> bool {
-        self.0.replace_secrets(agent, tool, from, to).await.expect("the store replaces")
+    pub async fn replaces(
+        &self,
+        agent: &str,
+        tool: &str,
+        from: &SealedSecrets,
+        to: &SealedSecrets,
+    ) -> bool {
+        self.0
+            .replace_secrets(agent, tool, from, to)
+            .await
+            .expect("the store replaces")
     }
 }
 
@@ -107,7 +131,9 @@ pub fn sealed(number: u32) -> SealedSecrets {
 
 /// Returns the conflict with a record of a version, or with none.
 pub fn conflict<T>(found: impl Into<Option<u64>>) -> Result<T, AgentStoreError> {
-    Err(AgentStoreError::Conflict { found: found.into() })
+    Err(AgentStoreError::Conflict {
+        found: found.into(),
+    })
 }
 
 /// Returns a write that expects another version.

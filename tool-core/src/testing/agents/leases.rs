@@ -7,11 +7,19 @@ use std::time::Duration;
 const HOUR: Duration = Duration::from_secs(3_600);
 
 async fn takes(driver: &Driver, holder: &str, lasts: Duration) -> bool {
-    driver.0.lease("alice", "email", holder, lasts).await.expect("the store leases")
+    driver
+        .0
+        .lease("alice", "email", holder, lasts)
+        .await
+        .expect("the store leases")
 }
 
 async fn gives_back(driver: &Driver, holder: &str) {
-    driver.0.release("alice", "email", holder).await.expect("the store takes it back");
+    driver
+        .0
+        .release("alice", "email", holder)
+        .await
+        .expect("the store takes it back");
 }
 
 /// A lease has one holder, over all handles, until it is released. Each record has its own lease.
@@ -21,7 +29,10 @@ pub async fn lease_has_one_holder_at_a_time<T: AgentStoreUnderTest>(store: &T) {
     driver.add("alice", "calendar").await;
     assert!(takes(&driver, "one", HOUR).await);
     assert!(!takes(&other, "two", HOUR).await);
-    assert_eq!(driver.0.lease("alice", "calendar", "two", HOUR).await, Ok(true));
+    assert_eq!(
+        driver.0.lease("alice", "calendar", "two", HOUR).await,
+        Ok(true)
+    );
     gives_back(&driver, "one").await;
     assert!(takes(&other, "two", HOUR).await);
     assert!(!takes(&driver, "one", HOUR).await);
@@ -76,7 +87,11 @@ pub async fn lease_outlives_writes_and_ends_with_the_record<T: AgentStoreUnderTe
     driver.add_sealed("alice", "email", &sealed(1)).await;
     assert!(takes(&driver, "one", HOUR).await);
     driver.set("alice", "email", json!({"port": 1})).await;
-    assert!(driver.replaces("alice", "email", &sealed(1), &sealed(2)).await);
+    assert!(
+        driver
+            .replaces("alice", "email", &sealed(1), &sealed(2))
+            .await
+    );
     assert!(!takes(&driver, "two", HOUR).await);
     driver.remove("alice", "email").await;
     driver.add("alice", "email").await;

@@ -42,7 +42,10 @@ pub async fn of_racing_writers_one_wins_each_version<T: AgentStoreUnderTest>(sto
     let driver = Driver::of(store).await;
     driver.add("alice", "email").await;
     race(store, |driver, _| count(driver, "email".into(), 10)).await;
-    assert_eq!(driver.get("alice", "email").await.config["count"], RACERS * 10);
+    assert_eq!(
+        driver.get("alice", "email").await.config["count"],
+        RACERS * 10
+    );
     assert_eq!(driver.version("alice").await, RACERS * 10 + 1);
 }
 
@@ -60,7 +63,10 @@ pub async fn racing_writers_of_different_records_all_succeed<T: AgentStoreUnderT
     })
     .await;
     let loaded = driver.load("alice").await;
-    assert_eq!((loaded.version, loaded.tools.len() as u64), (RACERS * 10, RACERS));
+    assert_eq!(
+        (loaded.version, loaded.tools.len() as u64),
+        (RACERS * 10, RACERS)
+    );
     assert!(loaded.tools.iter().all(|record| record.config["turn"] == 8));
 }
 
@@ -75,8 +81,15 @@ pub async fn of_racing_insertions_one_succeeds<T: AgentStoreUnderTest>(store: &T
         })
         .await;
         let lost = Err(AgentStoreError::Conflict { found: Some(round) });
-        assert_eq!(done.iter().filter(|done| **done == Ok(round)).count(), 1, "{done:?}");
-        assert!(done.iter().all(|done| *done == Ok(round) || *done == lost), "{done:?}");
+        assert_eq!(
+            done.iter().filter(|done| **done == Ok(round)).count(),
+            1,
+            "{done:?}"
+        );
+        assert!(
+            done.iter().all(|done| *done == Ok(round) || *done == lost),
+            "{done:?}"
+        );
         assert_eq!(driver.version("alice").await, round);
     }
 }
@@ -85,8 +98,15 @@ pub async fn of_racing_insertions_one_succeeds<T: AgentStoreUnderTest>(store: &T
 pub async fn of_racing_removals_one_succeeds<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     let version = driver.add("alice", "email").await;
-    let done = race(store, move |driver, _| async move { driver.0.remove("alice", "email", version).await }).await;
-    assert_eq!(done.iter().filter(|done| done.is_ok()).count(), 1, "{done:?}");
+    let done = race(store, move |driver, _| async move {
+        driver.0.remove("alice", "email", version).await
+    })
+    .await;
+    assert_eq!(
+        done.iter().filter(|done| done.is_ok()).count(),
+        1,
+        "{done:?}"
+    );
     assert_eq!(driver.version("alice").await, version + 1);
 }
 
@@ -96,12 +116,18 @@ pub async fn of_racing_replacements_of_secrets_one_succeeds<T: AgentStoreUnderTe
     driver.add_sealed("alice", "email", &sealed(99)).await;
     let done = race(store, |driver, racer| async move {
         let to = sealed(u32::try_from(racer).unwrap_or_default());
-        driver.replaces("alice", "email", &sealed(99), &to).await.then_some(to)
+        driver
+            .replaces("alice", "email", &sealed(99), &to)
+            .await
+            .then_some(to)
     })
     .await;
     let won: Vec<_> = done.into_iter().flatten().collect();
     assert_eq!(won.len(), 1);
-    assert_eq!(driver.get("alice", "email").await.secrets.as_ref(), won.first());
+    assert_eq!(
+        driver.get("alice", "email").await.secrets.as_ref(),
+        won.first()
+    );
 }
 
 /// One holder gets the lease while others write the record.
@@ -110,8 +136,11 @@ pub async fn of_racing_holders_one_gets_the_lease<T: AgentStoreUnderTest>(store:
     driver.add("alice", "email").await;
     let done = race(store, |driver, racer| async move {
         let holder = format!("holder-{racer}");
-        let taken =
-            driver.0.lease("alice", "email", &holder, Duration::from_secs(3_600)).await.expect("the store leases");
+        let taken = driver
+            .0
+            .lease("alice", "email", &holder, Duration::from_secs(3_600))
+            .await
+            .expect("the store leases");
         count(driver, "email".into(), 1).await;
         u64::from(taken)
     })
@@ -123,7 +152,13 @@ pub async fn of_racing_holders_one_gets_the_lease<T: AgentStoreUnderTest>(store:
 pub async fn load_is_of_one_moment<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     for tool in ["one", "two"] {
-        driver.write(&RecordWrite::new("alice", tool, json!({ "count": 0, "again": 0 }))).await;
+        driver
+            .write(&RecordWrite::new(
+                "alice",
+                tool,
+                json!({ "count": 0, "again": 0 }),
+            ))
+            .await;
     }
     let done = Arc::new(AtomicBool::new(false));
     let mut readers = JoinSet::new();
@@ -132,19 +167,40 @@ pub async fn load_is_of_one_moment<T: AgentStoreUnderTest>(store: &T) {
         readers.spawn(async move {
             while !done.load(Ordering::Relaxed) {
                 let loaded = driver.load("alice").await;
-                let counts: Vec<u64> =
-                    loaded.tools.iter().filter_map(|record| record.config["count"].as_u64()).collect();
-                assert!(matches!(&*counts, [one, two] if one == two || *one == two + 1), "{counts:?}");
+                let counts: Vec<u64> = loaded
+                    .tools
+                    .iter()
+                    .filter_map(|record| record.config["count"].as_u64())
+                    .collect();
+                assert!(
+                    matches!(&*counts, [one, two] if one == two || *one == two + 1),
+                    "{counts:?}"
+                );
                 assert_eq!(loaded.version, 2 + counts.iter().sum::<u64>());
-                assert_eq!(loaded.version, loaded.tools.iter().map(|record| record.version).max().unwrap_or(0));
-                assert!(loaded.tools.iter().all(|record| record.config["count"] == record.config["again"]));
+                assert_eq!(
+                    loaded.version,
+                    loaded
+                        .tools
+                        .iter()
+                        .map(|record| record.version)
+                        .max()
+                        .unwrap_or(0)
+                );
+                assert!(
+                    loaded
+                        .tools
+                        .iter()
+                        .all(|record| record.config["count"] == record.config["again"])
+                );
                 tokio::task::yield_now().await;
             }
         });
     }
     for count in 1..=100 {
         for tool in ["one", "two"] {
-            driver.set("alice", tool, json!({ "count": count, "again": count })).await;
+            driver
+                .set("alice", tool, json!({ "count": count, "again": count }))
+                .await;
         }
     }
     done.store(true, Ordering::Relaxed);

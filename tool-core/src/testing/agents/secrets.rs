@@ -24,8 +24,15 @@ pub async fn secrets_are_set_kept_and_cleared<T: AgentStoreUnderTest>(store: &T)
         let mut write = RecordWrite::of(&driver.get("alice", "email").await);
         (write.secrets, write.config) = (secrets.clone(), json!({ "step": number }));
         driver.write(&write).await;
-        assert_eq!(driver.get("alice", "email").await.secrets, expected.map(sealed), "step {number}");
-        assert_eq!(driver.load("alice").await.tools, [driver.get("alice", "email").await]);
+        assert_eq!(
+            driver.get("alice", "email").await.secrets,
+            expected.map(sealed),
+            "step {number}"
+        );
+        assert_eq!(
+            driver.load("alice").await.tools,
+            [driver.get("alice", "email").await]
+        );
     }
 }
 
@@ -33,12 +40,28 @@ pub async fn secrets_are_set_kept_and_cleared<T: AgentStoreUnderTest>(store: &T)
 pub async fn secrets_hold_any_bytes<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     let any: Vec<u8> = (0..=u8::MAX).collect();
-    for (number, bytes) in [any.clone(), vec![], vec![0], any.repeat(1000)].into_iter().enumerate() {
-        let (tool, secrets) = (format!("tool-{number}"), SealedSecrets::new("2026-11_a.b", bytes));
+    for (number, bytes) in [any.clone(), vec![], vec![0], any.repeat(1000)]
+        .into_iter()
+        .enumerate()
+    {
+        let (tool, secrets) = (
+            format!("tool-{number}"),
+            SealedSecrets::new("2026-11_a.b", bytes),
+        );
         driver.add_sealed("alice", &tool, &secrets).await;
-        assert_eq!(driver.get("alice", &tool).await.secrets, Some(secrets.clone()));
-        let rows = driver.0.sealed_under_others("-", None, 9).await.expect("the store lists");
-        assert!(rows.iter().any(|row| row.tool == tool && row.secrets == secrets));
+        assert_eq!(
+            driver.get("alice", &tool).await.secrets,
+            Some(secrets.clone())
+        );
+        let rows = driver
+            .0
+            .sealed_under_others("-", None, 9)
+            .await
+            .expect("the store lists");
+        assert!(
+            rows.iter()
+                .any(|row| row.tool == tool && row.secrets == secrets)
+        );
         assert!(driver.replaces("alice", &tool, &secrets, &sealed(1)).await);
     }
 }
@@ -63,14 +86,35 @@ pub async fn secrets_are_replaced_only_if_unchanged<T: AgentStoreUnderTest>(stor
     let before = driver.load("alice").await;
     let other_key = SealedSecrets::new("key-2", sealed(1).bytes());
     let longer = SealedSecrets::new("key-1", [sealed(1).bytes(), b"."].concat());
-    for from in [sealed(2), other_key, longer, SealedSecrets::new("key-1", "")] {
+    for from in [
+        sealed(2),
+        other_key,
+        longer,
+        SealedSecrets::new("key-1", ""),
+    ] {
         assert!(!driver.replaces("alice", "email", &from, &sealed(3)).await);
     }
-    assert!(!driver.replaces("alice", "calendar", &sealed(1), &sealed(3)).await);
-    assert!(!driver.replaces("alice", "drive", &sealed(1), &sealed(3)).await);
-    assert!(!driver.replaces("bob", "email", &sealed(1), &sealed(3)).await);
+    assert!(
+        !driver
+            .replaces("alice", "calendar", &sealed(1), &sealed(3))
+            .await
+    );
+    assert!(
+        !driver
+            .replaces("alice", "drive", &sealed(1), &sealed(3))
+            .await
+    );
+    assert!(
+        !driver
+            .replaces("bob", "email", &sealed(1), &sealed(3))
+            .await
+    );
     assert_eq!(driver.load("alice").await, before);
-    assert!(driver.replaces("alice", "email", &sealed(1), &sealed(1)).await);
+    assert!(
+        driver
+            .replaces("alice", "email", &sealed(1), &sealed(1))
+            .await
+    );
 }
 
 /// A form that was open while a token was refreshed does not restore the old token.
@@ -78,7 +122,11 @@ pub async fn kept_secrets_are_the_current_ones<T: AgentStoreUnderTest>(store: &T
     let driver = Driver::of(store).await;
     driver.add_sealed("alice", "email", &sealed(1)).await;
     let read = driver.get("alice", "email").await;
-    assert!(driver.replaces("alice", "email", &sealed(1), &sealed(2)).await);
+    assert!(
+        driver
+            .replaces("alice", "email", &sealed(1), &sealed(2))
+            .await
+    );
     driver.write(&RecordWrite::of(&read)).await;
     assert_eq!(driver.get("alice", "email").await.secrets, Some(sealed(2)));
 }
@@ -89,7 +137,11 @@ pub async fn secrets_are_removed_with_their_record<T: AgentStoreUnderTest>(store
     driver.add_sealed("alice", "email", &sealed(1)).await;
     driver.remove("alice", "email").await;
     assert_eq!(driver.sealed("-", None, 9).await, []);
-    assert!(!driver.replaces("alice", "email", &sealed(1), &sealed(2)).await);
+    assert!(
+        !driver
+            .replaces("alice", "email", &sealed(1), &sealed(2))
+            .await
+    );
     driver.add("alice", "email").await;
     assert_eq!(driver.get("alice", "email").await.secrets, None);
 }

@@ -6,7 +6,11 @@ use crate::testing::agents::driver::{AgentStoreUnderTest, Driver, conflict, expe
 use serde_json::json;
 
 fn write() -> RecordWrite {
-    let mut write = RecordWrite::new("alice", "email", json!({"server": "mail.example", "port": 587, "to": [null]}));
+    let mut write = RecordWrite::new(
+        "alice",
+        "email",
+        json!({"server": "mail.example", "port": 587, "to": [null]}),
+    );
     write.enabled = false;
     write.disabled_actions = ["send_email".to_owned(), "draft".to_owned()].into();
     write.secrets = SecretsWrite::Set(sealed(1));
@@ -21,11 +25,17 @@ pub async fn record_comes_back_as_it_was_written<T: AgentStoreUnderTest>(store: 
         (write.enabled, write.config) = (enabled, config);
         let version = driver.write(&write).await;
         let record = driver.get("alice", "email").await;
-        assert_eq!((&*record.agent, &*record.tool, record.version), ("alice", "email", version));
+        assert_eq!(
+            (&*record.agent, &*record.tool, record.version),
+            ("alice", "email", version)
+        );
         assert_eq!((record.enabled, &record.config), (enabled, &write.config));
         assert_eq!(record.disabled_actions, write.disabled_actions);
         assert_eq!(record.secrets, Some(sealed(1)));
-        assert_eq!(driver.load("alice").await, AgentRecords::new(version, vec![record], vec![]));
+        assert_eq!(
+            driver.load("alice").await,
+            AgentRecords::new(version, vec![record], vec![])
+        );
         write = expecting(write, version);
         write.disabled_actions.clear();
     }
@@ -57,7 +67,10 @@ pub async fn record_is_written_only_in_its_current_version<T: AgentStoreUnderTes
     let second = driver.set("alice", "email", json!({"port": 2})).await;
     let before = driver.load("alice").await;
     for version in [first, second + 1, 0, u64::MAX] {
-        assert_eq!(driver.0.write(&expecting(write(), version)).await, conflict(second));
+        assert_eq!(
+            driver.0.write(&expecting(write(), version)).await,
+            conflict(second)
+        );
     }
     assert_eq!(driver.load("alice").await, before);
 }
@@ -68,7 +81,10 @@ pub async fn removed_record_is_not_written_as_a_change<T: AgentStoreUnderTest>(s
     assert_eq!(driver.0.write(&expecting(write(), 1)).await, conflict(None));
     let version = driver.write(&write()).await;
     driver.remove("alice", "email").await;
-    assert_eq!(driver.0.write(&expecting(write(), version)).await, conflict(None));
+    assert_eq!(
+        driver.0.write(&expecting(write(), version)).await,
+        conflict(None)
+    );
     assert_eq!(driver.find("alice", "email").await, None);
 }
 
@@ -78,10 +94,16 @@ pub async fn record_is_removed_only_in_its_current_version<T: AgentStoreUnderTes
     assert_eq!(driver.0.remove("alice", "email", 1).await, conflict(None));
     let first = driver.write(&write()).await;
     let second = driver.set("alice", "email", json!({"port": 2})).await;
-    assert_eq!(driver.0.remove("alice", "email", first).await, conflict(second));
+    assert_eq!(
+        driver.0.remove("alice", "email", first).await,
+        conflict(second)
+    );
     assert_eq!(driver.get("alice", "email").await.version, second);
     assert_eq!(driver.0.remove("alice", "email", second).await, Ok(()));
-    assert_eq!(driver.0.remove("alice", "email", second).await, conflict(None));
+    assert_eq!(
+        driver.0.remove("alice", "email", second).await,
+        conflict(None)
+    );
 }
 
 /// Other records stay. A new record of the same name has nothing of the removed one.
@@ -94,18 +116,28 @@ pub async fn removed_record_is_gone<T: AgentStoreUnderTest>(store: &T) {
     assert_eq!(left.tools, [driver.get("alice", "calendar").await]);
     driver.add("alice", "email").await;
     let anew = driver.get("alice", "email").await;
-    assert_eq!((anew.enabled, anew.config, anew.secrets), (true, json!({}), None));
+    assert_eq!(
+        (anew.enabled, anew.config, anew.secrets),
+        (true, json!({}), None)
+    );
 }
 
 /// A write is visible over other handles at once.
 pub async fn handles_see_each_others_writes<T: AgentStoreUnderTest>(store: &T) {
     let (one, other) = (Driver::of(store).await, Driver::of(store).await);
     for turn in 0..10 {
-        let (writes, reads) = if turn % 2 == 0 { (&one, &other) } else { (&other, &one) };
+        let (writes, reads) = if turn % 2 == 0 {
+            (&one, &other)
+        } else {
+            (&other, &one)
+        };
         let version = writes.add("alice", &format!("tool-{turn}")).await;
         assert_eq!(reads.version("alice").await, version);
         assert_eq!(reads.load("alice").await.tools.len(), turn + 1);
-        assert_eq!(reads.set("alice", "tool-0", json!({"turn": turn})).await, version + 1);
+        assert_eq!(
+            reads.set("alice", "tool-0", json!({"turn": turn})).await,
+            version + 1
+        );
     }
 }
 

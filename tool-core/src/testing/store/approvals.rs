@@ -1,7 +1,9 @@
 //! Tests of calls that wait for approval.
 
 use crate::call::mode::Mode;
-use crate::session::approvals::{ApprovalLimit, ApprovalLimits, ApprovalRequest, ApprovalVerdict, PendingCall};
+use crate::session::approvals::{
+    ApprovalLimit, ApprovalLimits, ApprovalRequest, ApprovalVerdict, PendingCall,
+};
 use crate::testing::store::driver::{HOUR, StoreUnderTest, open, opening, text, waiting};
 use tokio::task::JoinSet;
 
@@ -46,7 +48,9 @@ pub async fn pending_call_outlives_its_handle_and_its_turn(store: &impl StoreUnd
 /// An id finds nothing in another session.
 pub async fn pending_call_belongs_to_its_session(store: &impl StoreUnderTest) {
     let session = text(store).await;
-    let other = open(&store.handle().await, &opening("other", Mode::Text)).await.expect("the session opens");
+    let other = open(&store.handle().await, &opening("other", Mode::Text))
+        .await
+        .expect("the session opens");
     session.mint(&waiting(1), HOUR).await;
     assert_eq!(other.pending(&waiting(1).id).await, None);
     assert!(!other.consume(&waiting(1).id).await);
@@ -69,7 +73,14 @@ pub async fn pending_call_ends_with_its_session(store: &impl StoreUnderTest) {
 pub async fn unknown_ids_find_no_pending_call(store: &impl StoreUnderTest) {
     let session = text(store).await;
     session.mint(&waiting(1), HOUR).await;
-    for id in ["", "*", "session", &"0".repeat(32), &"x".repeat(100_000), "\u{0}"] {
+    for id in [
+        "",
+        "*",
+        "session",
+        &"0".repeat(32),
+        &"x".repeat(100_000),
+        "\u{0}",
+    ] {
         assert_eq!(session.pending(id).await, None);
         assert!(!session.consume(id).await);
     }
@@ -79,28 +90,59 @@ pub async fn unknown_ids_find_no_pending_call(store: &impl StoreUnderTest) {
 /// The calls that wait are bounded for each session and turn, also over several handles. Those that wait are kept.
 pub async fn pending_calls_are_bounded(store: &impl StoreUnderTest) {
     let sessions = [text(store).await, text(store).await];
-    let limits = ApprovalLimits { session: 7, turn: 5, ..ApprovalLimits::default() };
+    let limits = ApprovalLimits {
+        session: 7,
+        turn: 5,
+        ..ApprovalLimits::default()
+    };
     let mut verdicts = JoinSet::new();
     for number in 0..40 {
         let session = sessions[number as usize % 2].clone();
         let call = waiting(number);
-        verdicts.spawn(async move { (number, session.asks(&ApprovalRequest::new(&call, HOUR).limits(limits)).await) });
+        verdicts.spawn(async move {
+            (
+                number,
+                session
+                    .asks(&ApprovalRequest::new(&call, HOUR).limits(limits))
+                    .await,
+            )
+        });
     }
     let verdicts = verdicts.join_all().await;
-    let kept = verdicts.iter().filter(|(_, verdict)| *verdict == ApprovalVerdict::Waits).map(|(number, _)| *number);
+    let kept = verdicts
+        .iter()
+        .filter(|(_, verdict)| *verdict == ApprovalVerdict::Waits)
+        .map(|(number, _)| *number);
     let kept = kept.collect::<Vec<_>>();
     assert_eq!(kept.len(), 5);
-    assert_eq!(verdicts.iter().filter(|(_, of)| *of == ApprovalVerdict::Full(ApprovalLimit::Turn)).count(), 35);
+    assert_eq!(
+        verdicts
+            .iter()
+            .filter(|(_, of)| *of == ApprovalVerdict::Full(ApprovalLimit::Turn))
+            .count(),
+        35
+    );
     for (number, verdict) in [
         (50, ApprovalVerdict::Waits),
         (51, ApprovalVerdict::Waits),
         (52, ApprovalVerdict::Full(ApprovalLimit::Session)),
     ] {
-        let later = PendingCall { turn: 1, ..waiting(number) };
-        assert_eq!(sessions[0].asks(&ApprovalRequest::new(&later, HOUR).limits(limits)).await, verdict);
+        let later = PendingCall {
+            turn: 1,
+            ..waiting(number)
+        };
+        assert_eq!(
+            sessions[0]
+                .asks(&ApprovalRequest::new(&later, HOUR).limits(limits))
+                .await,
+            verdict
+        );
     }
     for number in kept {
-        assert!(sessions[1].consume(&waiting(number).id).await, "call {number} still waits");
+        assert!(
+            sessions[1].consume(&waiting(number).id).await,
+            "call {number} still waits"
+        );
     }
     let last = waiting(60);
     let freed = ApprovalRequest::new(&last, HOUR).limits(limits);
@@ -111,13 +153,35 @@ pub async fn pending_calls_are_bounded(store: &impl StoreUnderTest) {
 pub async fn bytes_of_pending_calls_are_bounded(store: &impl StoreUnderTest) {
     let session = text(store).await;
     let (one, other) = (waiting(1), waiting(2));
-    let limits = |bytes| ApprovalLimits { bytes, ..ApprovalLimits::default() };
+    let limits = |bytes| ApprovalLimits {
+        bytes,
+        ..ApprovalLimits::default()
+    };
     let bytes = one.size() + other.size();
-    assert_eq!(session.asks(&ApprovalRequest::new(&one, HOUR).limits(limits(bytes))).await, ApprovalVerdict::Waits);
+    assert_eq!(
+        session
+            .asks(&ApprovalRequest::new(&one, HOUR).limits(limits(bytes)))
+            .await,
+        ApprovalVerdict::Waits
+    );
     let full = ApprovalVerdict::Full(ApprovalLimit::Bytes);
-    assert_eq!(session.asks(&ApprovalRequest::new(&other, HOUR).limits(limits(bytes - 1))).await, full);
-    assert_eq!(session.asks(&ApprovalRequest::new(&other, HOUR).limits(limits(bytes))).await, ApprovalVerdict::Waits);
+    assert_eq!(
+        session
+            .asks(&ApprovalRequest::new(&other, HOUR).limits(limits(bytes - 1)))
+            .await,
+        full
+    );
+    assert_eq!(
+        session
+            .asks(&ApprovalRequest::new(&other, HOUR).limits(limits(bytes)))
+            .await,
+        ApprovalVerdict::Waits
+    );
     assert!(session.consume(&one.id).await);
     let third = ApprovalRequest::new(&one, HOUR).limits(limits(bytes));
-    assert_eq!(session.asks(&third).await, ApprovalVerdict::Waits, "the bytes are free again");
+    assert_eq!(
+        session.asks(&third).await,
+        ApprovalVerdict::Waits,
+        "the bytes are free again"
+    );
 }

@@ -26,7 +26,10 @@ pub async fn racing_calls_pass_up_to_the_limit_of_a_category(store: &impl StoreU
 
 /// Of many calls that race over a limit of 100 on a tool, 100 pass.
 pub async fn racing_calls_pass_up_to_the_limit_of_a_tool(store: &impl StoreUnderTest) {
-    let call = Ask { max_calls: Some(100), ..Ask::default() };
+    let call = Ask {
+        max_calls: Some(100),
+        ..Ask::default()
+    };
     assert_eq!(race(store, 32, 20, &call).await, 100);
 }
 
@@ -40,16 +43,28 @@ pub async fn racing_refunds_never_exceed_the_limit(store: &impl StoreUnderTest) 
         racers.spawn(async move {
             for _ in 0..10 {
                 if session.passes(&call).await {
-                    assert!(running.fetch_add(1, Ordering::SeqCst) < 3, "more than three run at once");
+                    assert!(
+                        running.fetch_add(1, Ordering::SeqCst) < 3,
+                        "more than three run at once"
+                    );
                     tokio::task::yield_now().await;
                     running.fetch_sub(1, Ordering::SeqCst);
-                    session.settle(Settlement { refund: true, ..settled() }).await;
+                    session
+                        .settle(Settlement {
+                            refund: true,
+                            ..settled()
+                        })
+                        .await;
                 }
             }
         });
     }
     racers.join_all().await;
-    assert_eq!(session.pass(5, &call).await, 3, "all that was given back is there again");
+    assert_eq!(
+        session.pass(5, &call).await,
+        3,
+        "all that was given back is there again"
+    );
 }
 
 /// A missing limit refuses nothing.
@@ -61,7 +76,10 @@ pub async fn without_limits_every_call_passes(store: &impl StoreUnderTest) {
 pub async fn limit_of_zero_admits_nothing(store: &impl StoreUnderTest) {
     let session = text(store).await;
     let none = Ask::within(|limits| limits.max_calls = Some(0));
-    assert_eq!(session.admit(&none).await, refused(BudgetLimit::Total, 0, 0));
+    assert_eq!(
+        session.admit(&none).await,
+        refused(BudgetLimit::Total, 0, 0)
+    );
 }
 
 /// A refusal names the budget, its use and its limit, also when it is repeated.
@@ -70,10 +88,19 @@ pub async fn refusal_names_the_budget_and_its_use(store: &impl StoreUnderTest) {
     assert_eq!(session.pass(2, &Ask::default()).await, 2);
     let total = Ask::within(|limits| limits.max_calls = Some(2));
     let category = Ask::within(|limits| limits.retrieval = Some(1));
-    let tool = Ask { max_calls: Some(2), ..Ask::default() };
+    let tool = Ask {
+        max_calls: Some(2),
+        ..Ask::default()
+    };
     for _ in 0..2 {
-        assert_eq!(session.admit(&total).await, refused(BudgetLimit::Total, 2, 2));
-        assert_eq!(session.admit(&category).await, refused(BudgetLimit::Category(Category::Retrieval), 2, 1));
+        assert_eq!(
+            session.admit(&total).await,
+            refused(BudgetLimit::Total, 2, 2)
+        );
+        assert_eq!(
+            session.admit(&category).await,
+            refused(BudgetLimit::Category(Category::Retrieval), 2, 1)
+        );
         assert_eq!(session.admit(&tool).await, refused(BudgetLimit::Tool, 2, 2));
     }
 }
@@ -82,26 +109,49 @@ pub async fn refusal_names_the_budget_and_its_use(store: &impl StoreUnderTest) {
 pub async fn narrowest_budget_is_reported_first(store: &impl StoreUnderTest) {
     let session = text(store).await;
     let both = Ask::within(|limits| (limits.max_calls, limits.retrieval) = (Some(1), Some(1)));
-    let all = Ask { max_calls: Some(1), ..both.clone() };
+    let all = Ask {
+        max_calls: Some(1),
+        ..both.clone()
+    };
     assert!(session.passes(&all).await);
     assert_eq!(session.admit(&all).await, refused(BudgetLimit::Tool, 1, 1));
-    assert_eq!(session.admit(&both).await, refused(BudgetLimit::Category(Category::Retrieval), 1, 1));
+    assert_eq!(
+        session.admit(&both).await,
+        refused(BudgetLimit::Category(Category::Retrieval), 1, 1)
+    );
 }
 
 /// The use of one category or tool does not count for another. All count for the total.
 pub async fn categories_and_tools_have_separate_budgets(store: &impl StoreUnderTest) {
     let session = text(store).await;
     let limits = |limits: &mut TurnLimits| {
-        (limits.retrieval, limits.action, limits.utility, limits.max_calls) = (Some(2), Some(2), Some(2), Some(5));
+        (
+            limits.retrieval,
+            limits.action,
+            limits.utility,
+            limits.max_calls,
+        ) = (Some(2), Some(2), Some(2), Some(5));
     };
-    let call = |tool, category| Ask { max_calls: Some(1), ..Ask::within(limits).of(tool, category) };
+    let call = |tool, category| Ask {
+        max_calls: Some(1),
+        ..Ask::within(limits).of(tool, category)
+    };
     assert!(session.passes(&call("search", Category::Retrieval)).await);
-    assert_eq!(session.admit(&call("search", Category::Retrieval)).await, refused(BudgetLimit::Tool, 1, 1));
+    assert_eq!(
+        session.admit(&call("search", Category::Retrieval)).await,
+        refused(BudgetLimit::Tool, 1, 1)
+    );
     assert!(session.passes(&call("get", Category::Retrieval)).await);
     let spent = refused(BudgetLimit::Category(Category::Retrieval), 2, 2);
-    assert_eq!(session.admit(&call("list", Category::Retrieval)).await, spent);
+    assert_eq!(
+        session.admit(&call("list", Category::Retrieval)).await,
+        spent
+    );
     assert!(session.passes(&call("delete", Category::Action)).await);
     assert!(session.passes(&call("add", Category::Utility)).await);
     assert!(session.passes(&call("round", Category::Utility)).await);
-    assert_eq!(session.admit(&call("create", Category::Action)).await, refused(BudgetLimit::Total, 5, 5));
+    assert_eq!(
+        session.admit(&call("create", Category::Action)).await,
+        refused(BudgetLimit::Total, 5, 5)
+    );
 }

@@ -11,12 +11,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-const UNIT: Spending = Spending { cost: Cost::micros(1), time: Duration::from_millis(1) };
+const UNIT: Spending = Spending {
+    cost: Cost::micros(1),
+    time: Duration::from_millis(1),
+};
 
 fn capped(set: impl FnOnce(&mut SpendingCaps)) -> Ask {
     let mut caps = SpendingCaps::default();
     set(&mut caps);
-    Ask { caps: Some(caps), ..Ask::default() }
+    Ask {
+        caps: Some(caps),
+        ..Ask::default()
+    }
 }
 
 fn cost_of(scope: CapScope, units: u64) -> Ask {
@@ -28,7 +34,13 @@ fn time_of(scope: CapScope, units: u64) -> Ask {
 }
 
 async fn spend(session: &Session, call: &Ask, spent: Spending) {
-    session.settle(Settlement { spent, caps: call.caps.as_ref(), ..settled() }).await;
+    session
+        .settle(Settlement {
+            spent,
+            caps: call.caps.as_ref(),
+            ..settled()
+        })
+        .await;
 }
 
 /// Makes calls of one unit each, and returns the number that pass.
@@ -44,8 +56,13 @@ async fn pass(session: &Session, calls: u64, call: &Ask) -> u64 {
 }
 
 async fn of_principal(store: &impl StoreUnderTest, id: &str, principal: &str) -> Session {
-    let request = OpenRequest { principal: principal.into(), ..opening(id, Mode::Text) };
-    open(&store.handle().await, &request).await.expect("the session opens")
+    let request = OpenRequest {
+        principal: principal.into(),
+        ..opening(id, Mode::Text)
+    };
+    open(&store.handle().await, &request)
+        .await
+        .expect("the session opens")
 }
 
 /// One after another, exactly as many calls pass as the cap of any scope allows, and the refusal names the figures.
@@ -53,13 +70,30 @@ pub async fn exactly_the_cap_of_each_scope_passes(store: &impl StoreUnderTest) {
     for (number, scope) in CapScope::STORED.into_iter().enumerate() {
         for (call, amount) in [
             (cost_of(scope, 50), (CapAmount::Cost(Cost::micros(50)))),
-            (time_of(scope, 50), (CapAmount::Time(Duration::from_millis(50)))),
+            (
+                time_of(scope, 50),
+                (CapAmount::Time(Duration::from_millis(50))),
+            ),
         ] {
-            let session = of_principal(store, "session", &format!("user:{number}:{amount:?}")).await;
+            let session =
+                of_principal(store, "session", &format!("user:{number}:{amount:?}")).await;
             assert_eq!(pass(&session, 100, &call).await, 50, "{scope:?} {amount:?}");
-            let Verdict::Refused(Refusal::Cap(mut used)) = session.admit(&call).await else { panic!("a used cap") };
-            assert_eq!(used.resets_in.take().is_some(), scope == CapScope::Principal);
-            assert_eq!(*used, UsedCap { scope, used: amount, of: amount, resets_in: None });
+            let Verdict::Refused(Refusal::Cap(mut used)) = session.admit(&call).await else {
+                panic!("a used cap")
+            };
+            assert_eq!(
+                used.resets_in.take().is_some(),
+                scope == CapScope::Principal
+            );
+            assert_eq!(
+                *used,
+                UsedCap {
+                    scope,
+                    used: amount,
+                    of: amount,
+                    resets_in: None
+                }
+            );
             session.end().await;
         }
     }
@@ -71,11 +105,18 @@ pub async fn racing_calls_overshoot_a_cap_by_those_that_run(store: &impl StoreUn
     for (number, scope) in CapScope::STORED.into_iter().enumerate() {
         let call = cost_of(scope, 100);
         let principal = format!("racer:{number}");
-        let sessions = [of_principal(store, "s", &principal).await, of_principal(store, "s", &principal).await];
+        let sessions = [
+            of_principal(store, "s", &principal).await,
+            of_principal(store, "s", &principal).await,
+        ];
         let (running, racers_at_once) = (Arc::new(AtomicU64::new(0)), 16);
         let mut racers = JoinSet::new();
         for racer in 0..racers_at_once {
-            let (session, call, running) = (sessions[racer % 2].clone(), call.clone(), Arc::clone(&running));
+            let (session, call, running) = (
+                sessions[racer % 2].clone(),
+                call.clone(),
+                Arc::clone(&running),
+            );
             racers.spawn(async move {
                 let mut passed = 0;
                 for _ in 0..64 {
@@ -90,7 +131,10 @@ pub async fn racing_calls_overshoot_a_cap_by_those_that_run(store: &impl StoreUn
             });
         }
         let passed = racers.join_all().await.into_iter().sum::<u64>();
-        assert!((100..100 + racers_at_once as u64).contains(&passed), "{scope:?}: {passed} of 1,024");
+        assert!(
+            (100..100 + racers_at_once as u64).contains(&passed),
+            "{scope:?}: {passed} of 1,024"
+        );
         assert_eq!(passed, running.load(Ordering::SeqCst));
         assert_eq!(pass(&sessions[0], 10, &call).await, 0);
         sessions[0].end().await;
@@ -114,7 +158,17 @@ pub async fn amounts_begin_again_with_their_scope(store: &impl StoreUnderTest) {
 /// Principals do not spend for each other, and an absent one is a principal as any other.
 pub async fn principals_have_amounts_of_their_own(store: &impl StoreUnderTest) {
     let call = cost_of(CapScope::Principal, 3);
-    for principal in ["ada", "", "Ada", "ada ", "a:da", "{ada}", "ada:session", "s", "session"] {
+    for principal in [
+        "ada",
+        "",
+        "Ada",
+        "ada ",
+        "a:da",
+        "{ada}",
+        "ada:session",
+        "s",
+        "session",
+    ] {
         let first = of_principal(store, "one", principal).await;
         assert_eq!(pass(&first, 2, &call).await, 2, "{principal:?}");
         let other = of_principal(store, &format!("two {principal}"), principal).await;
@@ -125,7 +179,10 @@ pub async fn principals_have_amounts_of_their_own(store: &impl StoreUnderTest) {
 
 /// What a call has spent after its session ended counts for the principal.
 pub async fn late_amounts_count_for_the_principal(store: &impl StoreUnderTest) {
-    let (call, session) = (cost_of(CapScope::Principal, 1), of_principal(store, "s", "late").await);
+    let (call, session) = (
+        cost_of(CapScope::Principal, 1),
+        of_principal(store, "s", "late").await,
+    );
     assert!(session.passes(&call).await);
     session.end().await;
     spend(&session, &call, UNIT).await;
@@ -136,9 +193,19 @@ pub async fn late_amounts_count_for_the_principal(store: &impl StoreUnderTest) {
 pub async fn cost_paid_inside_counts_for_the_session_only(store: &impl StoreUnderTest) {
     let session = of_principal(store, "s", "payer").await;
     let [_, in_session, principal] = CapScope::STORED.map(|scope| cost_of(scope, 3));
-    let spent = Spending { cost: Cost::micros(3), ..Spending::default() };
+    let spent = Spending {
+        cost: Cost::micros(3),
+        ..Spending::default()
+    };
     let caps = principal.caps.as_ref();
-    session.settle(Settlement { spent, paid_inside: Cost::micros(1), caps, ..settled() }).await;
+    session
+        .settle(Settlement {
+            spent,
+            paid_inside: Cost::micros(1),
+            caps,
+            ..settled()
+        })
+        .await;
     assert!(!session.passes(&in_session).await && session.passes(&principal).await);
     spend(&session, &principal, UNIT).await;
     assert!(!session.passes(&principal).await);
@@ -148,9 +215,18 @@ pub async fn cost_paid_inside_counts_for_the_session_only(store: &impl StoreUnde
 pub async fn late_amounts_do_not_count_for_the_next_turn(store: &impl StoreUnderTest) {
     let session = of_principal(store, "s", "ada").await;
     let [turn, in_session, _] = CapScope::STORED.map(|scope| cost_of(scope, 1));
-    let Verdict::Capped { turn: first, .. } = session.admit(&turn).await else { panic!("the first call passes") };
+    let Verdict::Capped { turn: first, .. } = session.admit(&turn).await else {
+        panic!("the first call passes")
+    };
     assert!(session.next_turn().await.is_some());
-    session.settle(Settlement { turn: first, spent: UNIT, caps: turn.caps.as_ref(), ..settled() }).await;
+    session
+        .settle(Settlement {
+            turn: first,
+            spent: UNIT,
+            caps: turn.caps.as_ref(),
+            ..settled()
+        })
+        .await;
     assert!(session.passes(&turn).await && !session.passes(&in_session).await);
 }
 
@@ -165,9 +241,22 @@ pub async fn verdict_names_what_is_left(store: &impl StoreUnderTest) {
     });
     spend(&session, &all, UNIT).await;
     let (cost, principal_cost) = (Some(Cost::micros(6)), Some(Cost::micros(7)));
-    let left = Allowance { cost, time: Some(Duration::from_millis(10)), principal_cost };
-    assert_eq!(session.admit(&all).await, Verdict::Capped { turn: 0, left: Box::new(left) });
-    let none = Verdict::Capped { turn: 0, left: Box::default() };
+    let left = Allowance {
+        cost,
+        time: Some(Duration::from_millis(10)),
+        principal_cost,
+    };
+    assert_eq!(
+        session.admit(&all).await,
+        Verdict::Capped {
+            turn: 0,
+            left: Box::new(left)
+        }
+    );
+    let none = Verdict::Capped {
+        turn: 0,
+        left: Box::default(),
+    };
     assert_eq!(session.admit(&capped(|_| ())).await, none);
     let zero = cost_of(CapScope::Turn, 0);
     assert!(!session.passes(&zero).await, "zero is a cap");
@@ -182,10 +271,16 @@ pub async fn refusal_by_a_cap_spends_no_budget(store: &impl StoreUnderTest) {
     for charge in [Charge::Attempt, Charge::Free] {
         assert!(session.passes(&call.clone().with(charge)).await);
     }
-    assert!(!session.passes(&call.clone().with(Charge::Hold)).await && !session.passes(&call).await);
+    assert!(
+        !session.passes(&call.clone().with(Charge::Hold)).await && !session.passes(&call).await
+    );
     call.caps = None;
     assert_eq!(session.pass(5, &call).await, 1, "one of two calls is left");
-    let spent = Refusal::Budget { limit: BudgetLimit::Total, used: 2, of: 2 };
+    let spent = Refusal::Budget {
+        limit: BudgetLimit::Total,
+        used: 2,
+        of: 2,
+    };
     assert_eq!(session.admit(&call).await, Verdict::Refused(spent));
 }
 
@@ -193,7 +288,10 @@ pub async fn refusal_by_a_cap_spends_no_budget(store: &impl StoreUnderTest) {
 pub async fn greatest_amounts_saturate(store: &impl StoreUnderTest) {
     let session = of_principal(store, "s", "ada").await;
     let call = cost_of(CapScope::Principal, 1);
-    let most = Spending { cost: Cost::pico(u64::MAX), time: Duration::MAX };
+    let most = Spending {
+        cost: Cost::pico(u64::MAX),
+        time: Duration::MAX,
+    };
     for _ in 0..3 {
         spend(&session, &call, most).await;
         assert!(!session.passes(&call).await);
@@ -205,12 +303,20 @@ pub async fn greatest_amounts_saturate(store: &impl StoreUnderTest) {
 pub async fn principals_begin_again_after_the_window<T: StoreUnderTest>(store: &T) {
     let mut call = cost_of(CapScope::Principal, 1);
     call.caps.as_mut().expect("caps").window = T::TICK * 4;
-    let request = OpenRequest { idle_timeout: HOUR, ..opening("s", Mode::Text) };
-    let session = open(&store.handle().await, &request).await.expect("the session opens");
+    let request = OpenRequest {
+        idle_timeout: HOUR,
+        ..opening("s", Mode::Text)
+    };
+    let session = open(&store.handle().await, &request)
+        .await
+        .expect("the session opens");
     assert_eq!(pass(&session, 3, &call).await, 1);
     store.pass(T::TICK * 2).await;
     spend(&session, &call, UNIT).await;
-    assert!(!session.passes(&call).await, "the window does not begin again");
+    assert!(
+        !session.passes(&call).await,
+        "the window does not begin again"
+    );
     store.pass(T::TICK * 3).await;
     assert_eq!(pass(&session, 3, &call).await, 1);
 }

@@ -13,7 +13,9 @@ use crate::session::metrics::call_log::SessionCall;
 use crate::session::policy::{Policy, TurnLimits};
 use crate::session::state::{SessionState, StateChange, Turn};
 use crate::session::store::handle::{DynStore, RecordHandle};
-use crate::session::store::session_store::{Admission, AnsweredCallRecord, Charge, Settlement, Verdict};
+use crate::session::store::session_store::{
+    Admission, AnsweredCallRecord, Charge, Settlement, Verdict,
+};
 use crate::session::store::{OpenError, OpenRequest, SessionStore, StoreError};
 use crate::time::CallInstant;
 use crate::tool::options::Category;
@@ -58,7 +60,9 @@ pub fn opening(id: &str, mode: Mode) -> OpenRequest {
 
 /// Opens a session, or joins it.
 pub async fn open(store: &impl SessionStore, opening: &OpenRequest) -> Result<Session, OpenError> {
-    DynStore::open(store, opening, Duration::from_secs(60)).await.map(Session)
+    DynStore::open(store, opening, Duration::from_secs(60))
+        .await
+        .map(Session)
 }
 
 /// Opens a session in text mode, or joins it.
@@ -68,7 +72,9 @@ pub async fn text(store: &impl StoreUnderTest) -> Session {
 
 /// Opens a session in a mode, or joins it.
 pub async fn session(store: &impl StoreUnderTest, mode: Mode) -> Session {
-    open(&store.handle().await, &opening("session", mode)).await.expect("the session opens")
+    open(&store.handle().await, &opening("session", mode))
+        .await
+        .expect("the session opens")
 }
 
 /// An open session, with the operations that tests need.
@@ -94,7 +100,10 @@ impl Session {
 
     /// Returns true if the store admits a call.
     pub async fn passes(&self, call: &Ask) -> bool {
-        matches!(self.admit(call).await, Verdict::Admitted { .. } | Verdict::Capped { .. })
+        matches!(
+            self.admit(call).await,
+            Verdict::Admitted { .. } | Verdict::Capped { .. }
+        )
     }
 
     /// Makes a number of calls one after another. Returns the number of admitted ones.
@@ -108,14 +117,25 @@ impl Session {
 
     /// Settles a call of `search` in the current turn.
     pub async fn settle(&self, what: Settlement<'_>) {
-        let turn = if what.turn == NOW { self.0.turn() } else { what.turn };
-        let settlement = Settlement { tool: "search", turn, ..what };
+        let turn = if what.turn == NOW {
+            self.0.turn()
+        } else {
+            what.turn
+        };
+        let settlement = Settlement {
+            tool: "search",
+            turn,
+            ..what
+        };
         self.0.settle(&settlement).await.expect("the store settles");
     }
 
     /// Changes the state for the program.
     pub async fn change(&self, changes: &[StateChange]) {
-        self.0.change(changes).await.expect("the store changes the state");
+        self.0
+            .change(changes)
+            .await
+            .expect("the store changes the state");
     }
 
     /// Ends the turn. Returns the number of the next one, or `None` if the session is over.
@@ -161,7 +181,10 @@ impl Session {
 
     /// Keeps a call that waits for approval.
     pub async fn mint(&self, pending: &PendingCall, lifetime: Duration) {
-        assert_eq!(self.asks(&ApprovalRequest::new(pending, lifetime)).await, ApprovalVerdict::Waits);
+        assert_eq!(
+            self.asks(&ApprovalRequest::new(pending, lifetime)).await,
+            ApprovalVerdict::Waits
+        );
     }
 
     /// Asks for the approval of a call.
@@ -171,12 +194,18 @@ impl Session {
 
     /// Keeps an answered call.
     pub async fn keep_call(&self, call: &SessionCall) {
-        self.0.keep_call(&AnsweredCallRecord::new(Some(call), None)).await.expect("the store keeps the call");
+        self.0
+            .keep_call(&AnsweredCallRecord::new(Some(call), None))
+            .await
+            .expect("the store keeps the call");
     }
 
     /// Adds an entry to the audit log, with its call or without it.
     pub async fn audit_call(&self, call: Option<&SessionCall>, entry: &AuditEntry) {
-        self.0.keep_call(&AnsweredCallRecord::new(call, Some(entry))).await.expect("the store keeps the entry");
+        self.0
+            .keep_call(&AnsweredCallRecord::new(call, Some(entry)))
+            .await
+            .expect("the store keeps the entry");
     }
 
     /// Returns the calls that are kept.
@@ -197,7 +226,10 @@ impl Session {
     /// Asserts that the session is over.
     pub async fn assert_over(&self) {
         assert_eq!(self.admit(&Ask::default()).await, Verdict::Inactive);
-        assert!(self.0.state().ended, "the state of a session that is over says so");
+        assert!(
+            self.0.state().ended,
+            "the state of a session that is over says so"
+        );
     }
 }
 
@@ -206,12 +238,20 @@ pub const NOW: u64 = u64::MAX;
 
 /// Returns the settlement of a call of the current turn with changes and entries.
 pub fn settlement<'a>(changes: &'a [StateChange], audit: &'a [AuditEntry]) -> Settlement<'a> {
-    Settlement { changes, audit, ..settled() }
+    Settlement {
+        changes,
+        audit,
+        ..settled()
+    }
 }
 
 /// Returns the settlement of a call of the current turn that changes nothing.
 pub fn settled<'a>() -> Settlement<'a> {
-    Settlement { turn: NOW, category: Category::Retrieval, ..Settlement::default() }
+    Settlement {
+        turn: NOW,
+        category: Category::Retrieval,
+        ..Settlement::default()
+    }
 }
 
 /// A call to admit. Defaults to a call of `search`, a retrieval tool, without limits.
@@ -264,18 +304,28 @@ impl Ask {
     /// Sets the tool.
     #[must_use]
     pub fn of(self, tool: &'static str, category: Category) -> Self {
-        Self { tool, category, ..self }
+        Self {
+            tool,
+            category,
+            ..self
+        }
     }
 
     /// Returns a call with other arguments.
     #[must_use]
     pub fn about(&self, arguments: impl Into<String>) -> Self {
-        Self { arguments: arguments.into(), ..self.clone() }
+        Self {
+            arguments: arguments.into(),
+            ..self.clone()
+        }
     }
 }
 
 fn open_limits() -> TurnLimits {
-    let open = Policy::text().repeated_calls(None).max_empty_results(None).category_budget(Category::Retrieval, None);
+    let open = Policy::text()
+        .repeated_calls(None)
+        .max_empty_results(None)
+        .category_budget(Category::Retrieval, None);
     open.limits().clone()
 }
 
@@ -292,12 +342,18 @@ pub async fn race(store: &impl StoreUnderTest, tasks: u32, each: u32, call: &Ask
 
 /// Returns an entry of the audit log that differs for each number.
 pub fn entry(number: usize) -> AuditEntry {
-    let decision = CallDecision { approved: true, by: format!("person {number}") };
+    let decision = CallDecision {
+        approved: true,
+        by: format!("person {number}"),
+    };
     AuditEntry {
         at: "2026-11-20T09:30:00Z".parse::<Timestamp>().expect("a time"),
         principal: format!("user {number}"),
         outcome: CallOutcome::Failed(ErrorKind::Conflict),
-        intents: vec![AuditedIntent::new(Intent::SetPendingMessage(format!("message {number}")), "applied")],
+        intents: vec![AuditedIntent::new(
+            Intent::SetPendingMessage(format!("message {number}")),
+            "applied",
+        )],
         decision: Some(decision),
         ..AuditEntry::new(format!("call_{number}"), "search")
     }
@@ -326,7 +382,9 @@ pub fn answered(number: u64) -> SessionCall {
     SessionCall {
         tool: "search".to_owned(),
         turn: number,
-        arguments: format!(r#"{{"exact":9007199254740993,"text":"\u0000 ü \" ","number":{number}}}"#),
+        arguments: format!(
+            r#"{{"exact":9007199254740993,"text":"\u0000 ü \" ","number":{number}}}"#
+        ),
         duration: Duration::from_micros(1_234_567),
         ok: number.is_multiple_of(2),
         error: (!number.is_multiple_of(2)).then_some(ErrorKind::RateLimit),

@@ -33,7 +33,11 @@ pub async fn racing_identical_attempts_pass_exactly_twice(store: &impl StoreUnde
 /// Attempts are identical if the tool and the arguments are.
 pub async fn other_arguments_and_other_tools_count_apart(store: &impl StoreUnderTest) {
     let session = text(store).await;
-    let calls = [thrice(), thrice().about(r#"{"q":1}"#), thrice().of("get", Category::Retrieval)];
+    let calls = [
+        thrice(),
+        thrice().about(r#"{"q":1}"#),
+        thrice().of("get", Category::Retrieval),
+    ];
     for call in &calls {
         assert_eq!(session.pass(2, call).await, 2);
     }
@@ -67,12 +71,29 @@ pub async fn latest_attempts_of_a_long_turn_are_known(store: &impl StoreUnderTes
 pub async fn empty_results_are_counted_by_tool(store: &impl StoreUnderTest) {
     let session = text(store).await;
     let empty = Verdict::Refused(Refusal::Empty(2));
-    session.settle(Settlement { empty: true, ..settled() }).await;
+    session
+        .settle(Settlement {
+            empty: true,
+            ..settled()
+        })
+        .await;
     assert!(session.passes(&twice_empty()).await);
-    session.settle(Settlement { empty: true, ..settled() }).await;
+    session
+        .settle(Settlement {
+            empty: true,
+            ..settled()
+        })
+        .await;
     assert_eq!(session.admit(&twice_empty()).await, empty);
-    assert_eq!(session.admit(&twice_empty().about("other arguments")).await, empty);
-    assert!(session.passes(&twice_empty().of("get", Category::Retrieval)).await);
+    assert_eq!(
+        session.admit(&twice_empty().about("other arguments")).await,
+        empty
+    );
+    assert!(
+        session
+            .passes(&twice_empty().of("get", Category::Retrieval))
+            .await
+    );
 }
 
 /// An empty result of an earlier turn does not count in the current turn.
@@ -81,7 +102,13 @@ pub async fn empty_result_of_an_earlier_turn_does_not_count(store: &impl StoreUn
     let turn = session.0.turn();
     assert!(session.next_turn().await.is_some());
     for _ in 0..2 {
-        session.settle(Settlement { empty: true, turn, ..settled() }).await;
+        session
+            .settle(Settlement {
+                empty: true,
+                turn,
+                ..settled()
+            })
+            .await;
     }
     assert!(session.passes(&twice_empty()).await);
 }
@@ -93,11 +120,23 @@ pub async fn loop_is_reported_before_the_budget(store: &impl StoreUnderTest) {
         (limits.max_calls, limits.repeated, limits.empty) = (Some(1), Some(3), Some(2));
     });
     assert!(session.passes(&call).await);
-    let spent = Verdict::Refused(Refusal::Budget { limit: BudgetLimit::Total, used: 1, of: 1 });
+    let spent = Verdict::Refused(Refusal::Budget {
+        limit: BudgetLimit::Total,
+        used: 1,
+        of: 1,
+    });
     assert_eq!(session.admit(&call).await, spent);
     assert_eq!(session.admit(&call).await, repeated(3));
     for _ in 0..2 {
-        session.settle(Settlement { empty: true, ..settled() }).await;
+        session
+            .settle(Settlement {
+                empty: true,
+                ..settled()
+            })
+            .await;
     }
-    assert_eq!(session.admit(&call.about("other")).await, Verdict::Refused(Refusal::Empty(2)));
+    assert_eq!(
+        session.admit(&call.about("other")).await,
+        Verdict::Refused(Refusal::Empty(2))
+    );
 }

@@ -13,7 +13,11 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 
 fn owned(principal: &str, agent: &str) -> OpenRequest {
-    OpenRequest { principal: principal.into(), agent: agent.into(), ..opening("session", Mode::Voice) }
+    OpenRequest {
+        principal: principal.into(),
+        agent: agent.into(),
+        ..opening("session", Mode::Voice)
+    }
 }
 
 /// Returns texts that differ from `text` by a character or by very little.
@@ -37,27 +41,47 @@ fn mutants(text: &str) -> HashSet<String> {
 pub async fn session_is_joined_by_its_owner_only(store: &impl StoreUnderTest) {
     let handle = store.handle().await;
     let (mut refused, call) = (0, Ask::within(|limits| limits.max_calls = Some(1)));
-    for (principal, agent) in [("user:7@example.com", "clerk-1"), ("", "clerk-1"), ("user:7@example.com", ""), ("", "")]
-    {
-        let owner = open(&handle, &owned(principal, agent)).await.expect("the session opens");
+    for (principal, agent) in [
+        ("user:7@example.com", "clerk-1"),
+        ("", "clerk-1"),
+        ("user:7@example.com", ""),
+        ("", ""),
+    ] {
+        let owner = open(&handle, &owned(principal, agent))
+            .await
+            .expect("the session opens");
         let other = |request: OpenRequest, error: fn(OpenRequest) -> OpenError| {
             let handle = &handle;
-            async move { assert_eq!(open(handle, &request).await.err(), Some(error(request.clone())), "{request:?}") }
+            async move {
+                assert_eq!(
+                    open(handle, &request).await.err(),
+                    Some(error(request.clone())),
+                    "{request:?}"
+                )
+            }
         };
         let mut principals = mutants("user:7@example.com");
         principals.insert("user:7@example.com".to_owned());
         principals.remove(principal);
         for stranger in &principals {
-            other(owned(stranger, agent), |request| OpenError::OtherPrincipal { id: request.id }).await;
+            other(owned(stranger, agent), |request| {
+                OpenError::OtherPrincipal { id: request.id }
+            })
+            .await;
         }
         let mut agents = mutants("clerk-1");
         agents.insert("clerk-1".to_owned());
         agents.remove(agent);
         for stranger in &agents {
-            other(owned(principal, stranger), |request| OpenError::OtherAgent { id: request.id }).await;
+            other(owned(principal, stranger), |request| {
+                OpenError::OtherAgent { id: request.id }
+            })
+            .await;
         }
         refused += principals.len() + agents.len();
-        let joined = open(&handle, &owned(principal, agent)).await.expect("the owner joins");
+        let joined = open(&handle, &owned(principal, agent))
+            .await
+            .expect("the owner joins");
         assert_eq!(joined.incarnation(), owner.incarnation());
         assert!(joined.passes(&call).await, "the session is as it was");
         owner.end().await;
@@ -68,39 +92,83 @@ pub async fn session_is_joined_by_its_owner_only(store: &impl StoreUnderTest) {
 /// The principal is compared first, so that a stranger learns neither the agent nor the mode.
 pub async fn another_principal_learns_nothing_else(store: &impl StoreUnderTest) {
     let handle = store.handle().await;
-    let _owner = open(&handle, &owned("ada", "clerk")).await.expect("the session opens");
-    let stranger = OpenRequest { mode: Mode::Text, ..owned("bob", "other") };
+    let _owner = open(&handle, &owned("ada", "clerk"))
+        .await
+        .expect("the session opens");
+    let stranger = OpenRequest {
+        mode: Mode::Text,
+        ..owned("bob", "other")
+    };
     let id = || "session".into();
-    assert_eq!(open(&handle, &stranger).await.err(), Some(OpenError::OtherPrincipal { id: id() }));
-    let stranger = OpenRequest { mode: Mode::Text, ..owned("ada", "other") };
-    assert_eq!(open(&handle, &stranger).await.err(), Some(OpenError::OtherAgent { id: id() }));
+    assert_eq!(
+        open(&handle, &stranger).await.err(),
+        Some(OpenError::OtherPrincipal { id: id() })
+    );
+    let stranger = OpenRequest {
+        mode: Mode::Text,
+        ..owned("ada", "other")
+    };
+    assert_eq!(
+        open(&handle, &stranger).await.err(),
+        Some(OpenError::OtherAgent { id: id() })
+    );
 }
 
 /// A host may open the session for each request, and drop it with the answer.
 pub async fn owner_outlives_the_handles(store: &impl StoreUnderTest) {
-    let first = open(&store.handle().await, &owned("ada", "")).await.expect("the session opens");
-    first.change(&[StateChange::PendingMessage(Some("for ada".to_owned()))]).await;
+    let first = open(&store.handle().await, &owned("ada", ""))
+        .await
+        .expect("the session opens");
+    first
+        .change(&[StateChange::PendingMessage(Some("for ada".to_owned()))])
+        .await;
     drop(first);
     for stranger in ["bob", ""] {
-        let refused = open(&store.handle().await, &owned(stranger, "")).await.err();
-        assert_eq!(refused, Some(OpenError::OtherPrincipal { id: "session".into() }));
+        let refused = open(&store.handle().await, &owned(stranger, ""))
+            .await
+            .err();
+        assert_eq!(
+            refused,
+            Some(OpenError::OtherPrincipal {
+                id: "session".into()
+            })
+        );
     }
-    let again = open(&store.handle().await, &owned("ada", "")).await.expect("the owner joins");
-    assert_eq!(again.turn().await.pending_message.as_deref(), Some("for ada"));
+    let again = open(&store.handle().await, &owned("ada", ""))
+        .await
+        .expect("the owner joins");
+    assert_eq!(
+        again.turn().await.pending_message.as_deref(),
+        Some("for ada")
+    );
 }
 
 /// Of principals that race for an id, one gets a session, over all handles.
 pub async fn racing_principals_share_no_session(store: &impl StoreUnderTest) {
-    let handles = [Arc::new(store.handle().await), Arc::new(store.handle().await)];
+    let handles = [
+        Arc::new(store.handle().await),
+        Arc::new(store.handle().await),
+    ];
     for round in 0..32 {
         let mut racers = JoinSet::new();
         for racer in 0..32 {
             let handle = Arc::clone(&handles[racer % 2]);
-            let request = OpenRequest { id: format!("{round}").into(), ..owned(&format!("user:{}", racer % 8), "") };
+            let request = OpenRequest {
+                id: format!("{round}").into(),
+                ..owned(&format!("user:{}", racer % 8), "")
+            };
             racers.spawn(async move { open(&handle, &request).await.ok().map(|_| racer % 8) });
         }
-        let opened = racers.join_all().await.into_iter().flatten().collect::<Vec<_>>();
-        assert!(opened.len() == 4 && opened.iter().all(|owner| *owner == opened[0]), "{opened:?}");
+        let opened = racers
+            .join_all()
+            .await
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>();
+        assert!(
+            opened.len() == 4 && opened.iter().all(|owner| *owner == opened[0]),
+            "{opened:?}"
+        );
     }
 }
 
@@ -112,7 +180,14 @@ async fn fill(session: &Session, call: &Ask) {
         StateChange::PendingMessage(Some("for ada".to_owned())),
         StateChange::Value("acme.cart".to_owned(), 1.into()),
     ];
-    session.settle(Settlement { empty: true, changes: &changes, audit: &[entry(1)], ..settled() }).await;
+    session
+        .settle(Settlement {
+            empty: true,
+            changes: &changes,
+            audit: &[entry(1)],
+            ..settled()
+        })
+        .await;
     session.mint(&waiting(1), HOUR).await;
     session.keep_call(&answered(1)).await;
 }
@@ -125,12 +200,18 @@ async fn assert_fresh<S: SessionStore>(handle: &S, session: &Session, call: &Ask
     assert_eq!(handle.calls(&"session".into()).await, Ok(Vec::new()));
     assert_eq!(session.pending(&waiting(1).id).await, None);
     assert!(!session.consume(&waiting(1).id).await);
-    assert_eq!(session.admit(call).await, Verdict::Admitted { turn: 0 }, "budgets, attempts and empty results");
+    assert_eq!(
+        session.admit(call).await,
+        Verdict::Admitted { turn: 0 },
+        "budgets, attempts and empty results"
+    );
     assert_eq!(session.turn().await.pending_message, None);
 }
 
 fn one_call() -> Ask {
-    Ask::within(|limits| (limits.max_calls, limits.repeated, limits.empty) = (Some(1), Some(2), Some(1)))
+    Ask::within(|limits| {
+        (limits.max_calls, limits.repeated, limits.empty) = (Some(1), Some(2), Some(1))
+    })
 }
 
 /// Anybody may open the id of an ended session anew.
@@ -138,10 +219,14 @@ pub async fn next_owner_gets_nothing_of_an_ended_session(store: &impl StoreUnder
     let handle = store.handle().await;
     for number in 0..1_000 {
         let principal = ["bob", "", "ada", &format!("bob-{number}")][number % 4].to_owned();
-        let ada = open(&handle, &owned("ada", "clerk")).await.expect("the session opens");
+        let ada = open(&handle, &owned("ada", "clerk"))
+            .await
+            .expect("the session opens");
         fill(&ada, &one_call()).await;
         ada.end().await;
-        let next = open(&handle, &owned(&principal, "")).await.expect("the id is free");
+        let next = open(&handle, &owned(&principal, ""))
+            .await
+            .expect("the id is free");
         assert_fresh(&handle, &next, &one_call()).await;
         ada.assert_over().await;
         next.end().await;
@@ -152,11 +237,16 @@ pub async fn next_owner_gets_nothing_of_an_ended_session(store: &impl StoreUnder
 pub async fn next_owner_gets_nothing_of_an_expired_session<T: StoreUnderTest>(store: &T) {
     let handle = store.handle().await;
     for principal in ["bob", ""] {
-        let brief = OpenRequest { idle_timeout: T::TICK * 4, ..owned("ada", "clerk") };
+        let brief = OpenRequest {
+            idle_timeout: T::TICK * 4,
+            ..owned("ada", "clerk")
+        };
         let ada = open(&handle, &brief).await.expect("the session opens");
         fill(&ada, &one_call()).await;
         store.pass(T::TICK * 5).await;
-        let next = open(&handle, &owned(principal, "")).await.expect("the id is free");
+        let next = open(&handle, &owned(principal, ""))
+            .await
+            .expect("the id is free");
         assert_fresh(&handle, &next, &one_call()).await;
         ada.assert_over().await;
         next.end().await;
@@ -166,9 +256,19 @@ pub async fn next_owner_gets_nothing_of_an_expired_session<T: StoreUnderTest>(st
 /// A refused opener does not keep a session open.
 pub async fn refused_openings_do_not_use_a_session<T: StoreUnderTest>(store: &T) {
     let handle = store.handle().await;
-    let ada = OpenRequest { idle_timeout: T::TICK * 4, ..owned("ada", "clerk") };
+    let ada = OpenRequest {
+        idle_timeout: T::TICK * 4,
+        ..owned("ada", "clerk")
+    };
     open(&handle, &ada).await.expect("the session opens");
-    for stranger in [owned("bob", "clerk"), owned("ada", ""), OpenRequest { mode: Mode::Text, ..ada.clone() }] {
+    for stranger in [
+        owned("bob", "clerk"),
+        owned("ada", ""),
+        OpenRequest {
+            mode: Mode::Text,
+            ..ada.clone()
+        },
+    ] {
         store.pass(T::TICK).await;
         assert!(open(&handle, &stranger).await.is_err());
     }
@@ -185,26 +285,50 @@ pub async fn late_handle_does_not_reach_the_next_session(store: &impl StoreUnder
     assert_ne!(late.incarnation(), next.incarnation());
     next.mint(&waiting(1), HOUR).await;
     next.keep_call(&answered(1)).await;
-    next.change(&[StateChange::PendingMessage(Some("for the next".to_owned()))]).await;
+    next.change(&[StateChange::PendingMessage(Some("for the next".to_owned()))])
+        .await;
 
     late.assert_over().await;
     assert!(!late.passes(&call).await);
-    late.settle(Settlement { refund: true, changes: &[StateChange::Ending(true)], audit: &[entry(9)], ..settled() })
-        .await;
+    late.settle(Settlement {
+        refund: true,
+        changes: &[StateChange::Ending(true)],
+        audit: &[entry(9)],
+        ..settled()
+    })
+    .await;
     late.keep_call(&answered(9)).await;
     late.change(&[StateChange::AudioSuppressed(true)]).await;
-    assert_eq!(late.asks(&ApprovalRequest::new(&waiting(9), HOUR)).await, ApprovalVerdict::Inactive);
+    assert_eq!(
+        late.asks(&ApprovalRequest::new(&waiting(9), HOUR)).await,
+        ApprovalVerdict::Inactive
+    );
     late.refresh().await;
     assert_eq!(late.pending(&waiting(1).id).await, None);
     assert!(!late.consume(&waiting(1).id).await);
-    assert!(late.calls().await.iter().all(|call| *call == answered(9)), "the calls of the next session are its own");
-    assert_eq!((late.turn().await.pending_message, late.state().pending_message.clone()), (None, None));
+    assert!(
+        late.calls().await.iter().all(|call| *call == answered(9)),
+        "the calls of the next session are its own"
+    );
+    assert_eq!(
+        (
+            late.turn().await.pending_message,
+            late.state().pending_message.clone()
+        ),
+        (None, None)
+    );
     late.end().await;
 
     next.refresh().await;
-    let expected = SessionState { pending_message: Some("for the next".to_owned()), ..SessionState::default() };
+    let expected = SessionState {
+        pending_message: Some("for the next".to_owned()),
+        ..SessionState::default()
+    };
     assert_eq!(*next.state(), expected);
-    assert_eq!((next.audit(), next.calls().await), (vec![], vec![answered(1)]));
+    assert_eq!(
+        (next.audit(), next.calls().await),
+        (vec![], vec![answered(1)])
+    );
     assert!(next.pending(&waiting(9).id).await.is_none() && next.consume(&waiting(1).id).await);
     assert_eq!(next.admit(&call).await, Verdict::Admitted { turn: 0 });
 }
@@ -214,8 +338,12 @@ pub async fn incarnations_distinguish_sessions(store: &impl StoreUnderTest) {
     let (one, other) = (store.handle().await, store.handle().await);
     let mut known = HashSet::new();
     for _ in 0..500 {
-        let session = open(&one, &owned("ada", "")).await.expect("the session opens");
-        let joined = open(&other, &owned("ada", "")).await.expect("the session is joined");
+        let session = open(&one, &owned("ada", ""))
+            .await
+            .expect("the session opens");
+        let joined = open(&other, &owned("ada", ""))
+            .await
+            .expect("the session is joined");
         assert_eq!(session.incarnation(), joined.incarnation());
         assert!(known.insert(session.incarnation()));
         session.end().await;

@@ -12,8 +12,19 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 
 /// Opens a session with a limit of `max_sessions`.
-async fn capped(store: &impl SessionStore, id: &str, max_sessions: u64) -> Result<Session, OpenError> {
-    open(store, &OpenRequest { max_sessions, ..opening(id, Mode::Text) }).await
+async fn capped(
+    store: &impl SessionStore,
+    id: &str,
+    max_sessions: u64,
+) -> Result<Session, OpenError> {
+    open(
+        store,
+        &OpenRequest {
+            max_sessions,
+            ..opening(id, Mode::Text)
+        },
+    )
+    .await
 }
 
 /// All handles of a session share its budget.
@@ -31,37 +42,70 @@ pub async fn handed_over_session_is_joined_in_its_new_mode(store: &impl StoreUnd
     let call = Ask::within(|limits| limits.max_calls = Some(3));
     assert_eq!(one.pass(2, &call).await, 2);
     one.change(&[StateChange::AudioSuppressed(true)]).await;
-    one.0.switch_mode(Mode::Voice).await.expect("the store switches");
+    one.0
+        .switch_mode(Mode::Voice)
+        .await
+        .expect("the store switches");
     assert_eq!(one.0.mode(), Mode::Voice);
     let handle = store.handle().await;
     let refused = open(&handle, &opening("session", Mode::Text)).await.err();
-    assert_eq!(refused, Some(OpenError::OtherMode { id: "session".into(), open: Mode::Voice }));
+    assert_eq!(
+        refused,
+        Some(OpenError::OtherMode {
+            id: "session".into(),
+            open: Mode::Voice
+        })
+    );
     let joined = session(store, Mode::Voice).await;
     assert_eq!(joined.pass(2, &call).await, 1, "the turn goes on");
     other.refresh().await;
-    assert_eq!((other.0.mode(), joined.0.mode()), (Mode::Voice, Mode::Voice));
+    assert_eq!(
+        (other.0.mode(), joined.0.mode()),
+        (Mode::Voice, Mode::Voice)
+    );
     joined.next_turn().await;
-    assert!(joined.state().audio_suppressed, "the state lives as in voice");
+    assert!(
+        joined.state().audio_suppressed,
+        "the state lives as in voice"
+    );
 }
 
 /// A session that has ended keeps its mode.
 pub async fn ended_session_is_not_handed_over(store: &impl StoreUnderTest) {
     let session = text(store).await;
     session.end().await;
-    session.0.switch_mode(Mode::Voice).await.expect("the store answers");
+    session
+        .0
+        .switch_mode(Mode::Voice)
+        .await
+        .expect("the store answers");
     assert_eq!(session.0.mode(), Mode::Text);
 }
 
 /// A session keeps its mode.
 pub async fn session_is_not_joined_in_another_mode(store: &impl StoreUnderTest) {
-    for (id, mode, other) in [("a", Mode::Text, Mode::Voice), ("b", Mode::Voice, Mode::Text)] {
+    for (id, mode, other) in [
+        ("a", Mode::Text, Mode::Voice),
+        ("b", Mode::Voice, Mode::Text),
+    ] {
         let handle = store.handle().await;
-        let first = open(&handle, &opening(id, mode)).await.expect("the session opens");
+        let first = open(&handle, &opening(id, mode))
+            .await
+            .expect("the session opens");
         let refused = open(&handle, &opening(id, other)).await.err();
-        assert_eq!(refused, Some(OpenError::OtherMode { id: id.into(), open: mode }));
+        assert_eq!(
+            refused,
+            Some(OpenError::OtherMode {
+                id: id.into(),
+                open: mode
+            })
+        );
         assert!(first.passes(&Ask::default()).await, "the session goes on");
         first.end().await;
-        assert!(open(&handle, &opening(id, other)).await.is_ok(), "after its end the id is free");
+        assert!(
+            open(&handle, &opening(id, other)).await.is_ok(),
+            "after its end the id is free"
+        );
     }
 }
 
@@ -69,7 +113,12 @@ pub async fn session_is_not_joined_in_another_mode(store: &impl StoreUnderTest) 
 pub async fn ending_session_is_over_at_the_next_turn(store: &impl StoreUnderTest) {
     for mode in [Mode::Voice, Mode::Text] {
         let session = session(store, mode).await;
-        session.settle(Settlement { changes: &[StateChange::Ending(true)], ..settled() }).await;
+        session
+            .settle(Settlement {
+                changes: &[StateChange::Ending(true)],
+                ..settled()
+            })
+            .await;
         assert!(session.0.state().ending && !session.0.state().ended);
         assert!(session.passes(&Ask::default()).await, "the turn goes on");
         assert_eq!(session.next_turn().await, None);
@@ -95,20 +144,38 @@ pub async fn ending_twice_succeeds(store: &impl StoreUnderTest) {
     other.end().await;
     let next = text(store).await;
     one.end().await;
-    assert!(next.passes(&Ask::default()).await, "a later session of the same id is another");
+    assert!(
+        next.passes(&Ask::default()).await,
+        "a later session of the same id is another"
+    );
 }
 
 /// The state of an ended session can be read and stays unchanged.
 pub async fn ended_session_does_not_change(store: &impl StoreUnderTest) {
     let session = session(store, Mode::Voice).await;
     let message = StateChange::PendingMessage(Some("last".to_owned()));
-    session.settle(Settlement { changes: &[message], audit: &[entry(1)], ..settled() }).await;
+    session
+        .settle(Settlement {
+            changes: &[message],
+            audit: &[entry(1)],
+            ..settled()
+        })
+        .await;
     session.end().await;
     let state = session.0.state();
     assert!(state.ended);
-    session.settle(Settlement { refund: true, changes: &[StateChange::AudioSuppressed(true)], ..settled() }).await;
+    session
+        .settle(Settlement {
+            refund: true,
+            changes: &[StateChange::AudioSuppressed(true)],
+            ..settled()
+        })
+        .await;
     session.change(&[StateChange::AudioSuppressed(true)]).await;
-    assert_eq!(session.asks(&ApprovalRequest::new(&waiting(1), HOUR)).await, ApprovalVerdict::Inactive);
+    assert_eq!(
+        session.asks(&ApprovalRequest::new(&waiting(1), HOUR)).await,
+        ApprovalVerdict::Inactive
+    );
     assert_eq!(session.next_turn().await, None);
     assert_eq!(session.pending(&waiting(1).id).await, None);
     session.refresh().await;
@@ -123,13 +190,24 @@ pub async fn id_of_an_ended_session_opens_a_new_one(store: &impl StoreUnderTest)
     let before = session(store, Mode::Voice).await;
     assert!(before.passes(&call).await);
     let changes = [StateChange::AudioSuppressed(true)];
-    before.settle(Settlement { changes: &changes, audit: &[entry(1)], ..settled() }).await;
+    before
+        .settle(Settlement {
+            changes: &changes,
+            audit: &[entry(1)],
+            ..settled()
+        })
+        .await;
     assert!(before.next_turn().await.is_some());
     before.end().await;
     let after = session(store, Mode::Voice).await;
     assert_eq!(*after.0.state(), SessionState::default());
     assert_eq!(after.0.audit(), []);
-    assert_eq!(after.admit(&call).await, Verdict::Admitted { turn: before.0.turn() - 1 });
+    assert_eq!(
+        after.admit(&call).await,
+        Verdict::Admitted {
+            turn: before.0.turn() - 1
+        }
+    );
     before.assert_over().await;
     before.change(&[StateChange::AudioSuppressed(true)]).await;
     after.refresh().await;
@@ -138,16 +216,42 @@ pub async fn id_of_an_ended_session_opens_a_new_one(store: &impl StoreUnderTest)
 
 /// Sessions are isolated, however similar their ids.
 pub async fn sessions_are_isolated(store: &impl StoreUnderTest) {
-    let ids = ["a", "A", "", "a ", "a:b", "{a}", "}a", "a}:session", "a\u{0}", "*", "ä", "a/../b", "%7Ba%7D"];
+    let ids = [
+        "a",
+        "A",
+        "",
+        "a ",
+        "a:b",
+        "{a}",
+        "}a",
+        "a}:session",
+        "a\u{0}",
+        "*",
+        "ä",
+        "a/../b",
+        "%7Ba%7D",
+    ];
     let handle = store.handle().await;
     let call = Ask::within(|limits| limits.max_calls = Some(1));
     let mut sessions = Vec::new();
     for id in ids {
-        sessions.push(open(&handle, &opening(id, Mode::Voice)).await.expect("the session opens"));
+        sessions.push(
+            open(&handle, &opening(id, Mode::Voice))
+                .await
+                .expect("the session opens"),
+        );
     }
     for (number, session) in sessions.iter().enumerate() {
-        assert!(session.passes(&call).await, "session {number} has a budget of its own");
-        session.settle(Settlement { audit: &[entry(number)], ..settled() }).await;
+        assert!(
+            session.passes(&call).await,
+            "session {number} has a budget of its own"
+        );
+        session
+            .settle(Settlement {
+                audit: &[entry(number)],
+                ..settled()
+            })
+            .await;
     }
     for (number, session) in sessions.iter().enumerate() {
         session.refresh().await;
@@ -162,10 +266,16 @@ pub async fn full_store_opens_no_session_and_closes_none(store: &impl StoreUnder
     let one = capped(&handle, "one", 2).await.expect("there is room");
     let two = capped(&handle, "two", 2).await.expect("there is room");
     for id in ["three", "four"] {
-        assert_eq!(capped(&handle, id, 2).await.err(), Some(OpenError::Full { limit: 2 }));
+        assert_eq!(
+            capped(&handle, id, 2).await.err(),
+            Some(OpenError::Full { limit: 2 })
+        );
     }
     assert!(one.passes(&Ask::default()).await && two.passes(&Ask::default()).await);
-    assert!(capped(&handle, "one", 2).await.is_ok(), "one that is open is joined");
+    assert!(
+        capped(&handle, "one", 2).await.is_ok(),
+        "one that is open is joined"
+    );
     assert_eq!(handle.sessions().await, Ok(2));
 }
 
@@ -179,17 +289,24 @@ pub async fn ended_sessions_make_room(store: &impl StoreUnderTest) {
     assert_eq!(second.next_turn().await, None);
     first.end().await;
     let third = capped(&handle, "2", 1).await.expect("the second made room");
-    assert!(capped(&handle, "3", 1).await.is_err(), "ending twice makes room once");
+    assert!(
+        capped(&handle, "3", 1).await.is_err(),
+        "ending twice makes room once"
+    );
     assert!(third.passes(&Ask::default()).await);
 }
 
 /// The limit holds when many sessions are opened at once.
 pub async fn racing_openings_pass_up_to_the_limit(store: &impl StoreUnderTest) {
-    let handles = [Arc::new(store.handle().await), Arc::new(store.handle().await)];
+    let handles = [
+        Arc::new(store.handle().await),
+        Arc::new(store.handle().await),
+    ];
     let mut racers = JoinSet::new();
     for racer in 0..64 {
         let handle = Arc::clone(&handles[racer % 2]);
-        racers.spawn(async move { u32::from(capped(&handle, &racer.to_string(), 10).await.is_ok()) });
+        racers
+            .spawn(async move { u32::from(capped(&handle, &racer.to_string(), 10).await.is_ok()) });
     }
     assert_eq!(racers.join_all().await.into_iter().sum::<u32>(), 10);
     assert_eq!(handles[0].sessions().await, Ok(10));
@@ -197,11 +314,18 @@ pub async fn racing_openings_pass_up_to_the_limit(store: &impl StoreUnderTest) {
 
 /// All callers get the same session, which counts once.
 pub async fn racing_openings_of_one_id_share_one_session(store: &impl StoreUnderTest) {
-    let handles = [Arc::new(store.handle().await), Arc::new(store.handle().await)];
+    let handles = [
+        Arc::new(store.handle().await),
+        Arc::new(store.handle().await),
+    ];
     let mut racers = JoinSet::new();
     for racer in 0..32 {
         let handle = Arc::clone(&handles[racer % 2]);
-        racers.spawn(async move { open(&handle, &opening("one", Mode::Text)).await.expect("it opens") });
+        racers.spawn(async move {
+            open(&handle, &opening("one", Mode::Text))
+                .await
+                .expect("it opens")
+        });
     }
     let call = Ask::within(|limits| limits.max_calls = Some(5));
     let mut passed = 0;

@@ -6,7 +6,9 @@ use crate::json::nested::MAX_STORED_DEPTH;
 use crate::session::audit::{AuditEntry, AuditedIntent};
 use crate::session::state::{SessionState, StateChange};
 use crate::session::store::session_store::Settlement;
-use crate::testing::store::driver::{HOUR, StoreUnderTest, answered, entry, session, settled, text, waiting};
+use crate::testing::store::driver::{
+    HOUR, StoreUnderTest, answered, entry, session, settled, text, waiting,
+};
 use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
 
@@ -44,19 +46,38 @@ fn all_set() -> SessionState {
 /// The last change of a value takes effect, within one step and across steps, by calls and by the program.
 pub async fn changes_are_applied_in_order(store: &impl StoreUnderTest) {
     let session = text(store).await;
-    let changes = [message("first"), value("a", json!(1)), message("second"), value("b", json!(2))];
-    session.settle(Settlement { changes: &changes, ..settled() }).await;
+    let changes = [
+        message("first"),
+        value("a", json!(1)),
+        message("second"),
+        value("b", json!(2)),
+    ];
+    session
+        .settle(Settlement {
+            changes: &changes,
+            ..settled()
+        })
+        .await;
     let seen = session.0.state();
     assert_eq!(seen.pending_message.as_deref(), Some("second"));
     assert_eq!(Value::from(seen.values.clone()), json!({"a": 1, "b": 2}));
-    session.change(&[value("a", Value::Null), StateChange::PendingMessage(None), value("b", json!(3))]).await;
+    session
+        .change(&[
+            value("a", Value::Null),
+            StateChange::PendingMessage(None),
+            value("b", json!(3)),
+        ])
+        .await;
     let seen = session.0.state();
     assert_eq!(seen.pending_message, None);
     assert_eq!(Value::from(seen.values.clone()), json!({"b": 3}));
     session.change(&all()).await;
     session.change(&[value("b", Value::Null)]).await;
     assert_eq!(*session.0.state(), all_set());
-    let back = [StateChange::AudioSuppressed(false), StateChange::TranscriptSuppressed(false)];
+    let back = [
+        StateChange::AudioSuppressed(false),
+        StateChange::TranscriptSuppressed(false),
+    ];
     session.change(&back).await;
     assert!(!session.0.state().audio_suppressed && !session.0.state().transcript_suppressed);
 }
@@ -69,15 +90,26 @@ pub async fn values_come_back_as_they_were(store: &impl StoreUnderTest) {
         "empty": {"list": [], "object": {}, "text": ""}, "text": "\u{0} \r\n \"ü\" \u{1F980}", "{tag}": [[[[]]]],
         "deep": deepest(),
     });
-    let Value::Object(values) = values else { panic!("an object") };
-    let changes = values.iter().map(|(name, to)| value(name, to.clone())).collect::<Vec<_>>();
+    let Value::Object(values) = values else {
+        panic!("an object")
+    };
+    let changes = values
+        .iter()
+        .map(|(name, to)| value(name, to.clone()))
+        .collect::<Vec<_>>();
     session.change(&changes).await;
-    session.change(&[StateChange::PendingMessage(Some(String::new()))]).await;
+    session
+        .change(&[StateChange::PendingMessage(Some(String::new()))])
+        .await;
     session.refresh().await;
     let other = text(store).await.0.state();
     assert_eq!(*session.0.state(), *other);
     assert_eq!(other.values, values);
-    assert_eq!(other.pending_message.as_deref(), Some(""), "nothing to say is not the same as no message");
+    assert_eq!(
+        other.pending_message.as_deref(),
+        Some(""),
+        "nothing to say is not the same as no message"
+    );
 }
 
 /// A call may end after its turn. Its changes are made and logged.
@@ -85,7 +117,14 @@ pub async fn late_call_changes_the_state(store: &impl StoreUnderTest) {
     let session = session(store, Mode::Voice).await;
     let turn = session.0.turn();
     assert!(session.next_turn().await.is_some());
-    session.settle(Settlement { turn, changes: &[message("late")], audit: &[entry(1)], ..settled() }).await;
+    session
+        .settle(Settlement {
+            turn,
+            changes: &[message("late")],
+            audit: &[entry(1)],
+            ..settled()
+        })
+        .await;
     assert_eq!(session.0.state().pending_message.as_deref(), Some("late"));
     assert_eq!(session.0.audit(), [entry(1)]);
 }
@@ -103,7 +142,12 @@ pub async fn text_state_ends_with_its_turn(store: &impl StoreUnderTest) {
 /// In voice mode the state is kept, with the pending message.
 pub async fn voice_state_outlives_its_turn(store: &impl StoreUnderTest) {
     let voice = session(store, Mode::Voice).await;
-    voice.settle(Settlement { changes: &all(), ..settled() }).await;
+    voice
+        .settle(Settlement {
+            changes: &all(),
+            ..settled()
+        })
+        .await;
     assert!(voice.next_turn().await.is_some());
     assert_eq!(*voice.0.state(), all_set());
     assert_eq!(*session(store, Mode::Voice).await.0.state(), all_set());
@@ -112,12 +156,33 @@ pub async fn voice_state_outlives_its_turn(store: &impl StoreUnderTest) {
 /// Entries are in order within a call and across calls, also in text mode.
 pub async fn audit_log_is_in_order_and_outlives_the_turn(store: &impl StoreUnderTest) {
     let session = text(store).await;
-    session.settle(Settlement { audit: &[entry(0), entry(1)], ..settled() }).await;
+    session
+        .settle(Settlement {
+            audit: &[entry(0), entry(1)],
+            ..settled()
+        })
+        .await;
     assert!(session.next_turn().await.is_some());
-    session.settle(Settlement { audit: &[entry(2)], ..settled() }).await;
-    let deep = Intent::Custom { name: "acme.deep".to_owned(), payload: deepest() };
-    let deep = AuditEntry { intents: vec![AuditedIntent::new(deep, "applied")], ..entry(3) };
-    session.settle(Settlement { audit: std::slice::from_ref(&deep), ..settled() }).await;
+    session
+        .settle(Settlement {
+            audit: &[entry(2)],
+            ..settled()
+        })
+        .await;
+    let deep = Intent::Custom {
+        name: "acme.deep".to_owned(),
+        payload: deepest(),
+    };
+    let deep = AuditEntry {
+        intents: vec![AuditedIntent::new(deep, "applied")],
+        ..entry(3)
+    };
+    session
+        .settle(Settlement {
+            audit: std::slice::from_ref(&deep),
+            ..settled()
+        })
+        .await;
     let all = [entry(0), entry(1), entry(2), deep];
     assert_eq!(session.0.audit(), all);
     assert_eq!(text(store).await.0.audit(), all);
@@ -126,7 +191,12 @@ pub async fn audit_log_is_in_order_and_outlives_the_turn(store: &impl StoreUnder
 /// An entry that comes with an answered call is in the log, also without the call, and after the session's end.
 pub async fn entries_of_kept_calls_are_in_the_audit_log(store: &impl StoreUnderTest) {
     let session = text(store).await;
-    session.settle(Settlement { audit: &[entry(0)], ..settled() }).await;
+    session
+        .settle(Settlement {
+            audit: &[entry(0)],
+            ..settled()
+        })
+        .await;
     session.audit_call(Some(&answered(1)), &entry(1)).await;
     session.audit_call(None, &entry(2)).await;
     assert_eq!(session.0.audit(), [0, 1, 2].map(entry));
@@ -141,7 +211,12 @@ pub async fn audit_log_keeps_the_last_thousand_entries(store: &impl StoreUnderTe
     let session = text(store).await;
     for ten in 0..103 {
         let entries = (ten * 10..ten * 10 + 10).map(entry).collect::<Vec<_>>();
-        session.settle(Settlement { audit: &entries, ..settled() }).await;
+        session
+            .settle(Settlement {
+                audit: &entries,
+                ..settled()
+            })
+            .await;
     }
     let last = (30..1030).map(entry).collect::<Vec<_>>();
     assert_eq!(session.0.audit(), last);
@@ -156,7 +231,12 @@ pub async fn racing_entries_are_all_in_the_audit_log(store: &impl StoreUnderTest
         let session = sessions[racer % 2].clone();
         racers.spawn(async move {
             for number in 0..20 {
-                session.settle(Settlement { audit: &[entry(racer * 20 + number)], ..settled() }).await;
+                session
+                    .settle(Settlement {
+                        audit: &[entry(racer * 20 + number)],
+                        ..settled()
+                    })
+                    .await;
             }
         });
     }
@@ -165,7 +245,12 @@ pub async fn racing_entries_are_all_in_the_audit_log(store: &impl StoreUnderTest
     one.refresh().await;
     other.refresh().await;
     assert_eq!(one.0.audit(), other.0.audit());
-    let mut ids = one.0.audit().into_iter().map(|entry| entry.call_id).collect::<Vec<_>>();
+    let mut ids = one
+        .0
+        .audit()
+        .into_iter()
+        .map(|entry| entry.call_id)
+        .collect::<Vec<_>>();
     ids.sort();
     ids.dedup();
     assert_eq!(ids.len(), 400);
@@ -173,14 +258,28 @@ pub async fn racing_entries_are_all_in_the_audit_log(store: &impl StoreUnderTest
 
 /// After a refresh a handle has the other's turn, state, log, pending calls and end.
 pub async fn handles_see_each_others_changes(store: &impl StoreUnderTest) {
-    let (here, there) = (session(store, Mode::Voice).await, session(store, Mode::Voice).await);
-    here.settle(Settlement { changes: &all(), audit: &[entry(1)], ..settled() }).await;
+    let (here, there) = (
+        session(store, Mode::Voice).await,
+        session(store, Mode::Voice).await,
+    );
+    here.settle(Settlement {
+        changes: &all(),
+        audit: &[entry(1)],
+        ..settled()
+    })
+    .await;
     let turn = here.next_turn().await;
     there.refresh().await;
     assert_eq!(Some(there.0.turn()), turn);
     assert_eq!(*there.0.state(), all_set());
     assert_eq!(there.0.audit(), [entry(1)]);
-    there.settle(Settlement { changes: &[value("acme.cart", json!([3]))], audit: &[entry(2)], ..settled() }).await;
+    there
+        .settle(Settlement {
+            changes: &[value("acme.cart", json!([3]))],
+            audit: &[entry(2)],
+            ..settled()
+        })
+        .await;
     there.mint(&waiting(1), HOUR).await;
     here.refresh().await;
     let mut cart = Map::new();

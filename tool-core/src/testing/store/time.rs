@@ -3,11 +3,17 @@
 use crate::call::mode::Mode;
 use crate::session::state::SessionState;
 use crate::session::store::{OpenError, OpenRequest, SessionStore};
-use crate::testing::store::driver::{Ask, HOUR, Session, StoreUnderTest, open, opening, text, waiting};
+use crate::testing::store::driver::{
+    Ask, HOUR, Session, StoreUnderTest, open, opening, text, waiting,
+};
 
 /// Opens a session that expires after four ticks without use.
 fn brief<T: StoreUnderTest>(_: &T, id: &str) -> OpenRequest {
-    OpenRequest { idle_timeout: T::TICK * 4, max_sessions: 2, ..opening(id, Mode::Text) }
+    OpenRequest {
+        idle_timeout: T::TICK * 4,
+        max_sessions: 2,
+        ..opening(id, Mode::Text)
+    }
 }
 
 async fn opened(handle: &impl SessionStore, opening: &OpenRequest) -> Session {
@@ -35,7 +41,10 @@ pub async fn used_session_does_not_expire<T: StoreUnderTest>(store: &T) {
     assert!(session.passes(&call).await);
     store.pass(T::TICK * 2).await;
     let joined = opened(&handle, &brief(store, "a")).await;
-    assert!(!joined.passes(&call).await, "it is the same session, and so is its budget");
+    assert!(
+        !joined.passes(&call).await,
+        "it is the same session, and so is its budget"
+    );
     store.pass(T::TICK * 2).await;
     assert!(session.next_turn().await.is_some());
     store.pass(T::TICK * 2).await;

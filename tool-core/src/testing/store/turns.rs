@@ -3,7 +3,9 @@
 use crate::call::mode::Mode;
 use crate::session::state::StateChange;
 use crate::session::store::session_store::{Settlement, Verdict};
-use crate::testing::store::driver::{Ask, Session, StoreUnderTest, session, settled, settlement, text};
+use crate::testing::store::driver::{
+    Ask, Session, StoreUnderTest, session, settled, settlement, text,
+};
 use std::collections::HashMap;
 use tokio::task::JoinSet;
 
@@ -13,7 +15,10 @@ pub async fn counters_begin_again_with_the_next_turn(store: &impl StoreUnderTest
     let calls = [
         Ask::within(|limits| limits.max_calls = Some(2)),
         Ask::within(|limits| limits.retrieval = Some(2)),
-        Ask { max_calls: Some(2), ..Ask::default() },
+        Ask {
+            max_calls: Some(2),
+            ..Ask::default()
+        },
     ];
     for call in &calls {
         assert_eq!(session.pass(3, call).await, 2);
@@ -28,7 +33,12 @@ pub async fn loop_detection_begins_again_with_the_next_turn(store: &impl StoreUn
     for _ in 0..2 {
         assert_eq!(session.pass(3, &call).await, 2);
         for _ in 0..2 {
-            session.settle(Settlement { empty: true, ..settled() }).await;
+            session
+                .settle(Settlement {
+                    empty: true,
+                    ..settled()
+                })
+                .await;
         }
         assert!(!session.passes(&call.about("other")).await);
         assert!(session.next_turn().await.is_some());
@@ -39,7 +49,10 @@ pub async fn loop_detection_begins_again_with_the_next_turn(store: &impl StoreUn
 pub async fn turns_are_counted(store: &impl StoreUnderTest) {
     let session = text(store).await;
     for turn in session.0.turn()..session.0.turn() + 3 {
-        assert_eq!(session.admit(&Ask::default()).await, Verdict::Admitted { turn });
+        assert_eq!(
+            session.admit(&Ask::default()).await,
+            Verdict::Admitted { turn }
+        );
         assert_eq!(session.0.turn(), turn);
         assert_eq!(session.next_turn().await, Some(turn + 1));
     }
@@ -51,13 +64,23 @@ pub async fn one_of_racing_turns_gets_the_pending_message(store: &impl StoreUnde
         let sessions = [session(store, mode).await, session(store, mode).await];
         for round in 0..20 {
             let message = format!("message {round}");
-            sessions[0].settle(settlement(&[StateChange::PendingMessage(Some(message.clone()))], &[])).await;
+            sessions[0]
+                .settle(settlement(
+                    &[StateChange::PendingMessage(Some(message.clone()))],
+                    &[],
+                ))
+                .await;
             let mut racers = JoinSet::new();
             for racer in 0..32 {
                 let session = sessions[racer % 2].clone();
                 racers.spawn(async move { session.turn().await.pending_message });
             }
-            let got = racers.join_all().await.into_iter().flatten().collect::<Vec<_>>();
+            let got = racers
+                .join_all()
+                .await
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>();
             assert_eq!(got, [message], "round {round}");
         }
         sessions[0].end().await;
@@ -73,23 +96,40 @@ pub async fn pending_message_is_delivered_once(store: &impl StoreUnderTest) {
         let shown = |session: &Session| session.state().pending_message.is_some();
         for _ in 0..2 {
             session.change(&set).await;
-            assert_eq!(session.turn().await.pending_message.as_deref(), Some("soon"));
+            assert_eq!(
+                session.turn().await.pending_message.as_deref(),
+                Some("soon")
+            );
             assert_eq!(shown(&session), mode == Mode::Voice);
         }
-        assert_eq!((session.turn().await.pending_message, shown(&session)), (None, false));
+        assert_eq!(
+            (session.turn().await.pending_message, shown(&session)),
+            (None, false)
+        );
         session.change(&set).await;
         session.change(&[StateChange::PendingMessage(None)]).await;
         assert_eq!(session.turn().await.pending_message, None);
-        session.settle(settlement(&[set[0].clone(), StateChange::Ending(true)], &[])).await;
+        session
+            .settle(settlement(
+                &[set[0].clone(), StateChange::Ending(true)],
+                &[],
+            ))
+            .await;
         let last = session.turn().await;
-        assert_eq!((last.pending_message.as_deref(), last.ended), (Some("soon"), true));
+        assert_eq!(
+            (last.pending_message.as_deref(), last.ended),
+            (Some("soon"), true)
+        );
         assert_eq!(session.turn().await.pending_message, None);
     }
 }
 
 /// A verdict names the turn that was charged.
 pub async fn racing_calls_and_turns_never_exceed_the_limit(store: &impl StoreUnderTest) {
-    let (session, call) = (text(store).await, Ask::within(|limits| limits.max_calls = Some(7)));
+    let (session, call) = (
+        text(store).await,
+        Ask::within(|limits| limits.max_calls = Some(7)),
+    );
     let mut racers = JoinSet::new();
     for racer in 0..16 {
         let (session, call) = (session.clone(), call.clone());

@@ -13,8 +13,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 /// The formats of addresses.
-const FORMATS: [&str; 10] =
-    ["uri", "uri-reference", "uri-template", "iri", "iri-reference", "hostname", "idn-hostname", "ipv4", "ipv6", "ip"];
+const FORMATS: [&str; 10] = [
+    "uri",
+    "uri-reference",
+    "uri-template",
+    "iri",
+    "iri-reference",
+    "hostname",
+    "idn-hostname",
+    "ipv4",
+    "ipv6",
+    "ip",
+];
 
 /// The words in the name of a setting that holds an address, runs a program, or decides who is trusted at an address.
 const WORDS: &str = "ip ipv port ca cacert cert clientcert dns dsn node site website base instance peer upstream destination \
@@ -49,7 +59,14 @@ const PARTS: [&str; 21] = [
 ];
 
 /// Names that may be divided into words in any way.
-const COMPOUNDS: [&str; 6] = ["endpoint", "webhook", "hostname", "apibase", "connectionstr", "connstr"];
+const COMPOUNDS: [&str; 6] = [
+    "endpoint",
+    "webhook",
+    "hostname",
+    "apibase",
+    "connectionstr",
+    "connstr",
+];
 
 /// The schemes whose URLs need no slashes after the colon.
 const SCHEMES: [&str; 8] = ["http", "https", "ws", "wss", "ftp", "file", "unix", "data"];
@@ -110,7 +127,13 @@ impl BoundSettings {
             Value::Object(members) if mark_of("", &[schema], schema) == Some(true) => {
                 let view = with_branches(&[schema], schema);
                 for (name, member) in members {
-                    bound.add_marked(Some(true), member, &view.property(name), schema, &join_pointer("", name));
+                    bound.add_marked(
+                        Some(true),
+                        member,
+                        &view.property(name),
+                        schema,
+                        &join_pointer("", name),
+                    );
                 }
             }
             _ => bound.add(config, &[schema], schema, ""),
@@ -121,7 +144,13 @@ impl BoundSettings {
     /// Returns the JSON pointers of the settings whose values differ, sorted.
     pub fn changed(&self, other: &Self) -> Vec<String> {
         let differ = |pointer: &&String| self.0.get(*pointer) != other.0.get(*pointer);
-        let mut pointers = self.0.keys().chain(other.0.keys()).filter(differ).cloned().collect::<Vec<_>>();
+        let mut pointers = self
+            .0
+            .keys()
+            .chain(other.0.keys())
+            .filter(differ)
+            .cloned()
+            .collect::<Vec<_>>();
         pointers.sort();
         pointers.dedup();
         pointers
@@ -158,14 +187,24 @@ impl BoundSettings {
         match value {
             Value::Object(members) => {
                 // A member that is not declared may be another spelling of one that is.
-                let is_declaring = view.parts.iter().any(|part| part.contains_key("properties"));
-                let named = view.parts.iter().filter_map(|part| part.get("propertyNames")).collect::<Vec<_>>();
+                let is_declaring = view
+                    .parts
+                    .iter()
+                    .any(|part| part.contains_key("properties"));
+                let named = view
+                    .parts
+                    .iter()
+                    .filter_map(|part| part.get("propertyNames"))
+                    .collect::<Vec<_>>();
                 for (name, member) in members {
                     let (known, at) = (view.property(name), join_pointer(at, name));
                     let mark = mark_of(name, &known, root);
                     let is_key = view.declared(name).is_empty();
                     let is_place = || is_address(name) || mark_of("", &named, root) == Some(true);
-                    if is_key && mark != Some(false) && (is_declaring || mark == Some(true) || is_place()) {
+                    if is_key
+                        && mark != Some(false)
+                        && (is_declaring || mark == Some(true) || is_place())
+                    {
                         // Also with the value `null`, because the name itself counts.
                         self.0.insert(at, digest(member));
                     } else {
@@ -177,26 +216,47 @@ impl BoundSettings {
                 for (position, item) in items.iter().enumerate() {
                     let declared = view.item(position);
                     let mark = mark_of("", &declared, root);
-                    self.add_marked(mark, item, &declared, root, &join_pointer(at, &position.to_string()));
+                    self.add_marked(
+                        mark,
+                        item,
+                        &declared,
+                        root,
+                        &join_pointer(at, &position.to_string()),
+                    );
                 }
             }
             _ => {}
         }
     }
 
-    fn add_marked(&mut self, mark: Option<bool>, value: &Value, schemas: &[&Value], root: &Value, at: &str) {
-        let default_of =
-            |schema: &&Value| SchemaView::of(&[*schema], root).find("default").cloned().unwrap_or_default();
+    fn add_marked(
+        &mut self,
+        mark: Option<bool>,
+        value: &Value,
+        schemas: &[&Value],
+        root: &Value,
+        at: &str,
+    ) {
+        let default_of = |schema: &&Value| {
+            SchemaView::of(&[*schema], root)
+                .find("default")
+                .cloned()
+                .unwrap_or_default()
+        };
         let defaults = schemas.iter().map(default_of).collect::<Vec<_>>();
         match mark {
             // Variants may have different defaults.
-            _ if defaults.iter().all(|default| default == value) && (!defaults.is_empty() || value.is_null()) => {}
+            _ if defaults.iter().all(|default| default == value)
+                && (!defaults.is_empty() || value.is_null()) => {}
             Some(true) => _ = self.0.insert(at.to_owned(), digest(value)),
             Some(false) => {}
-            None if value.as_str().is_some_and(is_address) => _ = self.0.insert(at.to_owned(), digest(value)),
+            None if value.as_str().is_some_and(is_address) => {
+                _ = self.0.insert(at.to_owned(), digest(value))
+            }
             None => {
                 // Members that are left out have other values than in the default of the whole.
-                if defaults.iter().any(|default| !default.is_null()) && declare_bound(schemas, root) {
+                if defaults.iter().any(|default| !default.is_null()) && declare_bound(schemas, root)
+                {
                     self.0.insert(at.to_owned(), digest(&true.into()));
                 }
                 self.add(value, schemas, root, at);
@@ -206,22 +266,40 @@ impl BoundSettings {
 
     /// Adds what selects a variant: each may have defaults for settings that are left out.
     fn add_choice(&mut self, value: &Value, branches: &[Value], root: &Value, at: &str) {
-        let branches = branches.iter().filter(|branch| !is_null_only(branch)).collect::<Vec<_>>();
+        let branches = branches
+            .iter()
+            .filter(|branch| !is_null_only(branch))
+            .collect::<Vec<_>>();
         if branches.len() < 2 {
             return;
         }
-        let views = branches.iter().map(|branch| SchemaView::of(&[*branch], root)).collect::<Vec<_>>();
-        let is_tag =
-            |name: &str| views.iter().flat_map(|view| view.declared(name)).any(|schema| is_constant(schema, root));
+        let views = branches
+            .iter()
+            .map(|branch| SchemaView::of(&[*branch], root))
+            .collect::<Vec<_>>();
+        let is_tag = |name: &str| {
+            views
+                .iter()
+                .flat_map(|view| view.declared(name))
+                .any(|schema| is_constant(schema, root))
+        };
         let members = || value.as_object().into_iter().flatten();
-        let tags = members().filter(|(name, _)| is_tag(name)).collect::<Vec<_>>();
+        let tags = members()
+            .filter(|(name, _)| is_tag(name))
+            .collect::<Vec<_>>();
         for (name, tag) in &tags {
             self.0.insert(join_pointer(at, name), digest(tag));
         }
         if tags.is_empty() && declare_bound(&branches, root) {
-            let required = views.iter().flat_map(SchemaView::required).collect::<BTreeSet<_>>();
+            let required = views
+                .iter()
+                .flat_map(SchemaView::required)
+                .collect::<BTreeSet<_>>();
             let selector = match value {
-                Value::Object(all) => required.into_iter().filter(|name| all.contains_key(*name)).collect(),
+                Value::Object(all) => required
+                    .into_iter()
+                    .filter(|name| all.contains_key(*name))
+                    .collect(),
                 Value::Array(_) => "array".into(),
                 other => other.clone(),
             };
@@ -237,8 +315,15 @@ pub(crate) fn mark_settings(schema: &mut Value) {
 }
 
 fn mark_properties(schema: &mut Value, root: &Value) {
-    let Some(map) = schema.as_object_mut() else { return };
-    for (name, property) in map.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten() {
+    let Some(map) = schema.as_object_mut() else {
+        return;
+    };
+    for (name, property) in map
+        .get_mut("properties")
+        .and_then(Value::as_object_mut)
+        .into_iter()
+        .flatten()
+    {
         let is_bound = mark_of(name, &[&*property], root) == Some(true);
         if let Some(map) = property.as_object_mut().filter(|_| is_bound) {
             map.insert(BINDS_SECRET.to_owned(), true.into());
@@ -251,10 +336,20 @@ fn mark_properties(schema: &mut Value, root: &Value) {
 fn mark_of(name: &str, schemas: &[&Value], root: &Value) -> Option<bool> {
     let is_named = has_address_name(name);
     let marks = schemas.iter().map(|schema| {
-        let (own, view) = (SchemaView::of(&[*schema], root), with_branches(&[*schema], root));
-        let is_address = |format: &Value| format.as_str().is_some_and(|format| FORMATS.contains(&format));
+        let (own, view) = (
+            SchemaView::of(&[*schema], root),
+            with_branches(&[*schema], root),
+        );
+        let is_address = |format: &Value| {
+            format
+                .as_str()
+                .is_some_and(|format| FORMATS.contains(&format))
+        };
         // A mark that takes out one of several variants does not take out the others.
-        match (has(&view, BINDS_SECRET, &|mark| mark == true), has(&own, BINDS_SECRET, &|mark| mark == false)) {
+        match (
+            has(&view, BINDS_SECRET, &|mark| mark == true),
+            has(&own, BINDS_SECRET, &|mark| mark == false),
+        ) {
             (true, _) => Some(true),
             (false, true) => Some(false),
             (false, false) => (is_named || has(&view, "format", &is_address)).then_some(true),
@@ -266,16 +361,24 @@ fn mark_of(name: &str, schemas: &[&Value], root: &Value) -> Option<bool> {
         None => 1,
         Some(false) => 0,
     };
-    marks.max_by_key(strictness).unwrap_or_else(|| is_named.then_some(true))
+    marks
+        .max_by_key(strictness)
+        .unwrap_or_else(|| is_named.then_some(true))
 }
 
 fn has(view: &SchemaView<'_>, keyword: &str, is_known: &dyn Fn(&Value) -> bool) -> bool {
-    view.parts.iter().any(|part| part.get(keyword).is_some_and(is_known))
+    view.parts
+        .iter()
+        .any(|part| part.get(keyword).is_some_and(is_known))
 }
 
 /// Returns true if values of these schemas may contain settings that secrets are bound to.
 fn declare_bound(schemas: &[&Value], root: &Value) -> bool {
-    fn declares<'a>(schema: &'a Value, root: &'a Value, seen: &mut FxHashSet<*const Value>) -> bool {
+    fn declares<'a>(
+        schema: &'a Value,
+        root: &'a Value,
+        seen: &mut FxHashSet<*const Value>,
+    ) -> bool {
         if !seen.insert(schema) {
             return false;
         }
@@ -285,21 +388,30 @@ fn declare_bound(schemas: &[&Value], root: &Value) -> bool {
         };
         let children = ["items", "additionalProperties"];
         with_branches(&[schema], root).parts.iter().any(|part| {
-            let named =
-                ["properties", "patternProperties"].into_iter().filter_map(|keyword| part.get(keyword)?.as_object());
+            let named = ["properties", "patternProperties"]
+                .into_iter()
+                .filter_map(|keyword| part.get(keyword)?.as_object());
             named.flatten().any(|(name, schema)| is_bound(name, schema))
                 || branches(part, "prefixItems").any(|schema| is_bound("", schema))
-                || children.into_iter().filter_map(|keyword| part.get(keyword)).any(|schema| is_bound("", schema))
+                || children
+                    .into_iter()
+                    .filter_map(|keyword| part.get(keyword))
+                    .any(|schema| is_bound("", schema))
         })
     }
     let mut seen = FxHashSet::default();
-    schemas.iter().any(|schema| mark_of("", &[*schema], root) == Some(true) || declares(schema, root, &mut seen))
+    schemas.iter().any(|schema| {
+        mark_of("", &[*schema], root) == Some(true) || declares(schema, root, &mut seen)
+    })
 }
 
 /// Returns true if only one value is valid, as for the tag of a variant.
 fn is_constant(schema: &Value, root: &Value) -> bool {
     let view = SchemaView::of(&[schema], root);
-    has(&view, "const", &|_| true) || has(&view, "enum", &|values| values.as_array().is_some_and(|all| all.len() == 1))
+    has(&view, "const", &|_| true)
+        || has(&view, "enum", &|values| {
+            values.as_array().is_some_and(|all| all.len() == 1)
+        })
 }
 
 /// Returns the keywords that may apply to a value, also those in the branches of choices.
@@ -324,7 +436,9 @@ fn with_branches<'a>(schemas: &[&'a Value], root: &'a Value) -> SchemaView<'a> {
 fn has_address_name(name: &str) -> bool {
     let words = words(name);
     let joined = words.concat();
-    words.iter().any(|word| is_address_word(word.trim_end_matches(char::is_numeric)))
+    words
+        .iter()
+        .any(|word| is_address_word(word.trim_end_matches(char::is_numeric)))
         || COMPOUNDS.iter().any(|compound| joined.contains(compound))
 }
 
@@ -334,12 +448,16 @@ fn words(name: &str) -> Vec<String> {
     let mut letters = name.chars().peekable();
     let (mut after_lower, mut after_upper) = (false, false);
     while let Some(letter) = letters.next() {
-        let begins_word =
-            letter.is_uppercase() && after_upper && letters.peek().is_some_and(|next| next.is_lowercase());
+        let begins_word = letter.is_uppercase()
+            && after_upper
+            && letters.peek().is_some_and(|next| next.is_lowercase());
         if !letter.is_alphanumeric() || (letter.is_uppercase() && after_lower) || begins_word {
             words.push(String::new());
         }
-        (after_lower, after_upper) = (letter.is_lowercase() || letter.is_numeric(), letter.is_uppercase());
+        (after_lower, after_upper) = (
+            letter.is_lowercase() || letter.is_numeric(),
+            letter.is_uppercase(),
+        );
         if let Some(word) = words.last_mut().filter(|_| letter.is_alphanumeric()) {
             word.extend(letter.to_lowercase());
         }
@@ -349,12 +467,18 @@ fn words(name: &str) -> Vec<String> {
 
 fn is_address_word(word: &str) -> bool {
     let of_y = word.strip_suffix("ies").map(|stem| format!("{stem}y"));
-    let singulars = [word.strip_suffix('s'), word.strip_suffix("es"), of_y.as_deref()];
+    let singulars = [
+        word.strip_suffix('s'),
+        word.strip_suffix("es"),
+        of_y.as_deref(),
+    ];
     let is_address = |word: &str| {
         !word.is_empty()
             && (WORDS.split_whitespace().any(|known| known == word)
                 || word.ends_with("origin")
-                || PARTS.iter().any(|part| word.starts_with(part) || word.ends_with(part)))
+                || PARTS
+                    .iter()
+                    .any(|part| word.starts_with(part) || word.ends_with(part)))
     };
     is_address(word) || singulars.into_iter().flatten().any(is_address)
 }
@@ -365,23 +489,38 @@ fn is_address(text: &str) -> bool {
     let text = text.replace(|letter: char| letter.is_control(), "");
     let text = text.trim();
     let is_scheme = |text: &str| {
-        !text.is_empty() && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "+-.:".contains(letter))
+        !text.is_empty()
+            && text
+                .chars()
+                .all(|letter| letter.is_ascii_alphanumeric() || "+-.:".contains(letter))
     };
-    let has_known_scheme =
-        text.split_once(':').is_some_and(|(scheme, _)| SCHEMES.iter().any(|known| scheme.eq_ignore_ascii_case(known)));
+    let has_known_scheme = text.split_once(':').is_some_and(|(scheme, _)| {
+        SCHEMES
+            .iter()
+            .any(|known| scheme.eq_ignore_ascii_case(known))
+    });
     let place = text.split(['/', '?', '#']).next().unwrap_or_default();
     let without_user = place.rsplit('@').next().unwrap_or_default();
     let is_number = |text: &str| {
         let address = text.trim_matches(['[', ']']);
-        address.split('%').next().unwrap_or_default().parse::<IpAddr>().is_ok()
+        address
+            .split('%')
+            .next()
+            .unwrap_or_default()
+            .parse::<IpAddr>()
+            .is_ok()
     };
     let has_port = without_user.rsplit_once(':').is_some_and(|(host, port)| {
         let is_host = host.contains(char::is_alphabetic)
-            && host.chars().all(|letter| letter.is_alphanumeric() || "-._".contains(letter));
+            && host
+                .chars()
+                .all(|letter| letter.is_alphanumeric() || "-._".contains(letter));
         port.parse::<u16>().is_ok() && (is_host || is_number(host))
     });
     has_known_scheme
-        || text.split_once("://").is_some_and(|(scheme, _)| is_scheme(scheme))
+        || text
+            .split_once("://")
+            .is_some_and(|(scheme, _)| is_scheme(scheme))
         || text.starts_with("//")
         || text.starts_with("\\\\")
         || text.starts_with('@')
@@ -394,7 +533,10 @@ fn is_address(text: &str) -> bool {
 fn is_host(place: &str) -> bool {
     let labels = place.trim_end_matches('.').split('.').collect::<Vec<_>>();
     let is_label = |label: &&str| {
-        !label.is_empty() && label.chars().all(|letter| letter.is_alphanumeric() || "-_".contains(letter))
+        !label.is_empty()
+            && label
+                .chars()
+                .all(|letter| letter.is_alphanumeric() || "-_".contains(letter))
     };
     let is_top = |label: &&str| label.chars().count() > 1 && label.contains(char::is_alphabetic);
     place.eq_ignore_ascii_case("localhost")
@@ -542,9 +684,23 @@ mod tests {
             "evil.example:443?x",
             "[fe80::1%eth0]:80",
         ] {
-            assert_eq!(names(&schema, &json!({"place": text, "free": text})), ["/place"], "{text}");
+            assert_eq!(
+                names(&schema, &json!({"place": text, "free": text})),
+                ["/place"],
+                "{text}"
+            );
         }
-        for text in ["", "Hello", "INBOX", "09:30", "a: b", "me@a.example", "1.5", "see https://a.example", "and/or"] {
+        for text in [
+            "",
+            "Hello",
+            "INBOX",
+            "09:30",
+            "a: b",
+            "me@a.example",
+            "1.5",
+            "see https://a.example",
+            "and/or",
+        ] {
             assert!(names(&schema, &json!({"place": text})).is_empty(), "{text}");
         }
     }
@@ -552,16 +708,35 @@ mod tests {
     #[test]
     fn names_in_maps_are_bound_if_they_are_addresses() {
         let map = |more: Value| json!({"properties": {"accounts": {"type": "object", "additionalProperties": more}}});
-        for name in ["https://evil.example", "evil.example", "evil.example.:25", "localhost", "10.0.0.1", "server"] {
+        for name in [
+            "https://evil.example",
+            "evil.example",
+            "evil.example.:25",
+            "localhost",
+            "10.0.0.1",
+            "server",
+        ] {
             for value in [json!(null), json!("x"), json!({"limit": 1})] {
-                let bound = names(&map(true.into()), &json!({"accounts": {name: value, "work": value}}));
+                let bound = names(
+                    &map(true.into()),
+                    &json!({"accounts": {name: value, "work": value}}),
+                );
                 assert_eq!(bound, [join_pointer("/accounts", name)], "{name}");
             }
             let free = map(json!({"x-binds-secret": false}));
-            assert!(names(&free, &json!({"accounts": {name: 1}})).is_empty(), "{name}");
+            assert!(
+                names(&free, &json!({"accounts": {name: 1}})).is_empty(),
+                "{name}"
+            );
         }
         let named = json!({"propertyNames": {"format": "hostname"}, "additionalProperties": true});
-        assert_eq!(names(&json!({"properties": {"all": named}}), &json!({"all": {"a": 1}})), ["/all/a"]);
+        assert_eq!(
+            names(
+                &json!({"properties": {"all": named}}),
+                &json!({"all": {"a": 1}})
+            ),
+            ["/all/a"]
+        );
     }
 
     #[test]
@@ -622,10 +797,19 @@ mod tests {
         let before = bound(json!({"kind": "b"}), json!({"a": {}}), "fast");
         let changed = |tagged, outside| bound(tagged, outside, "slow").changed(&before);
         assert!(changed(json!({"kind": "b"}), json!({"a": {}})).is_empty());
-        assert_eq!(changed(json!({"kind": "a"}), json!({"a": {}})), ["/tagged/kind"]);
+        assert_eq!(
+            changed(json!({"kind": "a"}), json!({"a": {}})),
+            ["/tagged/kind"]
+        );
         // The default of the other variant is not that of this one.
-        assert_eq!(changed(json!({"kind": "b", "host": "a.example"}), json!({"a": {}})), ["/tagged/host"]);
-        assert_eq!(changed(json!({"kind": "b"}), json!({"b": {}})), ["/outside"]);
+        assert_eq!(
+            changed(json!({"kind": "b", "host": "a.example"}), json!({"a": {}})),
+            ["/tagged/host"]
+        );
+        assert_eq!(
+            changed(json!({"kind": "b"}), json!({"b": {}})),
+            ["/outside"]
+        );
         assert_eq!(changed(json!({"kind": "b"}), json!("none")), ["/outside"]);
     }
 
@@ -685,7 +869,10 @@ mod tests {
         let inner = json!({"type": "object", "properties": {"to": {"x-binds-secret": true}}});
         let schema = json!({"properties": {"way": inner}});
         // An alias of `to`, which no schema shows.
-        assert_eq!(names(&schema, &json!({"way": {"target": "evil"}})), ["/way/target"]);
+        assert_eq!(
+            names(&schema, &json!({"way": {"target": "evil"}})),
+            ["/way/target"]
+        );
     }
 
     #[test]
@@ -695,8 +882,17 @@ mod tests {
             "way": {"default": {"host": "a"}, "properties": {"host": {}}},
         }});
         assert!(names(&schema, &json!({})).is_empty());
-        assert!(names(&schema, &json!({"url": "https://a", "host": null, "way": {"host": "a"}})).is_empty());
-        assert_eq!(names(&schema, &json!({"url": null, "way": {"host": "b"}})), ["/url", "/way", "/way/host"]);
+        assert!(
+            names(
+                &schema,
+                &json!({"url": "https://a", "host": null, "way": {"host": "a"}})
+            )
+            .is_empty()
+        );
+        assert_eq!(
+            names(&schema, &json!({"url": null, "way": {"host": "b"}})),
+            ["/url", "/way", "/way/host"]
+        );
         // Without the default of the whole, another one holds for the host.
         assert_eq!(names(&schema, &json!({"way": {}})), ["/way"]);
     }
@@ -705,8 +901,14 @@ mod tests {
     fn order_of_keys_does_not_matter() {
         let bound = |config| BoundSettings::of(&json!({"properties": {"server": {}}}), &config);
         let one = bound(json!({"server": {"a": 1, "b": {"c": 2, "d": 3}}}));
-        assert_eq!(one, bound(json!({"server": {"b": {"d": 3, "c": 2}, "a": 1}})));
-        assert_ne!(one, bound(json!({"server": {"a": 1, "b": {"c": 2, "d": 4}}})));
+        assert_eq!(
+            one,
+            bound(json!({"server": {"b": {"d": 3, "c": 2}, "a": 1}}))
+        );
+        assert_ne!(
+            one,
+            bound(json!({"server": {"a": 1, "b": {"c": 2, "d": 4}}}))
+        );
     }
 
     #[test]
@@ -729,7 +931,13 @@ mod tests {
         }
         let form = ToolsetMetadata::new("shop", "Sell.").configured_by::<Settings, ()>();
         let schema = form.config_schema.expect("settings");
-        let mark = |pointer: &str| schema.pointer(pointer).expect("a schema").get("x-binds-secret").cloned();
+        let mark = |pointer: &str| {
+            schema
+                .pointer(pointer)
+                .expect("a schema")
+                .get("x-binds-secret")
+                .cloned()
+        };
         assert_eq!(mark("/properties/base_url"), Some(json!(true)));
         assert_eq!(mark("/properties/region"), Some(json!(true)));
         assert_eq!(mark("/properties/server_notes"), Some(json!(false)));

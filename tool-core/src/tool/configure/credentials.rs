@@ -104,13 +104,19 @@ pub struct BasicAuth {
 impl BasicAuth {
     /// Creates the secrets from a name, which must not contain a colon, and a password.
     pub fn new(username: impl Into<String>, password: impl Into<Secret>) -> Self {
-        Self { username: username.into(), password: password.into() }
+        Self {
+            username: username.into(),
+            password: password.into(),
+        }
     }
 
     /// Returns the value of an HTTP `Authorization` header (RFC 7617).
     pub fn authorization(&self) -> Secret {
         let both = Zeroizing::new(format!("{}:{}", self.username, self.password.expose()));
-        Secret::from(format!("Basic {}", *Zeroizing::new(STANDARD.encode(both.as_bytes()))))
+        Secret::from(format!(
+            "Basic {}",
+            *Zeroizing::new(STANDARD.encode(both.as_bytes()))
+        ))
     }
 }
 
@@ -173,7 +179,11 @@ pub trait TokenSource: Send + Sync + 'static {
     ) -> Pin<Box<dyn Future<Output = Result<Secret, ToolError>> + Send + 'a>> {
         Box::pin(async move {
             let now = self.token().await?;
-            if now.expose() == token.expose() { Err(refused()) } else { Ok(now) }
+            if now.expose() == token.expose() {
+                Err(refused())
+            } else {
+                Ok(now)
+            }
         })
     }
 
@@ -239,7 +249,9 @@ impl AccessToken {
     /// Returns a valid token. Fails with `AUTH` where there is none, or where the grant was revoked.
     pub async fn get(&self) -> Result<Secret, ToolError> {
         match &self.0 {
-            TokenOrigin::Fixed(token) if token.is_empty() => Err(ToolError::auth("the access token is missing")),
+            TokenOrigin::Fixed(token) if token.is_empty() => {
+                Err(ToolError::auth("the access token is missing"))
+            }
             TokenOrigin::Fixed(token) => Ok(token.clone()),
             TokenOrigin::Source(source) => source.token().await,
         }
@@ -277,7 +289,10 @@ impl AccessToken {
     }
 
     /// Runs `read`. Access tokens that it deserialises use `grant`, where there is one.
-    pub(crate) fn with_grant<R>(grant: Option<Arc<dyn TokenSource>>, read: impl FnOnce() -> R) -> R {
+    pub(crate) fn with_grant<R>(
+        grant: Option<Arc<dyn TokenSource>>,
+        read: impl FnOnce() -> R,
+    ) -> R {
         GRANT.sync_scope(grant, read)
     }
 }

@@ -26,7 +26,10 @@ pub trait Configure: Sized {
     type Secrets: DeserializeOwned + JsonSchema + Send;
 
     /// Creates the toolset, or returns the error for the person who edits the settings.
-    fn configure(config: Self::Config, secrets: Self::Secrets) -> impl Future<Output = Result<Self, ToolError>> + Send;
+    fn configure(
+        config: Self::Config,
+        secrets: Self::Secrets,
+    ) -> impl Future<Output = Result<Self, ToolError>> + Send;
 }
 
 /// A toolset created from its settings, or the reason why it was not created.
@@ -71,7 +74,9 @@ pub enum ConfigureError {
 }
 
 fn list(problems: &[Problem]) -> String {
-    problems.iter().fold(String::new(), |text, problem| text + "\n- " + &problem.in_settings())
+    problems.iter().fold(String::new(), |text, problem| {
+        text + "\n- " + &problem.in_settings()
+    })
 }
 
 /// The factory of a toolset that a macro registered.
@@ -81,14 +86,20 @@ pub(crate) struct LinkedFactory {
     constructor: Box<Constructor>,
 }
 
-type Constructor =
-    dyn for<'a> Fn(&'a ToolsetMetadata, Value, &'a SecretDocument) -> BoxFuture<'a, Configured> + Send + Sync;
+type Constructor = dyn for<'a> Fn(&'a ToolsetMetadata, Value, &'a SecretDocument) -> BoxFuture<'a, Configured>
+    + Send
+    + Sync;
 
 impl LinkedFactory {
     /// Creates the factory of a type that implements `Configure`.
     pub(crate) fn configured<T: Configure + Toolset>(linked: LinkedToolset) -> Self {
-        let metadata = ToolsetMetadata::of_linked(&linked.toolset).configured_by::<T::Config, T::Secrets>();
-        Self { metadata, linked, constructor: Box::new(configure::<T>) }
+        let metadata =
+            ToolsetMetadata::of_linked(&linked.toolset).configured_by::<T::Config, T::Secrets>();
+        Self {
+            metadata,
+            linked,
+            constructor: Box::new(configure::<T>),
+        }
     }
 
     /// Creates the factory of a type that needs no settings.
@@ -97,11 +108,17 @@ impl LinkedFactory {
         let metadata = ToolsetMetadata::of_linked(&linked.toolset);
         let constructor: Box<Constructor> = Box::new(move |metadata, config, _| {
             Box::pin(async move {
-                metadata.read_config::<()>(&config).map_err(ConfigureError::Config)?;
+                metadata
+                    .read_config::<()>(&config)
+                    .map_err(ConfigureError::Config)?;
                 Ok(make())
             })
         });
-        Self { metadata, linked, constructor }
+        Self {
+            metadata,
+            linked,
+            constructor,
+        }
     }
 }
 
@@ -116,12 +133,14 @@ impl ToolsetFactory for LinkedFactory {
 
     fn configure(&self, config: Value, secrets: SecretDocument) -> BoxFuture<'_, Configured> {
         Box::pin(async move {
-            let config =
-                unless_too_deep(config).ok_or_else(|| ConfigureError::Config(Problem::too_deep(MAX_DEPTH).into()))?;
+            let config = unless_too_deep(config)
+                .ok_or_else(|| ConfigureError::Config(Problem::too_deep(MAX_DEPTH).into()))?;
             // `AssertUnwindSafe` is sound: after a panic the state is dropped together with the unfinished toolset.
-            let configured = AssertUnwindSafe(async { (self.constructor)(&self.metadata, config, &secrets).await })
-                .catch_unwind()
-                .await;
+            let configured = AssertUnwindSafe(async {
+                (self.constructor)(&self.metadata, config, &secrets).await
+            })
+            .catch_unwind()
+            .await;
             let configured = configured.unwrap_or_else(|panic| {
                 let message = format!("`configure` panicked: {}", text::of_panic(panic));
                 Err(ConfigureError::Failed(ToolError::internal(message)))
@@ -141,14 +160,19 @@ fn configure<'a, T: Configure + Toolset>(
     secrets: &'a SecretDocument,
 ) -> BoxFuture<'a, Configured> {
     Box::pin(async move {
-        let read = (metadata.read_config::<T::Config>(&config), metadata.read_secrets::<T::Secrets>(secrets));
+        let read = (
+            metadata.read_config::<T::Config>(&config),
+            metadata.read_secrets::<T::Secrets>(secrets),
+        );
         let (config, secrets) = match read {
             (Ok(config), Ok(secrets)) => (config, secrets),
             (Err(config), Ok(_)) => return Err(ConfigureError::Config(config)),
             (Ok(_), Err(secrets)) => return Err(ConfigureError::Secrets(secrets)),
             (Err(config), Err(secrets)) => return Err(ConfigureError::Both { config, secrets }),
         };
-        let toolset = T::configure(config, secrets).await.map_err(ConfigureError::Failed)?;
+        let toolset = T::configure(config, secrets)
+            .await
+            .map_err(ConfigureError::Failed)?;
         Ok(Arc::new(toolset) as Arc<dyn Toolset>)
     })
 }

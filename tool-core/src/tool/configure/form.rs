@@ -34,7 +34,11 @@ pub(crate) struct FormSchema {
 impl FormSchema {
     /// Fills in the defaults, or returns every problem. A value that fits only without its defaults, because they turn it
     /// into another shape, is returned without them.
-    pub(crate) fn fill(&self, given: &Value, unknown: UnknownNames) -> Result<Value, ErrorList<Problem>> {
+    pub(crate) fn fill(
+        &self,
+        given: &Value,
+        unknown: UnknownNames,
+    ) -> Result<Value, ErrorList<Problem>> {
         if is_nested_too_deep(given) {
             return Err(Problem::too_deep(MAX_DEPTH).into());
         }
@@ -77,11 +81,17 @@ impl FormSchema {
             Ok(compiled) => compiled,
             Err(reason) => return vec![format!("{name} does not compile: {reason}")],
         };
-        let shape = format!("{name} is not one of an object; use a struct, or `()` where there is nothing to set");
+        let shape = format!(
+            "{name} is not one of an object; use a struct, or `()` where there is nothing to set"
+        );
         let shape = (!may_be_object(schema)).then_some(shape);
         shape
             .into_iter()
-            .chain(wrong_defaults(compiled).into_iter().map(|wrong| format!("in {name}, {wrong}")))
+            .chain(
+                wrong_defaults(compiled)
+                    .into_iter()
+                    .map(|wrong| format!("in {name}, {wrong}")),
+            )
             .collect()
     }
 
@@ -103,14 +113,16 @@ impl FormSchema {
             return Err(Problem::new("", "an object", self.subject.value(value)).into());
         };
         let mut problems = Vec::new();
-        members.retain(|name, value| match unknown_name(self.subject, self.validator.schema(), name) {
-            None => true,
-            Some(problem) => {
-                if unknown == UnknownNames::Refuse && !reserved.contains(&name.as_str()) {
-                    problems.push(problem);
+        members.retain(|name, value| {
+            match unknown_name(self.subject, self.validator.schema(), name) {
+                None => true,
+                Some(problem) => {
+                    if unknown == UnknownNames::Refuse && !reserved.contains(&name.as_str()) {
+                        problems.push(problem);
+                    }
+                    wipe(value);
+                    false
                 }
-                wipe(value);
-                false
             }
         });
         Ok(problems)
@@ -130,12 +142,25 @@ pub(crate) struct CachedFormSchema(Arc<OnceLock<Arc<FormSchema>>>);
 
 impl CachedFormSchema {
     /// Returns the form schema of `schema`, or that of an empty object where there is none.
-    pub(crate) fn get(&self, subject: ValidationSubject, schema: Option<&Value>) -> Arc<FormSchema> {
+    pub(crate) fn get(
+        &self,
+        subject: ValidationSubject,
+        schema: Option<&Value>,
+    ) -> Arc<FormSchema> {
         let empty = json!({"type": "object"});
         let schema = schema.unwrap_or(&empty);
-        let compile = || Arc::new(FormSchema { subject, validator: Validator::new(schema.clone()) });
+        let compile = || {
+            Arc::new(FormSchema {
+                subject,
+                validator: Validator::new(schema.clone()),
+            })
+        };
         let cached = self.0.get_or_init(compile);
-        if cached.validator.schema() == schema { Arc::clone(cached) } else { compile() }
+        if cached.validator.schema() == schema {
+            Arc::clone(cached)
+        } else {
+            compile()
+        }
     }
 }
 
@@ -165,14 +190,16 @@ pub(crate) fn decode_settings<T: DeserializeOwned>(value: &Value) -> Result<T, E
 /// pointer.
 pub(crate) fn decode_secrets<T: DeserializeOwned>(value: &Value) -> Result<T, ErrorList<Problem>> {
     let reason = "it is not what the toolset takes";
-    serde_path_to_error::deserialize(value).map_err(|error| Problem::refused(pointer(error.path()), reason).into())
+    serde_path_to_error::deserialize(value)
+        .map_err(|error| Problem::refused(pointer(error.path()), reason).into())
 }
 
 fn pointer(path: &Path) -> String {
-    path.iter().fold(String::new(), |pointer, segment| match segment {
-        Segment::Seq { index } => join_pointer(&pointer, &index.to_string()),
-        Segment::Map { key } => join_pointer(&pointer, key),
-        // Neither has a pointer: an enum's variant is no member, and an unknown segment has no name.
-        Segment::Enum { .. } | Segment::Unknown => pointer,
-    })
+    path.iter()
+        .fold(String::new(), |pointer, segment| match segment {
+            Segment::Seq { index } => join_pointer(&pointer, &index.to_string()),
+            Segment::Map { key } => join_pointer(&pointer, key),
+            // Neither has a pointer: an enum's variant is no member, and an unknown segment has no name.
+            Segment::Enum { .. } | Segment::Unknown => pointer,
+        })
 }

@@ -118,7 +118,13 @@ pub struct ToolsetMetadata {
 const ACCESS_TOKEN: &str = "access_token";
 
 /// The members of the secrets that hold the tokens of a grant. They may be present whatever the toolset's own schema is.
-const TOKENS: &[&str] = &[ACCESS_TOKEN, "refresh_token", "expires_at", "scope", "refresh_state"];
+const TOKENS: &[&str] = &[
+    ACCESS_TOKEN,
+    "refresh_token",
+    "expires_at",
+    "scope",
+    "refresh_state",
+];
 
 impl ToolsetMetadata {
     /// Creates the metadata of a toolset without settings, for a [`ToolsetFactory`](super::ToolsetFactory) written by
@@ -142,7 +148,9 @@ impl ToolsetMetadata {
     pub(crate) fn of_linked(toolset: &ToolsetDescriptor) -> Self {
         let auth = toolset.auth.map(|auth| auth()).unwrap_or_default();
         let title = title_of(toolset.name, toolset.title);
-        Self::new(toolset.name, toolset.description).titled(title).authorized_by(auth)
+        Self::new(toolset.name, toolset.description)
+            .titled(title)
+            .authorized_by(auth)
     }
 
     /// Sets the title for people. Defaults to the words of the name.
@@ -183,19 +191,27 @@ impl ToolsetMetadata {
     ///
     /// Every problem of the secrets. No problem shows a value.
     pub fn check_secrets(&self, secrets: &SecretDocument) -> Result<(), ErrorList<Problem>> {
-        self.checked_secrets(secrets, UnknownNames::Refuse, self.takes_grant()).map(drop)
+        self.checked_secrets(secrets, UnknownNames::Refuse, self.takes_grant())
+            .map(drop)
     }
 
     /// Checks secrets that a record keeps. Names that the schema no longer has do no harm.
     #[cfg(feature = "agents")]
-    pub(crate) fn check_kept_secrets(&self, secrets: &SecretDocument) -> Result<(), ErrorList<Problem>> {
-        self.checked_secrets(secrets, UnknownNames::Drop, self.takes_grant()).map(drop)
+    pub(crate) fn check_kept_secrets(
+        &self,
+        secrets: &SecretDocument,
+    ) -> Result<(), ErrorList<Problem>> {
+        self.checked_secrets(secrets, UnknownNames::Drop, self.takes_grant())
+            .map(drop)
     }
 
     /// Returns the settings that decide where the toolset's secrets go, with their values in `config`.
     #[cfg(feature = "session")]
     pub fn bound_settings(&self, config: &Value) -> BoundSettings {
-        BoundSettings::of(self.config_schema.as_ref().unwrap_or(&Value::Bool(true)), config)
+        BoundSettings::of(
+            self.config_schema.as_ref().unwrap_or(&Value::Bool(true)),
+            config,
+        )
     }
 
     /// Decodes stored settings. They are checked again, and their defaults are filled in. Names that the schema no longer
@@ -204,9 +220,16 @@ impl ToolsetMetadata {
     /// # Errors
     ///
     /// Every problem of the settings.
-    pub fn read_config<T: DeserializeOwned>(&self, config: &Value) -> Result<T, ErrorList<Problem>> {
+    pub fn read_config<T: DeserializeOwned>(
+        &self,
+        config: &Value,
+    ) -> Result<T, ErrorList<Problem>> {
         let filled = self.config_form().fill(config, UnknownNames::Drop)?;
-        decode_settings(if self.config_schema.is_some() { &filled } else { &Value::Null })
+        decode_settings(if self.config_schema.is_some() {
+            &filled
+        } else {
+            &Value::Null
+        })
     }
 
     /// Decodes stored secrets. They are checked again.
@@ -214,17 +237,31 @@ impl ToolsetMetadata {
     /// # Errors
     ///
     /// Every problem of the secrets. No problem shows a value.
-    pub fn read_secrets<T: DeserializeOwned>(&self, secrets: &SecretDocument) -> Result<T, ErrorList<Problem>> {
+    pub fn read_secrets<T: DeserializeOwned>(
+        &self,
+        secrets: &SecretDocument,
+    ) -> Result<T, ErrorList<Problem>> {
         let value = self.checked_secrets(secrets, UnknownNames::Drop, secrets.grant().is_some())?;
-        let value = if self.secrets_schema.is_some() { &*value } else { &Value::Null };
+        let value = if self.secrets_schema.is_some() {
+            &*value
+        } else {
+            &Value::Null
+        };
         AccessToken::with_grant(secrets.grant().cloned(), || decode_secrets(value))
     }
 
     /// Returns the problems of the schemas themselves, which would make a form unusable.
     #[cfg(feature = "agents")]
     pub(crate) fn problems(&self) -> Vec<String> {
-        let forms = [(&self.config_schema, self.config_form()), (&self.secrets_schema, self.secrets_form())];
-        forms.iter().filter(|(schema, _)| schema.is_some()).flat_map(|(_, form)| form.problems()).collect()
+        let forms = [
+            (&self.config_schema, self.config_form()),
+            (&self.secrets_schema, self.secrets_form()),
+        ];
+        forms
+            .iter()
+            .filter(|(schema, _)| schema.is_some())
+            .flat_map(|(_, form)| form.problems())
+            .collect()
     }
 
     /// Parses secrets and checks them. With a grant, the access token may be missing.
@@ -250,11 +287,13 @@ impl ToolsetMetadata {
     }
 
     fn config_form(&self) -> Arc<FormSchema> {
-        self.config.get(ValidationSubject::Settings, self.config_schema.as_ref())
+        self.config
+            .get(ValidationSubject::Settings, self.config_schema.as_ref())
     }
 
     fn secrets_form(&self) -> Arc<FormSchema> {
-        self.secrets.get(ValidationSubject::Secrets, self.secrets_schema.as_ref())
+        self.secrets
+            .get(ValidationSubject::Secrets, self.secrets_schema.as_ref())
     }
 }
 
@@ -268,8 +307,17 @@ fn form_schema<T: JsonSchema>() -> Option<Value> {
 pub(crate) fn title_of(name: &str, title: Option<&str>) -> String {
     let capitalise = |word: &str| {
         let mut chars = word.chars();
-        chars.next().map(|first| first.to_uppercase().chain(chars).collect::<String>()).unwrap_or_default()
+        chars
+            .next()
+            .map(|first| first.to_uppercase().chain(chars).collect::<String>())
+            .unwrap_or_default()
     };
-    let words = || name.split(['_', '-']).filter(|part| !part.is_empty()).map(capitalise).collect::<Vec<_>>().join(" ");
+    let words = || {
+        name.split(['_', '-'])
+            .filter(|part| !part.is_empty())
+            .map(capitalise)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
     title.map_or_else(words, str::to_owned)
 }

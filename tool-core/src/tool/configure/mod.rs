@@ -10,7 +10,9 @@ pub(crate) mod secret_document;
 
 #[cfg(feature = "session")]
 pub use crate::tool::configure::binding::BoundSettings;
-pub use crate::tool::configure::credentials::{AccessToken, Auth, BasicAuth, OAuth2, Secret, TokenSource};
+pub use crate::tool::configure::credentials::{
+    AccessToken, Auth, BasicAuth, OAuth2, Secret, TokenSource,
+};
 pub use crate::tool::configure::factory::{Configure, ConfigureError, Configured, ToolsetFactory};
 pub use crate::tool::configure::metadata::ToolsetMetadata;
 pub use crate::tool::configure::secret_document::SecretDocument;

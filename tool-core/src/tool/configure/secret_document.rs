@@ -28,7 +28,11 @@ impl SecretDocument {
     /// Creates a document from a value, and wipes the value. Of a value that nests deeper than 128, the document has an
     /// empty text, which is not JSON.
     pub fn from_value(mut value: Value) -> Self {
-        let text = if is_nested_too_deep(&value) { String::new() } else { value.to_string() };
+        let text = if is_nested_too_deep(&value) {
+            String::new()
+        } else {
+            value.to_string()
+        };
         wipe(&mut value);
         drop_iteratively(value);
         Self::from_json(text)
@@ -36,13 +40,19 @@ impl SecretDocument {
 
     /// Creates a document from JSON text, which is parsed at first use.
     pub fn from_json(text: String) -> Self {
-        Self { text: Zeroizing::new(text), grant: None }
+        Self {
+            text: Zeroizing::new(text),
+            grant: None,
+        }
     }
 
     /// Adds a grant, whose access tokens it refreshes.
     #[must_use]
     pub fn with_grant(self, grant: Arc<dyn TokenSource>) -> Self {
-        Self { grant: Some(grant), ..self }
+        Self {
+            grant: Some(grant),
+            ..self
+        }
     }
 
     /// Returns the JSON text.
@@ -52,7 +62,9 @@ impl SecretDocument {
 
     /// Removes the secrets from a toolset's error, which may quote them.
     pub(crate) fn scrub(&self, error: ToolError) -> ToolError {
-        let Some(value) = self.parsed() else { return error };
+        let Some(value) = self.parsed() else {
+            return error;
+        };
         let secrets = SecretTexts::of_secrets(&value);
         error.map_message(|message| secrets.remove_from(&message))
     }
@@ -69,7 +81,10 @@ impl SecretDocument {
 
     /// Returns the document with changed members, without its grant. All copies are wiped. `None` where it is not an object.
     #[cfg(feature = "agents")]
-    pub(crate) fn with_members(&self, change: impl FnOnce(&mut serde_json::Map<String, Value>)) -> Option<Self> {
+    pub(crate) fn with_members(
+        &self,
+        change: impl FnOnce(&mut serde_json::Map<String, Value>),
+    ) -> Option<Self> {
         let mut value = self.parsed()?;
         change(value.as_object_mut()?);
         Some(Self::from_json(value.to_string()))
@@ -172,10 +187,12 @@ impl SecretTexts {
     /// Replaces each text in the message. A text of fewer than four characters is replaced only where it is a whole word,
     /// so that the message remains readable.
     pub(crate) fn remove_from(&self, message: &str) -> String {
-        self.0.iter().fold(message.to_owned(), |message, text| match text.chars().count() {
-            0 => message,
-            1..4 => replace_word(&message, text),
-            _ => message.replace(text.as_str(), MARK),
+        self.0.iter().fold(message.to_owned(), |message, text| {
+            match text.chars().count() {
+                0 => message,
+                1..4 => replace_word(&message, text),
+                _ => message.replace(text.as_str(), MARK),
+            }
         })
     }
 }
@@ -185,7 +202,9 @@ fn visit_texts(value: &Value, visit: &mut dyn FnMut(&str, bool)) {
     match value {
         Value::String(text) => visit(text, false),
         Value::Array(items) => items.iter().for_each(|item| visit_texts(item, visit)),
-        Value::Object(members) => members.values().for_each(|member| visit_texts(member, visit)),
+        Value::Object(members) => members
+            .values()
+            .for_each(|member| visit_texts(member, visit)),
         Value::Number(number) => visit(&Zeroizing::new(number.to_string()), true),
         Value::Null | Value::Bool(_) => {}
     }
@@ -196,7 +215,8 @@ fn replace_word(message: &str, word: &str) -> String {
     let mut rest = message;
     while let Some((before, after)) = rest.split_once(word) {
         shown.push_str(before);
-        let inside_word = shown.ends_with(char::is_alphanumeric) || after.starts_with(char::is_alphanumeric);
+        let inside_word =
+            shown.ends_with(char::is_alphanumeric) || after.starts_with(char::is_alphanumeric);
         shown.push_str(if inside_word { word } else { MARK });
         rest = after;
     }
@@ -206,8 +226,16 @@ fn replace_word(message: &str, word: &str) -> String {
 
 fn plain_forms(text: &str) -> [String; 3] {
     // The characters that the query or the user name of a URL escapes.
-    const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-    [text.to_owned(), text.escape_debug().to_string(), utf8_percent_encode(text, ESCAPED).to_string()]
+    const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+        .remove(b'-')
+        .remove(b'.')
+        .remove(b'_')
+        .remove(b'~');
+    [
+        text.to_owned(),
+        text.escape_debug().to_string(),
+        utf8_percent_encode(text, ESCAPED).to_string(),
+    ]
 }
 
 /// Returns the base64 forms of a text at every offset in the encoded bytes, in both alphabets. Characters that the text
@@ -222,7 +250,11 @@ fn base64_forms(text: &str) -> Vec<String> {
             let encoded = Zeroizing::new(alphabet.encode(&*bytes));
             // The last character is shared unless the text is the end of the encoded bytes.
             let ends = [bits / 6, bits.div_ceil(6)];
-            forms.extend(ends.iter().filter_map(|end| encoded.get(first..*end)).map(str::to_owned));
+            forms.extend(
+                ends.iter()
+                    .filter_map(|end| encoded.get(first..*end))
+                    .map(str::to_owned),
+            );
         }
     }
     forms.retain(|form| form.len() >= MIN_BASE64_CHARS);

@@ -3,7 +3,9 @@
 
 use crate::trace::cost::{CostEntry, CostSummary};
 use crate::trace::record::{NodeState, SpanRecord, SpanStatus};
-use crate::trace::report::text::{cost, counted, duration, failure, grouped, lists, most_expensive, printable, tokens};
+use crate::trace::report::text::{
+    cost, counted, duration, failure, grouped, lists, most_expensive, printable, tokens,
+};
 use crate::trace::report::tree::{Report, SpanNode};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -63,7 +65,10 @@ impl Display for Page<'_> {
         let Self(report) = self;
         let rows = visible_rows(report);
         f.write_str(HEAD)?;
-        write!(f, "<script type=\"module\">{SCRIPT}</script>\n<style>\n{STYLE}</style>\n")?;
+        write!(
+            f,
+            "<script type=\"module\">{SCRIPT}</script>\n<style>\n{STYLE}</style>\n"
+        )?;
         f.write_str("</head>\n<body>\n<header>\n<h1>Trace report</h1>\n<p>")?;
         write_summary(f, report)?;
         f.write_str("</p>\n</header>\n<main>\n")?;
@@ -87,10 +92,19 @@ impl Display for Page<'_> {
 fn write_summary(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     let spans = report.spans().len() + report.running().len();
     f.write_str(&counted(spans as u64, "span"))?;
-    let Some((start, end)) = report.window() else { return Ok(()) };
+    let Some((start, end)) = report.window() else {
+        return Ok(());
+    };
     write!(f, " in {}", duration(end - start))?;
-    if let Some(began) = report.time_of(start).and_then(|began| began.round(jiff::Unit::Second).ok()) {
-        write!(f, ", from <time datetime=\"{began}\">{}</time>", began.strftime("%Y-%m-%d %H:%M:%S UTC"))?;
+    if let Some(began) = report
+        .time_of(start)
+        .and_then(|began| began.round(jiff::Unit::Second).ok())
+    {
+        write!(
+            f,
+            ", from <time datetime=\"{began}\">{}</time>",
+            began.strftime("%Y-%m-%d %H:%M:%S UTC")
+        )?;
     }
     Ok(())
 }
@@ -98,17 +112,27 @@ fn write_summary(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
 /// Returns a duration for readers, and in seconds for programs.
 fn time_element(nanos: u64) -> String {
     let (seconds, rest) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
-    format!("<time datetime=\"PT{seconds}.{rest:09}S\">{}</time>", duration(nanos))
+    format!(
+        "<time datetime=\"PT{seconds}.{rest:09}S\">{}</time>",
+        duration(nanos)
+    )
 }
 
 /// Returns a cost for readers, and in picodollars for programs.
 fn cost_element(sum: CostSummary) -> String {
-    format!("<data value=\"{}\">{}</data>", sum.cost.picodollars(), cost(sum))
+    format!(
+        "<data value=\"{}\">{}</data>",
+        sum.cost.picodollars(),
+        cost(sum)
+    )
 }
 
 /// Returns the beginning of a text, escaped for use between tags and in attributes in double quotes.
 fn escaped(text: &str, max: usize) -> String {
-    let text = printable(text, max).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let text = printable(text, max)
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;");
     text.replace('"', "&quot;").replace('\'', "&#39;")
 }
 
@@ -117,22 +141,29 @@ fn write_figures(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     let totals = report.totals();
     let usage = totals.total.usage;
     f.write_str("<section aria-labelledby=\"figures\">\n<h2 id=\"figures\">Cost</h2>\n<dl class=\"figures\">\n")?;
-    let mut figure =
-        |id, name, value: &dyn Display| writeln!(f, "<div id=\"{id}\"><dt>{name}</dt><dd>{value}</dd></div>");
+    let mut figure = |id, name, value: &dyn Display| {
+        writeln!(f, "<div id=\"{id}\"><dt>{name}</dt><dd>{value}</dd></div>")
+    };
     figure("total", "Total", &cost_element(totals.total))?;
     figure("tracked", "Tracked", &cost_element(totals.tracked))?;
     figure("untracked", "Untracked", &cost_element(totals.untracked))?;
     figure("input", "Tokens in", &grouped(usage.input))?;
     figure("output", "Tokens out", &grouped(usage.output))?;
     if totals.total.unpriced > 0 {
-        figure("unpriced", "Uses without a price", &grouped(totals.total.unpriced))?;
+        figure(
+            "unpriced",
+            "Uses without a price",
+            &grouped(totals.total.unpriced),
+        )?;
     }
     if report.dropped() > 0 {
         figure("dropped", "Spans dropped", &grouped(report.dropped()))?;
     }
     f.write_str("</dl>\n")?;
     if totals.total.unpriced > 0 {
-        f.write_str("<p class=\"note\">A + marks a sum that leaves out uses without a known price.</p>\n")?;
+        f.write_str(
+            "<p class=\"note\">A + marks a sum that leaves out uses without a known price.</p>\n",
+        )?;
     }
     f.write_str("</section>\n")
 }
@@ -141,16 +172,38 @@ fn write_figures(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
 fn write_tables(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     let totals = report.totals();
     f.write_str("<section aria-labelledby=\"totals\">\n<h2 id=\"totals\">Totals</h2>\n")?;
-    let all = [("total", totals.total), ("tracked", totals.tracked), ("untracked", totals.untracked)];
-    write_table(f, "all", "All", &all.map(|(name, sum)| (name.to_owned(), sum)))?;
-    for (id, names) in lists(totals).into_iter().filter(|(_, names)| !names.is_empty()) {
-        write_table(f, id, &format!("By {}", id.trim_end_matches('s')), &most_expensive(names, MAX_NAMES))?;
+    let all = [
+        ("total", totals.total),
+        ("tracked", totals.tracked),
+        ("untracked", totals.untracked),
+    ];
+    write_table(
+        f,
+        "all",
+        "All",
+        &all.map(|(name, sum)| (name.to_owned(), sum)),
+    )?;
+    for (id, names) in lists(totals)
+        .into_iter()
+        .filter(|(_, names)| !names.is_empty())
+    {
+        write_table(
+            f,
+            id,
+            &format!("By {}", id.trim_end_matches('s')),
+            &most_expensive(names, MAX_NAMES),
+        )?;
     }
     f.write_str("</section>\n")
 }
 
 /// Writes a table. A table that is wider than a phone has its own scroll bar.
-fn write_table(f: &mut Formatter<'_>, id: &str, title: &str, rows: &[(String, CostSummary)]) -> fmt::Result {
+fn write_table(
+    f: &mut Formatter<'_>,
+    id: &str,
+    title: &str,
+    rows: &[(String, CostSummary)],
+) -> fmt::Result {
     write!(
         f,
         "<div class=\"wide\" role=\"region\" tabindex=\"0\" aria-label=\"{title}\"><table id=\"by-{id}\">\
@@ -162,8 +215,18 @@ fn write_table(f: &mut Formatter<'_>, id: &str, title: &str, rows: &[(String, Co
     f.write_str("</tr></thead><tbody>\n")?;
     for (name, sum) in rows {
         let (name, usage) = (escaped(name, MAX_NAME), sum.usage);
-        write!(f, "<tr><th scope=\"row\"><bdi>{name}</bdi></th><td>{}</td>", cost_element(*sum))?;
-        for number in [sum.uses, usage.input, usage.cached, usage.output, usage.reasoning] {
+        write!(
+            f,
+            "<tr><th scope=\"row\"><bdi>{name}</bdi></th><td>{}</td>",
+            cost_element(*sum)
+        )?;
+        for number in [
+            sum.uses,
+            usage.input,
+            usage.cached,
+            usage.output,
+            usage.reasoning,
+        ] {
             write!(f, "<td>{}</td>", grouped(number))?;
         }
         f.write_str("</tr>\n")?;
@@ -187,24 +250,40 @@ fn visible_rows(report: &Report) -> Vec<VisibleRow<'_>> {
         let parent = node.parent().map(SpanNode::index);
         let siblings = lists.entry(parent).or_default();
         *siblings += 1;
-        let is_listed = *siblings <= MAX_SIBLINGS && parent.is_none_or(|parent| listed.contains(&parent));
+        let is_listed =
+            *siblings <= MAX_SIBLINGS && parent.is_none_or(|parent| listed.contains(&parent));
         is_listed && listed.insert(node.index())
     });
     nodes.sort_by_key(|node| node.depth());
     nodes.truncate(MAX_SPANS);
     nodes.sort_by_key(|node| node.index());
-    let visible = nodes.iter().map(|node| node.index()).collect::<HashSet<_>>();
+    let visible = nodes
+        .iter()
+        .map(|node| node.index())
+        .collect::<HashSet<_>>();
     let rows = nodes.into_iter().map(|node| {
-        let hidden = node.children().filter(|child| !visible.contains(&child.index()));
-        VisibleRow { node, hidden: hidden.map(|child| child.end() - child.index()).sum() }
+        let hidden = node
+            .children()
+            .filter(|child| !visible.contains(&child.index()));
+        VisibleRow {
+            node,
+            hidden: hidden.map(|child| child.end() - child.index()).sum(),
+        }
     });
     rows.collect()
 }
 
 /// Returns the number of levels of the tree that are unfolded at first.
 fn unfolded_levels(rows: &[VisibleRow<'_>]) -> usize {
-    let rows_to = |level: &usize| rows.iter().filter(|row| element_depth(row.node) <= *level).count();
-    (0..=MAX_DEPTH).take_while(|level| rows_to(level) <= MAX_UNFOLDED).count().saturating_sub(1)
+    let rows_to = |level: &usize| {
+        rows.iter()
+            .filter(|row| element_depth(row.node) <= *level)
+            .count()
+    };
+    (0..=MAX_DEPTH)
+        .take_while(|level| rows_to(level) <= MAX_UNFOLDED)
+        .count()
+        .saturating_sub(1)
 }
 
 /// Returns the nesting of a node's element.
@@ -226,7 +305,11 @@ fn write_waterfall(f: &mut Formatter<'_>, report: &Report, rows: &[VisibleRow<'_
         return f.write_str("<p>No spans.</p>\n</section>\n");
     }
     let (start, end) = report.window().unwrap_or_default();
-    let mut waterfall = Waterfall { start, nanos: end - start, texts_left: MAX_TEXTS };
+    let mut waterfall = Waterfall {
+        start,
+        nanos: end - start,
+        texts_left: MAX_TEXTS,
+    };
     f.write_str(
         "<p class=\"note\">The cost of a span includes the spans inside of it. A span opens to its details.</p>\n\
          <p class=\"search\" hidden><label for=\"search\">Search</label> \
@@ -234,7 +317,11 @@ fn write_waterfall(f: &mut Formatter<'_>, report: &Report, rows: &[VisibleRow<'_
     )?;
     f.write_str("<div class=\"axis\" aria-hidden=\"true\"><div class=\"ticks\">")?;
     for quarter in 0..=4 {
-        write!(f, "<span>{}</span>", duration(waterfall.nanos / 4 * quarter))?;
+        write!(
+            f,
+            "<span>{}</span>",
+            duration(waterfall.nanos / 4 * quarter)
+        )?;
     }
     f.write_str("</div></div>\n<ul class=\"tree\">\n")?;
     let unfolded = unfolded_levels(rows);
@@ -244,11 +331,23 @@ fn write_waterfall(f: &mut Formatter<'_>, report: &Report, rows: &[VisibleRow<'_
         let depth = element_depth(row.node);
         close_lists(f, &mut open, depth)?;
         waterfall.write_span(f, row)?;
-        let has_children = rows.peek().is_some_and(|next| next.node.depth() > row.node.depth());
+        let has_children = rows
+            .peek()
+            .is_some_and(|next| next.node.depth() > row.node.depth());
         if has_children && depth < MAX_DEPTH {
-            let (inside, is_open) = (row.node.children().count() as u64, if depth < unfolded { " open" } else { "" });
-            write!(f, "<details class=\"fold\"{is_open}><summary><span class=\"unseen\">")?;
-            writeln!(f, "{} directly inside</span></summary><ul>", counted(inside, "span"))?;
+            let (inside, is_open) = (
+                row.node.children().count() as u64,
+                if depth < unfolded { " open" } else { "" },
+            );
+            write!(
+                f,
+                "<details class=\"fold\"{is_open}><summary><span class=\"unseen\">"
+            )?;
+            writeln!(
+                f,
+                "{} directly inside</span></summary><ul>",
+                counted(inside, "span")
+            )?;
             open += 1;
         } else {
             f.write_str("</li>\n")?;
@@ -275,7 +374,9 @@ fn label_element(node: SpanNode<'_>) -> String {
             NodeState::Open | NodeState::Ended | NodeState::Running => "still open",
         };
         let id = node.span_id();
-        return format!("<span class=\"kind\">{state}</span> <span class=\"name dim\">span {id}</span>");
+        return format!(
+            "<span class=\"kind\">{state}</span> <span class=\"name dim\">span {id}</span>"
+        );
     };
     let (kind, name) = (span.kind(), escaped(span.name(), MAX_NAME));
     format!("<span class=\"kind {kind}\">{kind}</span> <bdi class=\"name\">{name}</bdi>")
@@ -312,7 +413,11 @@ impl Waterfall {
             write!(f, " <span class=\"mark {class}\">{failure}</span>")?;
         }
         if hidden > 0 {
-            write!(f, " <span class=\"dim\">{} inside not shown</span>", counted(hidden as u64, "span"))?;
+            write!(
+                f,
+                " <span class=\"dim\">{} inside not shown</span>",
+                counted(hidden as u64, "span")
+            )?;
         }
         f.write_str("</span>")?;
         if let Some(span) = node.span() {
@@ -324,7 +429,11 @@ impl Waterfall {
         }
         f.write_str("</span>")?;
         if let Some(span) = node.span() {
-            write!(f, "<span class=\"time\">{}</span>", time_element(span.nanos))?;
+            write!(
+                f,
+                "<span class=\"time\">{}</span>",
+                time_element(span.nanos)
+            )?;
         }
         f.write_str("</summary>")?;
         self.write_details(f, node)?;
@@ -332,13 +441,26 @@ impl Waterfall {
     }
 
     /// Writes the bar of a span. That of a running span has no end.
-    fn write_bar(&self, f: &mut Formatter<'_>, node: SpanNode<'_>, span: &SpanRecord) -> fmt::Result {
+    fn write_bar(
+        &self,
+        f: &mut Formatter<'_>,
+        node: SpanNode<'_>,
+        span: &SpanRecord,
+    ) -> fmt::Result {
         let from = span.start.saturating_sub(self.start);
         let (left, width) = (percent(from, self.nanos), percent(span.nanos, self.nanos));
         let is_running = node.state() == NodeState::Running;
-        let class = if is_running { "running" } else { status_class(span.status()) };
+        let class = if is_running {
+            "running"
+        } else {
+            status_class(span.status())
+        };
         let class = [span.kind().as_str(), class].join(" ");
-        write!(f, "<span class=\"track\" aria-hidden=\"true\"><span class=\"bar {}\"", class.trim_end())?;
+        write!(
+            f,
+            "<span class=\"track\" aria-hidden=\"true\"><span class=\"bar {}\"",
+            class.trim_end()
+        )?;
         write!(f, " style=\"--l:{left};--w:{width}\"></span></span>")
     }
 
@@ -346,19 +468,39 @@ impl Waterfall {
     fn write_details(&mut self, f: &mut Formatter<'_>, node: SpanNode<'_>) -> fmt::Result {
         f.write_str("<dl>")?;
         if let Some(span) = node.span() {
-            let status = if node.state() == NodeState::Running { "running" } else { span.status().as_str() };
+            let status = if node.state() == NodeState::Running {
+                "running"
+            } else {
+                span.status().as_str()
+            };
             let from = duration(span.start.saturating_sub(self.start));
-            write!(f, "<dt>Status</dt><dd>{status}</dd><dt>Start</dt><dd>after {from}</dd>")?;
+            write!(
+                f,
+                "<dt>Status</dt><dd>{status}</dd><dt>Start</dt><dd>after {from}</dd>"
+            )?;
             if let Some(error) = span.error() {
                 self.write_text(f, "Error", error.message.as_deref().unwrap_or(error.kind))?;
             }
             write_uses(f, span.spent())?;
-            let ids = [("Call", span.call_id()), ("Run", span.run_id()), ("Customer", span.customer_id())];
+            let ids = [
+                ("Call", span.call_id()),
+                ("Run", span.run_id()),
+                ("Customer", span.customer_id()),
+            ];
             for (title, id) in ids.into_iter().filter_map(|(title, id)| Some((title, id?))) {
-                write!(f, "<dt>{title}</dt><dd><bdi>{}</bdi></dd>", escaped(id, MAX_NAME))?;
+                write!(
+                    f,
+                    "<dt>{title}</dt><dd><bdi>{}</bdi></dd>",
+                    escaped(id, MAX_NAME)
+                )?;
             }
         }
-        write!(f, "<dt>Span</dt><dd>{}</dd><dt>Trace</dt><dd>{}</dd>", node.span_id(), node.trace_id())?;
+        write!(
+            f,
+            "<dt>Span</dt><dd>{}</dd><dt>Trace</dt><dd>{}</dd>",
+            node.span_id(),
+            node.trace_id()
+        )?;
         for (key, value) in node.span().into_iter().flat_map(SpanRecord::attributes) {
             let title = match key {
                 INPUT => "Input",
@@ -381,17 +523,31 @@ impl Waterfall {
         if self.texts_left == 0 {
             return Ok(());
         }
-        let end = text.char_indices().nth(MAX_TEXT).map_or(text.len(), |(end, _)| end);
+        let end = text
+            .char_indices()
+            .nth(MAX_TEXT)
+            .map_or(text.len(), |(end, _)| end);
         let (shown, rest) = text.split_at(end);
-        let mut lines = shown.split('\n').map(|line| escaped(line, MAX_TEXT)).collect::<Vec<_>>().join("\n");
+        let mut lines = shown
+            .split('\n')
+            .map(|line| escaped(line, MAX_TEXT))
+            .collect::<Vec<_>>()
+            .join("\n");
         lines.push_str(if rest.is_empty() { "" } else { "…" });
         let title = escaped(title, MAX_NAME);
         self.texts_left = self.texts_left.saturating_sub(title.len() + lines.len());
         if self.texts_left == 0 {
             return Ok(());
         }
-        let class = if title == "Error" { "text wrong" } else { "text" };
-        write!(f, "<dt>{title}</dt><dd><bdi class=\"{class}\">{lines}</bdi></dd>")
+        let class = if title == "Error" {
+            "text wrong"
+        } else {
+            "text"
+        };
+        write!(
+            f,
+            "<dt>{title}</dt><dd><bdi class=\"{class}\">{lines}</bdi></dd>"
+        )
     }
 }
 
@@ -399,14 +555,31 @@ impl Waterfall {
 fn write_uses(f: &mut Formatter<'_>, uses: &[CostEntry]) -> fmt::Result {
     for entry in uses.iter().take(MAX_USES) {
         let usage = &entry.used;
-        let provider = usage.provider.as_deref().map(|provider| format!("{} ", escaped(provider, MAX_NAME)));
-        let (provider, model) = (provider.unwrap_or_default(), escaped(&usage.model, MAX_NAME));
+        let provider = usage
+            .provider
+            .as_deref()
+            .map(|provider| format!("{} ", escaped(provider, MAX_NAME)));
+        let (provider, model) = (
+            provider.unwrap_or_default(),
+            escaped(&usage.model, MAX_NAME),
+        );
         let sum = cost(entry.into());
-        let parts = [Some(sum), tokens(usage.usage)].into_iter().flatten().collect::<Vec<_>>();
-        write!(f, "<dt>Cost</dt><dd><bdi>{provider}{model}</bdi>: {}</dd>", parts.join(", "))?;
+        let parts = [Some(sum), tokens(usage.usage)]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>();
+        write!(
+            f,
+            "<dt>Cost</dt><dd><bdi>{provider}{model}</bdi>: {}</dd>",
+            parts.join(", ")
+        )?;
     }
     match uses.len().checked_sub(MAX_USES).filter(|more| *more > 0) {
-        Some(more) => write!(f, "<dt>Cost</dt><dd>{}</dd>", counted(more as u64, "more use")),
+        Some(more) => write!(
+            f,
+            "<dt>Cost</dt><dd>{}</dd>",
+            counted(more as u64, "more use")
+        ),
         None => Ok(()),
     }
 }

@@ -54,9 +54,14 @@ impl Report {
 impl Serialize for Report {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let window = self.window();
-        let began = window.and_then(|(start, _)| self.time_of(start)).map(Timestamp);
+        let began = window
+            .and_then(|(start, _)| self.time_of(start))
+            .map(Timestamp);
         let (start, end) = window.unwrap_or_default();
-        let nodes = self.nodes().map(|node| NodeJson { node, start }).collect::<Vec<_>>();
+        let nodes = self
+            .nodes()
+            .map(|node| NodeJson { node, start })
+            .collect::<Vec<_>>();
         let mut document = serializer.serialize_struct("Report", 6)?;
         document.serialize_field("version", &1)?;
         document.serialize_field("began", &began)?;
@@ -89,10 +94,15 @@ impl Serialize for NodeJson<'_> {
         members.serialize_entry("total", &sum_json(&node.total()))?;
         let spent = node.span().map(SpanRecord::spent).unwrap_or_default();
         if !spent.is_empty() {
-            members.serialize_entry("spent", &spent.iter().map(EntryJson::new).collect::<Vec<_>>())?;
+            members.serialize_entry(
+                "spent",
+                &spent.iter().map(EntryJson::new).collect::<Vec<_>>(),
+            )?;
         }
         let attributes = node.span().into_iter().flat_map(SpanRecord::attributes);
-        let attributes = attributes.map(|(key, value)| (key.to_owned(), value.clone())).collect::<Map<_, _>>();
+        let attributes = attributes
+            .map(|(key, value)| (key.to_owned(), value.clone()))
+            .collect::<Map<_, _>>();
         if !attributes.is_empty() {
             members.serialize_entry("attributes", &attributes)?;
         }
@@ -102,18 +112,32 @@ impl Serialize for NodeJson<'_> {
 
 impl NodeJson<'_> {
     /// Serialises the members of a span that the report has.
-    fn serialize_span<M: SerializeMap>(&self, span: &SpanRecord, members: &mut M) -> Result<(), M::Error> {
+    fn serialize_span<M: SerializeMap>(
+        &self,
+        span: &SpanRecord,
+        members: &mut M,
+    ) -> Result<(), M::Error> {
         members.serialize_entry("kind", &span.kind())?;
         members.serialize_entry("name", span.name())?;
-        members.serialize_entry("status", &(self.node.state() == NodeState::Ended).then(|| span.status()))?;
+        members.serialize_entry(
+            "status",
+            &(self.node.state() == NodeState::Ended).then(|| span.status()),
+        )?;
         if let Some(error) = span.error() {
             members.serialize_entry("error", error)?;
         }
-        let ids = [("call_id", span.call_id()), ("run_id", span.run_id()), ("customer_id", span.customer_id())];
+        let ids = [
+            ("call_id", span.call_id()),
+            ("run_id", span.run_id()),
+            ("customer_id", span.customer_id()),
+        ];
         for (name, id) in ids.iter().filter(|(_, id)| id.is_some()) {
             members.serialize_entry(name, id)?;
         }
-        members.serialize_entry("start_ms", &milliseconds(span.start.saturating_sub(self.start)))?;
+        members.serialize_entry(
+            "start_ms",
+            &milliseconds(span.start.saturating_sub(self.start)),
+        )?;
         members.serialize_entry("duration_ms", &milliseconds(span.nanos))
     }
 }
@@ -145,7 +169,11 @@ impl<'r> EntryJson<'r> {
             observed: entry.observed,
             cost: entry.cost.map(cost_json),
             usage: used.usage,
-            tool_calls: used.tool_calls.iter().map(|(id, name)| json!({"id": id, "name": name})).collect(),
+            tool_calls: used
+                .tool_calls
+                .iter()
+                .map(|(id, name)| json!({"id": id, "name": name}))
+                .collect(),
         }
     }
 }
@@ -159,14 +187,24 @@ fn sum_json(sum: &CostSummary) -> Value {
 }
 
 fn totals_json(totals: &Totals) -> Value {
-    let sums = [("total", &totals.total), ("tracked", &totals.tracked), ("untracked", &totals.untracked)];
-    let sums = sums.into_iter().map(|(title, sum)| (title.to_owned(), sum_json(sum)));
+    let sums = [
+        ("total", &totals.total),
+        ("tracked", &totals.tracked),
+        ("untracked", &totals.untracked),
+    ];
+    let sums = sums
+        .into_iter()
+        .map(|(title, sum)| (title.to_owned(), sum_json(sum)));
     let mut lists = lists(totals);
     lists.sort_unstable_by_key(|(title, _)| *title);
     let list = |names: &BTreeMap<String, CostSummary>| {
-        names.iter().map(|(name, sum)| (name.clone(), sum_json(sum))).collect::<Value>()
+        names
+            .iter()
+            .map(|(name, sum)| (name.clone(), sum_json(sum)))
+            .collect::<Value>()
     };
-    sums.chain(lists.map(|(title, names)| (title.to_owned(), list(names)))).collect()
+    sums.chain(lists.map(|(title, names)| (title.to_owned(), list(names))))
+        .collect()
 }
 
 #[allow(clippy::cast_precision_loss)] // exact for the first 104 days

@@ -29,23 +29,49 @@ struct TreeStyle {
     failed: &'static str,
 }
 
-const UNICODE: TreeStyle = TreeStyle { through: "│  ", branch: "├─ ", last: "└─ ", failed: "✗" };
-const ASCII: TreeStyle = TreeStyle { through: "|  ", branch: "|- ", last: "`- ", failed: "!" };
+const UNICODE: TreeStyle = TreeStyle {
+    through: "│  ",
+    branch: "├─ ",
+    last: "└─ ",
+    failed: "✗",
+};
+const ASCII: TreeStyle = TreeStyle {
+    through: "|  ",
+    branch: "|- ",
+    last: "`- ",
+    failed: "!",
+};
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let style = if f.alternate() { &ASCII } else { &UNICODE };
         let labels = labels(self, style);
         let widths = labels.iter().map(|label| label.chars().count());
-        let width = widths.filter(|width| *width <= MAX_LABEL).max().unwrap_or(0);
+        let width = widths
+            .filter(|width| *width <= MAX_LABEL)
+            .max()
+            .unwrap_or(0);
         for (node, label) in self.nodes().zip(&labels) {
             let (span, total) = (node.span(), node.total());
             let duration = span.map(|span| duration(span.nanos)).unwrap_or_default();
-            let cost = if total.uses > 0 { aligned_cost(total) } else { String::new() };
+            let cost = if total.uses > 0 {
+                aligned_cost(total)
+            } else {
+                String::new()
+            };
             let running = (node.state() == NodeState::Running).then(|| "running".to_owned());
-            let failure = span.and_then(failure).map(|failure| format!("{} {failure}", style.failed));
-            let notes = tokens(node.own().usage).into_iter().chain(running).chain(failure).collect::<Vec<_>>();
-            let line = format!("{label:width$}  {duration:>11}  {cost:>11} {}", notes.join("  "));
+            let failure = span
+                .and_then(failure)
+                .map(|failure| format!("{} {failure}", style.failed));
+            let notes = tokens(node.own().usage)
+                .into_iter()
+                .chain(running)
+                .chain(failure)
+                .collect::<Vec<_>>();
+            let line = format!(
+                "{label:width$}  {duration:>11}  {cost:>11} {}",
+                notes.join("  ")
+            );
             writeln!(f, "{}", line.trim_end())?;
         }
         if labels.is_empty() {
@@ -62,10 +88,17 @@ fn labels(report: &Report, style: &TreeStyle) -> Vec<String> {
     let mut lasts = Vec::new();
     for node in report.nodes() {
         lasts.truncate(node.depth().min(MAX_DEPTH));
-        lasts.push(node.parent().is_none_or(|parent| node.end() == parent.end()));
+        lasts.push(
+            node.parent()
+                .is_none_or(|parent| node.end() == parent.end()),
+        );
         let (last, above) = lasts.split_last().unwrap_or((&true, &[]));
         // Roots have no branch.
-        let mut label = above.iter().skip(1).map(|last| if *last { "   " } else { style.through }).collect::<String>();
+        let mut label = above
+            .iter()
+            .skip(1)
+            .map(|last| if *last { "   " } else { style.through })
+            .collect::<String>();
         if node.depth() > 0 {
             label.push_str(if *last { style.last } else { style.branch });
         }
@@ -80,36 +113,66 @@ fn labels(report: &Report, style: &TreeStyle) -> Vec<String> {
 /// Returns a cost with room for the `+`, so that digits are aligned in a column.
 fn aligned_cost(sum: CostSummary) -> String {
     let text = cost(sum);
-    if text.ends_with('+') { text } else { text + " " }
+    if text.ends_with('+') {
+        text
+    } else {
+        text + " "
+    }
 }
 
 fn write_totals(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     let totals = report.totals();
-    let mut lines = [("total", totals.total), ("  tracked", totals.tracked), ("  untracked", totals.untracked)]
-        .map(|(name, sum)| (name.to_owned(), Some(sum)))
-        .to_vec();
-    for (title, names) in lists(totals).into_iter().filter(|(_, names)| !names.is_empty()) {
+    let mut lines = [
+        ("total", totals.total),
+        ("  tracked", totals.tracked),
+        ("  untracked", totals.untracked),
+    ]
+    .map(|(name, sum)| (name.to_owned(), Some(sum)))
+    .to_vec();
+    for (title, names) in lists(totals)
+        .into_iter()
+        .filter(|(_, names)| !names.is_empty())
+    {
         lines.push((title.to_owned(), None));
         let rows = most_expensive(names, MAX_NAMES).into_iter();
-        lines.extend(rows.map(|(name, sum)| (format!("  {}", printable(&name, MAX_NAME)), Some(sum))));
+        lines.extend(
+            rows.map(|(name, sum)| (format!("  {}", printable(&name, MAX_NAME)), Some(sum))),
+        );
     }
-    let width = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let width = lines
+        .iter()
+        .map(|(name, _)| name.chars().count())
+        .max()
+        .unwrap_or(0);
     writeln!(f)?;
     for (name, sum) in lines {
         let Some(sum) = sum else {
             writeln!(f, "{name}")?;
             continue;
         };
-        let (cost, uses, tokens) = (aligned_cost(sum), counted(sum.uses, "use"), tokens(sum.usage).unwrap_or_default());
+        let (cost, uses, tokens) = (
+            aligned_cost(sum),
+            counted(sum.uses, "use"),
+            tokens(sum.usage).unwrap_or_default(),
+        );
         let line = format!("{name:width$}  {cost:>11} {uses:>9}  {tokens}");
         writeln!(f, "{}", line.trim_end())?;
     }
     let CostSummary { unpriced, uses, .. } = totals.total;
     if unpriced > 0 {
-        writeln!(f, "{} of {} without a known price (+)", grouped(unpriced), counted(uses, "use"))?;
+        writeln!(
+            f,
+            "{} of {} without a known price (+)",
+            grouped(unpriced),
+            counted(uses, "use")
+        )?;
     }
     if report.dropped() > 0 {
-        writeln!(f, "{} dropped from the buffer, included in the totals", counted(report.dropped(), "span"))?;
+        writeln!(
+            f,
+            "{} dropped from the buffer, included in the totals",
+            counted(report.dropped(), "span")
+        )?;
     }
     Ok(())
 }
@@ -144,13 +207,20 @@ impl Report {
             }
             push_label(&mut line, node);
         }
-        line.extend(lists.into_iter().filter(|(_, in_parentheses)| *in_parentheses).map(|_| ')'));
+        line.extend(
+            lists
+                .into_iter()
+                .filter(|(_, in_parentheses)| *in_parentheses)
+                .map(|_| ')'),
+        );
         line
     }
 }
 
 fn push_label(line: &mut String, node: SpanNode<'_>) {
-    let Some(span) = node.span() else { return line.push_str(node.state().as_str()) };
+    let Some(span) = node.span() else {
+        return line.push_str(node.state().as_str());
+    };
     line.push_str(span.kind().as_str());
     if matches!(span.kind(), SpanKind::Llm | SpanKind::Http) {
         return;
@@ -194,23 +264,40 @@ pub(crate) fn duration(nanos: u64) -> String {
     }
     let seconds = nanos.saturating_add(500_000_000) / 1_000_000_000;
     let (hours, minutes) = (seconds / 3_600, seconds / 60 % 60);
-    if hours > 0 { format!("{hours} h {minutes:02} min") } else { format!("{minutes} min {:02} s", seconds % 60) }
+    if hours > 0 {
+        format!("{hours} h {minutes:02} min")
+    } else {
+        format!("{minutes} min {:02} s", seconds % 60)
+    }
 }
 
 /// Returns a number with separated thousands: `12,345`.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
-    digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect::<Vec<_>>().join(",")
+    digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(String::from_utf8_lossy)
+        .collect::<Vec<_>>()
+        .join(",")
 }
 
 /// Returns a number and a noun: `1 span`, `12 spans`.
 pub(crate) fn counted(number: u64, noun: &str) -> String {
-    format!("{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" })
+    format!(
+        "{} {noun}{}",
+        grouped(number),
+        if number == 1 { "" } else { "s" }
+    )
 }
 
 /// Returns the exact amount in dollars: `0.000185`.
 pub(crate) fn dollars(cost: Cost) -> String {
-    cost.decimal().trim_end_matches('0').trim_end_matches('.').to_owned()
+    cost.decimal()
+        .trim_end_matches('0')
+        .trim_end_matches('.')
+        .to_owned()
 }
 
 /// Returns the cost of a sum, with a `+` if some of its uses have no known price.
@@ -224,16 +311,35 @@ pub(crate) fn cost(sum: CostSummary) -> String {
 
 /// Returns the lists of totals with their titles.
 pub(crate) fn lists(totals: &Totals) -> [(&'static str, &BTreeMap<String, CostSummary>); 5] {
-    let Totals { agents, tools, models, runs, customers, .. } = totals;
-    [("agents", agents), ("tools", tools), ("models", models), ("runs", runs), ("customers", customers)]
+    let Totals {
+        agents,
+        tools,
+        models,
+        runs,
+        customers,
+        ..
+    } = totals;
+    [
+        ("agents", agents),
+        ("tools", tools),
+        ("models", models),
+        ("runs", runs),
+        ("customers", customers),
+    ]
 }
 
 /// Returns the `max` names that cost most, and a last row for the sum of the others.
-pub(crate) fn most_expensive(names: &BTreeMap<String, CostSummary>, max: usize) -> Vec<(String, CostSummary)> {
+pub(crate) fn most_expensive(
+    names: &BTreeMap<String, CostSummary>,
+    max: usize,
+) -> Vec<(String, CostSummary)> {
     let mut all = names.iter().collect::<Vec<_>>();
     all.sort_by_key(|(_, sum)| Reverse((sum.cost, sum.usage.total())));
     let others = all.split_off(max.min(all.len()));
-    let mut rows = all.into_iter().map(|(name, sum)| (name.clone(), *sum)).collect::<Vec<_>>();
+    let mut rows = all
+        .into_iter()
+        .map(|(name, sum)| (name.clone(), *sum))
+        .collect::<Vec<_>>();
     if !others.is_empty() {
         let title = format!("({} more)", grouped(others.len() as u64));
         rows.push((title, others.into_iter().map(|(_, sum)| *sum).sum()));
@@ -245,14 +351,38 @@ pub(crate) fn most_expensive(names: &BTreeMap<String, CostSummary>, max: usize) 
 pub(crate) fn tokens(usage: TokenUsage) -> Option<String> {
     let details = |parts: &[(u64, &str)]| {
         let parts = parts.iter().filter(|(tokens, _)| *tokens > 0);
-        let parts = parts.map(|(tokens, noun)| format!("{} {noun}", grouped(*tokens))).collect::<Vec<_>>();
-        if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
+        let parts = parts
+            .map(|(tokens, noun)| format!("{} {noun}", grouped(*tokens)))
+            .collect::<Vec<_>>();
+        if parts.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", parts.join(", "))
+        }
     };
     let (audio, image) = (|tokens| (tokens, "audio"), |tokens| (tokens, "image"));
-    let (cached, written) = ((usage.cached, "cached"), (usage.cache_written, "written to cache"));
-    let input = details(&[cached, written, audio(usage.input_audio), image(usage.input_image)]);
-    let output = details(&[(usage.reasoning, "reasoning"), audio(usage.output_audio), image(usage.output_image)]);
-    (!usage.is_empty()).then(|| format!("{} in{input}, {} out{output}", grouped(usage.input), grouped(usage.output)))
+    let (cached, written) = (
+        (usage.cached, "cached"),
+        (usage.cache_written, "written to cache"),
+    );
+    let input = details(&[
+        cached,
+        written,
+        audio(usage.input_audio),
+        image(usage.input_image),
+    ]);
+    let output = details(&[
+        (usage.reasoning, "reasoning"),
+        audio(usage.output_audio),
+        image(usage.output_image),
+    ]);
+    (!usage.is_empty()).then(|| {
+        format!(
+            "{} in{input}, {} out{output}",
+            grouped(usage.input),
+            grouped(usage.output)
+        )
+    })
 }
 
 /// Returns the status of a span that did not succeed: `error TIMEOUT`.
@@ -298,7 +428,12 @@ mod tests {
 
     #[test]
     fn dollars_are_exact() {
-        let shown = [(0, "0"), (1, "0.000000000001"), (185_100_000, "0.0001851"), (2_000_000_000_000, "2")];
+        let shown = [
+            (0, "0"),
+            (1, "0.000000000001"),
+            (185_100_000, "0.0001851"),
+            (2_000_000_000_000, "2"),
+        ];
         for (picodollars, text) in shown {
             assert_eq!(dollars(Cost::pico(picodollars)), text);
         }
@@ -307,9 +442,19 @@ mod tests {
 
     #[test]
     fn tokens_are_shown_with_their_kinds() {
-        let usage = TokenUsage { input: 1_200, output: 80, ..TokenUsage::default() };
+        let usage = TokenUsage {
+            input: 1_200,
+            output: 80,
+            ..TokenUsage::default()
+        };
         assert_eq!(tokens(usage).as_deref(), Some("1,200 in, 80 out"));
-        let usage = TokenUsage { cached: 800, input_audio: 300, input_image: 20, output_audio: 60, ..usage };
+        let usage = TokenUsage {
+            cached: 800,
+            input_audio: 300,
+            input_image: 20,
+            output_audio: 60,
+            ..usage
+        };
         let shown = "1,200 in (800 cached, 300 audio, 20 image), 80 out (60 audio)";
         assert_eq!(tokens(usage).as_deref(), Some(shown));
         assert_eq!(tokens(TokenUsage::default()), None);
@@ -317,7 +462,12 @@ mod tests {
 
     #[test]
     fn thousands_are_separated() {
-        let shown = [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")];
+        let shown = [
+            (0, "0"),
+            (999, "999"),
+            (1_000, "1,000"),
+            (1_234_567, "1,234,567"),
+        ];
         for (number, text) in shown {
             assert_eq!(grouped(number), text);
         }
@@ -327,8 +477,14 @@ mod tests {
     #[test]
     fn names_cannot_control_the_terminal_or_hide_text() {
         let hostile = "a\u{1b}[2Jb\r\n\tc\u{202e}d\u{200b}e\u{feff}f\u{e0041}g\u{9b}h";
-        assert_eq!(printable(hostile, 200), "a\\u{1b}[2Jb\\r\\n\\tc\\u{202e}d\\u{200b}e\\u{feff}f\\u{e0041}g\\u{9b}h");
-        assert_eq!(printable("Größe <b> \"x\" नमस्ते", 200), "Größe <b> \"x\" नमस्ते");
+        assert_eq!(
+            printable(hostile, 200),
+            "a\\u{1b}[2Jb\\r\\n\\tc\\u{202e}d\\u{200b}e\\u{feff}f\\u{e0041}g\\u{9b}h"
+        );
+        assert_eq!(
+            printable("Größe <b> \"x\" नमस्ते", 200),
+            "Größe <b> \"x\" नमस्ते"
+        );
         assert_eq!(printable("abcdef", 3), "abc…");
     }
 }

@@ -89,7 +89,9 @@ impl Report {
     /// Returns the first start and the last end, in nanoseconds of the spans' clock; `None` without spans.
     pub(crate) fn window(&self) -> Option<(u64, u64)> {
         let all = || self.spans.iter().chain(&self.running);
-        let end = all().map(|span| span.start.saturating_add(span.nanos)).max();
+        let end = all()
+            .map(|span| span.start.saturating_add(span.nanos))
+            .max();
         all().map(|span| span.start).min().zip(end)
     }
 
@@ -99,7 +101,8 @@ impl Report {
     }
 
     fn tree(&self) -> &[TreeNode] {
-        self.nodes.get_or_init(|| build_tree(&self.spans, &self.running))
+        self.nodes
+            .get_or_init(|| build_tree(&self.spans, &self.running))
     }
 }
 
@@ -111,7 +114,10 @@ impl Collector {
         let here = current().filter(|here| Arc::ptr_eq(&here.trace.collector.0, &self.0));
         let buffer = self.0.buffer.lock();
         // Under the lock, so that a span that ends at this moment appears once.
-        let running = here.iter().flat_map(|here| here.chain()).filter_map(|span| Some((span.snapshot()?, span)));
+        let running = here
+            .iter()
+            .flat_map(|here| here.chain())
+            .filter_map(|span| Some((span.snapshot()?, span)));
         let running = running.collect::<Vec<_>>();
         let mut report = Report {
             spans: buffer.spans.iter().cloned().collect(),
@@ -149,12 +155,26 @@ pub(crate) struct TreeNode {
 impl TreeNode {
     fn new(id: (TraceId, SpanId), state: NodeState, span: usize, start: u64) -> Self {
         let own = CostSummary::default();
-        Self { id, state, span, start, parent: None, depth: 0, end: 0, own, total: own }
+        Self {
+            id,
+            state,
+            span,
+            start,
+            parent: None,
+            depth: 0,
+            end: 0,
+            own,
+            total: own,
+        }
     }
 
     fn of(record: &SpanRecord, state: NodeState, span: usize) -> Self {
         let own = record.spent().iter().map(CostSummary::from).sum();
-        Self { own, total: own, ..Self::new((record.trace, record.id), state, span, record.start) }
+        Self {
+            own,
+            total: own,
+            ..Self::new((record.trace, record.id), state, span, record.start)
+        }
     }
 }
 
@@ -174,17 +194,40 @@ fn build_tree(ended: &[SpanRecord], running: &[SpanRecord]) -> Vec<TreeNode> {
     }
 
     let mut nodes: Vec<TreeNode> = Vec::with_capacity(unordered.len());
-    let mut take = |parent| children.remove(&parent).unwrap_or_default().into_iter().rev();
-    let mut ahead = take(None).map(|(index, node)| (index, node, None)).collect::<Vec<_>>();
+    let mut take = |parent| {
+        children
+            .remove(&parent)
+            .unwrap_or_default()
+            .into_iter()
+            .rev()
+    };
+    let mut ahead = take(None)
+        .map(|(index, node)| (index, node, None))
+        .collect::<Vec<_>>();
     while let Some((index, node, parent)) = ahead.pop() {
         let here = nodes.len();
-        let depth = parent.and_then(|parent: usize| nodes.get(parent)).map_or(0, |parent| parent.depth + 1);
-        nodes.push(TreeNode { parent, depth, end: here + 1, ..node.clone() });
+        let depth = parent
+            .and_then(|parent: usize| nodes.get(parent))
+            .map_or(0, |parent| parent.depth + 1);
+        nodes.push(TreeNode {
+            parent,
+            depth,
+            end: here + 1,
+            ..node.clone()
+        });
         ahead.extend(take(Some(index)).map(|(index, node)| (index, node, Some(here))));
     }
     // A node comes after its parent, so from the end each node is complete when its parent takes it over.
     for index in (0..nodes.len()).rev() {
-        let Some(TreeNode { parent: Some(parent), end, total, .. }) = nodes.get(index).cloned() else { continue };
+        let Some(TreeNode {
+            parent: Some(parent),
+            end,
+            total,
+            ..
+        }) = nodes.get(index).cloned()
+        else {
+            continue;
+        };
         if let Some(parent) = nodes.get_mut(parent) {
             parent.end = parent.end.max(end);
             parent.total += total;
@@ -195,16 +238,25 @@ fn build_tree(ended: &[SpanRecord], running: &[SpanRecord]) -> Vec<TreeNode> {
 
 /// Finds the parent of each node, and adds nodes for parents that are not there.
 fn link_parents<'a>(nodes: &mut Vec<TreeNode>, records: impl Iterator<Item = &'a SpanRecord>) {
-    let mut indexes = nodes.iter().enumerate().map(|(index, node)| (node.id, index)).collect::<HashMap<_, _>>();
+    let mut indexes = nodes
+        .iter()
+        .enumerate()
+        .map(|(index, node)| (node.id, index))
+        .collect::<HashMap<_, _>>();
     for (index, record) in records.enumerate() {
         // An imported id may be any, even the span's own, which then is a root.
-        let Some(parent) = record.parent.filter(|parent| *parent != record.id) else { continue };
+        let Some(parent) = record.parent.filter(|parent| *parent != record.id) else {
+            continue;
+        };
         let (id, state) = ((record.trace, parent), record.parent_state);
         let parent = *indexes.entry(id).or_insert_with(|| {
             nodes.push(TreeNode::new(id, state, 0, record.start));
             nodes.len() - 1
         });
-        if let Some(missing) = nodes.get_mut(parent).filter(|parent| parent.state.is_missing()) {
+        if let Some(missing) = nodes
+            .get_mut(parent)
+            .filter(|parent| parent.state.is_missing())
+        {
             missing.start = missing.start.min(record.start);
             // To an earlier child, a parent that has ended since was open.
             missing.state = missing.state.max(state);
@@ -238,7 +290,11 @@ pub struct SpanNode<'r> {
 
 impl<'r> SpanNode<'r> {
     fn new(report: &'r Report, index: usize) -> Option<Self> {
-        Some(Self { report, node: report.tree().get(index)?, index })
+        Some(Self {
+            report,
+            node: report.tree().get(index)?,
+            index,
+        })
     }
 
     /// Returns the nodes from `index` to `end` that are not inside of each other.
@@ -283,7 +339,8 @@ impl<'r> SpanNode<'r> {
 
     /// Returns kind and name, `tool:search`. For a span that the report does not have, the state: `(dropped)`.
     pub fn label(self) -> String {
-        self.span().map_or_else(|| format!("({})", self.state().as_str()), SpanRecord::label)
+        self.span()
+            .map_or_else(|| format!("({})", self.state().as_str()), SpanRecord::label)
     }
 
     /// Returns the number of nodes above this one.
@@ -314,6 +371,9 @@ impl<'r> SpanNode<'r> {
 
 impl fmt::Debug for SpanNode<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SpanNode").field("label", &self.label()).field("state", &self.state()).finish_non_exhaustive()
+        f.debug_struct("SpanNode")
+            .field("label", &self.label())
+            .field("state", &self.state())
+            .finish_non_exhaustive()
     }
 }

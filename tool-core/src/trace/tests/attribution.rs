@@ -12,7 +12,13 @@ use crate::trace::usage::{ModelUsage, TokenUsage};
 use tool_macros::tool;
 
 fn used(input: u64) -> ModelUsage {
-    ModelUsage::new("m", TokenUsage { input, ..TokenUsage::default() })
+    ModelUsage::new(
+        "m",
+        TokenUsage {
+            input,
+            ..TokenUsage::default()
+        },
+    )
 }
 
 /// Returns the input tokens and the uses of a model request.
@@ -76,9 +82,29 @@ async fn responses_with_one_id_and_different_tokens_all_count() {
 #[tokio::test]
 async fn a_collector_inside_a_span_receives_its_own_spans() {
     let (outer, inner) = (Collector::new(), Collector::new());
-    outer.run(trace::agent("a", async { inner.run(trace::agent("b", async {})).await })).await;
-    assert_eq!(inner.report().spans().iter().map(SpanRecord::name).collect::<Vec<_>>(), ["b"]);
-    assert_eq!(outer.report().spans().iter().map(SpanRecord::name).collect::<Vec<_>>(), ["a"]);
+    outer
+        .run(trace::agent("a", async {
+            inner.run(trace::agent("b", async {})).await
+        }))
+        .await;
+    assert_eq!(
+        inner
+            .report()
+            .spans()
+            .iter()
+            .map(SpanRecord::name)
+            .collect::<Vec<_>>(),
+        ["b"]
+    );
+    assert_eq!(
+        outer
+            .report()
+            .spans()
+            .iter()
+            .map(SpanRecord::name)
+            .collect::<Vec<_>>(),
+        ["a"]
+    );
 }
 
 // S9
@@ -86,12 +112,22 @@ async fn a_collector_inside_a_span_receives_its_own_spans() {
 async fn a_customer_imported_inside_a_span_counts_for_its_work() {
     let collector = Collector::new();
     let acme = DistributedContext::new().customer_id("acme");
-    let work =
-        async { trace::import(&acme, trace::agent("b", async { trace::record_cost("x", Cost::micros(1)) })).await };
+    let work = async {
+        trace::import(
+            &acme,
+            trace::agent("b", async { trace::record_cost("x", Cost::micros(1)) }),
+        )
+        .await
+    };
     collector.run(trace::agent("a", work)).await;
     let report = collector.report();
-    let [b, a] = report.spans() else { panic!("{report:?}") };
-    assert_eq!((b.customer_id(), b.parent()), (Some("acme"), Some(a.span_id())));
+    let [b, a] = report.spans() else {
+        panic!("{report:?}")
+    };
+    assert_eq!(
+        (b.customer_id(), b.parent()),
+        (Some("acme"), Some(a.span_id()))
+    );
     assert!(report.totals().customers.contains_key("acme"));
 }
 
@@ -102,7 +138,10 @@ async fn a_span_with_many_uses_keeps_sums() {
     collector.run(trace::agent("a", work)).await;
     let report = collector.report();
     assert!(report.spans()[0].spent().len() <= 256);
-    assert_eq!((report.totals().total.cost, report.totals().total.uses), (Cost::micros(10_000), 10_000));
+    assert_eq!(
+        (report.totals().total.cost, report.totals().total.uses),
+        (Cost::micros(10_000), 10_000)
+    );
 }
 
 #[tokio::test]
@@ -110,13 +149,26 @@ async fn sums_of_many_uses_keep_service_tiers_apart() {
     let collector = Collector::new();
     let work = async {
         for at in 0..600 {
-            let used = ModelUsage::new("m", TokenUsage { input: 1, ..TokenUsage::default() });
-            trace::record(if at % 2 == 0 { used.service_tier("flex") } else { used });
+            let used = ModelUsage::new(
+                "m",
+                TokenUsage {
+                    input: 1,
+                    ..TokenUsage::default()
+                },
+            );
+            trace::record(if at % 2 == 0 {
+                used.service_tier("flex")
+            } else {
+                used
+            });
         }
     };
     collector.run(trace::agent("a", work)).await;
     let report = collector.report();
-    let flex = report.spans()[0].spent().iter().filter(|entry| entry.used.service_tier.is_some());
+    let flex = report.spans()[0]
+        .spent()
+        .iter()
+        .filter(|entry| entry.used.service_tier.is_some());
     assert_eq!(flex.map(|entry| entry.used.usage.input).sum::<u64>(), 300);
 }
 
@@ -124,14 +176,36 @@ async fn sums_of_many_uses_keep_service_tiers_apart() {
 async fn long_names_and_ids_are_truncated() {
     let collector = Collector::new();
     let long = "x".repeat(1 << 20);
-    let told =
-        ModelUsage::new(long.clone(), TokenUsage { input: 1, ..TokenUsage::default() }).response_id(long.clone());
+    let told = ModelUsage::new(
+        long.clone(),
+        TokenUsage {
+            input: 1,
+            ..TokenUsage::default()
+        },
+    )
+    .response_id(long.clone());
     let told = told.service_tier(long.clone());
-    collector.run(trace::llm("m", async { trace::record(told.tool_call(long.clone(), long)) })).await;
+    collector
+        .run(trace::llm("m", async {
+            trace::record(told.tool_call(long.clone(), long))
+        }))
+        .await;
     let report = collector.report();
     let spent = &report.spans()[0].spent()[0].used;
-    assert_eq!((spent.model.len(), spent.response_id.as_ref().map(String::len)), (256, Some(256)));
-    assert_eq!((spent.tool_calls[0].1.len(), spent.service_tier.as_ref().map(|tier| tier.len())), (256, Some(256)));
+    assert_eq!(
+        (
+            spent.model.len(),
+            spent.response_id.as_ref().map(String::len)
+        ),
+        (256, Some(256))
+    );
+    assert_eq!(
+        (
+            spent.tool_calls[0].1.len(),
+            spent.service_tier.as_ref().map(|tier| tier.len())
+        ),
+        (256, Some(256))
+    );
 }
 
 /// A tool that asks a geocoder.
@@ -146,7 +220,10 @@ async fn cost_in_an_untraced_call_counts_for_the_tool() {
     let tools = ToolContext::builder().with(geocode).build().expect("tools");
     tools.call("geocode", "{}", &RunContext::detached()).await;
     let totals = trace::collector().totals();
-    assert_eq!(totals.tools.get("geocode").map(|sum| sum.cost), Some(Cost::micros(500)));
+    assert_eq!(
+        totals.tools.get("geocode").map(|sum| sum.cost),
+        Some(Cost::micros(500))
+    );
 }
 
 /// Returns the input tokens of all spans.
@@ -171,7 +248,8 @@ async fn recorded_service_cost_keeps_observed_usage() {
 // S6: it pays for them, but it did not ask.
 #[tokio::test]
 async fn tasks_of_an_ended_tool_count_beside_the_model_request() {
-    let of_a_tool = |work: fn()| trace::in_scope(SpanKind::Tool, "t", || trace::in_current_span_sync(work));
+    let of_a_tool =
+        |work: fn()| trace::in_scope(SpanKind::Tool, "t", || trace::in_current_span_sync(work));
     let collector = Collector::new();
     let work = async {
         trace::observe(used(1));
@@ -194,19 +272,41 @@ async fn tasks_of_an_ended_tool_count_beside_the_model_request() {
 #[tokio::test]
 async fn untracked_usage_keeps_the_imported_parent_and_customer() {
     let collector = Collector::new();
-    let context = DistributedContext::new().parent(TraceId::random(), SpanId::random()).customer_id("acme");
-    collector.run(async { trace::import(&context, async { trace::record(used(1)) }).await }).await;
+    let context = DistributedContext::new()
+        .parent(TraceId::random(), SpanId::random())
+        .customer_id("acme");
+    collector
+        .run(async { trace::import(&context, async { trace::record(used(1)) }).await })
+        .await;
     let late = async {
-        let work = trace::agent("a", async { trace::in_current_span_sync(|| trace::record(used(2))) });
+        let work = trace::agent("a", async {
+            trace::in_current_span_sync(|| trace::record(used(2)))
+        });
         (work.await)();
     };
-    collector.run(async { trace::import(DistributedContext::new().customer_id("acme"), late).await }).await;
+    collector
+        .run(async { trace::import(DistributedContext::new().customer_id("acme"), late).await })
+        .await;
     let report = collector.report();
-    assert_eq!(report.totals().customers.get("acme").map(|sum| sum.usage.input), Some(3));
+    assert_eq!(
+        report
+            .totals()
+            .customers
+            .get("acme")
+            .map(|sum| sum.usage.input),
+        Some(3)
+    );
     assert_eq!(report.totals().untracked.usage.input, 3);
-    let parents = report.spans().iter().map(|span| (span.label(), span.parent())).collect::<Vec<_>>();
+    let parents = report
+        .spans()
+        .iter()
+        .map(|span| (span.label(), span.parent()))
+        .collect::<Vec<_>>();
     let (root, agent) = ("http:m".to_owned(), "agent:a".to_owned());
-    assert_eq!(parents, [(root.clone(), context.span_id), (agent, None), (root, None)]);
+    assert_eq!(
+        parents,
+        [(root.clone(), context.span_id), (agent, None), (root, None)]
+    );
 }
 
 // S6
@@ -218,7 +318,9 @@ fn concurrent_observations_do_not_count_beside_a_record() {
             std::thread::scope(|threads| {
                 threads.spawn(trace::in_current_span_sync(|| trace::observe(used(1))));
                 threads.spawn(trace::in_current_span_sync(|| trace::record(used(10))));
-                threads.spawn(trace::in_current_span_sync(|| trace::observe(used(100).response_id("r"))));
+                threads.spawn(trace::in_current_span_sync(|| {
+                    trace::observe(used(100).response_id("r"))
+                }));
             });
         };
         collector.run_sync(|| trace::in_scope(SpanKind::Llm, "m", ask));
@@ -238,7 +340,9 @@ impl Pricing for Broken {
 #[tokio::test]
 async fn a_panicking_price_table_leaves_the_use_unpriced() {
     let collector = Collector::builder().pricing(Broken).build();
-    collector.run(trace::agent("a", async { trace::record(used(5)) })).await;
+    collector
+        .run(trace::agent("a", async { trace::record(used(5)) }))
+        .await;
     let total = collector.report().totals().total;
     assert_eq!((total.uses, total.unpriced, total.usage.input), (1, 1, 5));
 }

@@ -38,7 +38,11 @@ fn broken() -> u8 {
 /// Returns the labels from the root to each span and its status, in the order in which the spans ended.
 fn paths(collector: &Collector) -> Vec<(String, SpanStatus)> {
     let report = collector.report();
-    let by_id = report.spans().iter().map(|span| (span.span_id(), span)).collect::<BTreeMap<_, _>>();
+    let by_id = report
+        .spans()
+        .iter()
+        .map(|span| (span.span_id(), span))
+        .collect::<BTreeMap<_, _>>();
     let path = |span: &record::SpanRecord| {
         let mut labels = vec![span.label()];
         let mut at = span.parent();
@@ -57,9 +61,17 @@ fn paths(collector: &Collector) -> Vec<(String, SpanStatus)> {
 async fn concurrent_spans_are_siblings() {
     let collector = Collector::new();
     let child = |name| trace::section(name, async { tokio::task::yield_now().await });
-    collector.run(trace::agent("a", async { tokio::join!(child("x"), child("y")) })).await;
+    collector
+        .run(trace::agent("a", async {
+            tokio::join!(child("x"), child("y"))
+        }))
+        .await;
     let ok = SpanStatus::Ok;
-    let expected = [("agent:a/section:x".into(), ok), ("agent:a/section:y".into(), ok), ("agent:a".into(), ok)];
+    let expected = [
+        ("agent:a/section:x".into(), ok),
+        ("agent:a/section:y".into(), ok),
+        ("agent:a".into(), ok),
+    ];
     // The executor may poll either first.
     let mut found = paths(&collector);
     found.sort_by(|one, other| other.0.len().cmp(&one.0.len()).then(one.0.cmp(&other.0)));
@@ -70,9 +82,20 @@ async fn concurrent_spans_are_siblings() {
 #[tokio::test]
 async fn a_task_bound_to_the_span_is_its_child() {
     let collector = Collector::new();
-    let work = async { tokio::spawn(trace::in_current_span(async { trace::section("x", async {}).await })).await };
-    collector.run(trace::agent("a", work)).await.expect("joined");
-    assert_eq!(paths(&collector).first().map(|(path, _)| path.as_str()), Some("agent:a/section:x"));
+    let work = async {
+        tokio::spawn(trace::in_current_span(async {
+            trace::section("x", async {}).await
+        }))
+        .await
+    };
+    collector
+        .run(trace::agent("a", work))
+        .await
+        .expect("joined");
+    assert_eq!(
+        paths(&collector).first().map(|(path, _)| path.as_str()),
+        Some("agent:a/section:x")
+    );
 }
 
 // S2
@@ -81,7 +104,10 @@ async fn a_span_made_as_the_work_of_another_is_its_child() {
     let collector = Collector::new();
     let work = async { trace::section("x", trace::section("y", async {})).await };
     collector.run(trace::agent("a", work)).await;
-    assert_eq!(paths(&collector).first().map(|(path, _)| path.as_str()), Some("agent:a/section:x/section:y"));
+    assert_eq!(
+        paths(&collector).first().map(|(path, _)| path.as_str()),
+        Some("agent:a/section:x/section:y")
+    );
 }
 
 // S1
@@ -91,19 +117,38 @@ async fn a_dropped_future_closes_its_spans_as_cancelled() {
     let tools = ToolContext::builder().with(endless).build().expect("tools");
     let ctx = RunContext::detached();
     let work = collector.run(trace::agent("a", tools.call("endless", "{}", &ctx)));
-    assert!(tokio::time::timeout(Duration::from_millis(5), work).await.is_err());
+    assert!(
+        tokio::time::timeout(Duration::from_millis(5), work)
+            .await
+            .is_err()
+    );
     let cancelled = SpanStatus::Cancelled;
-    assert_eq!(paths(&collector), [("agent:a/tool:endless".into(), cancelled), ("agent:a".into(), cancelled)]);
+    assert_eq!(
+        paths(&collector),
+        [
+            ("agent:a/tool:endless".into(), cancelled),
+            ("agent:a".into(), cancelled)
+        ]
+    );
 }
 
 // S1
 #[tokio::test]
 async fn a_panic_closes_all_spans_around_it() {
     let collector = Collector::new();
-    let work = collector.run(trace::agent("a", trace::section("x", async { panic!("boom") })));
+    let work = collector.run(trace::agent(
+        "a",
+        trace::section("x", async { panic!("boom") }),
+    ));
     assert!(AssertUnwindSafe(work).catch_unwind().await.is_err());
     let panicked = SpanStatus::Panicked;
-    assert_eq!(paths(&collector), [("agent:a/section:x".into(), panicked), ("agent:a".into(), panicked)]);
+    assert_eq!(
+        paths(&collector),
+        [
+            ("agent:a/section:x".into(), panicked),
+            ("agent:a".into(), panicked)
+        ]
+    );
 }
 
 // S1
@@ -111,8 +156,13 @@ async fn a_panic_closes_all_spans_around_it() {
 async fn a_caught_panic_marks_the_span_of_the_tool() {
     let collector = Collector::new();
     let tools = ToolContext::builder().with(broken).build().expect("tools");
-    collector.run(tools.call("broken", "{}", &RunContext::detached())).await;
-    assert_eq!(paths(&collector).first(), Some(&("tool:broken".into(), SpanStatus::Panicked)));
+    collector
+        .run(tools.call("broken", "{}", &RunContext::detached()))
+        .await;
+    assert_eq!(
+        paths(&collector).first(),
+        Some(&("tool:broken".into(), SpanStatus::Panicked))
+    );
 }
 
 // S12
@@ -121,12 +171,24 @@ async fn two_collectors_in_one_process_do_not_mix() {
     let (one, two) = (Collector::new(), Collector::new());
     let tools = ToolContext::builder().with(quiet).build().expect("tools");
     let ctx = RunContext::detached();
-    tokio::join!(one.run(trace::agent("a", tools.call("quiet", "{}", &ctx))), two.run(trace::agent("b", async {})));
+    tokio::join!(
+        one.run(trace::agent("a", tools.call("quiet", "{}", &ctx))),
+        two.run(trace::agent("b", async {}))
+    );
     assert_eq!(
-        paths(&one).iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>(),
+        paths(&one)
+            .iter()
+            .map(|(path, _)| path.as_str())
+            .collect::<Vec<_>>(),
         ["agent:a/tool:quiet", "agent:a"]
     );
-    assert_eq!(paths(&two).iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>(), ["agent:b"]);
+    assert_eq!(
+        paths(&two)
+            .iter()
+            .map(|(path, _)| path.as_str())
+            .collect::<Vec<_>>(),
+        ["agent:b"]
+    );
 }
 
 // S10
@@ -137,7 +199,14 @@ async fn a_full_buffer_drops_and_counts_the_oldest_span() {
         collector.run(trace::agent(name, async {})).await;
     }
     let report = collector.report();
-    assert_eq!(report.spans().iter().map(record::SpanRecord::name).collect::<Vec<_>>(), ["b", "c"]);
+    assert_eq!(
+        report
+            .spans()
+            .iter()
+            .map(record::SpanRecord::name)
+            .collect::<Vec<_>>(),
+        ["b", "c"]
+    );
     assert_eq!(report.dropped(), 1);
 }
 
@@ -145,7 +214,15 @@ async fn a_full_buffer_drops_and_counts_the_oldest_span() {
 #[tokio::test]
 async fn recorded_usage_replaces_observed_usage() {
     let collector = Collector::new();
-    let used = |input| ModelUsage::new("m", TokenUsage { input, ..TokenUsage::default() });
+    let used = |input| {
+        ModelUsage::new(
+            "m",
+            TokenUsage {
+                input,
+                ..TokenUsage::default()
+            },
+        )
+    };
     let work = trace::llm("m", async {
         trace::http("POST host", async { trace::observe(used(7)) }).await;
         record(used(10));
@@ -158,20 +235,39 @@ async fn recorded_usage_replaces_observed_usage() {
 #[tokio::test]
 async fn usage_counts_for_the_agent_or_is_untracked() {
     let collector = Collector::new();
-    let seen = || trace::http("POST host", async { trace::observe(ModelUsage::new("m", TokenUsage::default())) });
+    let seen = || {
+        trace::http("POST host", async {
+            trace::observe(ModelUsage::new("m", TokenUsage::default()))
+        })
+    };
     collector.run(trace::section("s", seen())).await;
     collector.run(trace::agent("a", seen())).await;
     let report = collector.report();
-    let paying = report.spans().iter().filter(|span| !span.spent().is_empty()).map(record::SpanRecord::label);
+    let paying = report
+        .spans()
+        .iter()
+        .filter(|span| !span.spent().is_empty())
+        .map(record::SpanRecord::label);
     assert_eq!(paying.collect::<Vec<_>>(), ["section:s", "agent:a"]);
-    assert_eq!((report.totals().tracked.uses, report.totals().untracked.uses), (1, 1));
+    assert_eq!(
+        (report.totals().tracked.uses, report.totals().untracked.uses),
+        (1, 1)
+    );
 }
 
 // S6
 #[tokio::test]
 async fn requests_of_a_tool_count_beside_the_model_request() {
     let collector = Collector::new();
-    let used = |input| ModelUsage::new("m", TokenUsage { input, ..TokenUsage::default() });
+    let used = |input| {
+        ModelUsage::new(
+            "m",
+            TokenUsage {
+                input,
+                ..TokenUsage::default()
+            },
+        )
+    };
     let inner = async { trace::in_scope(SpanKind::Tool, "t", || trace::observe(used(7))) };
     let work = trace::llm("m", async {
         record(used(10));

@@ -39,7 +39,9 @@ struct Response {
 
 impl Connection {
     async fn open(port: u16, stateless: bool) -> Self {
-        let stream = TcpStream::connect(("127.0.0.1", port)).await.expect("a server");
+        let stream = TcpStream::connect(("127.0.0.1", port))
+            .await
+            .expect("a server");
         stream.set_nodelay(true).expect("a socket");
         let mut headers = format!(
             "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n"
@@ -47,13 +49,25 @@ impl Connection {
         if stateless {
             headers += "mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: create_event\r\n";
         }
-        let mut this = Self { stream, headers, stateless, input: Vec::new(), output: Vec::new() };
+        let mut this = Self {
+            stream,
+            headers,
+            stateless,
+            input: Vec::new(),
+            output: Vec::new(),
+        };
         if !stateless {
             let opened = this.post(INITIALIZE).await;
-            let id = header(&opened.head, "mcp-session-id").unwrap_or_else(|| panic!("no session: {}", opened.body));
-            this.headers += &format!("mcp-protocol-version: 2025-11-25\r\nmcp-session-id: {id}\r\n");
+            let id = header(&opened.head, "mcp-session-id")
+                .unwrap_or_else(|| panic!("no session: {}", opened.body));
+            this.headers +=
+                &format!("mcp-protocol-version: 2025-11-25\r\nmcp-session-id: {id}\r\n");
             let accepted = this.post(INITIALIZED).await;
-            assert!(accepted.head.starts_with("http/1.1 202"), "{}", accepted.head);
+            assert!(
+                accepted.head.starts_with("http/1.1 202"),
+                "{}",
+                accepted.head
+            );
         }
         this
     }
@@ -65,38 +79,72 @@ impl Connection {
             r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{{meta}"name":"create_event","arguments":{ARGUMENTS}}}}}"#
         );
         let response = self.post(&message).await;
-        assert!(response.head.starts_with("http/1.1 200"), "{}{}", response.head, response.body);
+        assert!(
+            response.head.starts_with("http/1.1 200"),
+            "{}{}",
+            response.head,
+            response.body
+        );
         // One message as JSON, or events, of which the last one with data is the answer.
-        let is_stream =
-            header(&response.head, "content-type").is_some_and(|kind| kind.starts_with("text/event-stream"));
-        let data = response.body.lines().rev().filter_map(|line| line.strip_prefix("data:"));
-        let text = if is_stream { data.map(str::trim).find(|data| !data.is_empty()) } else { Some(&*response.body) };
-        let answer: Answer =
-            text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_else(|| panic!("{}", response.body));
+        let is_stream = header(&response.head, "content-type")
+            .is_some_and(|kind| kind.starts_with("text/event-stream"));
+        let data = response
+            .body
+            .lines()
+            .rev()
+            .filter_map(|line| line.strip_prefix("data:"));
+        let text = if is_stream {
+            data.map(str::trim).find(|data| !data.is_empty())
+        } else {
+            Some(&*response.body)
+        };
+        let answer: Answer = text
+            .and_then(|text| serde_json::from_str(text).ok())
+            .unwrap_or_else(|| panic!("{}", response.body));
         assert_eq!(answer.id, id);
         assert!(!answer.result.is_error, "{}", response.body);
         let text = &answer.result.content[0].text;
-        assert!(text.contains("Team Meeting") && text.contains("2026-01-06T17:30:00Z"), "{text}");
+        assert!(
+            text.contains("Team Meeting") && text.contains("2026-01-06T17:30:00Z"),
+            "{text}"
+        );
     }
 
     async fn post(&mut self, message: &str) -> Response {
         self.output.clear();
-        let request = format!("{}content-length: {}\r\n\r\n{message}", self.headers, message.len());
+        let request = format!(
+            "{}content-length: {}\r\n\r\n{message}",
+            self.headers,
+            message.len()
+        );
         self.output.extend_from_slice(request.as_bytes());
-        self.stream.write_all(&self.output).await.expect("an open connection");
+        self.stream
+            .write_all(&self.output)
+            .await
+            .expect("an open connection");
         self.input.clear();
         loop {
             if let Some(response) = parse(&self.input) {
                 return response;
             }
-            let read = self.stream.read_buf(&mut self.input).await.expect("an open connection");
-            assert!(read > 0, "the server closed the connection: {}", String::from_utf8_lossy(&self.input));
+            let read = self
+                .stream
+                .read_buf(&mut self.input)
+                .await
+                .expect("an open connection");
+            assert!(
+                read > 0,
+                "the server closed the connection: {}",
+                String::from_utf8_lossy(&self.input)
+            );
         }
     }
 }
 
 fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
-    head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
+    head.lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+        .map(str::trim)
 }
 
 /// Returns the response if all of it is there.
@@ -108,7 +156,8 @@ fn parse(input: &[u8]) -> Option<Response> {
     if header(&head, "transfer-encoding") == Some("chunked") {
         loop {
             let line = rest.windows(2).position(|two| two == b"\r\n")?;
-            let size = usize::from_str_radix(str::from_utf8(&rest[..line]).ok()?, 16).expect("the size of a chunk");
+            let size = usize::from_str_radix(str::from_utf8(&rest[..line]).ok()?, 16)
+                .expect("the size of a chunk");
             let chunk = rest.get(line + 2..line + 4 + size)?;
             if size == 0 {
                 break;
@@ -117,10 +166,14 @@ fn parse(input: &[u8]) -> Option<Response> {
             rest = &rest[line + 4 + size..];
         }
     } else {
-        let length = header(&head, "content-length").map_or(0, |length| length.parse().expect("a length"));
+        let length =
+            header(&head, "content-length").map_or(0, |length| length.parse().expect("a length"));
         body.extend_from_slice(rest.get(..length)?);
     }
-    Some(Response { head, body: String::from_utf8(body).expect("text") })
+    Some(Response {
+        head,
+        body: String::from_utf8(body).expect("text"),
+    })
 }
 
 #[derive(Deserialize)]
@@ -142,7 +195,12 @@ struct Text {
 /// Returns the CPU time that a process has used, in seconds.
 fn cpu(pid: &str) -> f64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("a process");
-    let fields: Vec<&str> = stat.rsplit_once(')').expect("a name").1.split_whitespace().collect();
+    let fields: Vec<&str> = stat
+        .rsplit_once(')')
+        .expect("a name")
+        .1
+        .split_whitespace()
+        .collect();
     // User and system time in ticks, of which Linux has 100 a second.
     (fields[11].parse::<f64>().expect("ticks") + fields[12].parse::<f64>().expect("ticks")) / 100.0
 }
@@ -150,8 +208,14 @@ fn cpu(pid: &str) -> f64 {
 /// Returns the resident memory of a process, in kilobytes.
 fn resident(pid: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("a process");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its memory");
-    line.trim().trim_end_matches(" kB").parse().expect("a number")
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .expect("its memory");
+    line.trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .expect("a number")
 }
 
 async fn run(port: u16, stateless: bool, count: usize, seconds: f64, pid: &str) {
@@ -201,8 +265,20 @@ fn main() {
     let [port, mode, connections, seconds, pid] = &*a else {
         panic!("usage: http-load PORT session|stateless CONNECTIONS SECONDS PID")
     };
-    let runtime = runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let (port, count) = (port.parse().expect("a port"), connections.parse().expect("a count"));
-    let work = run(port, mode == "stateless", count, seconds.parse().expect("seconds"), pid);
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let (port, count) = (
+        port.parse().expect("a port"),
+        connections.parse().expect("a count"),
+    );
+    let work = run(
+        port,
+        mode == "stateless",
+        count,
+        seconds.parse().expect("seconds"),
+        pid,
+    );
     LocalSet::new().block_on(&runtime, work);
 }

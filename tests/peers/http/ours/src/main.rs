@@ -26,15 +26,27 @@ impl Tools {
         attendees: Vec<String>,
         description: Option<String>,
     ) -> Created {
-        let (id, end) = self.0.create(&start_time, duration_minutes, attendees.len(), description.as_deref());
+        let (id, end) = self.0.create(
+            &start_time,
+            duration_minutes,
+            attendees.len(),
+            description.as_deref(),
+        );
         Created { id, title, end }
     }
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let port: u16 = std::env::args().nth(1).ok_or("usage: http-ours PORT")?.parse()?;
-    let tools = ToolContext::builder().with(Tools(Calendar::default())).build()?;
-    Server::from_tools(tools)?.serve_http(([127, 0, 0, 1], port).into()).await?;
+    let port: u16 = std::env::args()
+        .nth(1)
+        .ok_or("usage: http-ours PORT")?
+        .parse()?;
+    let tools = ToolContext::builder()
+        .with(Tools(Calendar::default()))
+        .build()?;
+    Server::from_tools(tools)?
+        .serve_http(([127, 0, 0, 1], port).into())
+        .await?;
     Ok(())
 }

@@ -9,7 +9,8 @@ use rmcp::{
     },
     tool, tool_handler, tool_router,
     transport::{
-        StreamableHttpServerConfig, StreamableHttpService, streamable_http_server::session::local::LocalSessionManager,
+        StreamableHttpServerConfig, StreamableHttpService,
+        streamable_http_server::session::local::LocalSessionManager,
     },
 };
 use schemars::JsonSchema;
@@ -44,8 +45,17 @@ impl Tools {
     #[tool]
     async fn create_event(&self, Parameters(a): Parameters<CreateEvent>) -> Json<Created> {
         let description = a.description.as_deref();
-        let (id, end) = self.calendar.create(&a.start_time, a.duration_minutes, a.attendees.len(), description);
-        Json(Created { id, title: a.title, end })
+        let (id, end) = self.calendar.create(
+            &a.start_time,
+            a.duration_minutes,
+            a.attendees.len(),
+            description,
+        );
+        Json(Created {
+            id,
+            title: a.title,
+            end,
+        })
     }
 }
 #[tool_handler(router = self.tool_router)]
@@ -54,14 +64,24 @@ impl ServerHandler for Tools {}
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let port: u16 = arguments.next().ok_or("usage: http-rmcp PORT [json]")?.parse()?;
+    let port: u16 = arguments
+        .next()
+        .ok_or("usage: http-rmcp PORT [json]")?
+        .parse()?;
     let json = arguments.next().is_some();
-    let config = StreamableHttpServerConfig::default().with_legacy_session_mode(!json).with_json_response(json);
-    let tools = Tools { calendar: Arc::default(), tool_router: Tools::tool_router() };
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(!json)
+        .with_json_response(json);
+    let tools = Tools {
+        calendar: Arc::default(),
+        tool_router: Tools::tool_router(),
+    };
     let sessions = Arc::new(LocalSessionManager::default());
     let service = StreamableHttpService::new(move || Ok(tools.clone()), sessions, config);
     // Without TCP_NODELAY, as rmcp's examples are, each answer in events waits 40 ms for a delayed acknowledgement.
-    let listener = TcpListener::bind(("127.0.0.1", port)).await?.tap_io(|stream| stream.set_nodelay(true).unwrap());
+    let listener = TcpListener::bind(("127.0.0.1", port))
+        .await?
+        .tap_io(|stream| stream.set_nodelay(true).unwrap());
     axum::serve(listener, Router::new().route_service("/mcp", service)).await?;
     Ok(())
 }

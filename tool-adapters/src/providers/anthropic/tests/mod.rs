@@ -17,7 +17,10 @@ fn delta(index: u32, delta: Value) -> Value {
 }
 
 fn input(index: u32, piece: &str) -> Value {
-    delta(index, json!({"type": "input_json_delta", "partial_json": piece}))
+    delta(
+        index,
+        json!({"type": "input_json_delta", "partial_json": piece}),
+    )
 }
 
 fn text(index: u32, piece: &str) -> Value {
@@ -40,7 +43,10 @@ fn begin() -> Value {
 fn end(reason: &str) -> [Value; 2] {
     let delta = json!({"stop_reason": reason, "stop_sequence": null});
     let usage = json!({"output_tokens": 89, "output_tokens_details": {"thinking_tokens": 30}});
-    [json!({"type": "message_delta", "delta": delta, "usage": usage}), json!({"type": "message_stop"})]
+    [
+        json!({"type": "message_delta", "delta": delta, "usage": usage}),
+        json!({"type": "message_stop"}),
+    ]
 }
 
 fn tool_use(id: &str) -> Value {
@@ -54,21 +60,36 @@ fn message(blocks: &[Value], reason: &str) -> String {
 /// A thought, text, a tool that the provider runs, and two calls.
 fn step() -> String {
     let blocks = [
-        start(0, json!({"type": "thinking", "thinking": "", "signature": ""})),
+        start(
+            0,
+            json!({"type": "thinking", "thinking": "", "signature": ""}),
+        ),
         json!({"type": "ping"}),
         delta(0, json!({"type": "thinking_delta", "thinking": "Where ü"})),
-        delta(0, json!({"type": "thinking_delta", "thinking": " to look?"})),
+        delta(
+            0,
+            json!({"type": "thinking_delta", "thinking": " to look?"}),
+        ),
         delta(0, json!({"type": "signature_delta", "signature": "c2ln"})),
         stop(0),
-        start(1, json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}})),
+        start(
+            1,
+            json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}),
+        ),
         input(1, ""),
         input(1, r#"{"query":"#),
         input(1, r#" "doors"}"#),
         stop(1),
-        start(2, json!({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [{"url": "u"}]})),
+        start(
+            2,
+            json!({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [{"url": "u"}]}),
+        ),
         stop(2),
         start(3, json!({"type": "text", "text": "", "citations": null})),
-        delta(3, json!({"type": "citations_delta", "citation": {"url": "u"}})),
+        delta(
+            3,
+            json!({"type": "citations_delta", "citation": {"url": "u"}}),
+        ),
         delta(3, json!({"type": "text_delta", "text": "Left, "})),
         delta(3, json!({"type": "text_delta", "text": "then right."})),
         stop(3),

@@ -7,8 +7,8 @@ use crate::providers::provider::Provider::{Anthropic, Bedrock, Gemini, GeminiLiv
 use crate::providers::request::Request;
 use crate::providers::structured::StructuredOutput;
 use crate::providers::tests::fixtures::{
-    answers, assistant, declared, history, native, pretty, pretty_request, read, request, request_with, response,
-    result, user,
+    answers, assistant, declared, history, native, pretty, pretty_request, read, request,
+    request_with, response, result, user,
 };
 use expect_test::expect;
 use serde_json::json;
@@ -59,7 +59,11 @@ fn results_of_a_step_are_one_message() {
     .assert_eq(&pretty(&encoded));
     protocol.result_form(ResultForm::Envelope);
     let envelope = protocol.encode(&answers("toolu_1")).to_string();
-    assert!(envelope.contains(r#"\"ok\":true"#) && !envelope.contains("canary") && !envelope.contains("hunter2"));
+    assert!(
+        envelope.contains(r#"\"ok\":true"#)
+            && !envelope.contains("canary")
+            && !envelope.contains("hunter2")
+    );
 }
 
 #[test]
@@ -76,7 +80,10 @@ fn an_embedded_pdf_is_a_document() {
         "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="},
     });
     let left_out = json!({"type": "text", "text": "[file (application/zip) left out: it cannot be shown here]"});
-    assert_eq!(encoded["content"][0]["content"], json!([document, left_out]));
+    assert_eq!(
+        encoded["content"][0]["content"],
+        json!([document, left_out])
+    );
 }
 
 #[test]
@@ -132,8 +139,16 @@ fn a_request_is_what_the_api_takes() {
 #[test]
 fn settings_of_the_caller_win() {
     let extra = json!({"max_tokens": 7, "thinking": {"type": "adaptive"}});
-    let body = request_with(Anthropic, &[user("Hi")], ToolChoice::None, extra.as_object().expect("an object"));
-    assert_eq!((&body["max_tokens"], &body["thinking"]["type"]), (&json!(7), &json!("adaptive")));
+    let body = request_with(
+        Anthropic,
+        &[user("Hi")],
+        ToolChoice::None,
+        extra.as_object().expect("an object"),
+    );
+    assert_eq!(
+        (&body["max_tokens"], &body["thinking"]["type"]),
+        (&json!(7), &json!("adaptive"))
+    );
     assert_eq!(body["tool_choice"], json!({"type": "none"}));
 }
 
@@ -145,24 +160,53 @@ fn a_turn_is_sent_back_raw_with_the_arguments_of_the_history() {
         &[("toolu_1", r#"{"place":"LEFT"}"#), ("call_9", "{}")],
         Some(native(Anthropic, &events)),
     );
-    let history = [user("Look."), step, result("toolu_1", "1", false), result("call_9", "2", false)];
+    let history = [
+        user("Look."),
+        step,
+        result("toolu_1", "1", false),
+        result("call_9", "2", false),
+    ];
     let messages = &request(Anthropic, &history, ToolChoice::Auto)["messages"];
     let content = messages[1]["content"].as_array().expect("blocks");
     assert_eq!(
-        content.iter().map(|block| block["type"].as_str().unwrap_or_default()).collect::<Vec<_>>(),
-        ["thinking", "server_tool_use", "web_search_tool_result", "text", "tool_use", "tool_use",]
+        content
+            .iter()
+            .map(|block| block["type"].as_str().unwrap_or_default())
+            .collect::<Vec<_>>(),
+        [
+            "thinking",
+            "server_tool_use",
+            "web_search_tool_result",
+            "text",
+            "tool_use",
+            "tool_use",
+        ]
     );
     assert_eq!(content[0]["signature"], "c2ln");
-    assert_eq!((&content[4]["input"], &content[5]["id"]), (&json!({"place": "LEFT"}), &json!("toolu_2")));
-    assert_eq!(messages[2]["content"][1]["tool_use_id"], "toolu_2", "under the item's own id");
+    assert_eq!(
+        (&content[4]["input"], &content[5]["id"]),
+        (&json!({"place": "LEFT"}), &json!("toolu_2"))
+    );
+    assert_eq!(
+        messages[2]["content"][1]["tool_use_id"], "toolu_2",
+        "under the item's own id"
+    );
 }
 
 #[test]
 fn ids_that_come_again_in_another_step_are_told_apart() {
-    let events = read(Anthropic, &message(&[start(0, tool_use("toolu_1")), stop(0)], "tool_use"));
+    let events = read(
+        Anthropic,
+        &message(&[start(0, tool_use("toolu_1")), stop(0)], "tool_use"),
+    );
     let step = |id: &str| assistant("", &[(id, "{}")], Some(native(Anthropic, &events)));
-    let history =
-        [user("Look."), step("toolu_1"), result("toolu_1", "1", false), step("call_2"), result("call_2", "2", false)];
+    let history = [
+        user("Look."),
+        step("toolu_1"),
+        result("toolu_1", "1", false),
+        step("call_2"),
+        result("call_2", "2", false),
+    ];
     let messages = &request(Anthropic, &history, ToolChoice::Auto)["messages"];
     assert_eq!(messages[3]["content"][0]["id"], "call_2");
     assert_eq!(messages[4]["content"][0]["tool_use_id"], "call_2");
@@ -170,20 +214,36 @@ fn ids_that_come_again_in_another_step_are_told_apart() {
 
 #[test]
 fn a_turn_that_was_paused_stays_the_last() {
-    let blocks = [start(0, json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}})), stop(0)];
+    let blocks = [
+        start(
+            0,
+            json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}),
+        ),
+        stop(0),
+    ];
     let events = read(Anthropic, &message(&blocks, "pause_turn"));
-    let history = [user("Look."), assistant("", &[], Some(native(Anthropic, &events)))];
+    let history = [
+        user("Look."),
+        assistant("", &[], Some(native(Anthropic, &events))),
+    ];
     let messages = request(Anthropic, &history, ToolChoice::Auto)["messages"].clone();
     assert_eq!(messages.as_array().map(Vec::len), Some(2));
     let spoken = [user("Look."), assistant("Left.", &[], None)];
     let messages = request(Anthropic, &spoken, ToolChoice::Auto)["messages"].clone();
-    assert_eq!(messages[2]["role"], "user", "its own words are no beginning of an answer");
+    assert_eq!(
+        messages[2]["role"], "user",
+        "its own words are no beginning of an answer"
+    );
 }
 
 #[test]
 fn a_turn_with_changed_calls_is_written_from_text_and_calls() {
     let events = read(Anthropic, &step());
-    let step = assistant("Left.", &[("toolu_1", "{}")], Some(native(Anthropic, &events)));
+    let step = assistant(
+        "Left.",
+        &[("toolu_1", "{}")],
+        Some(native(Anthropic, &events)),
+    );
     let messages = request(Anthropic, &[user("Look."), step], ToolChoice::Auto)["messages"].clone();
     let content = messages[1]["content"].as_array().expect("blocks").clone();
     assert_eq!(
@@ -198,7 +258,10 @@ fn a_turn_with_changed_calls_is_written_from_text_and_calls() {
 #[test]
 fn what_the_api_refuses_is_not_sent_back() {
     let blocks = [
-        start(0, json!({"type": "thinking", "thinking": "cut o", "signature": ""})),
+        start(
+            0,
+            json!({"type": "thinking", "thinking": "cut o", "signature": ""}),
+        ),
         stop(0),
         start(1, json!({"type": "text", "text": " "})),
         stop(1),
@@ -229,22 +292,35 @@ fn a_request_leaves_out_missing_tools_and_instructions() {
             max_tokens: None,
             extra: &serde_json::Map::new(),
         });
-        let mut found = body.as_object().expect("an object").keys().cloned().collect::<Vec<_>>();
+        let mut found = body
+            .as_object()
+            .expect("an object")
+            .keys()
+            .cloned()
+            .collect::<Vec<_>>();
         found.sort();
         assert_eq!(found, members, "{provider}");
-        assert!(!body.to_string().contains("[]"), "it begins with a user: {body}");
+        assert!(
+            !body.to_string().contains("[]"),
+            "it begins with a user: {body}"
+        );
     }
 }
 
 #[test]
 fn past_calls_declare_their_tools_in_a_request_without_tools() {
-    for (provider, place, name) in
-        [(Anthropic, "/tools", "/0/name"), (Bedrock, "/toolConfig/tools", "/0/toolSpec/name")]
-    {
+    for (provider, place, name) in [
+        (Anthropic, "/tools", "/0/name"),
+        (Bedrock, "/toolConfig/tools", "/0/toolSpec/name"),
+    ] {
         let body = protocol(provider).request(&Request {
             model: "m",
             instructions: "",
-            history: &[user("hi"), assistant("", &[("c1", "{}"), ("c2", "{}")], None), result("c1", "ok", false)],
+            history: &[
+                user("hi"),
+                assistant("", &[("c1", "{}"), ("c2", "{}")], None),
+                result("c1", "ok", false),
+            ],
             declarations: &declared(provider, false),
             tool_choice: ToolChoice::Auto,
             stream: false,
@@ -252,18 +328,34 @@ fn past_calls_declare_their_tools_in_a_request_without_tools() {
             extra: &serde_json::Map::new(),
         });
         let tools = body.pointer(place).expect("tools");
-        assert_eq!((tools.as_array().map(Vec::len), &tools.pointer(name)), (Some(1), &Some(&json!("look"))), "{body}");
+        assert_eq!(
+            (tools.as_array().map(Vec::len), &tools.pointer(name)),
+            (Some(1), &Some(&json!("look"))),
+            "{body}"
+        );
     }
 }
 
 #[test]
 fn newer_models_take_a_form_of_the_answer() {
-    for model in ["claude-3-7-sonnet-20250219", "claude-sonnet-4-20250514", "claude-opus-4-0", "claude-opus-4-1"] {
+    for model in [
+        "claude-3-7-sonnet-20250219",
+        "claude-sonnet-4-20250514",
+        "claude-opus-4-0",
+        "claude-opus-4-1",
+    ] {
         assert_eq!(structured_output(model), StructuredOutput::Never, "{model}");
     }
-    for model in
-        ["claude-sonnet-4-5-20250929", "claude-opus-4-6", "claude-sonnet-5", "eu.anthropic.claude-haiku-4-5-v1:0"]
-    {
-        assert_eq!(structured_output(model), StructuredOutput::BesideTools, "{model}");
+    for model in [
+        "claude-sonnet-4-5-20250929",
+        "claude-opus-4-6",
+        "claude-sonnet-5",
+        "eu.anthropic.claude-haiku-4-5-v1:0",
+    ] {
+        assert_eq!(
+            structured_output(model),
+            StructuredOutput::BesideTools,
+            "{model}"
+        );
     }
 }

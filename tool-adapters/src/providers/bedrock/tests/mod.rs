@@ -30,11 +30,21 @@ fn tool_use(id: &str) -> Value {
 
 fn end(reason: &str) -> [Value; 2] {
     let usage = json!({"inputTokens": 10, "outputTokens": 4, "totalTokens": 29, "cacheReadInputTokens": 12, "cacheWriteInputTokens": 3});
-    [json!({"messageStop": {"stopReason": reason}}), json!({"metadata": {"usage": usage, "metrics": {"latencyMs": 1}}})]
+    [
+        json!({"messageStop": {"stopReason": reason}}),
+        json!({"metadata": {"usage": usage, "metrics": {"latencyMs": 1}}}),
+    ]
 }
 
 fn message(blocks: &[Value], reason: &str) -> String {
-    lines(&[&[json!({"messageStart": {"role": "assistant"}})], blocks, &end(reason)].concat())
+    lines(
+        &[
+            &[json!({"messageStart": {"role": "assistant"}})],
+            blocks,
+            &end(reason),
+        ]
+        .concat(),
+    )
 }
 
 /// A thought, text with a citation, a tool that the provider runs, and two calls.
@@ -49,10 +59,16 @@ fn step() -> String {
         delta(2, json!({"text": "Left, "})),
         delta(2, json!({"text": "then right."})),
         stop(2),
-        start(3, json!({"toolUse": {"toolUseId": "s1", "name": "web", "type": "server_tool_use"}})),
+        start(
+            3,
+            json!({"toolUse": {"toolUseId": "s1", "name": "web", "type": "server_tool_use"}}),
+        ),
         input(3, r#"{"q":1}"#),
         stop(3),
-        start(4, json!({"toolResult": {"toolUseId": "s1", "status": "success"}})),
+        start(
+            4,
+            json!({"toolResult": {"toolUseId": "s1", "status": "success"}}),
+        ),
         delta(4, json!({"toolResult": [{"text": "found"}]})),
         stop(4),
         delta(5, json!({"text": "It says"})),

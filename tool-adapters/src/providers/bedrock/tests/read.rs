@@ -4,7 +4,9 @@ use crate::providers::bedrock::tests::{delta, end, input, message, start, step, 
 use crate::providers::event::{Event, Finish, ProtocolError};
 use crate::providers::provider::Provider::Bedrock;
 use crate::providers::tests::faults::{Fault, FaultKind, check_faults};
-use crate::providers::tests::fixtures::{brief, calls, cut_calls, errors, items, lines, read, read_cut_off};
+use crate::providers::tests::fixtures::{
+    brief, calls, cut_calls, errors, items, lines, read, read_cut_off,
+};
 use crate::providers::tests::streams::events;
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -38,7 +40,11 @@ fn a_stream_is_read_the_same_wherever_it_is_cut() {
 #[test]
 fn a_stream_that_ends_anywhere_is_an_error_and_runs_no_call() {
     let stream = step();
-    read_cut_off(Bedrock, &stream, stream.find("\n{\"metadata").expect("the end"));
+    read_cut_off(
+        Bedrock,
+        &stream,
+        stream.find("\n{\"metadata").expect("the end"),
+    );
 }
 
 #[test]
@@ -85,7 +91,13 @@ fn reasons_to_end_are_told() {
         ("malformed_tool_use", None),
     ] {
         let told = events(Bedrock, [message(&[], reason).as_bytes()]);
-        let end = told.iter().find_map(|event| if let Event::Finished(finish) = event { Some(finish) } else { None });
+        let end = told.iter().find_map(|event| {
+            if let Event::Finished(finish) = event {
+                Some(finish)
+            } else {
+                None
+            }
+        });
         assert_eq!(end, finish.as_ref(), "{reason}");
         let code = errors(&told).into_iter().find_map(|error| match error {
             ProtocolError::Provider { code, .. } => code,
@@ -96,7 +108,9 @@ fn reasons_to_end_are_told() {
 }
 
 fn out_of_place(message: &str) -> ProtocolError {
-    ProtocolError::OutOfPlace { message: message.to_owned() }
+    ProtocolError::OutOfPlace {
+        message: message.to_owned(),
+    }
 }
 
 // M1
@@ -110,7 +124,13 @@ fn a_message_without_a_reason_to_end_is_an_error() {
         answer.to_string(),
     ] {
         let told = read(Bedrock, &stream);
-        assert_eq!((errors(&told), calls(&told)), (vec![out_of_place("the message ended without a reason")], vec![]));
+        assert_eq!(
+            (errors(&told), calls(&told)),
+            (
+                vec![out_of_place("the message ended without a reason")],
+                vec![]
+            )
+        );
     }
 }
 
@@ -119,8 +139,16 @@ fn a_message_without_a_reason_to_end_is_an_error() {
 fn a_call_that_grew_too_long_is_cut_off() {
     let blocks = [start(0, tool_use("t1")), input(0, r#"{"place": "le"#)];
     let events = read(Bedrock, &message(&blocks, "max_tokens"));
-    assert_eq!((cut_calls(&events)[0].arguments(), calls(&events)), (r#"{"place": "le"#, vec![]));
-    assert_eq!(errors(&events), [ProtocolError::Truncated { call_id: Some("t1".into()) }]);
+    assert_eq!(
+        (cut_calls(&events)[0].arguments(), calls(&events)),
+        (r#"{"place": "le"#, vec![])
+    );
+    assert_eq!(
+        errors(&events),
+        [ProtocolError::Truncated {
+            call_id: Some("t1".into())
+        }]
+    );
 }
 
 // M3
@@ -137,18 +165,39 @@ fn events_that_come_again_change_nothing() {
         &[json!({"novelty": 1}), last.clone(), last, usage],
     ];
     let events = read(Bedrock, &lines(&repeated.concat()));
-    assert_eq!((calls(&events).len(), calls(&events)[0].arguments()), (1, r#"{"a":1}"#));
+    assert_eq!(
+        (calls(&events).len(), calls(&events)[0].arguments()),
+        (1, r#"{"a":1}"#)
+    );
     assert_eq!((items(&events).len(), errors(&events)), (1, vec![]));
-    assert_eq!(events.iter().filter(|event| matches!(event, Event::Unknown(_))).count(), 1);
+    assert_eq!(
+        events
+            .iter()
+            .filter(|event| matches!(event, Event::Unknown(_)))
+            .count(),
+        1
+    );
 }
 
 // M3
 #[test]
 fn a_call_with_the_same_id_and_contents_is_one_call() {
-    let call = |index, id: &str| [start(index, tool_use(id)), input(index, r#"{"a": 1}"#), stop(index)];
-    let told = read(Bedrock, &message(&[call(0, "t1"), call(1, "t1")].concat(), "tool_use"));
+    let call = |index, id: &str| {
+        [
+            start(index, tool_use(id)),
+            input(index, r#"{"a": 1}"#),
+            stop(index),
+        ]
+    };
+    let told = read(
+        Bedrock,
+        &message(&[call(0, "t1"), call(1, "t1")].concat(), "tool_use"),
+    );
     assert_eq!((calls(&told).len(), items(&told).len()), (1, 1));
-    let told = read(Bedrock, &message(&[call(0, "t1"), call(1, "t2")].concat(), "tool_use"));
+    let told = read(
+        Bedrock,
+        &message(&[call(0, "t1"), call(1, "t2")].concat(), "tool_use"),
+    );
     assert_eq!(calls(&told).len(), 2);
 }
 
@@ -156,32 +205,75 @@ fn a_call_with_the_same_id_and_contents_is_one_call() {
 #[test]
 fn an_event_out_of_place_is_an_error_and_nothing_runs() {
     let text = |index| delta(index, json!({"text": "Left."}));
-    let call = |index, pieces: &[Value]| [&[start(index, tool_use("t1"))], pieces, &[stop(index)]].concat();
+    let call = |index, pieces: &[Value]| {
+        [&[start(index, tool_use("t1"))], pieces, &[stop(index)]].concat()
+    };
     let whole = call(0, &[input(0, "{}")]);
     for (blocks, error) in [
-        ([&[input(9, "{")], &whole[..]].concat(), ProtocolError::Orphan { key: "9".into() }),
-        ([&whole[..], &[text(7)]].concat(), out_of_place("content block 7 came, but block 1 did not")),
-        ([&whole[..], &[input(0, " ")]].concat(), out_of_place("a piece of content block 0 came after its end")),
-        ([&whole[..], &[stop(1)]].concat(), out_of_place("content block 1 ended, but it did not begin")),
-        (call(2, &[]), out_of_place("content block 2 came, but block 0 did not")),
-        (vec![text(0), input(0, "{}")], out_of_place("a piece came for a content block of another kind")),
-        (call(0, &[text(0)]), out_of_place("a piece came for a content block of another kind")),
-        (vec![start(0, tool_use("t1"))], out_of_place("content block 0 has no end")),
-        (vec![start(0, tool_use("t1")), input(0, r#"{"a":"#)], out_of_place("content block 0 has no end")),
+        (
+            [&[input(9, "{")], &whole[..]].concat(),
+            ProtocolError::Orphan { key: "9".into() },
+        ),
+        (
+            [&whole[..], &[text(7)]].concat(),
+            out_of_place("content block 7 came, but block 1 did not"),
+        ),
+        (
+            [&whole[..], &[input(0, " ")]].concat(),
+            out_of_place("a piece of content block 0 came after its end"),
+        ),
+        (
+            [&whole[..], &[stop(1)]].concat(),
+            out_of_place("content block 1 ended, but it did not begin"),
+        ),
+        (
+            call(2, &[]),
+            out_of_place("content block 2 came, but block 0 did not"),
+        ),
+        (
+            vec![text(0), input(0, "{}")],
+            out_of_place("a piece came for a content block of another kind"),
+        ),
+        (
+            call(0, &[text(0)]),
+            out_of_place("a piece came for a content block of another kind"),
+        ),
+        (
+            vec![start(0, tool_use("t1"))],
+            out_of_place("content block 0 has no end"),
+        ),
+        (
+            vec![start(0, tool_use("t1")), input(0, r#"{"a":"#)],
+            out_of_place("content block 0 has no end"),
+        ),
     ] {
         let told = read(Bedrock, &message(&blocks, "tool_use"));
-        assert_eq!((errors(&told).first(), calls(&told)), (Some(&error), vec![]), "{blocks:?}");
+        assert_eq!(
+            (errors(&told).first(), calls(&told)),
+            (Some(&error), vec![]),
+            "{blocks:?}"
+        );
         assert!(!told.iter().any(|event| matches!(event, Event::Finished(_))));
     }
     let late = [&whole[..], &end("tool_use"), &[text(1)]].concat();
     let told = errors(&read(Bedrock, &lines(&late)));
-    assert_eq!(told, [out_of_place("a part of content block 1 came after the end of the message")]);
+    assert_eq!(
+        told,
+        [out_of_place(
+            "a part of content block 1 came after the end of the message"
+        )]
+    );
 }
 
 // M1
 #[test]
 fn an_event_that_cannot_be_read_is_an_error_and_nothing_runs() {
-    let call = [start(0, tool_use("t1")), input(0, r#"{"path":"/data/"#), input(0, r#""}"#), stop(0)];
+    let call = [
+        start(0, tool_use("t1")),
+        input(0, r#"{"path":"/data/"#),
+        input(0, r#""}"#),
+        stop(0),
+    ];
     for unreadable in [
         json!([1]),
         json!("text"),
@@ -210,9 +302,18 @@ fn an_event_that_cannot_be_read_is_an_error_and_nothing_runs() {
         json!({"messageStop": "tool_use"}),
     ] {
         let begin = json!({"messageStart": {"role": "assistant"}});
-        let stream = [&[begin], &call[..2], std::slice::from_ref(&unreadable), &call[2..], &end("tool_use")].concat();
+        let stream = [
+            &[begin],
+            &call[..2],
+            std::slice::from_ref(&unreadable),
+            &call[2..],
+            &end("tool_use"),
+        ]
+        .concat();
         let told = read(Bedrock, &lines(&stream));
-        let is_lost = errors(&told).first().is_some_and(|error| matches!(error, ProtocolError::Malformed { .. }));
+        let is_lost = errors(&told)
+            .first()
+            .is_some_and(|error| matches!(error, ProtocolError::Malformed { .. }));
         assert!(is_lost && calls(&told).is_empty(), "{unreadable}: {told:?}");
     }
     for answer in [
@@ -220,7 +321,10 @@ fn an_event_that_cannot_be_read_is_an_error_and_nothing_runs() {
         json!({"output": {"message": {"content": "Left."}}, "stopReason": "end_turn"}),
         json!({"output": {"message": {"content": ["Left."]}}, "stopReason": "end_turn"}),
     ] {
-        assert!(errors(&read(Bedrock, &answer.to_string()))[0].is_loss(), "{answer}");
+        assert!(
+            errors(&read(Bedrock, &answer.to_string()))[0].is_loss(),
+            "{answer}"
+        );
     }
 }
 
@@ -241,7 +345,13 @@ fn structure_that_some_models_leave_out_loses_nothing() {
     // No beginning, no ends of texts and whole calls, and the usage before the end.
     let told = read(Bedrock, &lines(&[&blocks[..], &[usage, last]].concat()));
     assert_eq!((calls(&told).len(), errors(&told)), (2, vec![]));
-    assert_eq!(items(&told).iter().filter_map(|item| item["text"].as_str()).collect::<String>(), "Left, then right.");
+    assert_eq!(
+        items(&told)
+            .iter()
+            .filter_map(|item| item["text"].as_str())
+            .collect::<String>(),
+        "Left, then right."
+    );
 }
 
 // M3
@@ -250,10 +360,20 @@ fn calls_that_the_provider_runs_are_not_ours() {
     for kind in ["server_tool_use", "future_tool_use"] {
         let block = json!({"toolUse": {"toolUseId": "s1", "name": "look", "type": kind}});
         for reason in ["tool_use", "end_turn"] {
-            let told = read(Bedrock, &message(&[start(0, block.clone()), input(0, r#"{"q":1}"#), stop(0)], reason));
+            let told = read(
+                Bedrock,
+                &message(
+                    &[start(0, block.clone()), input(0, r#"{"q":1}"#), stop(0)],
+                    reason,
+                ),
+            );
             assert_eq!((calls(&told), errors(&told)), (vec![], vec![]), "{kind}");
             assert!(told.contains(&Event::Finished(Finish::Stop)), "{kind}");
-            assert_eq!(items(&told)[0]["toolUse"]["input"], json!({"q": 1}), "{kind}");
+            assert_eq!(
+                items(&told)[0]["toolUse"]["input"],
+                json!({"q": 1}),
+                "{kind}"
+            );
         }
     }
 }
@@ -263,7 +383,13 @@ fn calls_that_the_provider_runs_are_not_ours() {
 fn a_call_without_arguments_is_one_under_any_completed_end() {
     for reason in ["tool_use", "end_turn", "stop_sequence", "eos"] {
         for pieces in [&[][..], &[input(0, "")], &[input(0, "{}")]] {
-            let told = read(Bedrock, &message(&[&[start(0, tool_use("t1"))], pieces, &[stop(0)]].concat(), reason));
+            let told = read(
+                Bedrock,
+                &message(
+                    &[&[start(0, tool_use("t1"))], pieces, &[stop(0)]].concat(),
+                    reason,
+                ),
+            );
             assert_eq!((calls(&told).len(), errors(&told)), (1, vec![]), "{reason}");
             assert_eq!(calls(&told)[0].arguments(), "{}", "{reason}");
         }
@@ -274,13 +400,29 @@ fn a_call_without_arguments_is_one_under_any_completed_end() {
 #[test]
 fn bytes_that_come_again_are_the_same_bytes() {
     let blob = |piece: &str| delta(0, json!({"reasoningContent": {"redactedContent": piece}}));
-    for (pieces, bytes) in [(&["cmVk"][..], "cmVk"), (&["cmVk", "YWN0"], "cmVkYWN0"), (&["cmU=", "cmU="], "cmU=")] {
+    for (pieces, bytes) in [
+        (&["cmVk"][..], "cmVk"),
+        (&["cmVk", "YWN0"], "cmVkYWN0"),
+        (&["cmU=", "cmU="], "cmU="),
+    ] {
         let pieces = pieces.iter().map(|piece| blob(piece)).collect::<Vec<_>>();
-        let told = read(Bedrock, &message(&[&pieces[..], &[stop(0)]].concat(), "end_turn"));
-        assert_eq!(items(&told), [json!({"reasoningContent": {"redactedContent": bytes}})]);
+        let told = read(
+            Bedrock,
+            &message(&[&pieces[..], &[stop(0)]].concat(), "end_turn"),
+        );
+        assert_eq!(
+            items(&told),
+            [json!({"reasoningContent": {"redactedContent": bytes}})]
+        );
     }
-    let told = read(Bedrock, &message(&[blob("cmU="), blob("YWN0"), stop(0)], "end_turn"));
-    assert_eq!(errors(&told), [out_of_place("a piece of a thought came after its end")]);
+    let told = read(
+        Bedrock,
+        &message(&[blob("cmU="), blob("YWN0"), stop(0)], "end_turn"),
+    );
+    assert_eq!(
+        errors(&told),
+        [out_of_place("a piece of a thought came after its end")]
+    );
 }
 
 #[test]
@@ -292,7 +434,10 @@ fn an_image_is_an_item_with_its_bytes() {
         stop(0),
     ];
     let told = read(Bedrock, &message(&blocks, "end_turn"));
-    assert_eq!(items(&told), [json!({"image": {"format": "png", "source": {"bytes": "iVBORw=="}}})]);
+    assert_eq!(
+        items(&told),
+        [json!({"image": {"format": "png", "source": {"bytes": "iVBORw=="}}})]
+    );
 }
 
 // M1
@@ -313,7 +458,12 @@ fn no_fault_of_a_stream_runs_another_call() {
         start(3, tool_use("t2")),
         stop(3),
     ];
-    let events = [&[json!({"messageStart": {"role": "assistant"}})], &blocks[..], &end("tool_use")].concat();
+    let events = [
+        &[json!({"messageStart": {"role": "assistant"}})],
+        &blocks[..],
+        &end("tool_use"),
+    ]
+    .concat();
     let whole = events.iter().map(Value::to_string).collect::<Vec<_>>();
     let texts = 4..6;
     check_faults(
@@ -323,7 +473,11 @@ fn no_fault_of_a_stream_runs_another_call() {
         // The pieces have no numbers: one that is missing, comes twice or comes late leaves no trace, unless the arguments
         // are no JSON then.
         |Fault { kind, event }| {
-            texts.contains(event) && matches!(kind, FaultKind::Dropped | FaultKind::Doubled | FaultKind::Swapped)
+            texts.contains(event)
+                && matches!(
+                    kind,
+                    FaultKind::Dropped | FaultKind::Doubled | FaultKind::Swapped
+                )
         },
     );
 }
@@ -340,10 +494,16 @@ fn an_error_of_the_provider_ends_the_answer() {
         "futureException",
     ] {
         let event = json!({exception: {"message": "Too many"}});
-        let events = read(Bedrock, &lines(&[start(0, tool_use("t1")), input(0, "{}"), stop(0), event]));
+        let events = read(
+            Bedrock,
+            &lines(&[start(0, tool_use("t1")), input(0, "{}"), stop(0), event]),
+        );
         let error = ProtocolError::of_provider(Some(exception.into()), "Too many");
         assert_eq!((errors(&events), calls(&events)), (vec![error], vec![]));
     }
     let refused = errors(&read(Bedrock, r#"{"message": "Malformed input request"}"#));
-    assert_eq!(refused, [ProtocolError::of_provider(None, "Malformed input request")]);
+    assert_eq!(
+        refused,
+        [ProtocolError::of_provider(None, "Malformed input request")]
+    );
 }

@@ -4,7 +4,8 @@ use crate::providers::bedrock::tests::{message, start, step, stop, tool_use};
 use crate::providers::protocol::protocol;
 use crate::providers::provider::Provider::Bedrock;
 use crate::providers::tests::fixtures::{
-    answers, assistant, history, native, pretty, pretty_request, read, request, request_with, result, user,
+    answers, assistant, history, native, pretty, pretty_request, read, request, request_with,
+    result, user,
 };
 use expect_test::expect;
 use serde_json::json;
@@ -48,7 +49,10 @@ fn results_of_a_step_are_one_message() {
     .assert_eq(&pretty(&protocol.encode(&answers("t1"))));
     protocol.result_form(ResultForm::Envelope);
     let envelope = protocol.encode(&answers("t1"));
-    assert_eq!(envelope["content"][2]["toolResult"]["content"][0]["json"]["ok"], false);
+    assert_eq!(
+        envelope["content"][2]["toolResult"]["content"][0]["json"]["ok"],
+        false
+    );
     assert!(!envelope.to_string().contains("canary") && !envelope.to_string().contains("hunter2"));
 }
 
@@ -97,10 +101,17 @@ fn a_request_is_what_the_api_takes() {
 
 #[test]
 fn settings_of_the_caller_are_merged_and_win() {
-    let extra =
-        json!({"inferenceConfig": {"temperature": 0, "maxTokens": 7}, "toolConfig": {"toolChoice": {"auto": {}}}});
-    let body = request_with(Bedrock, &[user("Hi")], ToolChoice::Required, extra.as_object().expect("an object"));
-    assert_eq!(body["inferenceConfig"], json!({"maxTokens": 7, "temperature": 0}));
+    let extra = json!({"inferenceConfig": {"temperature": 0, "maxTokens": 7}, "toolConfig": {"toolChoice": {"auto": {}}}});
+    let body = request_with(
+        Bedrock,
+        &[user("Hi")],
+        ToolChoice::Required,
+        extra.as_object().expect("an object"),
+    );
+    assert_eq!(
+        body["inferenceConfig"],
+        json!({"maxTokens": 7, "temperature": 0})
+    );
     assert_eq!(body["toolConfig"]["toolChoice"]["auto"], json!({}));
     assert!(body["toolConfig"]["tools"].is_array());
 }
@@ -108,9 +119,17 @@ fn settings_of_the_caller_are_merged_and_win() {
 #[test]
 fn a_turn_is_sent_back_raw_with_the_arguments_of_the_history() {
     let events = read(Bedrock, &step());
-    let step =
-        assistant("told apart", &[("t1", r#"{"place":"LEFT"}"#), ("call_9", "{}")], Some(native(Bedrock, &events)));
-    let history = [user("Look."), step, result("t1", "1", false), result("call_9", "2", true)];
+    let step = assistant(
+        "told apart",
+        &[("t1", r#"{"place":"LEFT"}"#), ("call_9", "{}")],
+        Some(native(Bedrock, &events)),
+    );
+    let history = [
+        user("Look."),
+        step,
+        result("t1", "1", false),
+        result("call_9", "2", true),
+    ];
     expect![[r#"
         [
           {"content":[{"text":"Look."}],"role":"user"},
@@ -136,5 +155,7 @@ fn a_turn_is_sent_back_raw_with_the_arguments_of_the_history() {
           }
         ]
     "#]]
-    .assert_eq(&pretty(&request(Bedrock, &history, ToolChoice::Auto)["messages"]));
+    .assert_eq(&pretty(
+        &request(Bedrock, &history, ToolChoice::Auto)["messages"],
+    ));
 }

@@ -25,13 +25,22 @@ fn call(id: &str, args: &Value) -> Value {
 fn step() -> Vec<Value> {
     let usage = json!({"promptTokenCount": 100, "cachedContentTokenCount": 80, "candidatesTokenCount": 20,
         "thoughtsTokenCount": 5, "toolUsePromptTokenCount": 7, "totalTokenCount": 132});
-    let mut last = chunk(&json!([{"text": "", "thoughtSignature": "bGFzdA=="}]), "STOP");
+    let mut last = chunk(
+        &json!([{"text": "", "thoughtSignature": "bGFzdA=="}]),
+        "STOP",
+    );
     last["usageMetadata"] = usage;
     vec![
         chunk(&json!([{"text": "Where ü?", "thought": true}]), ""),
         chunk(&json!([{"text": "Le"}]), ""),
-        chunk(&json!([{"text": "ft."}, {"executableCode": {"language": "PYTHON", "code": "1"}}]), ""),
-        chunk(&json!([{"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}}]), ""),
+        chunk(
+            &json!([{"text": "ft."}, {"executableCode": {"language": "PYTHON", "code": "1"}}]),
+            "",
+        ),
+        chunk(
+            &json!([{"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}}]),
+            "",
+        ),
         chunk(
             &json!([
                 {"functionCall": call("", &json!({"place": "left"})), "thoughtSignature": "c2ln"},

@@ -56,8 +56,14 @@ fn a_whole_answer_is_read() {
 
 #[test]
 fn a_refusal_and_thoughts_are_told() {
-    let stream =
-        stream(&[r#"{"reasoning_content":"Hm"}"#, r#"{"reasoning":"m."}"#, r#"{"refusal":"I can't."}"#], "stop");
+    let stream = stream(
+        &[
+            r#"{"reasoning_content":"Hm"}"#,
+            r#"{"reasoning":"m."}"#,
+            r#"{"refusal":"I can't."}"#,
+        ],
+        "stop",
+    );
     expect![[r#"
         response: Some("c") None
         reasoning: Hmm.
@@ -71,8 +77,17 @@ fn a_refusal_and_thoughts_are_told() {
 #[test]
 fn why_it_ended_is_told() {
     let of = |reason| {
-        let events = events(OpenAiChat, [stream(&[r#"{"content":"a"}"#], reason).as_bytes()]);
-        events.into_iter().find_map(|event| if let Event::Finished(finish) = event { Some(finish) } else { None })
+        let events = events(
+            OpenAiChat,
+            [stream(&[r#"{"content":"a"}"#], reason).as_bytes()],
+        );
+        events.into_iter().find_map(|event| {
+            if let Event::Finished(finish) = event {
+                Some(finish)
+            } else {
+                None
+            }
+        })
     };
     assert_eq!(of("stop"), Some(Finish::Stop));
     assert_eq!(of("length"), Some(Finish::Length));
@@ -99,9 +114,18 @@ fn comments_and_pings_are_passed_over() {
 #[test]
 fn what_cannot_be_read_is_told_with_its_place() {
     let stream = "data: {\"choices\":oops}\n\ndata: 7\n\n".to_owned()
-        + &stream(&[r#"{"content":5}"#, r#"{"content":["a"],"tool_calls":"none"}"#], "stop");
+        + &stream(
+            &[
+                r#"{"content":5}"#,
+                r#"{"content":["a"],"tool_calls":"none"}"#,
+            ],
+            "stop",
+        );
     let told = summary(&events(OpenAiChat, [stream.as_bytes()]));
-    let lines = told.lines().map(|line| line.split(": {").next().unwrap_or_default()).collect::<Vec<_>>();
+    let lines = told
+        .lines()
+        .map(|line| line.split(": {").next().unwrap_or_default())
+        .collect::<Vec<_>>();
     assert_eq!(
         lines,
         [
@@ -124,13 +148,24 @@ fn errors_of_the_provider_are_told() {
             "rate_limit_exceeded: Rate limit",
         ),
         (r#"{"error":"no such model"}"#, ": no such model"),
-        (r#"{"object":"error","message":"bad","type":"BadRequestError","code":400}"#, "400: bad"),
-        ("event: error\ndata: {\"message\":\"overloaded\"}\n\n", ": overloaded"),
+        (
+            r#"{"object":"error","message":"bad","type":"BadRequestError","code":400}"#,
+            "400: bad",
+        ),
+        (
+            "event: error\ndata: {\"message\":\"overloaded\"}\n\n",
+            ": overloaded",
+        ),
         (r#"{"detail":[{"msg":"x"}]}"#, r#": [{"msg":"x"}]"#),
     ] {
         let events = events(OpenAiChat, [stream.as_bytes()]);
-        let [Event::Error(ProtocolError::Provider { code, message, .. })] = &events[..] else { panic!("{events:?}") };
-        assert_eq!(format!("{}: {message}", code.as_deref().unwrap_or_default()), expected);
+        let [Event::Error(ProtocolError::Provider { code, message, .. })] = &events[..] else {
+            panic!("{events:?}")
+        };
+        assert_eq!(
+            format!("{}: {message}", code.as_deref().unwrap_or_default()),
+            expected
+        );
     }
 }
 
@@ -166,11 +201,23 @@ fn half_a_character_without_its_other_half_is_a_loss() {
     for deltas in [
         vec![r#"{"content":"\ud83d"}"#, r#"{"content":"a"}"#],
         vec![r#"{"content":"a\ud83d"}"#],
-        vec![r#"{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\":\"\ud83d\"}"}}]}"#],
+        vec![
+            r#"{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\":\"\ud83d\"}"}}]}"#,
+        ],
     ] {
         let events = events(OpenAiChat, [stream(&deltas, "stop").as_bytes()]);
-        assert!(!events.iter().any(|event| matches!(event, Event::Finished(_))), "{}", summary(&events));
-        assert!(!summary(&events).contains('\u{FFFD}'), "{}", summary(&events));
+        assert!(
+            !events
+                .iter()
+                .any(|event| matches!(event, Event::Finished(_))),
+            "{}",
+            summary(&events)
+        );
+        assert!(
+            !summary(&events).contains('\u{FFFD}'),
+            "{}",
+            summary(&events)
+        );
     }
 }
 
@@ -189,14 +236,17 @@ fn the_bytes_of_a_character_may_be_in_two_events() {
         &stream.as_bytes()[second + 1..],
     ];
     let events = events(OpenAiChat, [bytes.concat().as_slice()]);
-    assert!(summary(&events).contains("text: 😀") && !summary(&events).contains("error"), "{}", summary(&events));
+    assert!(
+        summary(&events).contains("text: 😀") && !summary(&events).contains("error"),
+        "{}",
+        summary(&events)
+    );
 }
 
 // M1
 #[test]
 fn an_event_that_cannot_be_read_leaves_nothing_that_runs() {
-    let begins =
-        r#"{"tool_calls":[{"index":0,"id":"x","function":{"name":"delete_path","arguments":"{\"path\":\"/data/"}}]}"#;
+    let begins = r#"{"tool_calls":[{"index":0,"id":"x","function":{"name":"delete_path","arguments":"{\"path\":\"/data/"}}]}"#;
     let ends = r#"{"tool_calls":[{"index":0,"function":{"arguments":"\"}"}}]}"#;
     let piece = delta(r#"{"tool_calls":[{"index":0,"function":{"arguments":"scratch/"}}]}"#);
     for broken in [
@@ -209,12 +259,31 @@ fn an_event_that_cannot_be_read_leaves_nothing_that_runs() {
         "[]".to_owned(),
         r#"{"id":"c","object":"chat.completion.chunk"}"#.to_owned(),
         piece.replace("\"delta\"", "\"delt\""),
-        piece.replace("[{\"index\":0,\"function\"", "[[],{\"index\":0,\"function\""),
+        piece.replace(
+            "[{\"index\":0,\"function\"",
+            "[[],{\"index\":0,\"function\"",
+        ),
     ] {
-        let stream = sse([&*delta(begins), &*broken, &*delta(ends), &*end("tool_calls"), "[DONE]"]);
+        let stream = sse([
+            &*delta(begins),
+            &*broken,
+            &*delta(ends),
+            &*end("tool_calls"),
+            "[DONE]",
+        ]);
         let events = events(OpenAiChat, [stream.as_bytes()]);
         assert!(calls(&events).is_empty(), "{broken}: {}", summary(&events));
-        assert!(!events.iter().any(|event| matches!(event, Event::Finished(_))), "{broken}: {}", summary(&events));
-        assert!(summary(&events).contains("event 2 of the answer"), "{broken}: {}", summary(&events));
+        assert!(
+            !events
+                .iter()
+                .any(|event| matches!(event, Event::Finished(_))),
+            "{broken}: {}",
+            summary(&events)
+        );
+        assert!(
+            summary(&events).contains("event 2 of the answer"),
+            "{broken}: {}",
+            summary(&events)
+        );
     }
 }

@@ -56,14 +56,23 @@ fn a_request_says_whether_to_call_and_what_the_caller_adds() {
         stream_options: null
         max_completion_tokens: 500
         temperature: 0"#]]
-    .assert_eq(&asked(OpenAiChat, &[], ToolChoice::Required, json!({"temperature": 0, "stream_options": null})));
+    .assert_eq(&asked(
+        OpenAiChat,
+        &[],
+        ToolChoice::Required,
+        json!({"temperature": 0, "stream_options": null}),
+    ));
     assert!(asked(OpenAiChat, &[], ToolChoice::None, nothing()).contains(r#"tool_choice: "none""#));
 }
 
 #[test]
 fn an_invented_name_is_written_in_a_form_the_provider_accepts() {
     let call = ToolCall::new("a", "made.up/näme", "{}");
-    let history = [Message::Assistant { text: None, calls: vec![call], native: None }];
+    let history = [Message::Assistant {
+        text: None,
+        calls: vec![call],
+        native: None,
+    }];
     let body = asked(OpenAiChat, &history, ToolChoice::Auto, nothing());
     assert!(body.contains(r#""name":"made_up_n_me""#), "{body}");
 }

@@ -45,14 +45,34 @@ fn ids_that_change_between_events_make_no_second_call() {
         (known(), item("fc_zz", "call_zz", ARGUMENTS)),
         (known(), item("fc_zz", "call_zz", SPACED)),
         (known(), item("", "call_zz", SPACED)),
-        (item("fc_1", "call_yy", SPACED), item("fc_1", "call_zz", ARGUMENTS)),
-        (item("fc_yy", "call_yy", SPACED), item("fc_zz", "call_zz", ARGUMENTS)),
+        (
+            item("fc_1", "call_yy", SPACED),
+            item("fc_1", "call_zz", ARGUMENTS),
+        ),
+        (
+            item("fc_yy", "call_yy", SPACED),
+            item("fc_zz", "call_zz", ARGUMENTS),
+        ),
     ] {
         for place in [Some(0), Some(3), None] {
-            let call = Appearances { added: item("fc_1", "call_1", ""), done: done.clone(), listed: listed.clone() };
+            let call = Appearances {
+                added: item("fc_1", "call_1", ""),
+                done: done.clone(),
+                listed: listed.clone(),
+            };
             let events = events(OpenAiResponses, [stream(&call, place).as_bytes()]);
-            assert_eq!(calls(&events).len(), 1, "{done} {listed} {place:?}: {}", summary(&events));
-            assert_eq!(events.last(), Some(&Event::Finished(Finish::ToolCalls)), "{}", summary(&events));
+            assert_eq!(
+                calls(&events).len(),
+                1,
+                "{done} {listed} {place:?}: {}",
+                summary(&events)
+            );
+            assert_eq!(
+                events.last(),
+                Some(&Event::Finished(Finish::ToolCalls)),
+                "{}",
+                summary(&events)
+            );
         }
     }
 }
@@ -60,14 +80,26 @@ fn ids_that_change_between_events_make_no_second_call() {
 // M3
 #[test]
 fn two_calls_with_the_same_content_are_two() {
-    let items = [item("fc_1", "call_1", ARGUMENTS), item("fc_2", "call_2", ARGUMENTS)];
-    let renamed = [item("fc_8", "call_8", SPACED), item("fc_9", "call_9", ARGUMENTS)];
+    let items = [
+        item("fc_1", "call_1", ARGUMENTS),
+        item("fc_2", "call_2", ARGUMENTS),
+    ];
+    let renamed = [
+        item("fc_8", "call_8", SPACED),
+        item("fc_9", "call_9", ARGUMENTS),
+    ];
     let done = |at: usize| json!({"type": "response.output_item.done", "output_index": at, "item": items[at]});
     let completed = |output: &[Value]| json!({"type": "response.completed", "response": {"id": "r", "status": "completed", "output": output}});
     for listed in [&items, &renamed] {
         let stream = [done(0), done(1), completed(listed)].map(|event| event.to_string());
-        let events = events(OpenAiResponses, [sse(stream.iter().map(String::as_str)).as_bytes()]);
-        let told = calls(&events).iter().map(|call| call.id()).collect::<Vec<_>>();
+        let events = events(
+            OpenAiResponses,
+            [sse(stream.iter().map(String::as_str)).as_bytes()],
+        );
+        let told = calls(&events)
+            .iter()
+            .map(|call| call.id())
+            .collect::<Vec<_>>();
         assert_eq!(told, ["call_1", "call_2"], "{}", summary(&events));
     }
 }
@@ -87,28 +119,53 @@ fn other_arguments_at_the_end_lose_the_answer() {
 // M1
 #[test]
 fn a_text_that_lacks_a_piece_is_not_an_answer() {
-    let whole =
-        json!({"type": "message", "id": "msg_1", "content": [{"type": "output_text", "text": "one two three"}]});
+    let whole = json!({"type": "message", "id": "msg_1", "content": [{"type": "output_text", "text": "one two three"}]});
     let delta = |text: &str| json!({"type": "response.output_text.delta", "item_id": "msg_1", "output_index": 0, "delta": text});
-    let completed =
-        json!({"type": "response.completed", "response": {"id": "r", "status": "completed", "output": [whole]}});
+    let completed = json!({"type": "response.completed", "response": {"id": "r", "status": "completed", "output": [whole]}});
     let read = |pieces: &[&str]| {
-        let stream = pieces.iter().map(|piece| delta(piece)).chain([completed.clone()]);
+        let stream = pieces
+            .iter()
+            .map(|piece| delta(piece))
+            .chain([completed.clone()]);
         let stream = stream.map(|event| event.to_string()).collect::<Vec<_>>();
-        events(OpenAiResponses, [sse(stream.iter().map(String::as_str)).as_bytes()])
+        events(
+            OpenAiResponses,
+            [sse(stream.iter().map(String::as_str)).as_bytes()],
+        )
     };
     let text = |events: &[Event]| {
-        let pieces = events.iter().filter_map(|event| if let Event::Text(text) = event { Some(&**text) } else { None });
+        let pieces = events.iter().filter_map(|event| {
+            if let Event::Text(text) = event {
+                Some(&**text)
+            } else {
+                None
+            }
+        });
         pieces.collect::<String>()
     };
     for pieces in [&["one ", "two ", "three"][..], &["one "], &[]] {
         let events = read(pieces);
         assert_eq!(text(&events), "one two three", "{}", summary(&events));
-        assert_eq!(events.last(), Some(&Event::Finished(Finish::Stop)), "{}", summary(&events));
+        assert_eq!(
+            events.last(),
+            Some(&Event::Finished(Finish::Stop)),
+            "{}",
+            summary(&events)
+        );
     }
-    for pieces in [&["one ", "three"][..], &["two ", "three"], &["one ", "two ", "two ", "three"]] {
+    for pieces in [
+        &["one ", "three"][..],
+        &["two ", "three"],
+        &["one ", "two ", "two ", "three"],
+    ] {
         let events = read(pieces);
-        assert!(!events.iter().any(|event| matches!(event, Event::Finished(_))), "{}", summary(&events));
+        assert!(
+            !events
+                .iter()
+                .any(|event| matches!(event, Event::Finished(_))),
+            "{}",
+            summary(&events)
+        );
     }
 }
 
@@ -118,12 +175,20 @@ fn an_item_that_never_ends_loses_the_answer() {
     for kind in ["message", "function_call"] {
         let added = json!({"type": "response.output_item.added", "output_index": 0,
             "item": {"type": kind, "id": "x", "call_id": "c", "name": "pay", "arguments": ""}});
-        let completed =
-            json!({"type": "response.completed", "response": {"id": "r", "status": "completed", "output": []}});
+        let completed = json!({"type": "response.completed", "response": {"id": "r", "status": "completed", "output": []}});
         let stream = [added, completed].map(|event| event.to_string());
-        let events = events(OpenAiResponses, [sse(stream.iter().map(String::as_str)).as_bytes()]);
+        let events = events(
+            OpenAiResponses,
+            [sse(stream.iter().map(String::as_str)).as_bytes()],
+        );
         assert!(calls(&events).is_empty(), "{}", summary(&events));
-        assert!(!events.iter().any(|event| matches!(event, Event::Finished(_))), "{}", summary(&events));
+        assert!(
+            !events
+                .iter()
+                .any(|event| matches!(event, Event::Finished(_))),
+            "{}",
+            summary(&events)
+        );
     }
 }
 

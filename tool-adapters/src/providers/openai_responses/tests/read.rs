@@ -112,20 +112,29 @@ fn events_in_any_order_and_twice_give_the_same_call() {
         vec![ADDED, FIRST, SECOND, &without_arguments],
         vec![ADDED, FIRST, SECOND, ARGUMENTS, DONE],
         vec![ADDED, FIRST, SECOND, SECOND, ARGUMENTS, DONE],
-        vec![ADDED, ADDED, FIRST, SECOND, ARGUMENTS, ARGUMENTS, DONE, DONE],
+        vec![
+            ADDED, ADDED, FIRST, SECOND, ARGUMENTS, ARGUMENTS, DONE, DONE,
+        ],
         vec![FIRST, ADDED, SECOND, DONE],
         vec![ARGUMENTS, ADDED, DONE, FIRST, SECOND],
         vec![SECOND, FIRST, DONE],
         vec![DONE, ADDED, FIRST],
         vec![DONE],
     ] {
-        let events = events(OpenAiResponses, [stream(&[&[CREATED], &order[..], &[COMPLETED]].concat()).as_bytes()]);
+        let events = events(
+            OpenAiResponses,
+            [stream(&[&[CREATED], &order[..], &[COMPLETED]].concat()).as_bytes()],
+        );
         let told = calls(&events)
             .iter()
             .map(|call| format!("{} {} {}", call.id(), call.name(), call.arguments()))
             .collect::<Vec<_>>();
         assert_eq!(told, [call], "{}", summary(&events));
-        assert!(!events.iter().any(|event| matches!(event, Event::Error(_))), "{}", summary(&events));
+        assert!(
+            !events.iter().any(|event| matches!(event, Event::Error(_))),
+            "{}",
+            summary(&events)
+        );
     }
 }
 
@@ -135,9 +144,10 @@ fn what_the_events_lost_is_read_off_the_end() {
     let stream = stream(&[
         CREATED,
         FIRST,
-        &COMPLETED
-            .replace(r#""output":[]"#, output)
-            .replace("[{\"id\":\"fc_1\"", "[{\"id\":\"rs_0\",\"type\":\"reasoning\"},{\"id\":\"fc_1\""),
+        &COMPLETED.replace(r#""output":[]"#, output).replace(
+            "[{\"id\":\"fc_1\"",
+            "[{\"id\":\"rs_0\",\"type\":\"reasoning\"},{\"id\":\"fc_1\"",
+        ),
     ]);
     expect![[r#"
         response: Some("resp_1") None
@@ -153,7 +163,8 @@ fn what_the_events_lost_is_read_off_the_end() {
 
 #[test]
 fn items_without_places_are_told_apart_by_their_ids() {
-    let stream = stream(&[ADDED, FIRST, SECOND, DONE, COMPLETED]).replace("\"output_index\":1,", "");
+    let stream =
+        stream(&[ADDED, FIRST, SECOND, DONE, COMPLETED]).replace("\"output_index\":1,", "");
     expect![[r#"
         item: {"id":"fc_1","type":"function_call","status":"completed","arguments":"{\"a\":1e400}","call_id":"call_a","name":"add"}
         response: Some("resp_1") None
@@ -164,12 +175,26 @@ fn items_without_places_are_told_apart_by_their_ids() {
 
 /// Two calls in parallel, their pieces by turns, at the places that a server says.
 fn parallel(first: u64, second: u64) -> String {
-    let at = |event: &str, place: u64| event.replace("\"output_index\":1", &format!("\"output_index\":{place}"));
-    let other = |event: &str| at(event, second).replace("fc_1", "fc_2").replace("call_a", "call_b");
-    let events = [ADDED, FIRST, SECOND, ARGUMENTS, DONE].map(|event| [at(event, first), other(event)]).concat();
-    let item = |event: &str| serde_json::from_str::<Value>(event).expect("JSON")["item"].to_string();
+    let at = |event: &str, place: u64| {
+        event.replace("\"output_index\":1", &format!("\"output_index\":{place}"))
+    };
+    let other = |event: &str| {
+        at(event, second)
+            .replace("fc_1", "fc_2")
+            .replace("call_a", "call_b")
+    };
+    let events = [ADDED, FIRST, SECOND, ARGUMENTS, DONE]
+        .map(|event| [at(event, first), other(event)])
+        .concat();
+    let item =
+        |event: &str| serde_json::from_str::<Value>(event).expect("JSON")["item"].to_string();
     let output = format!("\"output\":[{},{}]", item(DONE), item(&other(DONE)));
-    let events = [&[CREATED.to_owned()], &events[..], &[COMPLETED.replace("\"output\":[]", &output)]].concat();
+    let events = [
+        &[CREATED.to_owned()],
+        &events[..],
+        &[COMPLETED.replace("\"output\":[]", &output)],
+    ]
+    .concat();
     stream(&events.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
@@ -178,18 +203,41 @@ fn calls_are_emitted_once_despite_wrong_indexes_and_repeats() {
     for (first, second) in [(0, 1), (0, 0), (1, 2), (7, 3)] {
         let stream = parallel(first, second);
         let end = stream.rfind("event:").expect("an end");
-        let events = events(OpenAiResponses, [stream.as_bytes(), &stream.as_bytes()[end..]]);
-        let told = calls(&events).iter().map(|call| (call.id(), call.arguments())).collect::<Vec<_>>();
-        assert_eq!(told, [("call_a", "{\"a\":1e400}"), ("call_b", "{\"a\":1e400}")], "{}", summary(&events));
-        assert!(!events.iter().any(|event| matches!(event, Event::Error(_))), "{}", summary(&events));
+        let events = events(
+            OpenAiResponses,
+            [stream.as_bytes(), &stream.as_bytes()[end..]],
+        );
+        let told = calls(&events)
+            .iter()
+            .map(|call| (call.id(), call.arguments()))
+            .collect::<Vec<_>>();
+        assert_eq!(
+            told,
+            [("call_a", "{\"a\":1e400}"), ("call_b", "{\"a\":1e400}")],
+            "{}",
+            summary(&events)
+        );
+        assert!(
+            !events.iter().any(|event| matches!(event, Event::Error(_))),
+            "{}",
+            summary(&events)
+        );
     }
 }
 
 #[test]
 fn why_it_ended_is_told() {
     for (status, rest, expected) in [
-        ("incomplete", r#""incomplete_details":{"reason":"max_output_tokens"}"#, "finished: Length"),
-        ("incomplete", r#""incomplete_details":{"reason":"content_filter"}"#, "finished: Filtered"),
+        (
+            "incomplete",
+            r#""incomplete_details":{"reason":"max_output_tokens"}"#,
+            "finished: Length",
+        ),
+        (
+            "incomplete",
+            r#""incomplete_details":{"reason":"content_filter"}"#,
+            "finished: Filtered",
+        ),
         (
             "failed",
             r#""error":{"code":"server_error","message":"gone"}"#,
@@ -201,15 +249,18 @@ fn why_it_ended_is_told() {
             r"error: the provider reports cancelled: the model\'s answer ended with a failure",
         ),
     ] {
-        let stream =
-            format!("data: {{\"type\":\"response.{status}\",\"response\":{{\"status\":\"{status}\",{rest}}}}}\n\n");
+        let stream = format!(
+            "data: {{\"type\":\"response.{status}\",\"response\":{{\"status\":\"{status}\",{rest}}}}}\n\n"
+        );
         assert_eq!(read(OpenAiResponses, &stream), expected);
     }
 }
 
 #[test]
 fn a_call_that_grew_too_long_is_cut_off() {
-    let done = DONE.replace("completed", "incomplete").replace(r#"{\"a\":1e400}"#, r#"{\"a\":"#);
+    let done = DONE
+        .replace("completed", "incomplete")
+        .replace(r#"{\"a\":1e400}"#, r#"{\"a\":"#);
     let stream = stream(&[
         ADDED,
         FIRST,
@@ -231,7 +282,10 @@ fn errors_of_the_provider_are_told() {
         r#"{"error":{"code":"rate_limit_exceeded","message":"slow down","type":"x"}}"#,
     ] {
         let error = ProtocolError::of_provider(Some("rate_limit_exceeded".into()), "slow down");
-        assert_eq!(events(OpenAiResponses, [text.as_bytes()]), [Event::Error(error)]);
+        assert_eq!(
+            events(OpenAiResponses, [text.as_bytes()]),
+            [Event::Error(error)]
+        );
     }
 }
 
@@ -239,8 +293,19 @@ fn errors_of_the_provider_are_told() {
 fn pieces_of_a_call_that_never_came_are_told() {
     let events = events(OpenAiResponses, [stream(&[FIRST, COMPLETED]).as_bytes()]);
     let orphan = Event::Error(ProtocolError::Orphan { key: "0".into() });
-    assert_eq!(events.iter().find(|event| !matches!(event, Event::Response { .. })), Some(&orphan));
-    assert!(!events.iter().any(|event| matches!(event, Event::Finished(_))), "{}", summary(&events));
+    assert_eq!(
+        events
+            .iter()
+            .find(|event| !matches!(event, Event::Response { .. })),
+        Some(&orphan)
+    );
+    assert!(
+        !events
+            .iter()
+            .any(|event| matches!(event, Event::Finished(_))),
+        "{}",
+        summary(&events)
+    );
 }
 
 #[test]
@@ -256,14 +321,28 @@ fn a_call_that_the_server_has_run_is_an_item_only() {
             .replace("completed", "in_progress")
             .replace(r#","output":"done""#, "")
             .replace(r#","output":"[]""#, "");
-        let added = format!(r#"{{"type":"response.output_item.added","output_index":1,"item":{open}}}"#);
-        let done = format!(r#"{{"type":"response.output_item.done","output_index":1,"item":{item}}}"#);
+        let added =
+            format!(r#"{{"type":"response.output_item.added","output_index":1,"item":{open}}}"#);
+        let done =
+            format!(r#"{{"type":"response.output_item.done","output_index":1,"item":{item}}}"#);
         let streamed = stream(&[CREATED, &added, delta, &done, COMPLETED]);
-        for answer in [streamed, format!(r#"{{"id":"resp_1","status":"completed","output":[{item}]}}"#)] {
+        for answer in [
+            streamed,
+            format!(r#"{{"id":"resp_1","status":"completed","output":[{item}]}}"#),
+        ] {
             let events = events(OpenAiResponses, [answer.as_bytes()]);
-            assert!(calls(&events).is_empty() && !summary(&events).contains("error"), "{}", summary(&events));
+            assert!(
+                calls(&events).is_empty() && !summary(&events).contains("error"),
+                "{}",
+                summary(&events)
+            );
             assert!(events.contains(&Event::Item(serde_json::from_str(item).expect("JSON"))));
-            assert_eq!(events.last(), Some(&Event::Finished(Finish::Stop)), "{}", summary(&events));
+            assert_eq!(
+                events.last(),
+                Some(&Event::Finished(Finish::Stop)),
+                "{}",
+                summary(&events)
+            );
         }
     }
 }

@@ -21,8 +21,13 @@ fn results_are_encoded_with_their_images_and_files() {
 }
 
 fn native(items: Value) -> RawTurn {
-    let Value::Array(items) = items else { panic!("items") };
-    RawTurn { provider: OpenAiResponses.id(), items }
+    let Value::Array(items) = items else {
+        panic!("items")
+    };
+    RawTurn {
+        provider: OpenAiResponses.id(),
+        items,
+    }
 }
 
 #[test]
@@ -57,15 +62,32 @@ fn a_request_echoes_its_own_items_and_tells_foreign_ones() {
 #[test]
 fn items_that_are_not_the_historys_calls_are_not_echoed() {
     let other = native(json!([{"type": "message", "id": "canary", "content": []}]));
-    let asked = asked(OpenAiResponses, &history(Some(other)), ToolChoice::None, json!({"store": true}));
-    assert!(!asked.contains("canary") && asked.contains(r#""call_id":"abcDEF123""#), "{asked}");
+    let asked = asked(
+        OpenAiResponses,
+        &history(Some(other)),
+        ToolChoice::None,
+        json!({"store": true}),
+    );
+    assert!(
+        !asked.contains("canary") && asked.contains(r#""call_id":"abcDEF123""#),
+        "{asked}"
+    );
 }
 
 #[test]
 fn thoughts_neither_stored_nor_encrypted_are_left_out() {
     let call = json!({"type": "function_call", "id": "fc_1", "call_id": "w", "name": "add", "arguments": "{}"});
     let thought = |id: &str, content: Value| json!({"type": "reasoning", "id": id, "encrypted_content": content});
-    let native = native(json!([thought("rs_1", Value::Null), thought("rs_2", "gAAA".into()), call]));
-    let asked = asked(OpenAiResponses, &history(Some(native)), ToolChoice::Auto, json!({"store": false}));
+    let native = native(json!([
+        thought("rs_1", Value::Null),
+        thought("rs_2", "gAAA".into()),
+        call
+    ]));
+    let asked = asked(
+        OpenAiResponses,
+        &history(Some(native)),
+        ToolChoice::Auto,
+        json!({"store": false}),
+    );
     assert!(!asked.contains("rs_1") && asked.contains("rs_2"), "{asked}");
 }

@@ -4,11 +4,26 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 const NAMES: [&str; 7] = ["a", "b", "x1", "$ref", "x[1]", "type", "properties"];
-const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "null", "array", "object"];
-const COUNTS: &[&str] = &["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"];
+const TYPES: [&str; 7] = [
+    "string", "number", "integer", "boolean", "null", "array", "object",
+];
+const COUNTS: &[&str] = &[
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "minProperties",
+    "maxProperties",
+];
 const BOUNDS: &[&str] = &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
-const REFERENCES: [&str; 6] =
-    ["#/$defs/d0", "#/$defs/d1", "#", "#/properties/a", "#here", "https://example.com/schema.json"];
+const REFERENCES: [&str; 6] = [
+    "#/$defs/d0",
+    "#/$defs/d1",
+    "#",
+    "#/properties/a",
+    "#here",
+    "https://example.com/schema.json",
+];
 
 /// A tool's parameters: an object, with whatever else.
 pub(crate) fn root() -> impl Strategy<Value = Value> {
@@ -76,12 +91,15 @@ fn kinds() -> impl Strategy<Value = Vec<(String, Value)>> {
 fn limits() -> impl Strategy<Value = Vec<(String, Value)>> {
     let one = |keyword: &str, value| vec![(keyword.to_owned(), value)];
     prop_oneof![
-        (proptest::sample::select(COUNTS), 0..4_u8).prop_map(move |(keyword, count)| one(keyword, json!(count))),
+        (proptest::sample::select(COUNTS), 0..4_u8)
+            .prop_map(move |(keyword, count)| one(keyword, json!(count))),
         (proptest::sample::select(BOUNDS), -4..10_i32)
             .prop_map(move |(keyword, twice)| one(keyword, json!(f64::from(twice) / 2.0))),
-        (proptest::sample::select(BOUNDS), -2..5_i32).prop_map(move |(keyword, bound)| one(keyword, json!(bound))),
+        (proptest::sample::select(BOUNDS), -2..5_i32)
+            .prop_map(move |(keyword, bound)| one(keyword, json!(bound))),
         (1..4_u8).prop_map(move |step| one("multipleOf", json!(step))),
-        proptest::sample::select(&["^a", "1$", "^.{1,3}$"][..]).prop_map(move |it| one("pattern", json!(it))),
+        proptest::sample::select(&["^a", "1$", "^.{1,3}$"][..])
+            .prop_map(move |it| one("pattern", json!(it))),
         proptest::sample::select(&["date", "uint64", "date-time", "int32"][..])
             .prop_map(move |it| one("format", json!(it))),
         Just(one("uniqueItems", json!(true))),
@@ -102,7 +120,8 @@ fn annotations() -> impl Strategy<Value = Vec<(String, Value)>> {
         ("nullable", json!(true)),
         ("contentEncoding", json!("base64")),
     ];
-    proptest::sample::select(all.to_vec()).prop_map(|(keyword, value)| vec![(keyword.to_owned(), value)])
+    proptest::sample::select(all.to_vec())
+        .prop_map(|(keyword, value)| vec![(keyword.to_owned(), value)])
 }
 
 fn values() -> impl Strategy<Value = Vec<(String, Value)>> {
@@ -120,13 +139,15 @@ fn values() -> impl Strategy<Value = Vec<(String, Value)>> {
         json!({"a": 1}),
     ];
     prop_oneof![
-        proptest::sample::subsequence(all.to_vec(), 1..5).prop_map(|list| vec![("enum".to_owned(), json!(list))]),
+        proptest::sample::subsequence(all.to_vec(), 1..5)
+            .prop_map(|list| vec![("enum".to_owned(), json!(list))]),
         proptest::sample::select(all.to_vec()).prop_map(|value| vec![("const".to_owned(), value)]),
     ]
 }
 
 fn objects(inner: BoxedStrategy<Value>) -> impl Strategy<Value = Vec<(String, Value)>> {
-    let named = proptest::collection::hash_map(proptest::sample::select(&NAMES[..]), inner.clone(), 1..4);
+    let named =
+        proptest::collection::hash_map(proptest::sample::select(&NAMES[..]), inner.clone(), 1..4);
     let some = proptest::sample::subsequence(&NAMES[..], 0..3);
     let one = |keyword: &str, value| vec![(keyword.to_owned(), value)];
     prop_oneof![
@@ -150,7 +171,12 @@ fn objects(inner: BoxedStrategy<Value>) -> impl Strategy<Value = Vec<(String, Va
 
 fn arrays(inner: BoxedStrategy<Value>) -> impl Strategy<Value = Vec<(String, Value)>> {
     let places = proptest::collection::vec(inner.clone(), 1..3);
-    let array = |keyword: &str, value| vec![("type".to_owned(), json!("array")), (keyword.to_owned(), value)];
+    let array = |keyword: &str, value| {
+        vec![
+            ("type".to_owned(), json!("array")),
+            (keyword.to_owned(), value),
+        ]
+    };
     prop_oneof![
         3 => inner.clone().prop_map(move |schema| array("items", schema)),
         2 => (places.clone(), any::<bool>()).prop_map(move |(places, closed)| {
@@ -168,7 +194,10 @@ fn arrays(inner: BoxedStrategy<Value>) -> impl Strategy<Value = Vec<(String, Val
 
 fn combinators(inner: BoxedStrategy<Value>) -> impl Strategy<Value = Vec<(String, Value)>> {
     let list = proptest::collection::vec(inner.clone(), 1..4);
-    let combined = (proptest::sample::select(&["anyOf", "oneOf", "allOf"][..]), list);
+    let combined = (
+        proptest::sample::select(&["anyOf", "oneOf", "allOf"][..]),
+        list,
+    );
     prop_oneof![
         6 => combined.prop_map(|(keyword, list)| vec![(keyword.to_owned(), json!(list))]),
         1 => inner.clone().prop_map(|schema| vec![("not".to_owned(), schema)]),

@@ -27,16 +27,27 @@ fn references_that_fan_out_stop_at_a_budget() {
     let mut definitions = Map::new();
     for level in 0..40 {
         let next = json!({"$ref": format!("#/$defs/d{}", level + 1)});
-        definitions.insert(format!("d{level}"), json!({"type": "object", "properties": {"l": next, "r": next}}));
+        definitions.insert(
+            format!("d{level}"),
+            json!({"type": "object", "properties": {"l": next, "r": next}}),
+        );
     }
     definitions.insert("d40".to_owned(), json!({"type": "string"}));
     let schema = json!({"type": "object", "properties": {"p": {"$ref": "#/$defs/d0"}}, "$defs": definitions});
     for provider in Provider::ALL {
         let projection = projected(provider, &schema);
-        assert!(size(&projection.schema) < 30_000, "{provider}: {}", size(&projection.schema));
+        assert!(
+            size(&projection.schema) < 30_000,
+            "{provider}: {}",
+            size(&projection.schema)
+        );
     }
     let changes = projected(Gemini, &schema).changes;
-    assert!(changes.iter().any(|change| change.kind == ChangeKind::Weakened && change.detail.contains("too large")));
+    assert!(
+        changes.iter().any(
+            |change| change.kind == ChangeKind::Weakened && change.detail.contains("too large")
+        )
+    );
 }
 
 #[test]
@@ -47,8 +58,17 @@ fn a_cycle_is_inlined_once() {
         let projection = projected(provider, &schema);
         let tree = &projection.schema["properties"]["tree"];
         assert!(tree["properties"]["name"].is_object(), "{provider}");
-        assert_eq!(tree["properties"]["children"]["items"].as_object().map(Map::len), Some(1), "{provider}");
-        assert_eq!(reported(&projection, "/$defs/node/properties/children/items", "$ref"), Some(ChangeKind::Weakened));
+        assert_eq!(
+            tree["properties"]["children"]["items"]
+                .as_object()
+                .map(Map::len),
+            Some(1),
+            "{provider}"
+        );
+        assert_eq!(
+            reported(&projection, "/$defs/node/properties/children/items", "$ref"),
+            Some(ChangeKind::Weakened)
+        );
     }
     assert_eq!(projected(OpenAiChat, &schema).schema, schema);
     assert_eq!(projected(GeminiJsonSchema, &schema).schema, schema);
@@ -60,9 +80,18 @@ fn a_cycle_that_has_to_be_entered_is_cut() {
     let node = json!({"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}, "required": ["next"]});
     let schema = json!({"type": "object", "properties": {"list": {"$ref": "#/$defs/node"}}, "$defs": {"node": node}});
     let projection = projected(GeminiJsonSchema, &schema);
-    assert_eq!(projection.schema["properties"]["list"], json!({"$ref": "#/$defs/node"}));
-    assert_eq!(projection.schema["$defs"]["node"]["properties"]["next"], json!({"type": "object"}));
-    assert_eq!(reported(&projection, "/$defs/node/properties/next", "$ref"), Some(ChangeKind::Weakened));
+    assert_eq!(
+        projection.schema["properties"]["list"],
+        json!({"$ref": "#/$defs/node"})
+    );
+    assert_eq!(
+        projection.schema["$defs"]["node"]["properties"]["next"],
+        json!({"type": "object"})
+    );
+    assert_eq!(
+        reported(&projection, "/$defs/node/properties/next", "$ref"),
+        Some(ChangeKind::Weakened)
+    );
 }
 
 #[test]
@@ -104,9 +133,18 @@ fn nested(depth: usize) -> Value {
 
 #[test]
 fn what_is_too_deep_keeps_its_type() {
-    for provider in Provider::ALL.into_iter().filter(|provider| *provider != Provider::Mcp) {
+    for provider in Provider::ALL
+        .into_iter()
+        .filter(|provider| *provider != Provider::Mcp)
+    {
         let projection = projected(provider, &nested(500));
-        assert!(projection.changes.iter().any(|change| change.detail.contains("too deep")), "{provider}");
+        assert!(
+            projection
+                .changes
+                .iter()
+                .any(|change| change.detail.contains("too deep")),
+            "{provider}"
+        );
     }
 }
 
@@ -124,7 +162,13 @@ fn ten_thousand_schemas_are_not_too_large() {
     let schema = wide(1_500);
     for provider in Provider::ALL {
         let projection = projected(provider, &schema);
-        assert!(projection.changes.iter().all(|change| !change.detail.contains("too large")), "{provider}");
+        assert!(
+            projection
+                .changes
+                .iter()
+                .all(|change| !change.detail.contains("too large")),
+            "{provider}"
+        );
     }
 }
 
@@ -140,20 +184,28 @@ fn bounds_that_restate_the_width_of_a_type_are_left_out() {
     ];
     for width in widths {
         let mut number = json!({"type": "integer"});
-        number.as_object_mut().expect("an object").extend(width.as_object().expect("an object").clone());
-        let schema =
-            json!({"type": "object", "properties": {"p": number}, "required": ["p"], "additionalProperties": false});
-        for (provider, strict) in [(OpenAiChat, false), (OpenAiChat, true), (Gemini, false), (Ollama, false)] {
+        number
+            .as_object_mut()
+            .expect("an object")
+            .extend(width.as_object().expect("an object").clone());
+        let schema = json!({"type": "object", "properties": {"p": number}, "required": ["p"], "additionalProperties": false});
+        for (provider, strict) in [
+            (OpenAiChat, false),
+            (OpenAiChat, true),
+            (Gemini, false),
+            (Ollama, false),
+        ] {
             let projection = project(provider, &schema, strict).expect("the schema has a form");
             let text = projection.schema["properties"]["p"].to_string();
-            assert!(!text.contains("inimum") && !text.contains("aximum") && !text.contains("description"), "{text}");
             assert!(
-                width
-                    .as_object()
-                    .expect("an object")
-                    .keys()
-                    .all(|keyword| { reported(&projection, "/properties/p", keyword) == Some(ChangeKind::Rewritten) })
+                !text.contains("inimum")
+                    && !text.contains("aximum")
+                    && !text.contains("description"),
+                "{text}"
             );
+            assert!(width.as_object().expect("an object").keys().all(|keyword| {
+                reported(&projection, "/properties/p", keyword) == Some(ChangeKind::Rewritten)
+            }));
         }
     }
 }

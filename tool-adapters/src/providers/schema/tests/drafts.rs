@@ -22,37 +22,61 @@ fn a_list_of_items_is_a_tuple() {
     );
     let json_schema = projected(GeminiJsonSchema, &schema).schema["properties"]["p"].clone();
     let either = json!([{"type": "string"}, {"type": "null"}]);
-    assert_eq!((&json_schema["items"]["anyOf"], &json_schema["maxItems"]), (&either, &json!(2)));
+    assert_eq!(
+        (&json_schema["items"]["anyOf"], &json_schema["maxItems"]),
+        (&either, &json!(2))
+    );
     assert_eq!(json_schema.get("prefixItems"), None);
     let typed = projected(Gemini, &schema).schema["properties"]["p"].clone();
-    assert_eq!((&typed["items"], &typed["maxItems"]), (&json!({"type": "STRING", "nullable": true}), &json!(2)));
+    assert_eq!(
+        (&typed["items"], &typed["maxItems"]),
+        (&json!({"type": "STRING", "nullable": true}), &json!(2))
+    );
 }
 
 #[test]
 fn beside_a_reference_nothing_is_read() {
-    let schema = with(SEVEN, &json!({"$ref": "#/definitions/d", "minLength": 3, "description": "Who"}));
+    let schema = with(
+        SEVEN,
+        &json!({"$ref": "#/definitions/d", "minLength": 3, "description": "Who"}),
+    );
     for provider in [OpenAiChat, Gemini] {
         let projection = projected(provider, &schema);
-        assert_eq!(projection.schema["properties"]["p"].get("minLength"), None, "{provider}");
-        assert_eq!(projection.schema["properties"]["p"]["description"], json!("Who"), "{provider}");
+        assert_eq!(
+            projection.schema["properties"]["p"].get("minLength"),
+            None,
+            "{provider}"
+        );
+        assert_eq!(
+            projection.schema["properties"]["p"]["description"],
+            json!("Who"),
+            "{provider}"
+        );
     }
 }
 
 // Without its `$schema` the projection is read as today's draft, where they would refuse values.
 #[test]
 fn keywords_that_came_later_go() {
-    let schema =
-        with(SEVEN, &json!({"type": "object", "dependentRequired": {"a": ["b"]}, "unevaluatedProperties": false}));
+    let schema = with(
+        SEVEN,
+        &json!({"type": "object", "dependentRequired": {"a": ["b"]}, "unevaluatedProperties": false}),
+    );
     let projection = projected(OpenAiChat, &schema);
-    assert_eq!(projection.schema["properties"]["p"], json!({"type": "object"}));
+    assert_eq!(
+        projection.schema["properties"]["p"],
+        json!({"type": "object"})
+    );
 }
 
 #[test]
 fn dependencies_have_two_names_now() {
-    let schema = with(SEVEN, &json!({"type": "object", "dependencies": {"a": ["b"], "c": {"required": ["d"]}}}));
+    let schema = with(
+        SEVEN,
+        &json!({"type": "object", "dependencies": {"a": ["b"], "c": {"required": ["d"]}}}),
+    );
     let written = projected(OpenAiChat, &schema).schema["properties"]["p"].clone();
-    let split =
-        json!({"type": "object", "dependentRequired": {"a": ["b"]}, "dependentSchemas": {"c": {"required": ["d"]}}});
+    let split = json!({"type": "object", "dependentRequired": {"a": ["b"]}, "dependentSchemas": {"c": {"required": ["d"]}}});
     assert_eq!(written, split);
 }
 
@@ -63,17 +87,28 @@ fn an_exclusive_bound_was_a_flag_once() {
         &json!({"type": "integer", "minimum": 3, "exclusiveMinimum": true}),
     );
     let written = projected(OpenAiChat, &schema).schema["properties"]["p"].clone();
-    assert_eq!(written, json!({"type": "integer", "minimum": 3, "exclusiveMinimum": 3}));
-    assert_eq!(projected(Gemini, &schema).schema["properties"]["p"], json!({"type": "INTEGER", "minimum": 4}));
+    assert_eq!(
+        written,
+        json!({"type": "integer", "minimum": 3, "exclusiveMinimum": 3})
+    );
+    assert_eq!(
+        projected(Gemini, &schema).schema["properties"]["p"],
+        json!({"type": "INTEGER", "minimum": 4})
+    );
 }
 
 // A provider would refuse the whole request for them.
 #[test]
 fn keywords_with_a_value_that_they_cannot_have_go() {
-    let parameter = json!({"type": "dict", "required": true, "minimum": "3", "enum": "a", "description": "D"});
+    let parameter =
+        json!({"type": "dict", "required": true, "minimum": "3", "enum": "a", "description": "D"});
     for provider in [OpenAiChat, GeminiJsonSchema] {
         let projection = projected(provider, &with("", &parameter));
-        assert_eq!(projection.schema["properties"]["p"], json!({"description": "D"}), "{provider}");
+        assert_eq!(
+            projection.schema["properties"]["p"],
+            json!({"description": "D"}),
+            "{provider}"
+        );
         for keyword in ["required", "minimum", "enum", "type"] {
             assert_eq!(
                 reported(&projection, "/properties/p", keyword),

@@ -30,7 +30,11 @@ use tool_core::schema::to_draft_2020_12;
 const SERVERS: &str = include_str!("../../../../../tests/conformance/data/servers.json");
 
 /// Projects a schema as a tool would have it, which is of draft 2020-12.
-pub(crate) fn project(provider: Provider, schema: &Value, strict: bool) -> Result<Projection, Refusal> {
+pub(crate) fn project(
+    provider: Provider,
+    schema: &Value,
+    strict: bool,
+) -> Result<Projection, Refusal> {
     projection::project(provider.spec(), &to_draft_2020_12(schema), strict)
 }
 
@@ -49,5 +53,7 @@ fn parameter(provider: Provider, schema: &Value) -> Value {
 /// Returns the reported change of the keyword at a pointer.
 fn reported(projection: &Projection, pointer: &str, keyword: &str) -> Option<ChangeKind> {
     let mut changes = projection.changes.iter();
-    changes.find(|change| change.pointer == pointer && change.keyword == keyword).map(|change| change.kind)
+    changes
+        .find(|change| change.pointer == pointer && change.keyword == keyword)
+        .map(|change| change.kind)
 }

@@ -26,17 +26,33 @@ pub(crate) fn read(provider: Provider, schema: &Value) -> Value {
 }
 
 fn read_typed(schema: &Value) -> Value {
-    let Some(map) = schema.as_object() else { return schema.clone() };
+    let Some(map) = schema.as_object() else {
+        return schema.clone();
+    };
     let mut read = Map::new();
     for (keyword, value) in map {
         let value = match keyword.as_str() {
             "nullable" | "propertyOrdering" => continue,
-            "type" => value.as_str().expect("one type").to_ascii_lowercase().into(),
+            "type" => value
+                .as_str()
+                .expect("one type")
+                .to_ascii_lowercase()
+                .into(),
             "items" => read_typed(value),
-            "anyOf" => value.as_array().expect("a list").iter().map(read_typed).collect(),
+            "anyOf" => value
+                .as_array()
+                .expect("a list")
+                .iter()
+                .map(read_typed)
+                .collect(),
             "properties" => {
                 let named = value.as_object().expect("properties");
-                Value::Object(named.iter().map(|(name, schema)| (name.clone(), read_typed(schema))).collect())
+                Value::Object(
+                    named
+                        .iter()
+                        .map(|(name, schema)| (name.clone(), read_typed(schema)))
+                        .collect(),
+                )
             }
             _ => value.clone(),
         };
@@ -60,7 +76,10 @@ pub(crate) fn without_dead_references(root: &Value) -> Value {
     });
     let mut live = root.clone();
     for pointer in dead {
-        live.pointer_mut(&pointer).and_then(Value::as_object_mut).expect("a schema").remove("$ref");
+        live.pointer_mut(&pointer)
+            .and_then(Value::as_object_mut)
+            .expect("a schema")
+            .remove("$ref");
     }
     live
 }
@@ -73,7 +92,9 @@ pub(crate) fn is_endless(root: &Value) -> bool {
         let mut seen: Vec<*const Value> = Vec::new();
         let mut open = in_place(&document, map, pointer);
         while let Some((schema, at)) = open.pop() {
-            endless |= schema.as_object().is_some_and(|other| std::ptr::eq(other, map));
+            endless |= schema
+                .as_object()
+                .is_some_and(|other| std::ptr::eq(other, map));
             if seen.contains(&std::ptr::from_ref(schema)) {
                 continue;
             }
@@ -86,14 +107,24 @@ pub(crate) fn is_endless(root: &Value) -> bool {
     endless
 }
 
-fn in_place<'a>(document: &SchemaDocument<'a>, map: &'a Map<String, Value>, pointer: &str) -> Vec<(&'a Value, String)> {
+fn in_place<'a>(
+    document: &SchemaDocument<'a>,
+    map: &'a Map<String, Value>,
+    pointer: &str,
+) -> Vec<(&'a Value, String)> {
     let mut found = Vec::new();
     for_each_subschema(map, pointer, &mut |child| {
-        if matches!(child.keyword, "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" | "dependentSchemas") {
+        if matches!(
+            child.keyword,
+            "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" | "dependentSchemas"
+        ) {
             found.push((child.place.schema, child.place.pointer));
         }
     });
-    let target = map.get("$ref").and_then(Value::as_str).and_then(|reference| document.resolve(pointer, reference));
+    let target = map
+        .get("$ref")
+        .and_then(Value::as_str)
+        .and_then(|reference| document.resolve(pointer, reference));
     found.extend(target.map(|place| (place.schema, place.pointer)));
     found
 }
@@ -101,9 +132,13 @@ fn in_place<'a>(document: &SchemaDocument<'a>, map: &'a Map<String, Value>, poin
 fn each_schema<'a>(root: &'a Value, visit: &mut dyn FnMut(&'a Map<String, Value>, &str)) {
     let mut open = vec![(root, String::new())];
     while let Some((schema, pointer)) = open.pop() {
-        let Some(map) = schema.as_object() else { continue };
+        let Some(map) = schema.as_object() else {
+            continue;
+        };
         visit(map, &pointer);
-        for_each_subschema(map, &pointer, &mut |child| open.push((child.place.schema, child.place.pointer)));
+        for_each_subschema(map, &pointer, &mut |child| {
+            open.push((child.place.schema, child.place.pointer))
+        });
     }
 }
 
@@ -112,7 +147,10 @@ pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
     fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).expect("31 bits") % sides.max(1)
     }
 
@@ -132,25 +170,44 @@ impl Dice {
         pointer: &str,
         depth: usize,
     ) -> Value {
-        let Some(map) = schema.as_object().filter(|_| depth < 8) else { return self.any() };
+        let Some(map) = schema.as_object().filter(|_| depth < 8) else {
+            return self.any();
+        };
         if let Some(value) = map.get("const") {
             return value.clone();
         }
-        if let Some(value) = map.get("enum").and_then(Value::as_array).and_then(|values| self.pick(values)) {
+        if let Some(value) = map
+            .get("enum")
+            .and_then(Value::as_array)
+            .and_then(|values| self.pick(values))
+        {
             return value.clone();
         }
         let mut made = self.plain(document, map, pointer, depth);
         let mut further = Vec::new();
         for keyword in ["allOf", "anyOf", "oneOf"] {
-            let list: Vec<&Value> = map.get(keyword).and_then(Value::as_array).into_iter().flatten().collect();
+            let list: Vec<&Value> = map
+                .get(keyword)
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+                .collect();
             if keyword == "allOf" {
-                further.extend(list.iter().map(|schema| self.instance(document, schema, pointer, depth + 1)));
+                further.extend(
+                    list.iter()
+                        .map(|schema| self.instance(document, schema, pointer, depth + 1)),
+                );
             } else if let Some(schema) = self.pick(&list) {
                 further.push(self.instance(document, schema, pointer, depth + 1));
             }
         }
-        let target = map.get("$ref").and_then(Value::as_str).and_then(|it| document.resolve(pointer, it));
-        further.extend(target.map(|place| self.instance(document, place.schema, &place.pointer, depth + 1)));
+        let target = map
+            .get("$ref")
+            .and_then(Value::as_str)
+            .and_then(|it| document.resolve(pointer, it));
+        further.extend(
+            target.map(|place| self.instance(document, place.schema, &place.pointer, depth + 1)),
+        );
         let typed = map.contains_key("type") || map.contains_key("properties");
         for value in further {
             match (&mut made, value) {
@@ -162,7 +219,13 @@ impl Dice {
         made
     }
 
-    fn plain(&mut self, document: &SchemaDocument<'_>, map: &Map<String, Value>, pointer: &str, depth: usize) -> Value {
+    fn plain(
+        &mut self,
+        document: &SchemaDocument<'_>,
+        map: &Map<String, Value>,
+        pointer: &str,
+        depth: usize,
+    ) -> Value {
         let kinds: Vec<&str> = match map.get("type") {
             Some(Value::String(name)) => vec![name],
             Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
@@ -190,19 +253,41 @@ impl Dice {
         depth: usize,
     ) -> Value {
         let mut made = Map::new();
-        for (name, schema) in map.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        for (name, schema) in map
+            .get("properties")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+        {
             if self.roll(3) > 0 && is_schema(schema) {
-                made.insert(name.clone(), self.instance(document, schema, pointer, depth + 1));
+                made.insert(
+                    name.clone(),
+                    self.instance(document, schema, pointer, depth + 1),
+                );
             }
         }
-        for name in map.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+        for name in map
+            .get("required")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+        {
             if !made.contains_key(name) {
-                let schema = map.get("properties").and_then(|it| it.get(name)).unwrap_or(&Value::Bool(true));
-                made.insert(name.to_owned(), self.instance(document, schema, pointer, depth + 1));
+                let schema = map
+                    .get("properties")
+                    .and_then(|it| it.get(name))
+                    .unwrap_or(&Value::Bool(true));
+                made.insert(
+                    name.to_owned(),
+                    self.instance(document, schema, pointer, depth + 1),
+                );
             }
         }
         if self.roll(4) == 0 {
-            let schema = map.get("additionalProperties").unwrap_or(&Value::Bool(true));
+            let schema = map
+                .get("additionalProperties")
+                .unwrap_or(&Value::Bool(true));
             let name = ["x1", "b", "other"][self.roll(3)];
             let value = self.instance(document, schema, pointer, depth + 1);
             made.entry(name).or_insert(value);
@@ -210,11 +295,30 @@ impl Dice {
         Value::Object(made)
     }
 
-    fn array(&mut self, document: &SchemaDocument<'_>, map: &Map<String, Value>, pointer: &str, depth: usize) -> Value {
-        let places = map.get("prefixItems").and_then(Value::as_array).cloned().unwrap_or_default();
+    fn array(
+        &mut self,
+        document: &SchemaDocument<'_>,
+        map: &Map<String, Value>,
+        pointer: &str,
+        depth: usize,
+    ) -> Value {
+        let places = map
+            .get("prefixItems")
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default();
         let rest = map.get("items").cloned().unwrap_or(Value::Bool(true));
         let count = self.roll(4);
-        (0..count).map(|at| self.instance(document, places.get(at).unwrap_or(&rest), pointer, depth + 1)).collect()
+        (0..count)
+            .map(|at| {
+                self.instance(
+                    document,
+                    places.get(at).unwrap_or(&rest),
+                    pointer,
+                    depth + 1,
+                )
+            })
+            .collect()
     }
 
     fn text(&mut self) -> Value {

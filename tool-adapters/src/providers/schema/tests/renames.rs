@@ -25,11 +25,21 @@ fn schema() -> Value {
 }
 
 fn written(projection: &Projection, arguments: &str) -> String {
-    projection.renames.as_ref().expect("other names").write(arguments).into_owned()
+    projection
+        .renames
+        .as_ref()
+        .expect("other names")
+        .write(arguments)
+        .into_owned()
 }
 
 fn restored(projection: &Projection, arguments: &str) -> String {
-    projection.renames.as_ref().expect("other names").restore(arguments).into_owned()
+    projection
+        .renames
+        .as_ref()
+        .expect("other names")
+        .restore(arguments)
+        .into_owned()
 }
 
 #[test]
@@ -39,7 +49,10 @@ fn odd_names_are_renamed_at_every_depth() {
         let properties = &written["properties"];
         assert_eq!(properties["vectorSearch"]["required"], json!(["filter_a"]));
         assert!(properties["vectorSearch"]["properties"]["filter_a"].is_object());
-        assert_eq!(properties["one"]["anyOf"][0], json!({"$ref": "#/$defs/properties_vectorSearch"}));
+        assert_eq!(
+            properties["one"]["anyOf"][0],
+            json!({"$ref": "#/$defs/properties_vectorSearch"})
+        );
         assert_eq!(
             (&written["required"], &written["dependentRequired"]),
             (&json!(["vectorSearch"]), &json!({"list": ["vectorSearch"]}))
@@ -54,11 +67,26 @@ fn odd_names_are_renamed_at_every_depth() {
 fn arguments_are_restored_at_every_depth() {
     let projection = projected(Anthropic, &schema());
     for (model, tool) in [
-        (r#"{"vectorSearch":{"filter_a":1,"k":2}}"#, r#"{"$vectorSearch":{"filter[a]":1,"k":2}}"#),
-        (r#"{ "list" : [{"id" : "x"}, {}] }"#, r#"{ "list" : [{"@id": "x"}, {}] }"#),
-        (r#"{"pair":[{"id":"x"},1,{"id":2}]}"#, r#"{"pair":[{"@id":"x"},1,{"id":2}]}"#),
-        (r#"{"one":{"filter_a":12345678901234567890123}}"#, r#"{"one":{"filter[a]":12345678901234567890123}}"#),
-        (r#"{"maps":{"id":{"id":"x"}}}"#, r#"{"maps":{"id":{"@id":"x"}}}"#),
+        (
+            r#"{"vectorSearch":{"filter_a":1,"k":2}}"#,
+            r#"{"$vectorSearch":{"filter[a]":1,"k":2}}"#,
+        ),
+        (
+            r#"{ "list" : [{"id" : "x"}, {}] }"#,
+            r#"{ "list" : [{"@id": "x"}, {}] }"#,
+        ),
+        (
+            r#"{"pair":[{"id":"x"},1,{"id":2}]}"#,
+            r#"{"pair":[{"@id":"x"},1,{"id":2}]}"#,
+        ),
+        (
+            r#"{"one":{"filter_a":12345678901234567890123}}"#,
+            r#"{"one":{"filter[a]":12345678901234567890123}}"#,
+        ),
+        (
+            r#"{"maps":{"id":{"id":"x"}}}"#,
+            r#"{"maps":{"id":{"@id":"x"}}}"#,
+        ),
     ] {
         assert_eq!(restored(&projection, model), tool);
         assert_eq!(restored(&projection, &written(&projection, tool)), tool);
@@ -68,7 +96,8 @@ fn arguments_are_restored_at_every_depth() {
 #[test]
 fn keys_of_maps_are_data() {
     let projection = projected(Anthropic, &schema());
-    let arguments = r#"{"map":{"vectorSearch":"a","id":"b","$vectorSearch":"c"},"maps":{"@id":{},"id":{}}}"#;
+    let arguments =
+        r#"{"map":{"vectorSearch":"a","id":"b","$vectorSearch":"c"},"maps":{"@id":{},"id":{}}}"#;
     assert_eq!(restored(&projection, arguments), arguments);
     assert_eq!(written(&projection, arguments), arguments);
 }
@@ -76,43 +105,99 @@ fn keys_of_maps_are_data() {
 #[test]
 fn an_own_name_and_a_text_that_is_not_json_stay() {
     let projection = projected(Anthropic, &schema());
-    for text in
-        [r#"{"$vectorSearch":{"filter[a]":1}}"#, r#"{"vectorSearch":{"filter_a":"#, "", "null", r#""vectorSearch""#]
-    {
+    for text in [
+        r#"{"$vectorSearch":{"filter[a]":1}}"#,
+        r#"{"vectorSearch":{"filter_a":"#,
+        "",
+        "null",
+        r#""vectorSearch""#,
+    ] {
         assert_eq!(restored(&projection, text), text);
     }
 }
 
 #[test]
 fn two_names_never_become_one() {
-    let names = ["a b", "a/b", "a_b", "a b ", "  ", "ä", "ö", "", "x".repeat(65).as_str(), "y"].map(str::to_owned);
-    let properties = names.iter().map(|name| (name.clone(), json!({"type": "integer"}))).collect::<Value>();
-    let projection = projected(Anthropic, &json!({"type": "object", "properties": properties, "required": names}));
-    let new = projection.schema["properties"].as_object().expect("properties");
+    let names = [
+        "a b",
+        "a/b",
+        "a_b",
+        "a b ",
+        "  ",
+        "ä",
+        "ö",
+        "",
+        "x".repeat(65).as_str(),
+        "y",
+    ]
+    .map(str::to_owned);
+    let properties = names
+        .iter()
+        .map(|name| (name.clone(), json!({"type": "integer"})))
+        .collect::<Value>();
+    let projection = projected(
+        Anthropic,
+        &json!({"type": "object", "properties": properties, "required": names}),
+    );
+    let new = projection.schema["properties"]
+        .as_object()
+        .expect("properties");
     assert_eq!(new.len(), names.len());
-    assert!(new.keys().all(|name| (1..=64).contains(&name.len())), "{new:?}");
-    let arguments = names.iter().map(|name| (name.clone(), json!(1))).collect::<Value>().to_string();
-    assert_eq!(restored(&projection, &written(&projection, &arguments)), arguments);
-    let given = new.keys().map(|name| (name.clone(), json!(1))).collect::<Value>();
+    assert!(
+        new.keys().all(|name| (1..=64).contains(&name.len())),
+        "{new:?}"
+    );
+    let arguments = names
+        .iter()
+        .map(|name| (name.clone(), json!(1)))
+        .collect::<Value>()
+        .to_string();
+    assert_eq!(
+        restored(&projection, &written(&projection, &arguments)),
+        arguments
+    );
+    let given = new
+        .keys()
+        .map(|name| (name.clone(), json!(1)))
+        .collect::<Value>();
     assert_eq!(restored(&projection, &given.to_string()), arguments);
 }
 
 #[test]
 fn a_new_name_that_says_nothing_is_explained() {
     let schema = json!({"type": "object", "properties": {"名前": {"type": "string", "description": "Who."}, "$x": {}}});
-    let written = projected(Anthropic, &schema).schema["properties"].as_object().expect("properties").clone();
-    assert_eq!(written.values().next(), Some(&json!({"type": "string", "description": "Who. (named \"名前\")"})));
+    let written = projected(Anthropic, &schema).schema["properties"]
+        .as_object()
+        .expect("properties")
+        .clone();
+    assert_eq!(
+        written.values().next(),
+        Some(&json!({"type": "string", "description": "Who. (named \"名前\")"}))
+    );
     assert_eq!(written["x"], json!({}));
 }
 
 #[test]
 fn each_new_name_is_reported() {
     let projection = projected(Anthropic, &schema());
-    assert_eq!(reported(&projection, "/properties/$vectorSearch", "properties"), Some(ChangeKind::Rewritten));
+    assert_eq!(
+        reported(&projection, "/properties/$vectorSearch", "properties"),
+        Some(ChangeKind::Rewritten)
+    );
     let detail = &projection.changes.first().expect("a change").detail;
-    assert!(detail.starts_with('`') && detail.contains("is declared as"), "{detail}");
+    assert!(
+        detail.starts_with('`') && detail.contains("is declared as"),
+        "{detail}"
+    );
     let anchored = json!({"type": "object", "properties": {"$x": {"$anchor": "a"}}});
-    assert_eq!(reported(&projected(Anthropic, &anchored), "/properties/$x", "$anchor"), Some(ChangeKind::Dropped));
+    assert_eq!(
+        reported(
+            &projected(Anthropic, &anchored),
+            "/properties/$x",
+            "$anchor"
+        ),
+        Some(ChangeKind::Dropped)
+    );
 }
 
 #[test]
@@ -139,10 +224,16 @@ fn patterns_of_names_decide_alike_about_the_new_name() {
 #[test]
 fn many_odd_names_cost_little() {
     let object = |at: usize| json!({"type": "object", "properties": {format!("$p{at}"): {"$ref": format!("#/$defs/d{}", at + 1)}}});
-    let defs = (0..3_000).map(|at| (format!("d{at}"), object(at))).collect::<Value>();
-    let schema = json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": defs});
+    let defs = (0..3_000)
+        .map(|at| (format!("d{at}"), object(at)))
+        .collect::<Value>();
+    let schema =
+        json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": defs});
     let projection = projected(Anthropic, &schema);
-    assert_eq!(restored(&projection, r#"{"a":{"p0":{"p1":{}}}}"#), r#"{"a":{"$p0":{"$p1":{}}}}"#);
+    assert_eq!(
+        restored(&projection, r#"{"a":{"p0":{"p1":{}}}}"#),
+        r#"{"a":{"$p0":{"$p1":{}}}}"#
+    );
 }
 
 #[test]
@@ -152,5 +243,8 @@ fn errors_name_properties_as_the_model_sees_them() {
     let text = "invalid arguments for `t`:\n- /$vectorSearch/filter[a]: expected an integer, got \"a\"\n- /$vectorSearchX: unknown";
     let told = "invalid arguments for `t`:\n- /vectorSearch/filter_a: expected an integer, got \"a\"\n- /$vectorSearchX: unknown";
     assert_eq!(renames.write_error(text), told);
-    assert_eq!(renames.write_error("did you mean `@id`?"), "did you mean `id`?");
+    assert_eq!(
+        renames.write_error("did you mean `@id`?"),
+        "did you mean `id`?"
+    );
 }

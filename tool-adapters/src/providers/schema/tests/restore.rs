@@ -45,22 +45,41 @@ fn null_goes_where_the_property_is_optional_and_takes_none() {
     assert_eq!(restored(r#"{"a":"x","b":null}"#), r#"{"a":"x"}"#);
     assert_eq!(restored(r#"{"b":null,"a":"x"}"#), r#"{"a":"x"}"#);
     assert_eq!(restored(r#"{"b":null}"#), "{}");
-    assert_eq!(restored(r#"{ "b" : null , "list" : null , "a" : "x" }"#), r#"{ "a" : "x" }"#);
-    assert_eq!(restored(r#"{"b":null,"a":"x","list":null,"d":null}"#), r#"{"a":"x"}"#);
+    assert_eq!(
+        restored(r#"{ "b" : null , "list" : null , "a" : "x" }"#),
+        r#"{ "a" : "x" }"#
+    );
+    assert_eq!(
+        restored(r#"{"b":null,"a":"x","list":null,"d":null}"#),
+        r#"{"a":"x"}"#
+    );
     assert_eq!(restored(r#"{ "b" : null , "d" : null }"#), "{ }");
 }
 
 #[test]
 fn null_stays_where_it_is_declared_required_or_unknown() {
-    for text in [r#"{"c":null}"#, r#"{"a":null}"#, r#"{"unknown":null}"#, r#"{"shape":null}"#, "null", "[null]"] {
+    for text in [
+        r#"{"c":null}"#,
+        r#"{"a":null}"#,
+        r#"{"unknown":null}"#,
+        r#"{"shape":null}"#,
+        "null",
+        "[null]",
+    ] {
         assert_eq!(restored(text), text);
     }
 }
 
 #[test]
 fn it_is_looked_for_inside_objects_arrays_and_references() {
-    assert_eq!(restored(r#"{"a":"x","d":{"x":null,"y":null}}"#), r#"{"a":"x","d":{"y":null}}"#);
-    assert_eq!(restored(r#"{"list":[{"x":null},{"x":1,"y":null}],"b":null}"#), r#"{"list":[{},{"x":1,"y":null}]}"#);
+    assert_eq!(
+        restored(r#"{"a":"x","d":{"x":null,"y":null}}"#),
+        r#"{"a":"x","d":{"y":null}}"#
+    );
+    assert_eq!(
+        restored(r#"{"list":[{"x":null},{"x":1,"y":null}],"b":null}"#),
+        r#"{"list":[{},{"x":1,"y":null}]}"#
+    );
     assert_eq!(
         restored(r#"{"tree":{"note":null,"children":[{"children":null,"note":"n"}]}}"#),
         r#"{"tree":{"children":[{"note":"n"}]}}"#,
@@ -69,15 +88,23 @@ fn it_is_looked_for_inside_objects_arrays_and_references() {
 
 #[test]
 fn of_a_union_the_branch_that_fits_decides() {
-    assert_eq!(restored(r#"{"shape":{"kind":"circle","r":null}}"#), r#"{"shape":{"kind":"circle"}}"#);
-    assert_eq!(restored(r#"{"shape":{"kind":"box","r":null}}"#), r#"{"shape":{"kind":"box","r":null}}"#);
-    assert_eq!(restored(r#"{"shape":{"kind":"line","r":null}}"#), r#"{"shape":{"kind":"line","r":null}}"#);
+    assert_eq!(
+        restored(r#"{"shape":{"kind":"circle","r":null}}"#),
+        r#"{"shape":{"kind":"circle"}}"#
+    );
+    assert_eq!(
+        restored(r#"{"shape":{"kind":"box","r":null}}"#),
+        r#"{"shape":{"kind":"box","r":null}}"#
+    );
+    assert_eq!(
+        restored(r#"{"shape":{"kind":"line","r":null}}"#),
+        r#"{"shape":{"kind":"line","r":null}}"#
+    );
 }
 
 #[test]
 fn everything_else_stays_as_it_was_written() {
-    let text =
-        r#"{"z":9007199254740993, "a" : "\u006eull",  "n":1e400,"m":123456789012345678901234567890,"b":null,"a":1.0}"#;
+    let text = r#"{"z":9007199254740993, "a" : "\u006eull",  "n":1e400,"m":123456789012345678901234567890,"b":null,"a":1.0}"#;
     let kept = r#"{"z":9007199254740993, "a" : "\u006eull",  "n":1e400,"m":123456789012345678901234567890,"a":1.0}"#;
     assert_eq!(restored(text), kept);
 }
@@ -89,9 +116,14 @@ fn an_escaped_name_is_the_same_name() {
 
 #[test]
 fn what_is_not_json_stays() {
-    for text in
-        [r#"{"b":null"#, r#"{"b":null,}"#, "{'b':null}", r#"{"b":null} x"#, "null,", r#"{"\ud800":null,"b":null}"#]
-    {
+    for text in [
+        r#"{"b":null"#,
+        r#"{"b":null,}"#,
+        "{'b':null}",
+        r#"{"b":null} x"#,
+        "null,",
+        r#"{"\ud800":null,"b":null}"#,
+    ] {
         assert_eq!(restored(text), text);
     }
 }
@@ -102,7 +134,10 @@ fn schemas_that_hold_together_decide_together() {
         {"type": "object", "properties": {"a": {"type": "string"}, "c": {"type": "string"}}},
         {"type": "object", "properties": {"b": {"type": "string"}}},
     ]}}});
-    assert_eq!(restore(&schema, r#"{"o":{"a":null,"b":null,"c":"x"}}"#), r#"{"o":{"c":"x"}}"#);
+    assert_eq!(
+        restore(&schema, r#"{"o":{"a":null,"b":null,"c":"x"}}"#),
+        r#"{"o":{"c":"x"}}"#
+    );
 }
 
 #[test]
@@ -121,16 +156,25 @@ fn a_value_of_a_union_is_restored_inside_too() {
         {"type": "null"},
     ]}}, "$defs": {"D": {"type": "object", "properties": {"y": {"type": "integer"}, "e": {"$ref": "#/properties/e"}}}}});
     let text = r#"{"e":{"x":[{"y":null,"e":{"x":[{"y":null}]}},{"e":null}]},"a":null}"#;
-    assert_eq!(restore(&schema, text), r#"{"e":{"x":[{"e":{"x":[{}]}},{"e":null}]}}"#);
+    assert_eq!(
+        restore(&schema, text),
+        r#"{"e":{"x":[{"e":{"x":[{}]}},{"e":null}]}}"#
+    );
 }
 
 #[test]
 fn depth_is_bounded() {
     let depth = 20_000;
-    let deep = r#"{"tree":"#.to_owned() + &r#"{"note":null,"children":["#.repeat(depth) + &"]}".repeat(depth) + "}";
+    let deep = r#"{"tree":"#.to_owned()
+        + &r#"{"note":null,"children":["#.repeat(depth)
+        + &"]}".repeat(depth)
+        + "}";
     let _ = restore(&schema(), &deep);
     let looped = json!({"type": "object", "properties": {"a": {"$ref": "#/properties/a"}}});
-    assert_eq!(restore(&looped, r#"{"a":{"b":null}}"#), r#"{"a":{"b":null}}"#);
+    assert_eq!(
+        restore(&looped, r#"{"a":{"b":null}}"#),
+        r#"{"a":{"b":null}}"#
+    );
 }
 
 #[test]
@@ -142,5 +186,8 @@ fn unions_inside_unions_take_no_longer_than_their_size() {
         {"type": "integer"},
     ]}}});
     let text = r#"{"note":null,"sub":"#.repeat(60) + "1" + &"}".repeat(60);
-    assert_eq!(restore(&schema, &text), r#"{"sub":"#.repeat(60) + "1" + &"}".repeat(60));
+    assert_eq!(
+        restore(&schema, &text),
+        r#"{"sub":"#.repeat(60) + "1" + &"}".repeat(60)
+    );
 }

@@ -5,7 +5,9 @@ use crate::providers::provider::Provider;
 use crate::providers::schema::document::SchemaDocument;
 use crate::providers::schema::renames::PropertyRenames;
 use crate::providers::schema::tests::arbitrary::root;
-use crate::providers::schema::tests::oracle::{Dice, is_endless, read, validator, without_dead_references};
+use crate::providers::schema::tests::oracle::{
+    Dice, is_endless, read, validator, without_dead_references,
+};
 use crate::providers::schema::tests::project;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -20,10 +22,14 @@ fn accepted(schema: &Value, seed: u64) -> Vec<Value> {
     if is_endless(&live) || has_ambiguous_anchors {
         return Vec::new();
     }
-    let Some(validator) = validator(&live) else { return Vec::new() };
+    let Some(validator) = validator(&live) else {
+        return Vec::new();
+    };
     let document = SchemaDocument::new(&live);
     let mut dice = Dice(seed);
-    let mut all: Vec<Value> = (0..40).map(|_| dice.instance(&document, &live, "", 0)).collect();
+    let mut all: Vec<Value> = (0..40)
+        .map(|_| dice.instance(&document, &live, "", 0))
+        .collect();
     all.push(serde_json::json!({}));
     all.retain(|value| value.is_object() && validator.is_valid(value));
     all
@@ -31,21 +37,36 @@ fn accepted(schema: &Value, seed: u64) -> Vec<Value> {
 
 /// Arguments with the names of properties at the provider.
 fn written(projection: &Projection, arguments: &Value) -> Value {
-    let write = |renames: &PropertyRenames| renames.write(&arguments.to_string()).parse().expect("JSON");
-    projection.renames.as_deref().map_or_else(|| arguments.clone(), write)
+    let write =
+        |renames: &PropertyRenames| renames.write(&arguments.to_string()).parse().expect("JSON");
+    projection
+        .renames
+        .as_deref()
+        .map_or_else(|| arguments.clone(), write)
 }
 
 /// Arguments with the tool's own names of properties.
 fn restored(projection: &Projection, arguments: &Value) -> Value {
-    let restore = |renames: &PropertyRenames| renames.restore(&arguments.to_string()).parse().expect("JSON");
-    projection.renames.as_deref().map_or_else(|| arguments.clone(), restore)
+    let restore = |renames: &PropertyRenames| {
+        renames
+            .restore(&arguments.to_string())
+            .parse()
+            .expect("JSON")
+    };
+    projection
+        .renames
+        .as_deref()
+        .map_or_else(|| arguments.clone(), restore)
 }
 
 fn check(provider: Provider, schema: &Value, instances: &[Value]) -> Result<(), TestCaseError> {
     let projection = match project(provider, schema, false) {
         Ok(projection) => projection,
         Err(refusal) => {
-            prop_assert!(instances.is_empty(), "{provider}: {refusal}, of {schema}, which accepts {instances:?}");
+            prop_assert!(
+                instances.is_empty(),
+                "{provider}: {refusal}, of {schema}, which accepts {instances:?}"
+            );
             return Ok(());
         }
     };
@@ -54,15 +75,26 @@ fn check(provider: Provider, schema: &Value, instances: &[Value]) -> Result<(), 
         return Ok(());
     }
     let Some(validator) = validator(&read) else {
-        return Err(TestCaseError::fail(format!("{provider}: not a schema: {read}\nof {schema}")));
+        return Err(TestCaseError::fail(format!(
+            "{provider}: not a schema: {read}\nof {schema}"
+        )));
     };
     if is_endless(&read) {
         return Ok(());
     }
     for instance in instances {
         let written = written(&projection, instance);
-        prop_assert!(validator.is_valid(&written), "{provider} refuses {written}\nby {read}\nof {schema}");
-        prop_assert_eq!(&restored(&projection, &written), instance, "{} of {}", provider, schema);
+        prop_assert!(
+            validator.is_valid(&written),
+            "{provider} refuses {written}\nby {read}\nof {schema}"
+        );
+        prop_assert_eq!(
+            &restored(&projection, &written),
+            instance,
+            "{} of {}",
+            provider,
+            schema
+        );
     }
     Ok(())
 }

@@ -5,7 +5,11 @@ use serde_json::{Map, Value};
 
 /// Everything that a provider would refuse.
 pub(crate) fn problems(provider: Provider, schema: &Value) -> Vec<String> {
-    let mut checker = Checker { open_ai: is_open_ai(provider), root: schema, found: Vec::new() };
+    let mut checker = Checker {
+        open_ai: is_open_ai(provider),
+        root: schema,
+        found: Vec::new(),
+    };
     checker.root();
     checker.schema(schema, "", 1);
     checker.found
@@ -49,7 +53,17 @@ const ANTHROPIC: [&str; 10] = [
     "minItems",
     "anyOf",
 ];
-const FORMATS: [&str; 9] = ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
+const FORMATS: [&str; 9] = [
+    "date-time",
+    "time",
+    "date",
+    "duration",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "uuid",
+];
 
 struct Checker<'a> {
     open_ai: bool,
@@ -79,7 +93,9 @@ impl<'a> Checker<'a> {
             self.problem(at, "deeper than ten levels");
         }
         if let Some(reference) = map.get("$ref") {
-            let target = reference.as_str().and_then(|it| self.root.pointer(it.strip_prefix('#')?));
+            let target = reference
+                .as_str()
+                .and_then(|it| self.root.pointer(it.strip_prefix('#')?));
             if map.len() > 1 || target.is_none() {
                 self.problem(at, "a reference stands alone and leads somewhere");
             }
@@ -92,17 +108,25 @@ impl<'a> Checker<'a> {
         } else {
             self.types(map, at, level);
         }
-        for (name, schema) in map.get("$defs").and_then(Value::as_object).into_iter().flatten() {
+        for (name, schema) in map
+            .get("$defs")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+        {
             self.schema(schema, &format!("{at}/$defs/{name}"), 1);
         }
     }
 
     fn keywords(&mut self, map: &Map<String, Value>, at: &str) {
         for (keyword, value) in map {
-            let known =
-                if self.open_ai { OPEN_AI.contains(&keyword.as_str()) } else { ANTHROPIC.contains(&keyword.as_str()) };
-            let format =
-                keyword == "format" && (FORMATS.iter().any(|it| value == it) || !self.open_ai && value == "uri");
+            let known = if self.open_ai {
+                OPEN_AI.contains(&keyword.as_str())
+            } else {
+                ANTHROPIC.contains(&keyword.as_str())
+            };
+            let format = keyword == "format"
+                && (FORMATS.iter().any(|it| value == it) || !self.open_ai && value == "uri");
             if !known && !format {
                 self.problem(at, &format!("`{keyword}` is not supported"));
             }
@@ -110,17 +134,22 @@ impl<'a> Checker<'a> {
                 self.problem(at, &format!("format {value} is not supported"));
             }
             if keyword == "pattern"
-                && ["(?=", "(?!", "(?<"].iter().any(|it| value.as_str().is_some_and(|text| text.contains(it)))
+                && ["(?=", "(?!", "(?<"]
+                    .iter()
+                    .any(|it| value.as_str().is_some_and(|text| text.contains(it)))
             {
                 self.problem(at, "lookaround");
             }
-            if keyword == "minItems" && !self.open_ai && value.as_u64().is_none_or(|least| least > 1) {
+            if keyword == "minItems"
+                && !self.open_ai
+                && value.as_u64().is_none_or(|least| least > 1)
+            {
                 self.problem(at, "minItems is 0 or 1");
             }
             if keyword == "enum"
-                && value
-                    .as_array()
-                    .is_none_or(|values| values.is_empty() || values.iter().any(|it| it.is_object() || it.is_array()))
+                && value.as_array().is_none_or(|values| {
+                    values.is_empty() || values.iter().any(|it| it.is_object() || it.is_array())
+                })
             {
                 self.problem(at, "an enum lists scalars");
             }
@@ -138,7 +167,10 @@ impl<'a> Checker<'a> {
         };
         if types.contains(&"null")
             && types.len() > 1
-            && map.get("enum").and_then(Value::as_array).is_some_and(|values| !values.contains(&Value::Null))
+            && map
+                .get("enum")
+                .and_then(Value::as_array)
+                .is_some_and(|values| !values.contains(&Value::Null))
         {
             self.problem(at, "null is a type and not in the enum");
         }
@@ -157,8 +189,13 @@ impl<'a> Checker<'a> {
         if map.get("additionalProperties") != Some(&Value::Bool(false)) {
             self.problem(at, "an open object");
         }
-        let required: Vec<&str> =
-            map.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+        let required: Vec<&str> = map
+            .get("required")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
         let Some(named) = map.get("properties").and_then(Value::as_object) else {
             self.problem(at, "no properties");
             return;
@@ -186,9 +223,15 @@ fn the_checker_sees_what_is_wrong() {
         ("/properties/a", json!({})),
         ("/properties/a", json!({"type": "string", "minLength": 1})),
         ("/properties/a", json!({"type": "array"})),
-        ("/properties/a", json!({"type": ["string", "null"], "enum": ["a"]})),
+        (
+            "/properties/a",
+            json!({"type": ["string", "null"], "enum": ["a"]}),
+        ),
         ("/properties/a", json!({"$ref": "#", "description": "x"})),
-        ("/properties/a", json!({"type": "string", "pattern": "(?=a)"})),
+        (
+            "/properties/a",
+            json!({"type": "string", "pattern": "(?=a)"}),
+        ),
     ] {
         let mut bad = good.clone();
         *bad.pointer_mut(pointer).expect("a place") = value;

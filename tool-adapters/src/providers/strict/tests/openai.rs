@@ -13,7 +13,12 @@ fn projected(schema: &Value) -> Projection {
     let projection = project(Provider::OpenAiChat, schema, true).expect("not refused");
     assert_eq!(*schema, before); // L30
     if projection.not_strict.is_none() {
-        assert_eq!(problems(Provider::OpenAiChat, &projection.schema), Vec::<String>::new(), "{}", projection.schema);
+        assert_eq!(
+            problems(Provider::OpenAiChat, &projection.schema),
+            Vec::<String>::new(),
+            "{}",
+            projection.schema
+        );
     }
     projection
 }
@@ -37,14 +42,14 @@ fn strict(schema: &Value) -> Value {
 }
 
 fn not_strict(property: &Value) -> NotStrict {
-    let root =
-        json!({"type": "object", "properties": {"p": property}, "required": ["p"], "additionalProperties": false});
+    let root = json!({"type": "object", "properties": {"p": property}, "required": ["p"], "additionalProperties": false});
     projected(&root).not_strict.expect("not strict")
 }
 
 #[test]
 fn every_object_is_closed_and_every_property_required() {
-    let inner = json!({"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]});
+    let inner =
+        json!({"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]});
     let schema = json!({"type": "object", "properties": {"a": inner, "b": {"type": "boolean"}}, "required": ["a"]});
     assert_eq!(
         strict(&schema),
@@ -54,21 +59,40 @@ fn every_object_is_closed_and_every_property_required() {
         }}),
     );
     let changes = projected(&schema).changes;
-    let closed = changes.iter().filter(|change| change.kind == ChangeKind::Closed);
-    assert_eq!(closed.map(|change| change.pointer.as_str()).collect::<Vec<_>>(), ["", "/properties/a"]);
+    let closed = changes
+        .iter()
+        .filter(|change| change.kind == ChangeKind::Closed);
+    assert_eq!(
+        closed
+            .map(|change| change.pointer.as_str())
+            .collect::<Vec<_>>(),
+        ["", "/properties/a"]
+    );
 }
 
 #[test]
 fn a_tool_without_parameters_is_strict() {
     let schema = strict(&json!({"type": "object", "properties": {}})); // L26
-    assert_eq!(schema, json!({"type": "object", "properties": {}, "required": [], "additionalProperties": false}));
+    assert_eq!(
+        schema,
+        json!({"type": "object", "properties": {}, "required": [], "additionalProperties": false})
+    );
 }
 
 #[test]
 fn an_optional_property_is_null_instead_of_absent() {
-    assert_eq!(optional(&json!({"type": "string"})), json!({"type": ["string", "null"]}));
-    assert_eq!(optional(&json!({"enum": ["a", "b"]})), json!({"type": ["string", "null"], "enum": ["a", "b", null]}));
-    assert_eq!(optional(&json!({"type": ["string", "null"]})), json!({"type": ["string", "null"]}));
+    assert_eq!(
+        optional(&json!({"type": "string"})),
+        json!({"type": ["string", "null"]})
+    );
+    assert_eq!(
+        optional(&json!({"enum": ["a", "b"]})),
+        json!({"type": ["string", "null"], "enum": ["a", "b", null]})
+    );
+    assert_eq!(
+        optional(&json!({"type": ["string", "null"]})),
+        json!({"type": ["string", "null"]})
+    );
     assert_eq!(
         optional(&json!({"anyOf": [{"type": "string"}, {"type": "integer"}], "description": "d"})),
         json!({"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}], "description": "d"}),
@@ -78,33 +102,52 @@ fn an_optional_property_is_null_instead_of_absent() {
 #[test]
 fn a_nullable_of_one_type_is_a_list_of_types() {
     let union = json!({"anyOf": [{"type": "string", "enum": ["a"]}, {"type": "null"}]});
-    assert_eq!(required(&union), json!({"type": ["string", "null"], "enum": ["a", null]}));
+    assert_eq!(
+        required(&union),
+        json!({"type": ["string", "null"], "enum": ["a", null]})
+    );
 }
 
 #[test]
 fn a_default_is_told_and_a_title_goes() {
-    let schema = json!({"type": "integer", "default": 30, "title": "Minutes", "description": "Length"});
-    assert_eq!(optional(&schema), json!({"type": ["integer", "null"], "description": "Length (default 30)"}));
-    assert_eq!(optional(&json!({"type": "integer", "default": null})), json!({"type": ["integer", "null"]}));
+    let schema =
+        json!({"type": "integer", "default": 30, "title": "Minutes", "description": "Length"});
+    assert_eq!(
+        optional(&schema),
+        json!({"type": ["integer", "null"], "description": "Length (default 30)"})
+    );
+    assert_eq!(
+        optional(&json!({"type": "integer", "default": null})),
+        json!({"type": ["integer", "null"]})
+    );
 }
 
 #[test]
 fn a_constant_is_never_null() {
-    assert_eq!(required(&json!({"const": "a"})), json!({"type": "string", "const": "a"}));
+    assert_eq!(
+        required(&json!({"const": "a"})),
+        json!({"type": "string", "const": "a"})
+    );
     assert_eq!(
         optional(&json!({"const": "a", "default": "a"})),
         json!({"type": "string", "const": "a", "description": "default \"a\""})
     );
     // Without a default, to leave it out says something else, and there is no way to say that.
     let schema = json!({"type": "object", "properties": {"p": {"const": "a"}}, "additionalProperties": false});
-    let why = NotStrict::Keyword { pointer: "/properties/p".into(), keyword: "const".into() };
+    let why = NotStrict::Keyword {
+        pointer: "/properties/p".into(),
+        keyword: "const".into(),
+    };
     assert_eq!(projected(&schema).not_strict, Some(why));
 }
 
 #[test]
 fn one_of_is_any_of_and_the_discriminator_goes() {
     let schema = json!({"oneOf": [{"type": "string"}, {"type": "integer"}], "discriminator": {"propertyName": "x"}});
-    assert_eq!(required(&schema), json!({"anyOf": [{"type": "string"}, {"type": "integer"}]}));
+    assert_eq!(
+        required(&schema),
+        json!({"anyOf": [{"type": "string"}, {"type": "integer"}]})
+    );
 }
 
 #[test]
@@ -128,7 +171,10 @@ fn a_reference_with_siblings_is_written_out() {
     let mut described = point.clone();
     described["description"] = "Where".into();
     let written = strict(&schema);
-    assert_eq!(written["properties"], json!({"p": described, "q": {"$ref": "#/$defs/P"}}));
+    assert_eq!(
+        written["properties"],
+        json!({"p": described, "q": {"$ref": "#/$defs/P"}})
+    );
     assert_eq!(written["$defs"], json!({"P": point}));
 }
 
@@ -142,8 +188,14 @@ fn what_refers_to_itself_ends() {
     }}}});
     let written = strict(&schema);
     let left = &written["$defs"]["Tree"]["properties"]["left"];
-    assert_eq!(*left, json!({"anyOf": [{"$ref": "#/$defs/Tree"}, {"type": "null"}], "description": "Left"}));
-    assert_eq!(written["$defs"]["Tree"]["properties"]["root"], json!({"anyOf": [{"$ref": "#"}, {"type": "null"}]}));
+    assert_eq!(
+        *left,
+        json!({"anyOf": [{"$ref": "#/$defs/Tree"}, {"type": "null"}], "description": "Left"})
+    );
+    assert_eq!(
+        written["$defs"]["Tree"]["properties"]["root"],
+        json!({"anyOf": [{"$ref": "#"}, {"type": "null"}]})
+    );
 }
 
 #[test]
@@ -156,7 +208,10 @@ fn references_that_fan_out_do_not_explode() {
     }
     definitions.insert("D40".into(), json!({"type": "string"}));
     let schema = json!({"type": "object", "properties": {"p": {"$ref": "#/$defs/D0"}}, "$defs": definitions});
-    assert!(matches!(projected(&schema).not_strict, Some(NotStrict::Limit { .. })));
+    assert!(matches!(
+        projected(&schema).not_strict,
+        Some(NotStrict::Limit { .. })
+    ));
 }
 
 #[test]
@@ -176,17 +231,23 @@ fn what_is_not_enforced_is_described() {
 #[test]
 fn numbers_that_no_grammar_holds_are_described() {
     let schema = json!({"type": "integer", "minimum": i64::MIN + 1, "maximum": i64::MAX - 1});
-    let described = json!({"type": "integer", "description": "-9223372036854775807 to 9223372036854775806"});
+    let described =
+        json!({"type": "integer", "description": "-9223372036854775807 to 9223372036854775806"});
     assert_eq!(required(&schema), described);
     let schema = json!({"type": "number", "exclusiveMaximum": 1e300, "minimum": 0});
-    assert_eq!(required(&schema), json!({"type": "number", "minimum": 0, "description": "less than 1e+300"}));
+    assert_eq!(
+        required(&schema),
+        json!({"type": "number", "minimum": 0, "description": "less than 1e+300"})
+    );
     for multiple in [json!(0.123_456_789), json!(1_u64 << 53)] {
         let written = required(&json!({"type": "number", "multipleOf": multiple}));
-        assert_eq!(written, json!({"type": "number", "description": format!("a multiple of {multiple}")}));
+        assert_eq!(
+            written,
+            json!({"type": "number", "description": format!("a multiple of {multiple}")})
+        );
     }
     for multiple in [json!(5), json!(0.01), json!(99.99), json!(1e-9)] {
-        let schema =
-            json!({"type": "number", "multipleOf": multiple, "minimum": -(1_i64 << 53), "maximum": 1_i64 << 53});
+        let schema = json!({"type": "number", "multipleOf": multiple, "minimum": -(1_i64 << 53), "maximum": 1_i64 << 53});
         assert_eq!(required(&schema), schema);
     }
 }
@@ -194,13 +255,25 @@ fn numbers_that_no_grammar_holds_are_described() {
 #[test]
 fn a_union_that_one_schema_says_is_reported() {
     let union = json!({"anyOf": [{"type": "string", "enum": ["a", "b"]}, {"type": "null"}]});
-    let projection = projected(&json!({"type": "object", "properties": {"p": union}, "additionalProperties": false}));
-    assert_eq!(projection.schema["properties"]["p"], json!({"type": ["string", "null"], "enum": ["a", "b", null]}));
+    let projection = projected(
+        &json!({"type": "object", "properties": {"p": union}, "additionalProperties": false}),
+    );
+    assert_eq!(
+        projection.schema["properties"]["p"],
+        json!({"type": ["string", "null"], "enum": ["a", "b", null]})
+    );
     let rewritten = |change: &report::Change| {
-        (change.pointer.as_str(), change.keyword.as_str(), change.kind)
-            == ("/properties/p", "anyOf", ChangeKind::Rewritten)
+        (
+            change.pointer.as_str(),
+            change.keyword.as_str(),
+            change.kind,
+        ) == ("/properties/p", "anyOf", ChangeKind::Rewritten)
     };
-    assert!(projection.changes.iter().any(rewritten), "{:?}", projection.changes);
+    assert!(
+        projection.changes.iter().any(rewritten),
+        "{:?}",
+        projection.changes
+    );
 }
 
 #[test]
@@ -208,22 +281,44 @@ fn what_says_nothing_to_a_model_is_reported() {
     let schema = json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "$comment": "c", "type": "object",
         "properties": {"p": {"type": "string", "$anchor": "p"}}, "required": ["p"], "additionalProperties": false});
     let changes = projected(&schema).changes;
-    let dropped = changes.iter().filter(|change| change.kind == ChangeKind::Dropped);
-    let mut found = dropped.map(|change| (change.pointer.as_str(), change.keyword.as_str())).collect::<Vec<_>>();
+    let dropped = changes
+        .iter()
+        .filter(|change| change.kind == ChangeKind::Dropped);
+    let mut found = dropped
+        .map(|change| (change.pointer.as_str(), change.keyword.as_str()))
+        .collect::<Vec<_>>();
     found.sort_unstable();
-    assert_eq!(found, [("", "$comment"), ("", "$schema"), ("/properties/p", "$anchor")]);
+    assert_eq!(
+        found,
+        [
+            ("", "$comment"),
+            ("", "$schema"),
+            ("/properties/p", "$anchor")
+        ]
+    );
 }
 
 #[test]
 fn tuples_are_arrays_of_any_of_their_items() {
     let schema = json!({"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}], "minItems": 2, "maxItems": 2});
     let written = required(&schema);
-    assert_eq!(written["items"], json!({"anyOf": [{"type": "string"}, {"type": "integer"}]}));
-    assert_eq!((&written["minItems"], &written["maxItems"]), (&json!(2), &json!(2)));
+    assert_eq!(
+        written["items"],
+        json!({"anyOf": [{"type": "string"}, {"type": "integer"}]})
+    );
+    assert_eq!(
+        (&written["minItems"], &written["maxItems"]),
+        (&json!(2), &json!(2))
+    );
     let closed = json!({"type": "array", "prefixItems": [{"type": "string"}], "items": false});
     assert_eq!(required(&closed)["maxItems"], 1);
     let open = json!({"type": "array", "prefixItems": [{"type": "string"}]});
-    assert_eq!(not_strict(&open), NotStrict::Untyped { pointer: "/properties/p/items".into() });
+    assert_eq!(
+        not_strict(&open),
+        NotStrict::Untyped {
+            pointer: "/properties/p/items".into()
+        }
+    );
 }
 
 #[test]
@@ -235,28 +330,51 @@ fn an_open_object_is_not_strict() {
         json!({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": {"type": "string"}}),
         json!({"type": "object", "patternProperties": {"^a": {"type": "string"}}, "additionalProperties": false}),
     ] {
-        assert_eq!(not_strict(&schema), NotStrict::OpenObject { pointer: "/properties/p".into() }, "{schema}");
+        assert_eq!(
+            not_strict(&schema),
+            NotStrict::OpenObject {
+                pointer: "/properties/p".into()
+            },
+            "{schema}"
+        );
     }
 }
 
 #[test]
 fn what_has_no_type_is_not_strict() {
-    let untyped = |pointer: &str| NotStrict::Untyped { pointer: pointer.into() };
-    for schema in
-        [json!(true), json!({}), json!({"description": "anything"}), json!({"properties": {"a": {"type": "string"}}})]
-    {
+    let untyped = |pointer: &str| NotStrict::Untyped {
+        pointer: pointer.into(),
+    };
+    for schema in [
+        json!(true),
+        json!({}),
+        json!({"description": "anything"}),
+        json!({"properties": {"a": {"type": "string"}}}),
+    ] {
         assert_eq!(not_strict(&schema), untyped("/properties/p"), "{schema}");
     }
-    assert_eq!(not_strict(&json!({"type": "array"})), untyped("/properties/p/items"));
-    assert_eq!(not_strict(&json!({"type": "array", "items": {}})), untyped("/properties/p/items"));
-    assert_eq!(not_strict(&json!({"$ref": "#/$defs/Gone"})), untyped("/properties/p"));
+    assert_eq!(
+        not_strict(&json!({"type": "array"})),
+        untyped("/properties/p/items")
+    );
+    assert_eq!(
+        not_strict(&json!({"type": "array", "items": {}})),
+        untyped("/properties/p/items")
+    );
+    assert_eq!(
+        not_strict(&json!({"$ref": "#/$defs/Gone"})),
+        untyped("/properties/p")
+    );
 }
 
 #[test]
 fn a_union_at_the_root_is_not_strict() {
     let schema = json!({"type": "object", "anyOf": [
         {"properties": {"a": {"type": "string"}}, "required": ["a"]}, {"properties": {"b": {"type": "string"}}, "required": ["b"]}]});
-    let why = NotStrict::Keyword { pointer: String::new(), keyword: "anyOf".into() };
+    let why = NotStrict::Keyword {
+        pointer: String::new(),
+        keyword: "anyOf".into(),
+    };
     assert_eq!(projected(&schema).not_strict, Some(why));
 }
 
@@ -281,14 +399,30 @@ fn limits_are_those_of_the_document() {
     let values = (0..1_001).map(|at| format!("v{at}")).collect::<Vec<_>>();
     let root = |property: Value| json!({"type": "object", "properties": {"p": property}, "required": ["p"]});
     assert_eq!(limit(&root(json!({"enum": values}))), "enum values");
-    let deep = (0..10).fold(json!({"type": "string"}), |inner, _| json!({"type": "array", "items": inner}));
+    let deep = (0..10).fold(
+        json!({"type": "string"}),
+        |inner, _| json!({"type": "array", "items": inner}),
+    );
     assert_eq!(limit(&root(deep)), "levels");
-    let named = (0..5_001).map(|at| (format!("p{at}"), json!({"type": "string"}))).collect::<serde_json::Map<_, _>>();
-    assert_eq!(limit(&json!({"type": "object", "properties": named})), "properties");
-    let long = (0..13)
-        .map(|at| ("x".repeat(10_000) + &at.to_string(), json!({"type": "string"})))
+    let named = (0..5_001)
+        .map(|at| (format!("p{at}"), json!({"type": "string"})))
         .collect::<serde_json::Map<_, _>>();
-    assert_eq!(limit(&json!({"type": "object", "properties": long})), "characters of names and enum values");
+    assert_eq!(
+        limit(&json!({"type": "object", "properties": named})),
+        "properties"
+    );
+    let long = (0..13)
+        .map(|at| {
+            (
+                "x".repeat(10_000) + &at.to_string(),
+                json!({"type": "string"}),
+            )
+        })
+        .collect::<serde_json::Map<_, _>>();
+    assert_eq!(
+        limit(&json!({"type": "object", "properties": long})),
+        "characters of names and enum values"
+    );
 }
 
 #[test]

@@ -54,7 +54,10 @@ fn shape() -> impl Strategy<Value = Shape> {
 }
 
 fn fields(shape: impl Strategy<Value = Shape>) -> impl Strategy<Value = Vec<Field>> {
-    vec((shape, any::<bool>()).prop_map(|(shape, required)| Field { shape, required }), 1..4)
+    vec(
+        (shape, any::<bool>()).prop_map(|(shape, required)| Field { shape, required }),
+        1..4,
+    )
 }
 
 fn takes_null(shape: &Shape) -> bool {
@@ -81,7 +84,10 @@ fn schema(shape: &Shape, named: &mut Map<String, Value>) -> Value {
         }
         Shape::Object(fields) => object(fields, None, named),
         Shape::Tagged(objects) => {
-            let branches = objects.iter().enumerate().map(|(at, fields)| object(fields, Some(at), named));
+            let branches = objects
+                .iter()
+                .enumerate()
+                .map(|(at, fields)| object(fields, Some(at), named));
             json!({"oneOf": branches.collect::<Vec<_>>()})
         }
         Shape::Named(inner) => {
@@ -111,20 +117,29 @@ fn object(fields: &[Field], tag: Option<usize>, named: &mut Map<String, Value>) 
 /// absent.
 fn value(shape: &Shape, dice: &mut u64) -> (Value, Value) {
     let mut roll = |sides: u64| {
-        *dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        *dice = dice
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (*dice >> 33) % sides
     };
     let both = |value: Value| (value.clone(), value);
     match shape {
-        Shape::Text => both(json!(["", "null", "x\"y", "{\"f0\":null}"][usize::try_from(roll(4)).expect("small")])),
+        Shape::Text => both(json!(
+            ["", "null", "x\"y", "{\"f0\":null}"][usize::try_from(roll(4)).expect("small")]
+        )),
         Shape::Integer => both(json!(roll(2000).cast_signed() - 1000)),
-        Shape::Number => both(json!(f64::from(u32::try_from(roll(9)).expect("small")) / 4.0)),
+        Shape::Number => both(json!(
+            f64::from(u32::try_from(roll(9)).expect("small")) / 4.0
+        )),
         Shape::Flag => both(json!(roll(2) == 0)),
-        Shape::Choice(values) => both(json!(values[usize::try_from(roll(values.len() as u64)).expect("small")])),
+        Shape::Choice(values) => both(json!(
+            values[usize::try_from(roll(values.len() as u64)).expect("small")]
+        )),
         Shape::Nullable(_) if roll(2) == 0 => both(Value::Null),
         Shape::Nullable(inner) | Shape::Named(inner) => value(inner, dice),
         Shape::List(inner) => {
-            let (plain, strict): (Vec<_>, Vec<_>) = (0..roll(3)).map(|_| value(inner, dice)).unzip();
+            let (plain, strict): (Vec<_>, Vec<_>) =
+                (0..roll(3)).map(|_| value(inner, dice)).unzip();
             (plain.into(), strict.into())
         }
         Shape::Pair(inner) => {

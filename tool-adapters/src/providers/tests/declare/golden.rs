@@ -29,7 +29,11 @@ fn tools() -> Vec<FunctionTool> {
     let tree = json!({"type": "object", "properties": {"tree": {"$ref": "#/$defs/Tree"}}, "required": ["tree"], "$defs": {
         "Tree": {"type": "object", "properties": {"name": {"type": "string"}, "children": {"type": "array", "items": {"$ref": "#/$defs/Tree"}}}, "required": ["name"]}}});
     let labels = json!({"type": "object", "properties": {"labels": {"type": "object", "additionalProperties": {"type": "string"}}, "anything": true}});
-    let deletes = ToolAnnotations { destructive: Some(true), open_world: Some(true), ..ToolAnnotations::default() };
+    let deletes = ToolAnnotations {
+        destructive: Some(true),
+        open_world: Some(true),
+        ..ToolAnnotations::default()
+    };
     vec![
         raw("create_event", "Create an event in the calendar.", event)
             .title("Create an event")
@@ -47,10 +51,23 @@ fn tools() -> Vec<FunctionTool> {
 fn declare(provider: Provider, strict: bool) -> Declarations {
     let hosted = [
         hosted("google_search", "gemini", json!({"googleSearch": {}})),
-        hosted("web_search", "openai-responses", json!({"type": "web_search"})),
-        hosted("web_search", "anthropic", json!({"type": "web_search_20260209", "name": "web_search"})),
+        hosted(
+            "web_search",
+            "openai-responses",
+            json!({"type": "web_search"}),
+        ),
+        hosted(
+            "web_search",
+            "anthropic",
+            json!({"type": "web_search_20260209", "name": "web_search"}),
+        ),
     ];
-    let options = DeclareOptions { strict, only_single_type: false, model_mixes: true, defer: false };
+    let options = DeclareOptions {
+        strict,
+        only_single_type: false,
+        model_mixes: true,
+        defer: false,
+    };
     declared(provider, &tools(), &hosted, options)
 }
 
@@ -61,7 +78,11 @@ fn sorted(value: &Value) -> Value {
         Value::Object(map) => {
             let mut members = map.iter().collect::<Vec<_>>();
             members.sort_unstable_by_key(|(name, _)| *name);
-            members.into_iter().map(|(name, value)| (name.clone(), sorted(value))).collect::<Map<_, _>>().into()
+            members
+                .into_iter()
+                .map(|(name, value)| (name.clone(), sorted(value)))
+                .collect::<Map<_, _>>()
+                .into()
         }
         other => other.clone(),
     }
@@ -73,14 +94,27 @@ fn every_declaration_is_what_its_golden_file_says() {
         for strict in [false, true] {
             let declared = declare(provider, strict);
             let report = serde_json::to_value(declared.report()).expect("a report");
-            let all = sorted(&json!({"tools": json_of(&declared), "settings": declared.settings(), "report": report}));
+            let all = sorted(
+                &json!({"tools": json_of(&declared), "settings": declared.settings(), "report": report}),
+            );
             let name = format!("{provider}{}.json", if strict { ".strict" } else { "" });
-            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/providers/tests/declare/golden").join(&name);
+            let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("src/providers/tests/declare/golden")
+                .join(&name);
             if std::env::var_os("UPDATE").is_some() {
-                std::fs::write(&path, serde_json::to_string_pretty(&all).expect("JSON") + "\n").expect("written");
+                std::fs::write(
+                    &path,
+                    serde_json::to_string_pretty(&all).expect("JSON") + "\n",
+                )
+                .expect("written");
             }
-            let text = std::fs::read_to_string(&path).unwrap_or_else(|_| panic!("no {name}: run with UPDATE=1"));
-            assert_eq!(all, serde_json::from_str::<Value>(&text).expect("JSON"), "{name}");
+            let text = std::fs::read_to_string(&path)
+                .unwrap_or_else(|_| panic!("no {name}: run with UPDATE=1"));
+            assert_eq!(
+                all,
+                serde_json::from_str::<Value>(&text).expect("JSON"),
+                "{name}"
+            );
         }
     }
 }
@@ -92,15 +126,38 @@ fn what_is_declared_strict_is_and_nothing_else_is() {
         let declared = declare(provider, true);
         let json = json_of(&declared);
         let settings = declared.settings().get("strict_tools") == Some(&json!(true));
-        for (at, (tool, definition)) in declared.report().tools.iter().zip(definitions(&tools())).enumerate() {
-            let item = ["function", "toolSpec"].iter().find_map(|member| json[at].get(*member)).unwrap_or(&json[at]);
-            let says = item.get("strict").map_or(settings, |strict| *strict == json!(true));
+        for (at, (tool, definition)) in declared
+            .report()
+            .tools
+            .iter()
+            .zip(definitions(&tools()))
+            .enumerate()
+        {
+            let item = ["function", "toolSpec"]
+                .iter()
+                .find_map(|member| json[at].get(*member))
+                .unwrap_or(&json[at]);
+            let says = item
+                .get("strict")
+                .map_or(settings, |strict| *strict == json!(true));
             assert_eq!(says, tool.strict, "{provider}: {}", definition.name());
-            assert_eq!(tool.strict, tool.not_strict.is_none(), "{provider}: {}", definition.name());
-            let schema = ["parameters", "input_schema", "inputSchema"].iter().find_map(|member| item.get(*member));
+            assert_eq!(
+                tool.strict,
+                tool.not_strict.is_none(),
+                "{provider}: {}",
+                definition.name()
+            );
+            let schema = ["parameters", "input_schema", "inputSchema"]
+                .iter()
+                .find_map(|member| item.get(*member));
             if let (true, Some(schema)) = (tool.strict, schema) {
                 let schema = schema.get("json").unwrap_or(schema);
-                assert_eq!(problems(provider, schema), Vec::<String>::new(), "{provider}: {}", definition.name());
+                assert_eq!(
+                    problems(provider, schema),
+                    Vec::<String>::new(),
+                    "{provider}: {}",
+                    definition.name()
+                );
             }
         }
     }

@@ -6,7 +6,11 @@ use proptest::prelude::*;
 use std::collections::HashSet;
 
 fn names(provider: Provider, tools: &[&str]) -> ToolNames {
-    ToolNames::new(provider.spec().names, tools.iter().copied().enumerate(), &HashSet::new())
+    ToolNames::new(
+        provider.spec().names,
+        tools.iter().copied().enumerate(),
+        &HashSet::new(),
+    )
 }
 
 /// The name rules of the providers' documentation, written independently of the code.
@@ -20,14 +24,20 @@ fn matches(provider: Provider, name: &str) -> bool {
     };
     let bytes = name.as_bytes();
     (1..=longest).contains(&bytes.len())
-        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || rest.as_bytes().contains(byte))
+        && bytes
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || rest.as_bytes().contains(byte))
         && (bytes[0].is_ascii_alphabetic() || first.as_bytes().contains(&bytes[0]))
 }
 
 #[test]
 fn a_name_that_the_provider_takes_stays() {
     for provider in Provider::ALL {
-        assert_eq!(names(provider, &["create_event"]).wire("create_event"), Some("create_event"), "{provider}");
+        assert_eq!(
+            names(provider, &["create_event"]).wire("create_event"),
+            Some("create_event"),
+            "{provider}"
+        );
     }
 }
 
@@ -42,9 +52,18 @@ fn what_the_provider_does_not_take_is_read_as_an_underscore() {
 #[test]
 fn a_name_begins_as_the_provider_wants() {
     assert_eq!(names(Provider::Gemini, &["1st"]).wire("1st"), Some("_1st"));
-    assert_eq!(names(Provider::Gemini, &["/list"]).wire("/list"), Some("_list"));
-    assert_eq!(names(Provider::Gemini, &[".list"]).wire(".list"), Some("_.list"));
-    assert_eq!(names(Provider::Cohere, &["-list"]).wire("-list"), Some("_list"));
+    assert_eq!(
+        names(Provider::Gemini, &["/list"]).wire("/list"),
+        Some("_list")
+    );
+    assert_eq!(
+        names(Provider::Gemini, &[".list"]).wire(".list"),
+        Some("_.list")
+    );
+    assert_eq!(
+        names(Provider::Cohere, &["-list"]).wire("-list"),
+        Some("_list")
+    );
 }
 
 #[test]
@@ -72,7 +91,11 @@ fn a_long_name_is_cut_and_ends_in_a_hash_of_the_whole() {
 #[test]
 fn a_function_tool_does_not_take_the_name_of_a_provider_tool() {
     let reserved = HashSet::from(["web_search".to_owned()]);
-    let names = ToolNames::new(Provider::Anthropic.spec().names, std::iter::once((0, "web_search")), &reserved);
+    let names = ToolNames::new(
+        Provider::Anthropic.spec().names,
+        std::iter::once((0, "web_search")),
+        &reserved,
+    );
     let wire = names.wire("web_search").expect("declared");
     assert_ne!(wire, "web_search");
     assert_eq!(names.tool(wire), Some("web_search"));

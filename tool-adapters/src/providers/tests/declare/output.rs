@@ -8,7 +8,9 @@ fn structured(output: &Value, result: &Value) -> Value {
 }
 
 fn accepts(schema: &Value, instance: &Value) -> bool {
-    jsonschema::validator_for(schema).expect("a schema").is_valid(instance)
+    jsonschema::validator_for(schema)
+        .expect("a schema")
+        .is_valid(instance)
 }
 
 #[test]
@@ -53,8 +55,7 @@ fn an_output_that_is_no_object_is_wrapped_with_its_references() {
 
 #[test]
 fn names_and_values_that_look_like_references_stay() {
-    let schema =
-        json!({"type": "array", "items": {"type": "object", "properties": {"$ref": {"const": {"$ref": "#/a"}}}}});
+    let schema = json!({"type": "array", "items": {"type": "object", "properties": {"$ref": {"const": {"$ref": "#/a"}}}}});
     let items = &declared(&schema)["properties"]["result"]["items"];
     assert_eq!(items, &schema["items"]);
 }

@@ -13,12 +13,20 @@ async fn nothing(_: Value, _: &RunContext) -> Result<Value, ToolError> {
 }
 
 pub(crate) fn raw(name: &str, description: &str, parameters: Value) -> FunctionTool {
-    FunctionTool::raw(RawTool { name: name.into(), description: description.into(), parameters }, nothing)
+    FunctionTool::raw(
+        RawTool {
+            name: name.into(),
+            description: description.into(),
+            parameters,
+        },
+        nothing,
+    )
 }
 
 /// A tool with one parameter, `text`.
 pub(crate) fn echo(name: &str) -> FunctionTool {
-    let parameters = json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]});
+    let parameters =
+        json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]});
     raw(name, "Say it again.", parameters)
 }
 
@@ -48,10 +56,17 @@ impl ProviderTool for Hosted {
     }
 
     fn config(&self, provider: &ProviderId) -> Option<Value> {
-        provider.as_str().starts_with(self.1).then(|| self.2.clone())
+        provider
+            .as_str()
+            .starts_with(self.1)
+            .then(|| self.2.clone())
     }
 }
 
-pub(crate) fn hosted(id: &'static str, provider: &'static str, config: Value) -> Arc<dyn ProviderTool> {
+pub(crate) fn hosted(
+    id: &'static str,
+    provider: &'static str,
+    config: Value,
+) -> Arc<dyn ProviderTool> {
     Arc::new(Hosted(id, provider, config))
 }

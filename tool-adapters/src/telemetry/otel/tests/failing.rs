@@ -42,7 +42,10 @@ fn a_failing_exporter_loses_only_its_batch() {
     let otel = Otel::otlp().build_with(flaky.clone(), MetricsSink);
     for (batch, lost) in [(3, 3), (2, 5), (4, 5)] {
         spans(&otel, batch);
-        assert_eq!(otel.flush().is_err(), otel.dropped() > 0 && lost == otel.dropped() && batch < 4);
+        assert_eq!(
+            otel.flush().is_err(),
+            otel.dropped() > 0 && lost == otel.dropped() && batch < 4
+        );
         assert_eq!(otel.dropped(), lost);
     }
     assert_eq!(flaky.recorder.spans().len(), 4);
@@ -59,7 +62,11 @@ struct StuckExporter {
 impl SpanExporter for StuckExporter {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         let (open, opened) = &*self.open;
-        drop(opened.wait_while(open.lock().expect("lock"), |open| !*open).expect("lock"));
+        drop(
+            opened
+                .wait_while(open.lock().expect("lock"), |open| !*open)
+                .expect("lock"),
+        );
         self.recorder.export(batch).await
     }
 }
@@ -68,7 +75,9 @@ impl SpanExporter for StuckExporter {
 #[test]
 fn bounds_the_queue_of_a_stuck_exporter_and_counts_drops() {
     let stuck = StuckExporter::default();
-    let otel = Otel::otlp().max_queue_size(5).build_with(stuck.clone(), MetricsSink);
+    let otel = Otel::otlp()
+        .max_queue_size(5)
+        .build_with(stuck.clone(), MetricsSink);
     // Blocks forever if a span waits for the exporter.
     spans(&otel, 1_000);
     assert_eq!(otel.dropped(), 995);
@@ -89,7 +98,9 @@ struct BatchSizes(mpsc::Sender<usize>);
 
 impl SpanExporter for BatchSizes {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
-        self.0.send(batch.len()).map_err(|error| OTelSdkError::InternalFailure(error.to_string()))
+        self.0
+            .send(batch.len())
+            .map_err(|error| OTelSdkError::InternalFailure(error.to_string()))
     }
 }
 
@@ -140,14 +151,22 @@ fn failing_metrics_do_not_affect_spans() {
     }
     assert_eq!(recorder.spans().len(), 1);
     let error = otel.shutdown().expect_err("the last ones");
-    assert!(error.to_string().starts_with("failed to export all metrics"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .starts_with("failed to export all metrics"),
+        "{error}"
+    );
 }
 
 // S5
 #[test]
 fn does_not_call_the_exporter_of_disabled_metrics() {
     let times = Arc::new(AtomicUsize::new(0));
-    let otel = Otel::otlp().metrics(false).build_with(SpanRecorder::default(), PanickingMetrics(Arc::clone(&times)));
+    let otel = Otel::otlp().metrics(false).build_with(
+        SpanRecorder::default(),
+        PanickingMetrics(Arc::clone(&times)),
+    );
     spans(&otel, 1);
     otel.shutdown().expect("only spans");
     assert_eq!(times.load(Ordering::Relaxed), 0);

@@ -4,7 +4,9 @@ use crate::telemetry::otel::Otel;
 use crate::telemetry::otel::tests::SpanRecorder;
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::metrics::Temporality;
-use opentelemetry_sdk::metrics::data::{AggregatedMetrics, Histogram, MetricData, ResourceMetrics, ScopeMetrics};
+use opentelemetry_sdk::metrics::data::{
+    AggregatedMetrics, Histogram, MetricData, ResourceMetrics, ScopeMetrics,
+};
 use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -15,7 +17,11 @@ use tool_core::{RunContext, ToolContext, ToolError, tool, trace};
 /// Looks something up.
 #[tool]
 async fn look_up(what: String) -> Result<String, ToolError> {
-    if what.is_empty() { Err(ToolError::transient("busy")) } else { Ok(what) }
+    if what.is_empty() {
+        Err(ToolError::transient("busy"))
+    } else {
+        Ok(what)
+    }
 }
 
 /// A histogram: its unit, its bucket bounds, and the count and the sum of each series.
@@ -36,9 +42,13 @@ impl PushMetricExporter for MetricsRecorder {
             let slot = seen.entry(metric.name().to_owned()).or_default();
             slot.unit = metric.unit().to_owned();
             match metric.data() {
-                AggregatedMetrics::F64(MetricData::Histogram(histogram)) => slot.fill(histogram, |sum| sum),
+                AggregatedMetrics::F64(MetricData::Histogram(histogram)) => {
+                    slot.fill(histogram, |sum| sum)
+                }
                 #[allow(clippy::cast_precision_loss)] // a few tokens
-                AggregatedMetrics::U64(MetricData::Histogram(histogram)) => slot.fill(histogram, |sum| sum as f64),
+                AggregatedMetrics::U64(MetricData::Histogram(histogram)) => {
+                    slot.fill(histogram, |sum| sum as f64)
+                }
                 other => panic!("{other:?}"),
             }
         }
@@ -62,10 +72,13 @@ impl HistogramRecord {
     fn fill<T: Copy>(&mut self, histogram: &Histogram<T>, as_float: impl Fn(T) -> f64) {
         for point in histogram.data_points() {
             self.bounds = point.bounds().collect();
-            let mut labels =
-                point.attributes().map(|label| format!("{}={}", label.key, label.value)).collect::<Vec<_>>();
+            let mut labels = point
+                .attributes()
+                .map(|label| format!("{}={}", label.key, label.value))
+                .collect::<Vec<_>>();
             labels.sort();
-            self.series.insert(labels.join(" "), (point.count(), as_float(point.sum())));
+            self.series
+                .insert(labels.join(" "), (point.count(), as_float(point.sum())));
         }
     }
 }
@@ -79,8 +92,14 @@ async fn records_durations_and_tokens_by_tool_and_model() {
     let tools = ToolContext::builder().with(look_up).build().expect("tools");
     let ctx = RunContext::detached();
     let ask = || {
-        let usage = TokenUsage { input: 100, output: 7, ..TokenUsage::default() };
-        trace::llm("gpt-5", async move { trace::record(ModelUsage::new("gpt-5-1", usage).provider("openai")) })
+        let usage = TokenUsage {
+            input: 100,
+            output: 7,
+            ..TokenUsage::default()
+        };
+        trace::llm("gpt-5", async move {
+            trace::record(ModelUsage::new("gpt-5-1", usage).provider("openai"))
+        })
     };
     let work = trace::agent("planner", async {
         tokio::join!(ask(), ask());
@@ -91,30 +110,67 @@ async fn records_durations_and_tokens_by_tool_and_model() {
     otel.shutdown().expect("nothing fails");
 
     let seen = metrics.0.lock().expect("lock").clone();
-    let of = |name: &str| seen.get(name).unwrap_or_else(|| panic!("no {name} in {seen:?}"));
-    let counts =
-        |name: &str| of(name).series.iter().map(|(labels, (count, _))| (labels.as_str(), *count)).collect::<Vec<_>>();
-    let (tool, model, tokens) =
-        ("gen_ai.execute_tool.duration", "gen_ai.client.operation.duration", "gen_ai.client.token.usage");
+    let of = |name: &str| {
+        seen.get(name)
+            .unwrap_or_else(|| panic!("no {name} in {seen:?}"))
+    };
+    let counts = |name: &str| {
+        of(name)
+            .series
+            .iter()
+            .map(|(labels, (count, _))| (labels.as_str(), *count))
+            .collect::<Vec<_>>()
+    };
+    let (tool, model, tokens) = (
+        "gen_ai.execute_tool.duration",
+        "gen_ai.client.operation.duration",
+        "gen_ai.client.token.usage",
+    );
 
     for name in [tool, model] {
         assert_eq!(of(name).unit, "s");
-        assert_eq!((of(name).bounds.len(), of(name).bounds[0], of(name).bounds[13]), (14, 0.01, 81.92));
-        assert!(of(name).bounds.windows(2).all(|pair| pair[1] / pair[0] > 1.999 && pair[1] / pair[0] < 2.001));
+        assert_eq!(
+            (
+                of(name).bounds.len(),
+                of(name).bounds[0],
+                of(name).bounds[13]
+            ),
+            (14, 0.01, 81.92)
+        );
+        assert!(
+            of(name)
+                .bounds
+                .windows(2)
+                .all(|pair| pair[1] / pair[0] > 1.999 && pair[1] / pair[0] < 2.001)
+        );
     }
     assert_eq!(
         counts(tool),
         [
-            ("error.type=TRANSIENT gen_ai.agent.name=planner gen_ai.tool.name=look_up gen_ai.tool.type=function", 1),
-            ("gen_ai.agent.name=planner gen_ai.tool.name=look_up gen_ai.tool.type=function", 1),
+            (
+                "error.type=TRANSIENT gen_ai.agent.name=planner gen_ai.tool.name=look_up gen_ai.tool.type=function",
+                1
+            ),
+            (
+                "gen_ai.agent.name=planner gen_ai.tool.name=look_up gen_ai.tool.type=function",
+                1
+            ),
         ]
     );
     let of_model = "gen_ai.operation.name=chat gen_ai.provider.name=openai gen_ai.request.model=gpt-5 gen_ai.response.model=gpt-5-1";
     assert_eq!(counts(model), [(of_model, 2)]);
 
     assert_eq!(of(tokens).unit, "{token}");
-    assert_eq!((of(tokens).bounds[0], of(tokens).bounds[13]), (1.0, 67_108_864.0));
-    let (input, output) =
-        (format!("{of_model} gen_ai.token.type=input"), format!("{of_model} gen_ai.token.type=output"));
-    assert_eq!(of(tokens).series, BTreeMap::from([(input, (2, 200.0)), (output, (2, 14.0))]));
+    assert_eq!(
+        (of(tokens).bounds[0], of(tokens).bounds[13]),
+        (1.0, 67_108_864.0)
+    );
+    let (input, output) = (
+        format!("{of_model} gen_ai.token.type=input"),
+        format!("{of_model} gen_ai.token.type=output"),
+    );
+    assert_eq!(
+        of(tokens).series,
+        BTreeMap::from([(input, (2, 200.0)), (output, (2, 14.0))])
+    );
 }

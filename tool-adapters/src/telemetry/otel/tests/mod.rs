@@ -53,7 +53,11 @@ impl SpanRecorder {
     async fn record<T>(work: impl Future<Output = T>) -> Vec<SpanData> {
         let recorder = Self::default();
         let otel = Otel::otlp().build_with(recorder.clone(), MetricsSink);
-        Collector::builder().sink(otel.clone()).build().run(work).await;
+        Collector::builder()
+            .sink(otel.clone())
+            .build()
+            .run(work)
+            .await;
         otel.shutdown().expect("nothing fails");
         recorder.spans()
     }
@@ -64,11 +68,17 @@ impl SpanRecorder {
 }
 
 fn find<'a>(spans: &'a [SpanData], name: &str) -> &'a SpanData {
-    spans.iter().find(|span| span.name == name).unwrap_or_else(|| panic!("no `{name}` in {spans:?}"))
+    spans
+        .iter()
+        .find(|span| span.name == name)
+        .unwrap_or_else(|| panic!("no `{name}` in {spans:?}"))
 }
 
 fn value(span: &SpanData, key: &str) -> Option<Value> {
-    let mut found = span.attributes.iter().filter(|attribute| attribute.key.as_str() == key);
+    let mut found = span
+        .attributes
+        .iter()
+        .filter(|attribute| attribute.key.as_str() == key);
     let value = found.next().map(|attribute| attribute.value.clone());
     assert!(found.next().is_none(), "`{key}` twice");
     value

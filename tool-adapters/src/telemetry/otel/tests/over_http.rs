@@ -16,9 +16,14 @@ fn read(stream: &mut TcpStream) -> Request {
     loop {
         let count = stream.read(&mut chunk).expect("read");
         bytes.extend_from_slice(&chunk[..count]);
-        let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") else { continue };
+        let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") else {
+            continue;
+        };
         let head = String::from_utf8_lossy(&bytes[..end]).to_lowercase();
-        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).expect("a length");
+        let length = head
+            .lines()
+            .find_map(|line| line.strip_prefix("content-length: "))
+            .expect("a length");
         if bytes.len() == end + 4 + length.parse::<usize>().expect("a number") {
             return (head, bytes.split_off(end + 4));
         }
@@ -34,7 +39,8 @@ fn receiver(requests: usize, status: &'static str) -> (String, JoinHandle<Vec<Re
         while seen.len() < requests {
             let (mut stream, _) = listener.accept().expect("a connection");
             seen.push(read(&mut stream));
-            let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+            let answer =
+                format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
             stream.write_all(answer.as_bytes()).expect("written");
         }
         seen
@@ -55,13 +61,27 @@ async fn exports_protobuf_over_http_from_within_tokio() {
         .build()
         .expect("an exporter");
     let collector = Collector::builder().sink(otel.clone()).build();
-    let context = collector.run(trace::agent("planner", trace::llm("m", async { trace::export() }))).await;
+    let context = collector
+        .run(trace::agent(
+            "planner",
+            trace::llm("m", async { trace::export() }),
+        ))
+        .await;
     otel.shutdown().expect("sent");
     let seen = receiver.join().expect("no panic");
-    let paths = seen.iter().map(|(head, _)| head.lines().next().unwrap_or_default()).collect::<Vec<_>>();
-    assert_eq!(paths, ["post /v1/traces http/1.1", "post /v1/metrics http/1.1"]);
+    let paths = seen
+        .iter()
+        .map(|(head, _)| head.lines().next().unwrap_or_default())
+        .collect::<Vec<_>>();
+    assert_eq!(
+        paths,
+        ["post /v1/traces http/1.1", "post /v1/metrics http/1.1"]
+    );
     for (head, body) in &seen {
-        assert!(head.contains("content-type: application/x-protobuf") && head.contains("x-key: secret"), "{head}");
+        assert!(
+            head.contains("content-type: application/x-protobuf") && head.contains("x-key: secret"),
+            "{head}"
+        );
         assert!(body.windows(9).any(|window| window == b"concierge"));
     }
     let id = context.span_id.expect("a span").to_bytes();
@@ -73,9 +93,16 @@ async fn exports_protobuf_over_http_from_within_tokio() {
 #[tokio::test(flavor = "current_thread")]
 async fn a_missing_receiver_loses_only_the_spans() {
     let (refusing, receiver) = receiver(1, "403 Forbidden");
-    let unused = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
+    let unused = TcpListener::bind("127.0.0.1:0")
+        .expect("a port")
+        .local_addr()
+        .expect("an address");
     for url in [refusing, format!("http://{unused}")] {
-        let otel = Otel::otlp().endpoint(url).timeout(Duration::from_secs(30)).build().expect("an exporter");
+        let otel = Otel::otlp()
+            .endpoint(url)
+            .timeout(Duration::from_secs(30))
+            .build()
+            .expect("an exporter");
         let collector = Collector::builder().sink(otel.clone()).build();
         assert_eq!(collector.run(trace::section("part", async { 7 })).await, 7);
         assert!(otel.shutdown().is_err());
@@ -86,7 +113,12 @@ async fn a_missing_receiver_loses_only_the_spans() {
 
 #[test]
 fn refuses_an_invalid_endpoint_without_repeating_it() {
-    for wrong in ["localhost:4318", "", "grpc://user:secret@host", "http://user:secret@ho st"] {
+    for wrong in [
+        "localhost:4318",
+        "",
+        "grpc://user:secret@host",
+        "http://user:secret@ho st",
+    ] {
         let error = Otel::otlp().endpoint(wrong).build().err().expect(wrong);
         assert!(error.to_string().contains("endpoint"), "{error}");
         assert!(!error.to_string().contains("secret"), "{error}");

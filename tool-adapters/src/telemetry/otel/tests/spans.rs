@@ -15,7 +15,10 @@ async fn look_up(what: String) -> Result<String, ToolError> {
     if what.is_empty() {
         return Err(ToolError::permanent("nothing\nto look up"));
     }
-    trace::http("GET example.com", async { trace::attribute("http.response.status_code", 200) }).await;
+    trace::http("GET example.com", async {
+        trace::attribute("http.response.status_code", 200)
+    })
+    .await;
     trace::record_cost("index", Cost::micros(30));
     Ok(what)
 }
@@ -27,7 +30,11 @@ fn broken() -> u8 {
 }
 
 fn tools() -> ToolContext {
-    ToolContext::builder().with(look_up).with(broken).build().expect("tools")
+    ToolContext::builder()
+        .with(look_up)
+        .with(broken)
+        .build()
+        .expect("tools")
 }
 
 // S9
@@ -37,16 +44,27 @@ async fn exports_spans_under_the_ids_of_the_context() {
     let spans = SpanRecorder::record(async {
         exported = trace::agent("planner", async {
             let outer = trace::export();
-            vec![outer, trace::section("part", async { trace::export() }).await]
+            vec![
+                outer,
+                trace::section("part", async { trace::export() }).await,
+            ]
         })
         .await;
     })
     .await;
-    let [outer, inner] = exported.as_slice() else { panic!("{exported:?}") };
+    let [outer, inner] = exported.as_slice() else {
+        panic!("{exported:?}")
+    };
     let (agent, part) = (find(&spans, "invoke_agent planner"), find(&spans, "part"));
     for (span, context) in [(agent, outer), (part, inner)] {
-        assert_eq!(Some(span.span_context.trace_id().to_string()), context.trace_id.map(|id| id.to_string()));
-        assert_eq!(Some(span.span_context.span_id().to_string()), context.span_id.map(|id| id.to_string()));
+        assert_eq!(
+            Some(span.span_context.trace_id().to_string()),
+            context.trace_id.map(|id| id.to_string())
+        );
+        assert_eq!(
+            Some(span.span_context.span_id().to_string()),
+            context.span_id.map(|id| id.to_string())
+        );
     }
     assert_eq!(agent.parent_span_id, SpanId::INVALID);
     assert_eq!(part.parent_span_id, agent.span_context.span_id());
@@ -70,19 +88,35 @@ async fn names_kinds_and_attributes_follow_the_conventions() {
             },
         );
         trace::llm("gpt-5-mini", async {
-            trace::record(used.provider("openai").service_tier("flex").response_id("r1").tool_call("c1", "look_up"));
+            trace::record(
+                used.provider("openai")
+                    .service_tier("flex")
+                    .response_id("r1")
+                    .tool_call("c1", "look_up"),
+            );
         })
         .await;
         tools.call("look_up", r#"{"what":"rust"}"#, &ctx).await;
     });
-    let context = DistributedContext::new().run_id("run 1").customer_id("acme");
+    let context = DistributedContext::new()
+        .run_id("run 1")
+        .customer_id("acme");
     let spans = SpanRecorder::record(async { trace::import(context, work).await }).await;
 
     let agent = find(&spans, "invoke_agent planner");
-    assert_eq!((agent.span_kind.clone(), agent.status.clone()), (SpanKind::Internal, Status::Unset));
-    assert_eq!(text(agent, "gen_ai.operation.name").as_deref(), Some("invoke_agent"));
+    assert_eq!(
+        (agent.span_kind.clone(), agent.status.clone()),
+        (SpanKind::Internal, Status::Unset)
+    );
+    assert_eq!(
+        text(agent, "gen_ai.operation.name").as_deref(),
+        Some("invoke_agent")
+    );
     assert_eq!(text(agent, "tool_core.run_id").as_deref(), Some("run 1"));
-    assert_eq!(text(agent, "tool_core.customer_id").as_deref(), Some("acme"));
+    assert_eq!(
+        text(agent, "tool_core.customer_id").as_deref(),
+        Some("acme")
+    );
     // The usage is on the `llm` span only.
     assert_eq!(value(agent, "gen_ai.usage.input_tokens"), None);
 
@@ -121,7 +155,10 @@ async fn names_kinds_and_attributes_follow_the_conventions() {
 
     let request = find(&spans, "GET example.com");
     assert_eq!(request.span_kind, SpanKind::Client);
-    assert_eq!(value(request, "http.response.status_code"), Some(Value::I64(200)));
+    assert_eq!(
+        value(request, "http.response.status_code"),
+        Some(Value::I64(200))
+    );
 }
 
 // S1, S5
@@ -145,18 +182,33 @@ async fn exports_the_error_of_a_failed_span() {
     ] {
         let span = find(&spans, name);
         assert_eq!(text(span, "error.type").as_deref(), Some(kind), "{name}");
-        let Status::Error { description: found } = &span.status else { panic!("{name}: {:?}", span.status) };
+        let Status::Error { description: found } = &span.status else {
+            panic!("{name}: {:?}", span.status)
+        };
         assert!(found.contains(description), "{name}: {found}");
     }
-    assert_eq!(value(find(&spans, "invoke_agent planner"), "error.type"), None);
+    assert_eq!(
+        value(find(&spans, "invoke_agent planner"), "error.type"),
+        None
+    );
 }
 
 #[tokio::test]
 async fn exports_the_id_of_a_models_call() {
-    let runtime = tool_core::Runtime::builder(tools()).build().expect("runtime");
-    let session = runtime.session("s1", tool_core::Mode::Text).await.expect("session");
-    let spans = SpanRecorder::record(session.call(ToolCall::new("call_7", "look_up", r#"{"what":"a"}"#))).await;
-    assert_eq!(text(find(&spans, "execute_tool look_up"), "gen_ai.tool.call.id").as_deref(), Some("call_7"));
+    let runtime = tool_core::Runtime::builder(tools())
+        .build()
+        .expect("runtime");
+    let session = runtime
+        .session("s1", tool_core::Mode::Text)
+        .await
+        .expect("session");
+    let spans =
+        SpanRecorder::record(session.call(ToolCall::new("call_7", "look_up", r#"{"what":"a"}"#)))
+            .await;
+    assert_eq!(
+        text(find(&spans, "execute_tool look_up"), "gen_ai.tool.call.id").as_deref(),
+        Some("call_7")
+    );
 }
 
 #[tokio::test]
@@ -170,15 +222,36 @@ async fn leaves_out_content_if_disabled() {
     };
     for (content, expected) in [(true, Some(r#"{"what":"rust"}"#)), (false, None)] {
         let recorder = SpanRecorder::default();
-        let otel = Otel::otlp().content(content).build_with(recorder.clone(), tests::MetricsSink);
-        Collector::builder().sink(otel.clone()).build().run(work()).await;
+        let otel = Otel::otlp()
+            .content(content)
+            .build_with(recorder.clone(), tests::MetricsSink);
+        Collector::builder()
+            .sink(otel.clone())
+            .build()
+            .run(work())
+            .await;
         otel.flush().expect("flushed");
         let spans = recorder.spans();
-        assert_eq!(text(find(&spans, "a"), "gen_ai.tool.call.arguments").as_deref(), expected);
-        assert_eq!(text(find(&spans, "a"), "kept").as_deref(), Some(r#"{"a":[1,2]}"#));
-        assert_eq!(text(find(&spans, "a"), "texts").as_deref(), Some(r#"["x","y\n"]"#));
+        assert_eq!(
+            text(find(&spans, "a"), "gen_ai.tool.call.arguments").as_deref(),
+            expected
+        );
+        assert_eq!(
+            text(find(&spans, "a"), "kept").as_deref(),
+            Some(r#"{"a":[1,2]}"#)
+        );
+        assert_eq!(
+            text(find(&spans, "a"), "texts").as_deref(),
+            Some(r#"["x","y\n"]"#)
+        );
     }
-    for (value, expected) in [("true", true), ("TRUE", true), ("span_only", true), ("false", false), ("", false)] {
+    for (value, expected) in [
+        ("true", true),
+        ("TRUE", true),
+        ("span_only", true),
+        ("false", false),
+        ("", false),
+    ] {
         assert_eq!(wants_content(value), expected, "{value}");
     }
 }
@@ -187,7 +260,10 @@ async fn leaves_out_content_if_disabled() {
 async fn escapes_control_characters() {
     let spans = SpanRecorder::record(trace::agent("a\u{1b}[2J\nb", async {})).await;
     let span = find(&spans, "invoke_agent a\\u{1b}[2J\\nb");
-    assert_eq!(text(span, "gen_ai.agent.name").as_deref(), Some("a\\u{1b}[2J\\nb"));
+    assert_eq!(
+        text(span, "gen_ai.agent.name").as_deref(),
+        Some("a\\u{1b}[2J\\nb")
+    );
 }
 
 // S9
@@ -195,27 +271,45 @@ async fn escapes_control_characters() {
 async fn continues_remote_traces_and_skips_unsampled_ones() {
     let parent = |flags| {
         let parent = format!("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-{flags}");
-        DistributedContext::from_pairs([("traceparent", parent.as_str()), ("tracestate", "a=1,b=2")])
+        DistributedContext::from_pairs([
+            ("traceparent", parent.as_str()),
+            ("tracestate", "a=1,b=2"),
+        ])
     };
-    let part = |flags| async move { trace::import(parent(flags), trace::section("part", async {})).await };
+    let part =
+        |flags| async move { trace::import(parent(flags), trace::section("part", async {})).await };
     let spans = SpanRecorder::record(part("01")).await;
     let span = find(&spans, "part");
-    assert_eq!(span.span_context.trace_id().to_string(), "4bf92f3577b34da6a3ce929d0e0e4736");
+    assert_eq!(
+        span.span_context.trace_id().to_string(),
+        "4bf92f3577b34da6a3ce929d0e0e4736"
+    );
     assert_eq!(span.parent_span_id.to_string(), "00f067aa0ba902b7");
     assert!(span.parent_span_is_remote);
     assert_eq!(span.span_context.trace_state().header(), "a=1,b=2");
 
     assert!(SpanRecorder::record(part("00")).await.is_empty());
     let recorder = SpanRecorder::default();
-    let otel = Otel::otlp().export_unsampled(true).build_with(recorder.clone(), tests::MetricsSink);
-    Collector::builder().sink(otel.clone()).build().run(part("00")).await;
+    let otel = Otel::otlp()
+        .export_unsampled(true)
+        .build_with(recorder.clone(), tests::MetricsSink);
+    Collector::builder()
+        .sink(otel.clone())
+        .build()
+        .run(part("00"))
+        .await;
     otel.shutdown().expect("nothing fails");
     assert_eq!((recorder.spans().len(), otel.dropped()), (1, 0));
 }
 
 #[test]
 fn provider_names_follow_the_conventions() {
-    for (ours, theirs) in [("openai", "openai"), ("google", "gcp.gen_ai"), ("aws", "aws.bedrock"), ("own", "own")] {
+    for (ours, theirs) in [
+        ("openai", "openai"),
+        ("google", "gcp.gen_ai"),
+        ("aws", "aws.bedrock"),
+        ("own", "own"),
+    ] {
         assert_eq!(provider_name(ours), theirs);
     }
 }

@@ -21,7 +21,12 @@ pub(crate) fn mutate(value: &mut Json, dice: &mut Dice) -> bool {
 fn size(value: &Json) -> usize {
     match value {
         Json::Array(items) => 1 + items.iter().map(size).sum::<usize>(),
-        Json::Object(members) => 1 + members.iter().map(|(_, member)| size(member)).sum::<usize>(),
+        Json::Object(members) => {
+            1 + members
+                .iter()
+                .map(|(_, member)| size(member))
+                .sum::<usize>()
+        }
         _ => 1,
     }
 }
@@ -50,10 +55,14 @@ fn at(value: &mut Json, place: usize, change: &mut dyn FnMut(&mut Json) -> bool)
 /// Equality without any of the code under test.
 fn equal(a: &Json, b: &Json) -> bool {
     match (a, b) {
-        (Json::Array(a), Json::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)),
+        (Json::Array(a), Json::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b))
+        }
         (Json::Object(a), Json::Object(b)) => {
-            let known =
-                |name: &String, value: &Json| b.iter().any(|(other, there)| other == name && equal(value, there));
+            let known = |name: &String, value: &Json| {
+                b.iter()
+                    .any(|(other, there)| other == name && equal(value, there))
+            };
             a.len() == b.len() && a.iter().all(|(name, value)| known(name, value))
         }
         (a, b) => a == b,
@@ -63,10 +72,23 @@ fn equal(a: &Json, b: &Json) -> bool {
 fn change(node: &mut Json, dice: &mut Dice) -> bool {
     match node {
         Json::Null => {
-            *node = dice.pick(&[Json::Bool(false), text("null"), text(""), Json::Object(vec![]), zero()]).clone();
+            *node = dice
+                .pick(&[
+                    Json::Bool(false),
+                    text("null"),
+                    text(""),
+                    Json::Object(vec![]),
+                    zero(),
+                ])
+                .clone();
         }
         Json::Bool(value) => {
-            let other = [Json::Bool(!*value), text(&value.to_string()), Json::Null, zero()];
+            let other = [
+                Json::Bool(!*value),
+                text(&value.to_string()),
+                Json::Null,
+                zero(),
+            ];
             *node = dice.pick(&other).clone();
         }
         Json::Number(digits) => *node = number(digits, dice),
@@ -87,7 +109,11 @@ fn zero() -> Json {
 
 /// One digit, one more digit, another sign, or a text of the same digits.
 fn number(digits: &str, dice: &mut Dice) -> Json {
-    let last = digits.chars().last().and_then(|digit| digit.to_digit(10)).unwrap_or(0);
+    let last = digits
+        .chars()
+        .last()
+        .and_then(|digit| digit.to_digit(10))
+        .unwrap_or(0);
     let head = &digits[..digits.len() - 1];
     let flipped = match digits.strip_prefix('-') {
         Some(rest) => rest.to_owned(),
@@ -95,7 +121,11 @@ fn number(digits: &str, dice: &mut Dice) -> Json {
         None => format!("-{digits}"),
     };
     // No zero at the end of a fraction, so that each has one shortest spelling.
-    let step = if digits.contains('.') && last == 9 { 8 } else { (last + 1) % 10 };
+    let step = if digits.contains('.') && last == 9 {
+        8
+    } else {
+        (last + 1) % 10
+    };
     match dice.below(6) {
         0 => text(digits),
         1 if digits != "0" => Json::Number(format!("{digits}1")),
@@ -117,7 +147,10 @@ fn other_text(before: &str, dice: &mut Dice) -> Json {
             characters[place] = char::from_u32(u32::from(characters[place]) ^ 1).unwrap_or('?');
         }
         4 if characters.len() > 1 => characters.swap(0, place),
-        5 if before.parse::<u32>().is_ok_and(|number| number.to_string() == before) => {
+        5 if before
+            .parse::<u32>()
+            .is_ok_and(|number| number.to_string() == before) =>
+        {
             return Json::Number(before.to_owned());
         }
         6 => return Json::Array(vec![text(before)]),
@@ -167,8 +200,12 @@ fn object(members: &mut Vec<(String, Json)>, dice: &mut Dice) -> bool {
         }
         // `{"a":{"b":1}}` and `{"a":{},"b":1}`.
         4 if !members.is_empty() => {
-            let Json::Object(inner) = &mut members[first].1 else { return false };
-            let Some((name, value)) = inner.pop() else { return false };
+            let Json::Object(inner) = &mut members[first].1 else {
+                return false;
+            };
+            let Some((name, value)) = inner.pop() else {
+                return false;
+            };
             if members.iter().any(|(there, _)| *there == name) {
                 return false;
             }
@@ -177,7 +214,9 @@ fn object(members: &mut Vec<(String, Json)>, dice: &mut Dice) -> bool {
         // `{"a":1,"b":{}}` and `{"b":{"a":1}}`.
         5 if first != second => {
             let (name, value) = members[first].clone();
-            let Json::Object(inner) = &mut members[second].1 else { return false };
+            let Json::Object(inner) = &mut members[second].1 else {
+                return false;
+            };
             if inner.iter().any(|(there, _)| *there == name) {
                 return false;
             }
@@ -186,9 +225,13 @@ fn object(members: &mut Vec<(String, Json)>, dice: &mut Dice) -> bool {
         }
         // A character that goes from the key to the value.
         6 if !members.is_empty() => {
-            let (name, Json::Text(value)) = members[first].clone() else { return false };
+            let (name, Json::Text(value)) = members[first].clone() else {
+                return false;
+            };
             let mut shorter = name.clone();
-            let Some(last) = shorter.pop() else { return false };
+            let Some(last) = shorter.pop() else {
+                return false;
+            };
             if members.iter().any(|(there, _)| *there == shorter) {
                 return false;
             }

@@ -13,14 +13,29 @@ use serde_json::{Value, json};
 
 /// `just fuzz` asks for a million.
 fn pairs() -> usize {
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse::<usize>().ok());
-    let few = if cfg!(debug_assertions) { 100_000 } else { 500_000 };
+    let cases = std::env::var("PROPTEST_CASES")
+        .ok()
+        .and_then(|cases| cases.parse::<usize>().ok());
+    let few = if cfg!(debug_assertions) {
+        100_000
+    } else {
+        500_000
+    };
     cases.map_or(few, |cases| few.max(cases.saturating_mul(50)))
 }
 
 pub(crate) fn untyped() -> ToolDefinition {
-    let declared = RawTool { name: "t".into(), description: String::new(), parameters: json!({"type": "object"}) };
-    FunctionTool::raw(declared, async |arguments: Value, _: &context::RunContext| Ok(arguments)).definition().clone()
+    let declared = RawTool {
+        name: "t".into(),
+        description: String::new(),
+        parameters: json!({"type": "object"}),
+    };
+    FunctionTool::raw(
+        declared,
+        async |arguments: Value, _: &context::RunContext| Ok(arguments),
+    )
+    .definition()
+    .clone()
 }
 
 struct Prints {
@@ -33,13 +48,22 @@ struct Prints {
 fn prints(definition: &CompiledDefinition, text: &str, with_digest: bool) -> Prints {
     let print = Fingerprint::of(definition.equality(), "t", text);
     let digest = with_digest.then(|| print.digest());
-    Prints { fast: print.fast(), text: definition.equality().canonical_text(text), digest }
+    Prints {
+        fast: print.fast(),
+        text: definition.equality().canonical_text(text),
+        digest,
+    }
 }
 
 #[track_caller]
 fn assert_apart(a: &Prints, b: &Prints) {
     assert_ne!(a.text, b.text);
-    assert!(a.digest.is_none() || a.digest != b.digest, "{} {}", a.text, b.text);
+    assert!(
+        a.digest.is_none() || a.digest != b.digest,
+        "{} {}",
+        a.text,
+        b.text
+    );
     assert_ne!(a.fast, b.fast, "{} {}", a.text, b.text);
 }
 
@@ -84,7 +108,10 @@ fn a_canonical_text_is_its_own_canonical_text() {
         let text = other(&value, &mut dice);
         let once = tool.compiled.equality().canonical_text(&text);
         assert_eq!(tool.compiled.equality().canonical_text(&once), once);
-        assert_same(&prints(&tool.compiled, &text, true), &prints(&tool.compiled, &once, true));
+        assert_same(
+            &prints(&tool.compiled, &text, true),
+            &prints(&tool.compiled, &once, true),
+        );
     }
 }
 
@@ -98,7 +125,12 @@ fn any_text_at_all_has_a_fingerprint() {
             let place = dice.below(bytes.len());
             match dice.below(3) {
                 0 => bytes.truncate(place),
-                1 => _ = bytes.splice(place..place, *dice.pick(&[*b"\"", *b"\\", *b"[", *b"{", *b"}", *b"-", *b"\0"])),
+                1 => {
+                    _ = bytes.splice(
+                        place..place,
+                        *dice.pick(&[*b"\"", *b"\\", *b"[", *b"{", *b"}", *b"-", *b"\0"]),
+                    )
+                }
                 _ => _ = bytes.drain(..place),
             }
         }
@@ -109,7 +141,12 @@ fn any_text_at_all_has_a_fingerprint() {
     }
     for part in ["[", "{\"a\":", "\\", "\"", "-", "1", "{\"\":[{}"] {
         for length in [1, 127, 300, 100_000] {
-            Fingerprint::of(tool.compiled.equality(), "t", &format!("{{\"a\":{}", part.repeat(length))).fast();
+            Fingerprint::of(
+                tool.compiled.equality(),
+                "t",
+                &format!("{{\"a\":{}", part.repeat(length)),
+            )
+            .fast();
         }
     }
 }

@@ -61,7 +61,15 @@ const WHOLE: &[&str] = &[
     "-170141183460469231731687303715884105728",
     "1234567890123456789012345678901234567890123",
 ];
-const FRACTIONS: &[&str] = &["0.5", "1.25", "-0.125", "59.913869", "-73.98566", "1000000.5", "0.0001"];
+const FRACTIONS: &[&str] = &[
+    "0.5",
+    "1.25",
+    "-0.125",
+    "59.913869",
+    "-73.98566",
+    "1000000.5",
+    "0.0001",
+];
 const TEXTS: &[&str] = &[
     "",
     " ",
@@ -85,7 +93,19 @@ const TEXTS: &[&str] = &[
     "a text of more than thirty-two bytes, with é in it",
     "ÿÿÿÿÿÿÿÿÿÿ",
 ];
-pub(crate) const NAMES: &[&str] = &["a", "b", "c", "ab", "", "é", "a\"", "title", "duration_minutes", "a.b", "0"];
+pub(crate) const NAMES: &[&str] = &[
+    "a",
+    "b",
+    "c",
+    "ab",
+    "",
+    "é",
+    "a\"",
+    "title",
+    "duration_minutes",
+    "a.b",
+    "0",
+];
 
 pub(crate) fn value(dice: &mut Dice, depth: usize) -> Json {
     match dice.below(if depth == 0 { 6 } else { 10 }) {
@@ -184,7 +204,11 @@ fn quoted(text: &str, dice: &mut Option<&mut Dice>, out: &mut String) {
                 let _ = write!(out, "\\u{unit:04x}");
             }
         } else {
-            out.push_str(if matches!(character, '"' | '\\') { "\\" } else { "" });
+            out.push_str(if matches!(character, '"' | '\\') {
+                "\\"
+            } else {
+                ""
+            });
             out.push(character);
         }
     }
@@ -192,18 +216,27 @@ fn quoted(text: &str, dice: &mut Option<&mut Dice>, out: &mut String) {
 }
 
 fn respelled(digits: &str, dice: &mut Option<&mut Dice>) -> String {
-    let Some(dice) = dice else { return digits.to_owned() };
+    let Some(dice) = dice else {
+        return digits.to_owned();
+    };
     if dice.often() {
         return digits.to_owned();
     }
     // A whole number that a float would round has one spelling.
     match (digits.contains('.'), digits.len() <= 15) {
-        (true, _) => [format!("{digits}0"), format!("{digits}e0"), format!("{digits}E+00")][dice.below(3)].clone(),
-        (false, true) if digits != "0" => {
-            [format!("{digits}.0"), format!("{digits}e0"), format!("{digits}0e-1"), format!("{digits}.00E0")]
-                [dice.below(4)]
-            .clone()
-        }
+        (true, _) => [
+            format!("{digits}0"),
+            format!("{digits}e0"),
+            format!("{digits}E+00"),
+        ][dice.below(3)]
+        .clone(),
+        (false, true) if digits != "0" => [
+            format!("{digits}.0"),
+            format!("{digits}e0"),
+            format!("{digits}0e-1"),
+            format!("{digits}.00E0"),
+        ][dice.below(4)]
+        .clone(),
         (false, true) => dice.pick(&["0.0", "-0", "0e7", "-0.0e-1"]).to_string(),
         (false, false) => digits.to_owned(),
     }

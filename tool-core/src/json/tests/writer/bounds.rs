@@ -13,8 +13,16 @@ fn at_every_limit<T: Serialize + ?Sized>(value: &T) {
     let whole = expected(value).expect("JSON");
     for limit in 0..=whole.len() + 1 {
         let (text, full, error) = bounded(value, limit);
-        assert_eq!(text, whole[..whole.floor_char_boundary(limit)], "limit {limit}");
-        assert_eq!((full, error.is_some()), (limit < whole.len(), limit < whole.len()), "limit {limit}");
+        assert_eq!(
+            text,
+            whole[..whole.floor_char_boundary(limit)],
+            "limit {limit}"
+        );
+        assert_eq!(
+            (full, error.is_some()),
+            (limit < whole.len(), limit < whole.len()),
+            "limit {limit}"
+        );
     }
 }
 
@@ -45,14 +53,18 @@ fn a_limit_anywhere_keeps_the_whole_characters_before_it() {
         kind: Kind::Tuple(255, ()),
         bytes: (1, -1, true, '\u{1F600}'),
     });
-    at_every_limit(&Kind::Struct { text: "\u{20ac}\u{20ac}\u{20ac}" });
+    at_every_limit(&Kind::Struct {
+        text: "\u{20ac}\u{20ac}\u{20ac}",
+    });
     at_every_limit("\u{1F600}\u{1F600}");
     at_every_limit("\u{0}\u{0}\"\\");
 }
 
 #[test]
 fn a_limit_holds_for_raw_values_and_displayed_ones() {
-    at_every_limit(&RawValue::from_string(r#"["\u{e9}", 1 ]"#.replace("\\u{e9}", "\u{e9}")).expect("JSON"));
+    at_every_limit(
+        &RawValue::from_string(r#"["\u{e9}", 1 ]"#.replace("\\u{e9}", "\u{e9}")).expect("JSON"),
+    );
     at_every_limit(&[std::net::Ipv4Addr::LOCALHOST]);
 }
 
@@ -61,7 +73,10 @@ fn a_limit_holds_for_keys_of_numbers_and_booleans() {
     at_every_limit(&BTreeMap::from([(-120, "a"), (7, "b")]));
     at_every_limit(&BTreeMap::from([(u128::MAX, 1)]));
     at_every_limit(&BTreeMap::from([(false, 1), (true, 2)]));
-    at_every_limit(&BTreeMap::from([(Some('\u{20ac}'), BTreeMap::from([(1_u8, None::<u8>)]))]));
+    at_every_limit(&BTreeMap::from([(
+        Some('\u{20ac}'),
+        BTreeMap::from([(1_u8, None::<u8>)]),
+    )]));
 }
 
 #[test]
@@ -90,7 +105,10 @@ fn a_value_that_goes_on_past_the_limit_adds_nothing() {
     for limit in 0..8 {
         let (text, full, _) = bounded(&Stubborn, limit);
         let whole = "[\"\u{1F600}\",\"\",\"1\"]";
-        assert_eq!((text.as_str(), full), (&whole[..whole.floor_char_boundary(limit)], true));
+        assert_eq!(
+            (text.as_str(), full),
+            (&whole[..whole.floor_char_boundary(limit)], true)
+        );
     }
 }
 
@@ -115,14 +133,19 @@ enum Chain {
 fn results_nest_128_deep_and_no_deeper() {
     let too_deep = Some("it nests deeper than 128".to_owned());
     for value in [lists, objects] {
-        assert_eq!(bounded(&value(128), usize::MAX), (value(128).to_string(), false, None));
+        assert_eq!(
+            bounded(&value(128), usize::MAX),
+            (value(128).to_string(), false, None)
+        );
         assert_eq!(bounded(&value(129), usize::MAX).2, too_deep);
     }
 }
 
 #[test]
 fn a_variant_is_as_deep_as_the_containers_it_is_written_as() {
-    let chain = |links, link: fn(Box<Chain>) -> Chain| (0..links).fold(Chain::End, |inner, _| link(inner.into()));
+    let chain = |links, link: fn(Box<Chain>) -> Chain| {
+        (0..links).fold(Chain::End, |inner, _| link(inner.into()))
+    };
     let fits = |chain: &Chain| bounded(chain, usize::MAX).2.is_none();
     assert!(fits(&chain(128, Chain::Newtype)));
     assert!(!fits(&chain(129, Chain::Newtype)));

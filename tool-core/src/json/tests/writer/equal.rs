@@ -25,9 +25,20 @@ fn every_ascii_byte_is_written_alike_at_every_place_of_a_string_of_every_short_l
 #[test]
 fn characters_of_several_bytes_stand_between_escapes_as_they_are() {
     for before in 0..9 {
-        for character in ["\u{80}", "\u{e9}", "\u{a2}", "\u{2028}", "\u{FFFF}", "\u{1F600}", "\u{10FFFF}"] {
+        for character in [
+            "\u{80}",
+            "\u{e9}",
+            "\u{a2}",
+            "\u{2028}",
+            "\u{FFFF}",
+            "\u{1F600}",
+            "\u{10FFFF}",
+        ] {
             for after in ["", "\"", "\n", "\u{1f}", "\\", "plain text that is long"] {
-                same(&format!("{}{character}{after}{character}\u{0}{after}", "a".repeat(before)));
+                same(&format!(
+                    "{}{character}{after}{character}\u{0}{after}",
+                    "a".repeat(before)
+                ));
             }
         }
     }
@@ -35,8 +46,31 @@ fn characters_of_several_bytes_stand_between_escapes_as_they_are() {
 
 #[test]
 fn the_ends_of_all_numbers_are_written_alike() {
-    same(&(i8::MIN, i16::MIN, i32::MIN, i64::MIN, i128::MIN, i8::MAX, i16::MAX, i32::MAX, i64::MAX, i128::MAX));
-    same(&(u8::MAX, u16::MAX, u32::MAX, u64::MAX, u128::MAX, 0u8, 0i128, 9, 10, 99, 100));
+    same(&(
+        i8::MIN,
+        i16::MIN,
+        i32::MIN,
+        i64::MIN,
+        i128::MIN,
+        i8::MAX,
+        i16::MAX,
+        i32::MAX,
+        i64::MAX,
+        i128::MAX,
+    ));
+    same(&(
+        u8::MAX,
+        u16::MAX,
+        u32::MAX,
+        u64::MAX,
+        u128::MAX,
+        0u8,
+        0i128,
+        9,
+        10,
+        99,
+        100,
+    ));
     same(&[
         f64::MIN,
         f64::MAX,
@@ -53,7 +87,21 @@ fn the_ends_of_all_numbers_are_written_alike() {
         1e-5,
         1e21,
     ]);
-    same(&[f32::MIN, f32::MAX, f32::MIN_POSITIVE, f32::EPSILON, 1e-45, -0.0, 0.0, 1.0, 0.1, 1e7, 1e16, 1e17, 1e-5]);
+    same(&[
+        f32::MIN,
+        f32::MAX,
+        f32::MIN_POSITIVE,
+        f32::EPSILON,
+        1e-45,
+        -0.0,
+        0.0,
+        1.0,
+        0.1,
+        1e7,
+        1e16,
+        1e17,
+        1e-5,
+    ]);
 }
 
 // T10
@@ -107,12 +155,19 @@ fn other_keys_are_refused_with_the_same_words() {
     same(&Pairs(Kind::Newtype(1)));
     same(&Pairs(Kind::Tuple(1, 2)));
     same(&Pairs(Kind::Struct { a: 1 }));
-    same(&Pairs(RawValue::from_string("\"a\"".to_owned()).expect("JSON")));
+    same(&Pairs(
+        RawValue::from_string("\"a\"".to_owned()).expect("JSON"),
+    ));
 }
 
 #[test]
 fn variants_are_objects_of_one_member() {
-    same(&[Kind::Unit, Kind::Newtype(1), Kind::Tuple(1, 2), Kind::Struct { a: 1 }]);
+    same(&[
+        Kind::Unit,
+        Kind::Newtype(1),
+        Kind::Tuple(1, 2),
+        Kind::Struct { a: 1 },
+    ]);
 }
 
 #[test]
@@ -137,7 +192,10 @@ impl<T: Serialize> Serialize for Forged<T> {
 #[test]
 fn raw_values_of_something_else_than_text_are_refused_with_the_same_words() {
     const NAME: &str = "$serde_json::private::RawValue";
-    assert_eq!(written(&Forged(NAME, 1)), Err("expected RawValue".to_owned()));
+    assert_eq!(
+        written(&Forged(NAME, 1)),
+        Err("expected RawValue".to_owned())
+    );
     same(&Forged(NAME, 1));
     same(&Forged(NAME, ()));
     same(&Forged(NAME, vec!["a", "b"]));
@@ -147,8 +205,14 @@ fn raw_values_of_something_else_than_text_are_refused_with_the_same_words() {
 
 #[test]
 fn raw_values_may_be_displayed() {
-    same(&Forged("$serde_json::private::RawValue", std::net::Ipv4Addr::LOCALHOST));
-    same(&Forged("$serde_json::private::RawValue", Spelt("[1,", "2]")));
+    same(&Forged(
+        "$serde_json::private::RawValue",
+        std::net::Ipv4Addr::LOCALHOST,
+    ));
+    same(&Forged(
+        "$serde_json::private::RawValue",
+        Spelt("[1,", "2]"),
+    ));
 }
 
 /// Displays in two parts.
@@ -189,5 +253,8 @@ impl Serialize for Undisplayable {
 
 #[test]
 fn what_cannot_be_displayed_is_an_error_where_serde_json_panics() {
-    assert_eq!(written(&Undisplayable), Err("a value's `Display` failed".to_owned()));
+    assert_eq!(
+        written(&Undisplayable),
+        Err("a value's `Display` failed".to_owned())
+    );
 }

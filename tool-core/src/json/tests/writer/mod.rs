@@ -11,7 +11,10 @@ use serde::Serialize;
 /// Returns the text under a limit, true if the limit stopped the writer, and the error.
 fn bounded<T: Serialize + ?Sized>(value: &T, limit: usize) -> (String, bool, Option<String>) {
     let mut writer = JsonWriter::new(limit);
-    let error = value.serialize(&mut writer).err().map(|error| error.to_string());
+    let error = value
+        .serialize(&mut writer)
+        .err()
+        .map(|error| error.to_string());
     let full = writer.is_full();
     (writer.into_text(), full, error)
 }

@@ -2,13 +2,21 @@
 
 use proptest::prelude::*;
 use serde::ser::{
-    Error as _, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
-    SerializeTupleStruct, SerializeTupleVariant,
+    Error as _, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant,
+    SerializeTuple, SerializeTupleStruct, SerializeTupleVariant,
 };
 use serde::{Serialize, Serializer};
 
 /// Names are static for serde.
-const NAMES: [&str; 7] = ["a", "some_field", "caf\u{e9}", "with \"quotes\"", "back\\slash", "", "exactly8"];
+const NAMES: [&str; 7] = [
+    "a",
+    "some_field",
+    "caf\u{e9}",
+    "with \"quotes\"",
+    "back\\slash",
+    "",
+    "exactly8",
+];
 
 #[derive(Clone, Debug)]
 pub(crate) enum Shape {
@@ -113,12 +121,26 @@ impl Serialize for Shape {
             Self::Something(value) => s.serialize_some(value),
             Self::UnitVariant(variant) => s.serialize_unit_variant("Enum", 0, name(*variant)),
             Self::Newtype(value) => s.serialize_newtype_struct("Newtype", value),
-            Self::NewtypeVariant(variant, value) => s.serialize_newtype_variant("Enum", 0, name(*variant), value),
-            Self::Seq(told, items) => all!(s.serialize_seq(told.then_some(items.len())), serialize_element, items),
+            Self::NewtypeVariant(variant, value) => {
+                s.serialize_newtype_variant("Enum", 0, name(*variant), value)
+            }
+            Self::Seq(told, items) => all!(
+                s.serialize_seq(told.then_some(items.len())),
+                serialize_element,
+                items
+            ),
             Self::Tuple(items) => all!(s.serialize_tuple(items.len()), serialize_element, items),
-            Self::TupleStruct(items) => all!(s.serialize_tuple_struct("Tuple", items.len()), serialize_field, items),
+            Self::TupleStruct(items) => all!(
+                s.serialize_tuple_struct("Tuple", items.len()),
+                serialize_field,
+                items
+            ),
             Self::TupleVariant(variant, items) => {
-                all!(s.serialize_tuple_variant("Enum", 0, name(*variant), items.len()), serialize_field, items)
+                all!(
+                    s.serialize_tuple_variant("Enum", 0, name(*variant), items.len()),
+                    serialize_field,
+                    items
+                )
             }
             Self::Map(told, entries) => {
                 let mut map = s.serialize_map(told.then_some(entries.len()))?;
@@ -129,7 +151,10 @@ impl Serialize for Shape {
             }
             Self::Struct(fields) => all_named!(s.serialize_struct("Struct", fields.len()), fields),
             Self::StructVariant(variant, fields) => {
-                all_named!(s.serialize_struct_variant("Enum", 0, name(*variant), fields.len()), fields)
+                all_named!(
+                    s.serialize_struct_variant("Enum", 0, name(*variant), fields.len()),
+                    fields
+                )
             }
             Self::Raw(text) => {
                 let mut raw = s.serialize_struct("$serde_json::private::RawValue", 1)?;
@@ -143,7 +168,11 @@ impl Serialize for Shape {
 
 fn text() -> impl Strategy<Value = String> {
     // Each position of a word, with and without characters to be escaped and of several bytes.
-    prop_oneof!["[ -~]{0,40}", "[a-z\"\\\\\u{0}-\u{1f}\u{7f}-\u{ff}\u{1F600}]{0,40}", any::<String>()]
+    prop_oneof![
+        "[ -~]{0,40}",
+        "[a-z\"\\\\\u{0}-\u{1f}\u{7f}-\u{ff}\u{1F600}]{0,40}",
+        any::<String>()
+    ]
 }
 
 fn leaf() -> impl Strategy<Value = Shape> {
@@ -186,17 +215,24 @@ fn nested(inner: impl Strategy<Value = Shape> + Clone + 'static) -> impl Strateg
     let items = proptest::collection::vec(inner.clone(), 0..5);
     let fields = proptest::collection::vec((any::<usize>(), inner.clone()), 0..5);
     prop_oneof![
-        inner.clone().prop_map(|value| Shape::Something(value.into())),
+        inner
+            .clone()
+            .prop_map(|value| Shape::Something(value.into())),
         inner.clone().prop_map(|value| Shape::Newtype(value.into())),
-        (any::<usize>(), inner.clone()).prop_map(|(variant, value)| Shape::NewtypeVariant(variant, value.into())),
+        (any::<usize>(), inner.clone())
+            .prop_map(|(variant, value)| Shape::NewtypeVariant(variant, value.into())),
         (any::<bool>(), items.clone()).prop_map(|(told, items)| Shape::Seq(told, items)),
         items.clone().prop_map(Shape::Tuple),
         items.clone().prop_map(Shape::TupleStruct),
         (any::<usize>(), items).prop_map(|(variant, items)| Shape::TupleVariant(variant, items)),
-        (any::<bool>(), proptest::collection::vec((key(), inner), 0..5))
+        (
+            any::<bool>(),
+            proptest::collection::vec((key(), inner), 0..5)
+        )
             .prop_map(|(told, entries)| Shape::Map(told, entries)),
         fields.clone().prop_map(Shape::Struct),
-        (any::<usize>(), fields).prop_map(|(variant, fields)| Shape::StructVariant(variant, fields)),
+        (any::<usize>(), fields)
+            .prop_map(|(variant, fields)| Shape::StructVariant(variant, fields)),
     ]
 }
 

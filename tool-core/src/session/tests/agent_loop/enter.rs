@@ -29,8 +29,15 @@ impl Toolset for Nested {
 }
 
 async fn shown(enter: bool) -> Vec<String> {
-    let tools = ToolContext::builder().with(echo).with(Nested).build().expect("sound");
-    let runtime = Runtime::builder(tools).policy(Policy::text()).build().expect("sound");
+    let tools = ToolContext::builder()
+        .with(echo)
+        .with(Nested)
+        .build()
+        .expect("sound");
+    let runtime = Runtime::builder(tools)
+        .policy(Policy::text())
+        .build()
+        .expect("sound");
     let session = runtime.session("s", Mode::Text).await.expect("a session");
     let (mut model, mut history) = (ScriptedModel::new().says("hello"), History::new());
     let reply = if enter {

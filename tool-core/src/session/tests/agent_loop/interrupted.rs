@@ -4,7 +4,9 @@ use crate::call::error::{ErrorKind, ToolError};
 use crate::call::response::{ResultForm, ToolResponse};
 use crate::call::tool_call::ToolCall;
 use crate::session::model::{History, Message, Model, ModelRequest, ModelStep};
-use crate::session::tests::agent_loop::{BREAK_IN, Bare, PEEK, WAIT, ask, bare, finished, poll, results, say};
+use crate::session::tests::agent_loop::{
+    BREAK_IN, Bare, PEEK, WAIT, ask, bare, finished, poll, results, say,
+};
 use crate::testing::scripted::ScriptedModel;
 
 /// Starts a reply and drops it while it is pending.
@@ -18,12 +20,25 @@ fn drop_midway(calls: impl IntoIterator<Item = ToolCall>, history: &mut History)
 #[tokio::test]
 async fn dropped_reply_keeps_results_and_cancels_the_rest() {
     let mut history = History::new();
-    drop_midway([ToolCall::new("1", WAIT, "{}"), say("2", "a"), ToolCall::new("3", WAIT, "{}")], &mut history);
+    drop_midway(
+        [
+            ToolCall::new("1", WAIT, "{}"),
+            say("2", "a"),
+            ToolCall::new("3", WAIT, "{}"),
+        ],
+        &mut history,
+    );
     let found = results(&history);
-    assert_eq!(found.iter().map(|result| result.0).collect::<Vec<_>>(), ["1", "2", "3"]);
+    assert_eq!(
+        found.iter().map(|result| result.0).collect::<Vec<_>>(),
+        ["1", "2", "3"]
+    );
     assert_eq!(found[1], ("2", "a", false));
     for (_, text, is_error) in [found[0], found[2]] {
-        assert!(is_error && text.contains("was cancelled") && text.contains("may have taken effect"), "{text}");
+        assert!(
+            is_error && text.contains("was cancelled") && text.contains("may have taken effect"),
+            "{text}"
+        );
     }
 }
 
@@ -31,14 +46,23 @@ async fn dropped_reply_keeps_results_and_cancels_the_rest() {
 #[tokio::test]
 async fn cancelled_retrieval_has_no_side_effects() {
     let mut history = History::new().result_form(ResultForm::Envelope);
-    drop_midway([ToolCall::new("1", PEEK, "{}"), ToolCall::new("2", WAIT, "{}")], &mut history);
+    drop_midway(
+        [
+            ToolCall::new("1", PEEK, "{}"),
+            ToolCall::new("2", WAIT, "{}"),
+        ],
+        &mut history,
+    );
     let effects = results(&history).into_iter().map(|(id, text, _)| {
         let envelope = serde_json::from_str::<ToolResponse>(text).expect("an envelope");
         assert_eq!(envelope.meta().call_id(), Some(id));
         let error = envelope.error().expect("an error").clone();
         (error.kind, error.partial_side_effects)
     });
-    assert_eq!(effects.collect::<Vec<_>>(), [(ErrorKind::Cancelled, false), (ErrorKind::Cancelled, true)]);
+    assert_eq!(
+        effects.collect::<Vec<_>>(),
+        [(ErrorKind::Cancelled, false), (ErrorKind::Cancelled, true)]
+    );
 }
 
 // L22
@@ -49,17 +73,38 @@ async fn reply_after_an_interruption_sees_a_complete_history() {
     let mut model = ScriptedModel::new().says("where were we?");
     _ = ask(&bare(), &mut model, &mut history);
     let read = &model.requests()[0].history;
-    assert!(matches!(&read[1..], [Message::Assistant { .. }, Message::Result { .. }, Message::User(_)]), "{read:?}");
+    assert!(
+        matches!(
+            &read[1..],
+            [
+                Message::Assistant { .. },
+                Message::Result { .. },
+                Message::User(_)
+            ]
+        ),
+        "{read:?}"
+    );
 }
 
 // L22
 #[test]
 fn interruption_ends_the_reply_after_its_step() {
-    let (mut model, mut history) =
-        (ScriptedModel::new().calls([ToolCall::new("1", BREAK_IN, "{}"), say("2", "a")]), History::new());
+    let (mut model, mut history) = (
+        ScriptedModel::new().calls([ToolCall::new("1", BREAK_IN, "{}"), say("2", "a")]),
+        History::new(),
+    );
     let reply = ask(&bare(), &mut model, &mut history);
-    assert!(reply.interrupted && reply.text.is_none() && reply.responses.len() == 2, "{reply:?}");
-    assert_eq!(results(&history).iter().map(|result| result.0).collect::<Vec<_>>(), ["1", "2"]);
+    assert!(
+        reply.interrupted && reply.text.is_none() && reply.responses.len() == 2,
+        "{reply:?}"
+    );
+    assert_eq!(
+        results(&history)
+            .iter()
+            .map(|result| result.0)
+            .collect::<Vec<_>>(),
+        ["1", "2"]
+    );
     model.assert_done();
 }
 
@@ -69,7 +114,11 @@ struct Slow<'a>(&'a Bare, bool);
 impl Model for Slow<'_> {
     async fn step(&mut self, _: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
         self.0.session.interrupt();
-        if self.1 { Ok(ModelStep::calls([say("1", "a")])) } else { Err(ToolError::transient("gone")) }
+        if self.1 {
+            Ok(ModelStep::calls([say("1", "a")]))
+        } else {
+            Err(ToolError::transient("gone"))
+        }
     }
 }
 

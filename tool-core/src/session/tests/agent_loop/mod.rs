@@ -32,7 +32,11 @@ fn echo(ctx: &RunContext, text: String) -> Result<String, String> {
     if let (Some(asked), Some(id)) = (ctx.user_data::<Asked>(), ctx.call_id()) {
         asked.0.lock().expect("unpoisoned").push(id.to_owned());
     }
-    if text.is_empty() { Err("nothing to say".to_owned()) } else { Ok(text) }
+    if text.is_empty() {
+        Err("nothing to say".to_owned())
+    } else {
+        Ok(text)
+    }
 }
 
 /// Say nothing more.
@@ -80,12 +84,24 @@ fn bare() -> Bare {
 }
 
 fn bare_with(steps: u32) -> Bare {
-    let tools = ToolContext::builder().with(echo).with(hush).with(wait).with(peek).with(break_in).build();
+    let tools = ToolContext::builder()
+        .with(echo)
+        .with(hush)
+        .with(wait)
+        .with(peek)
+        .with(break_in)
+        .build();
     let policy = Policy::text().max_tool_steps(steps).repeated_calls(None);
-    let runtime = Runtime::builder(tools.expect("sound")).policy(policy).build().expect("sound");
+    let runtime = Runtime::builder(tools.expect("sound"))
+        .policy(policy)
+        .build()
+        .expect("sound");
     let (asked, own) = (Arc::new(Asked::default()), Arc::new(OnceLock::new()));
-    let opening = runtime.session("s", Mode::Text).user_data_shared(Arc::clone(&asked));
-    let session = finished(opening.user_data_shared(Arc::clone(&own)).into_future()).expect("a session");
+    let opening = runtime
+        .session("s", Mode::Text)
+        .user_data_shared(Arc::clone(&asked));
+    let session =
+        finished(opening.user_data_shared(Arc::clone(&own)).into_future()).expect("a session");
     own.set(session.clone()).expect("set once");
     Bare { session, asked }
 }
@@ -111,17 +127,25 @@ fn ask(bare: &Bare, model: &mut ScriptedModel, history: &mut History) -> Reply {
 
 /// Returns each result as its call id, its text, and true for an error.
 fn results(history: &History) -> Vec<(&str, &str, bool)> {
-    let all = history.messages().iter().filter_map(|message| match message {
-        Message::Result { call_id, result, .. } => Some((call_id.as_str(), result.text.as_str(), result.is_error)),
-        _ => None,
-    });
+    let all = history
+        .messages()
+        .iter()
+        .filter_map(|message| match message {
+            Message::Result {
+                call_id, result, ..
+            } => Some((call_id.as_str(), result.text.as_str(), result.is_error)),
+            _ => None,
+        });
     all.collect()
 }
 
 fn called(history: &History) -> Vec<&ToolCall> {
-    let all = history.messages().iter().filter_map(|message| match message {
-        Message::Assistant { calls, .. } => Some(calls),
-        _ => None,
-    });
+    let all = history
+        .messages()
+        .iter()
+        .filter_map(|message| match message {
+            Message::Assistant { calls, .. } => Some(calls),
+            _ => None,
+        });
     all.flatten().collect()
 }

@@ -47,7 +47,10 @@ impl Configure for Shop {
         match settings.currency.as_str() {
             "panic" => panic!("no shop with {}", secrets.pin),
             "value" => std::panic::panic_any(7_u8),
-            "quote" => Err(ToolError::auth(format!("bad pin {:?}; see ?pin={}", secrets.pin, "p%22in%2F1"))),
+            "quote" => Err(ToolError::auth(format!(
+                "bad pin {:?}; see ?pin={}",
+                secrets.pin, "p%22in%2F1"
+            ))),
             _ => Ok(Self(settings, secrets)),
         }
     }
@@ -107,46 +110,91 @@ impl TokenSource for Numbered {
 }
 
 fn factory(name: &str) -> Option<Arc<dyn ToolsetFactory>> {
-    linked_factories().into_iter().map(|(factory, _)| factory).find(|factory| factory.metadata().name == name)
+    linked_factories()
+        .into_iter()
+        .map(|(factory, _)| factory)
+        .find(|factory| factory.metadata().name == name)
 }
 
-async fn shop(config: Value, secrets: impl Into<SecretDocument>) -> Result<ToolContext, ConfigureError> {
-    let shop = factory("factories_shop").expect("linked").configure(config, secrets.into()).await?;
+async fn shop(
+    config: Value,
+    secrets: impl Into<SecretDocument>,
+) -> Result<ToolContext, ConfigureError> {
+    let shop = factory("factories_shop")
+        .expect("linked")
+        .configure(config, secrets.into())
+        .await?;
     Ok(ToolContext::builder().with(shop).build().expect("sound"))
 }
 
 async fn told(tools: &ToolContext) -> Value {
-    let response = tools.call("factories_tell", "{}", &RunContext::detached()).await;
+    let response = tools
+        .call("factories_tell", "{}", &RunContext::detached())
+        .await;
     response.data().unwrap_or_else(|_| json!(response.error()))
 }
 
 // A8
 #[tokio::test]
 async fn creates_a_linked_toolset_with_defaults() {
-    let tools = shop(json!({}), json!({"access_token": "t"})).await.expect("made");
+    let tools = shop(json!({}), json!({"access_token": "t"}))
+        .await
+        .expect("made");
     assert_eq!(told(&tools).await, json!("EUR t"));
     // What earlier versions took does not stand in the way.
-    let tools = shop(json!({"currency": "CHF", "old": 1}), json!({"access_token": "t", "old": 1})).await.expect("made");
+    let tools = shop(
+        json!({"currency": "CHF", "old": 1}),
+        json!({"access_token": "t", "old": 1}),
+    )
+    .await
+    .expect("made");
     assert_eq!(told(&tools).await, json!("CHF t"));
 }
 #[tokio::test]
 async fn an_access_token_uses_the_grant_of_its_secrets() {
-    for secrets in [json!({"access_token": "old", "refresh_token": "r"}), json!({"refresh_token": "r"}), json!({})] {
+    for secrets in [
+        json!({"access_token": "old", "refresh_token": "r"}),
+        json!({"refresh_token": "r"}),
+        json!({}),
+    ] {
         let secrets = SecretDocument::from(secrets).with_grant(Arc::new(Numbered::default()));
         let tools = shop(json!({}), secrets).await.expect("made");
-        assert_eq!((told(&tools).await, told(&tools).await), (json!("EUR t0"), json!("EUR t1")));
+        assert_eq!(
+            (told(&tools).await, told(&tools).await),
+            (json!("EUR t0"), json!("EUR t1"))
+        );
     }
     // The next secrets that are read have none.
-    assert_eq!(told(&shop(json!({}), json!({"access_token": "own"})).await.expect("made")).await, json!("EUR own"));
-    assert_eq!(told(&shop(json!({}), json!({})).await.expect("made")).await["type"], "AUTH");
+    assert_eq!(
+        told(
+            &shop(json!({}), json!({"access_token": "own"}))
+                .await
+                .expect("made")
+        )
+        .await,
+        json!("EUR own")
+    );
+    assert_eq!(
+        told(&shop(json!({}), json!({})).await.expect("made")).await["type"],
+        "AUTH"
+    );
 }
 #[tokio::test]
 async fn creates_a_default_toolset_of_an_empty_object() {
     let plain = factory("factories_plain").expect("linked");
     for config in [json!({}), json!(null), json!({"old": 1})] {
-        assert!(plain.configure(config, SecretDocument::none()).await.is_ok());
+        assert!(
+            plain
+                .configure(config, SecretDocument::none())
+                .await
+                .is_ok()
+        );
     }
-    let refused = plain.configure(json!([]), SecretDocument::none()).await.err().expect("refused");
+    let refused = plain
+        .configure(json!([]), SecretDocument::none())
+        .await
+        .err()
+        .expect("refused");
     assert_eq!(
         refused.to_string(),
         "the settings do not fit their schema:\n- expected an object, got an array of 0 items"
@@ -163,15 +211,25 @@ fn an_undiscoverable_toolset_has_no_factory() {
 // C3
 #[tokio::test]
 async fn reports_invalid_settings_and_secrets_together() {
-    let refused = shop(json!({"currency": 7}), json!({"pin": 7})).await.expect_err("refused");
-    assert!(matches!(&refused, ConfigureError::Both { config, secrets } if config.len() == 1 && secrets.len() == 1));
+    let refused = shop(json!({"currency": 7}), json!({"pin": 7}))
+        .await
+        .expect_err("refused");
+    assert!(
+        matches!(&refused, ConfigureError::Both { config, secrets } if config.len() == 1 && secrets.len() == 1)
+    );
     assert_eq!(
         refused.to_string(),
         "the settings do not fit their schema:\n- `/currency`: expected a string, got 7\n\
          the secrets do not fit their schema:\n- `/pin`: expected a string, got a number"
     );
-    assert!(matches!(shop(json!({}), json!({"pin": 7})).await, Err(ConfigureError::Secrets(_))));
-    assert!(matches!(shop(json!({"currency": 7}), json!({})).await, Err(ConfigureError::Config(_))));
+    assert!(matches!(
+        shop(json!({}), json!({"pin": 7})).await,
+        Err(ConfigureError::Secrets(_))
+    ));
+    assert!(matches!(
+        shop(json!({"currency": 7}), json!({})).await,
+        Err(ConfigureError::Config(_))
+    ));
 }
 
 // T1, T6
@@ -179,16 +237,24 @@ async fn reports_invalid_settings_and_secrets_together() {
 async fn a_panic_becomes_an_error_without_secrets() {
     for currency in ["panic", "value"] {
         let refused = shop(json!({"currency": currency}), json!({"pin": "4711-4711"})).await;
-        let Err(ConfigureError::Failed(error)) = refused else { panic!("made") };
+        let Err(ConfigureError::Failed(error)) = refused else {
+            panic!("made")
+        };
         assert_eq!(error.kind(), ErrorKind::Internal);
-        assert!(error.message().starts_with("`configure` panicked: ") && !error.message().contains("4711"), "{error}");
+        assert!(
+            error.message().starts_with("`configure` panicked: ")
+                && !error.message().contains("4711"),
+            "{error}"
+        );
     }
 }
 
 // T1
 #[tokio::test]
 async fn removes_secrets_from_a_toolset_error() {
-    let Err(ConfigureError::Failed(error)) = shop(json!({"currency": "quote"}), json!({"pin": "p\"in/1"})).await else {
+    let Err(ConfigureError::Failed(error)) =
+        shop(json!({"currency": "quote"}), json!({"pin": "p\"in/1"})).await
+    else {
         panic!("made")
     };
     assert_eq!(error.message(), "bad pin \"[hidden]\"; see ?pin=[hidden]");
@@ -203,5 +269,10 @@ fn deep_settings_do_not_configure_a_toolset() {
         let configured = plain.configure(deep, SecretDocument::none()).now_or_never();
         assert!(matches!(configured, Some(Err(ConfigureError::Config(_)))));
     };
-    std::thread::Builder::new().stack_size(256 << 10).spawn(configure).expect("a thread").join().expect("no panic");
+    std::thread::Builder::new()
+        .stack_size(256 << 10)
+        .spawn(configure)
+        .expect("a thread")
+        .join()
+        .expect("no panic");
 }

@@ -23,32 +23,42 @@ fn value() -> impl Strategy<Value = Value> {
     scalar().prop_recursive(4, 24, 4, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
-            prop::collection::btree_map(prop::sample::select(NAMES.to_vec()), inner, 0..4).prop_map(object),
+            prop::collection::btree_map(prop::sample::select(NAMES.to_vec()), inner, 0..4)
+                .prop_map(object),
         ]
     })
 }
 
 fn object(members: std::collections::BTreeMap<&str, Value>) -> Value {
-    Value::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    Value::Object(
+        members
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect(),
+    )
 }
 
 /// Schemas with defaults at all places, some of which their own schema refuses, and rules that a default may break.
 fn schema() -> impl Strategy<Value = Value> {
     let reference = Just(json!({"$ref": "#/$defs/shared"}));
     // What is shared does not lead back to itself: a validator may take for ever over such a schema.
-    (object_schema(inner(prop_oneof![leaf(), reference].boxed())), inner(leaf().boxed())).prop_map(
-        |(mut root, shared)| {
+    (
+        object_schema(inner(prop_oneof![leaf(), reference].boxed())),
+        inner(leaf().boxed()),
+    )
+        .prop_map(|(mut root, shared)| {
             root["$defs"] = json!({"shared": shared});
             root
-        },
-    )
+        })
 }
 
 fn leaf() -> impl Strategy<Value = Value> {
     prop_oneof![
         Just(json!({})),
-        prop::sample::select(vec!["integer", "string", "boolean", "null", "object", "array"])
-            .prop_map(|kind| json!({"type": kind})),
+        prop::sample::select(vec![
+            "integer", "string", "boolean", "null", "object", "array"
+        ])
+        .prop_map(|kind| json!({"type": kind})),
         scalar().prop_map(|value| json!({"const": value})),
     ]
 }
@@ -57,14 +67,21 @@ fn inner(leaf: BoxedStrategy<Value>) -> impl Strategy<Value = Value> + Clone + '
     leaf.prop_recursive(3, 24, 3, |inner| {
         prop_oneof![
             object_schema(inner.clone()),
-            inner.clone().prop_map(|items| json!({"type": "array", "items": items})),
-            (prop::sample::select(vec!["anyOf", "oneOf", "allOf"]), prop::collection::vec(inner, 1..4))
+            inner
+                .clone()
+                .prop_map(|items| json!({"type": "array", "items": items})),
+            (
+                prop::sample::select(vec!["anyOf", "oneOf", "allOf"]),
+                prop::collection::vec(inner, 1..4)
+            )
                 .prop_map(|(keyword, branches)| json!({keyword: branches})),
         ]
     })
 }
 
-fn object_schema(inner: impl Strategy<Value = Value> + Clone + 'static) -> impl Strategy<Value = Value> {
+fn object_schema(
+    inner: impl Strategy<Value = Value> + Clone + 'static,
+) -> impl Strategy<Value = Value> {
     let property = (inner, prop::option::of(value())).prop_map(|(schema, default)| match default {
         Some(default) => {
             let mut schema = schema;
@@ -73,10 +90,12 @@ fn object_schema(inner: impl Strategy<Value = Value> + Clone + 'static) -> impl 
         }
         None => schema,
     });
-    let properties = prop::collection::btree_map(prop::sample::select(NAMES.to_vec()), property, 0..4);
+    let properties =
+        prop::collection::btree_map(prop::sample::select(NAMES.to_vec()), property, 0..4);
     let required = prop::collection::btree_set(prop::sample::select(NAMES.to_vec()), 0..2);
     (properties, required, 0..4_u8, 0..5_usize).prop_map(|(properties, required, rule, most)| {
-        let mut schema = json!({"type": "object", "properties": object(properties), "required": required});
+        let mut schema =
+            json!({"type": "object", "properties": object(properties), "required": required});
         match rule {
             1 => schema["additionalProperties"] = json!(false),
             2 => schema["maxProperties"] = json!(most),
@@ -90,18 +109,23 @@ fn object_schema(inner: impl Strategy<Value = Value> + Clone + 'static) -> impl 
 /// Returns true if `filled` contains everything in `given` unchanged.
 fn holds(filled: &Value, given: &Value) -> bool {
     match (filled, given) {
-        (Value::Object(filled), Value::Object(given)) => {
-            given.iter().all(|(name, value)| filled.get(name).is_some_and(|filled| holds(filled, value)))
-        }
+        (Value::Object(filled), Value::Object(given)) => given
+            .iter()
+            .all(|(name, value)| filled.get(name).is_some_and(|filled| holds(filled, value))),
         (Value::Array(filled), Value::Array(given)) => {
-            filled.len() == given.len() && filled.iter().zip(given).all(|(filled, given)| holds(filled, given))
+            filled.len() == given.len()
+                && filled
+                    .iter()
+                    .zip(given)
+                    .all(|(filled, given)| holds(filled, given))
         }
         (filled, given) => filled == given,
     }
 }
 
 fn known(schema: &Value, given: &Value) -> Value {
-    let known = |name: &&String| schema["properties"].get(name.as_str()).is_some() || is_open(schema);
+    let known =
+        |name: &&String| schema["properties"].get(name.as_str()).is_some() || is_open(schema);
     let members = given.as_object().into_iter().flatten();
     Value::Object(
         members
@@ -112,7 +136,9 @@ fn known(schema: &Value, given: &Value) -> Value {
 }
 
 fn is_open(schema: &Value) -> bool {
-    schema.get("additionalProperties").is_some_and(|rest| rest != &json!(false))
+    schema
+        .get("additionalProperties")
+        .is_some_and(|rest| rest != &json!(false))
 }
 
 // T4: a schema that refers to itself in several ways takes bounded work.
@@ -129,7 +155,8 @@ fn filling_recursive_schemas_terminates() {
     ];
     let mut refused = 0;
     for node in nodes {
-        let schema = json!({"type": "object", "properties": {"root": again}, "$defs": {"node": node}});
+        let schema =
+            json!({"type": "object", "properties": {"root": again}, "$defs": {"node": node}});
         let Ok(schema) = CompiledSchema::new(&schema) else {
             refused += 1;
             continue;

@@ -4,11 +4,20 @@ use crate::trace::propagation::{DistributedContext, MAX_BYTES, MAX_MEMBERS, memb
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-const NAMES: &[&str] = &["traceparent", "Traceparent", "tracestate", "TRACESTATE", "baggage", "x-other", ""];
+const NAMES: &[&str] = &[
+    "traceparent",
+    "Traceparent",
+    "tracestate",
+    "TRACESTATE",
+    "baggage",
+    "x-other",
+    "",
+];
 
 /// Generates text that is often nearly valid.
 fn value() -> impl Strategy<Value = String> {
-    let bytes = vec(any::<u8>(), 0..120).prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let bytes =
+        vec(any::<u8>(), 0..120).prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     prop_oneof![
         1 => bytes,
         2 => "[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-[a-z]{0,4})?",
@@ -18,7 +27,8 @@ fn value() -> impl Strategy<Value = String> {
 }
 
 fn context() -> impl Strategy<Value = DistributedContext> {
-    vec((proptest::sample::select(NAMES), value()), 0..8).prop_map(DistributedContext::from_trusted_pairs)
+    vec((proptest::sample::select(NAMES), value()), 0..8)
+        .prop_map(DistributedContext::from_trusted_pairs)
 }
 
 proptest! {

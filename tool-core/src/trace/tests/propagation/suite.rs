@@ -4,24 +4,42 @@ use crate::trace::propagation::DistributedContext;
 use crate::trace::tests::propagation::{PARENT, TRACE, state, with_parent};
 
 fn parent(value: &str) -> Option<String> {
-    DistributedContext::from_pairs([("traceparent", value)]).trace_id.map(|id| id.to_string())
+    DistributedContext::from_pairs([("traceparent", value)])
+        .trace_id
+        .map(|id| id.to_string())
 }
 
 fn is_refused(value: &str) {
-    assert!(DistributedContext::from_pairs([("traceparent", value)]).is_empty(), "{value}");
+    assert!(
+        DistributedContext::from_pairs([("traceparent", value)]).is_empty(),
+        "{value}"
+    );
 }
 
 // S9
 #[test]
 fn traceparent_allows_white_space_and_names_in_any_case() {
-    for value in [PARENT.to_owned(), format!(" {PARENT}"), format!("{PARENT}\t"), format!("\t {PARENT} \t")] {
+    for value in [
+        PARENT.to_owned(),
+        format!(" {PARENT}"),
+        format!("{PARENT}\t"),
+        format!("\t {PARENT} \t"),
+    ] {
         assert_eq!(parent(&value).as_deref(), Some(TRACE), "{value:?}");
     }
     for name in ["TraceParent", "TrAcEpArEnT", "TRACEPARENT"] {
-        assert!(DistributedContext::from_pairs([(name, PARENT)]).span_id.is_some(), "{name}");
+        assert!(
+            DistributedContext::from_pairs([(name, PARENT)])
+                .span_id
+                .is_some(),
+            "{name}"
+        );
     }
     for name in ["trace-parent", "trace.parent", "traceparent2", ""] {
-        assert!(DistributedContext::from_pairs([(name, PARENT)]).is_empty(), "{name}");
+        assert!(
+            DistributedContext::from_pairs([(name, PARENT)]).is_empty(),
+            "{name}"
+        );
     }
 }
 
@@ -30,7 +48,10 @@ fn traceparent_allows_white_space_and_names_in_any_case() {
 fn two_traceparents_are_both_ignored() {
     let other = PARENT.replace("9012-", "9011-");
     for second in [PARENT, &other] {
-        assert!(DistributedContext::from_pairs([("traceparent", PARENT), ("Traceparent", second)]).is_empty());
+        assert!(
+            DistributedContext::from_pairs([("traceparent", PARENT), ("Traceparent", second)])
+                .is_empty()
+        );
     }
 }
 
@@ -38,7 +59,11 @@ fn two_traceparents_are_both_ignored() {
 #[test]
 fn unknown_traceparent_versions_are_read_as_version_00() {
     let future = format!("cc{}", &PARENT[2..]);
-    for value in [future.clone(), format!("{future}-what-the-future-will-be-like"), format!("01{}-", &PARENT[2..])] {
+    for value in [
+        future.clone(),
+        format!("{future}-what-the-future-will-be-like"),
+        format!("01{}-", &PARENT[2..]),
+    ] {
         let context = DistributedContext::from_pairs([("traceparent", value)]);
         assert_eq!(context.to_pairs(), [("traceparent", PARENT.to_owned())]);
     }
@@ -58,12 +83,30 @@ fn malformed_traceparents_are_ignored() {
         ("000-1", "00-1"),
         ("0000-1", "00-1"),
         ("0-1", "00-1"),
-        ("00000000000000000000000000000000-", "12345678901234567890123456789012-"),
-        ("-.2345678901234567890123456789012-", "-12345678901234567890123456789012-"),
-        ("-1234567890123456789012345678901.-", "-12345678901234567890123456789012-"),
-        ("-123456789012345678901234567890123-", "-12345678901234567890123456789012-"),
-        ("-1234567890123456789012345678901-", "-12345678901234567890123456789012-"),
-        ("-ABCDEF78901234567890123456789012-", "-12345678901234567890123456789012-"),
+        (
+            "00000000000000000000000000000000-",
+            "12345678901234567890123456789012-",
+        ),
+        (
+            "-.2345678901234567890123456789012-",
+            "-12345678901234567890123456789012-",
+        ),
+        (
+            "-1234567890123456789012345678901.-",
+            "-12345678901234567890123456789012-",
+        ),
+        (
+            "-123456789012345678901234567890123-",
+            "-12345678901234567890123456789012-",
+        ),
+        (
+            "-1234567890123456789012345678901-",
+            "-12345678901234567890123456789012-",
+        ),
+        (
+            "-ABCDEF78901234567890123456789012-",
+            "-12345678901234567890123456789012-",
+        ),
         ("-0000000000000000-", "-1234567890123456-"),
         ("-.234567890123456-", "-1234567890123456-"),
         ("-123456789012345.-", "-1234567890123456-"),
@@ -90,10 +133,20 @@ fn malformed_traceparents_are_ignored() {
 // S9
 #[test]
 fn only_the_sampled_flag_is_passed_on() {
-    for (came, goes) in [("00", "00"), ("01", "01"), ("ff", "01"), ("02", "00"), ("03", "01")] {
+    for (came, goes) in [
+        ("00", "00"),
+        ("01", "01"),
+        ("ff", "01"),
+        ("02", "00"),
+        ("03", "01"),
+    ] {
         let value = format!("{}{came}", &PARENT[..53]);
         let context = DistributedContext::from_pairs([("traceparent", value)]);
-        assert_eq!(context.to_pairs(), [("traceparent", format!("{}{goes}", &PARENT[..53]))], "{came}");
+        assert_eq!(
+            context.to_pairs(),
+            [("traceparent", format!("{}{goes}", &PARENT[..53]))],
+            "{came}"
+        );
     }
 }
 
@@ -101,8 +154,16 @@ fn only_the_sampled_flag_is_passed_on() {
 #[test]
 fn tracestate_is_ignored_without_traceparent() {
     assert!(DistributedContext::from_pairs([("tracestate", "foo=1,bar=2")]).is_empty());
-    assert_eq!(with_parent(&[("trace-state", "foo=1"), ("trace.state", "foo=1")]).tracestate, None);
-    assert_eq!(with_parent(&[("TrAcEsTaTe", "foo=1")]).tracestate.as_deref(), Some("foo=1"));
+    assert_eq!(
+        with_parent(&[("trace-state", "foo=1"), ("trace.state", "foo=1")]).tracestate,
+        None
+    );
+    assert_eq!(
+        with_parent(&[("TrAcEsTaTe", "foo=1")])
+            .tracestate
+            .as_deref(),
+        Some("foo=1")
+    );
 }
 
 // S9
@@ -119,7 +180,11 @@ fn several_tracestate_headers_are_joined_in_order() {
 // S9
 #[test]
 fn white_space_around_tracestate_members_is_removed() {
-    for text in ["foo=1 \t , \t bar=2, \t baz=3", "foo=1\t \t,\t \tbar=2,\t \tbaz=3", "\t foo=1,,bar=2 , baz=3 \t"] {
+    for text in [
+        "foo=1 \t , \t bar=2, \t baz=3",
+        "foo=1\t \t,\t \tbar=2,\t \tbaz=3",
+        "\t foo=1,,bar=2 , baz=3 \t",
+    ] {
         assert_eq!(state(&[text]).as_deref(), Some("foo=1,bar=2,baz=3"));
     }
     assert_eq!(state(&["foo= a b "]).as_deref(), Some("foo= a b"));
@@ -129,8 +194,15 @@ fn white_space_around_tracestate_members_is_removed() {
 #[test]
 fn tracestate_accepts_all_allowed_characters() {
     let key = "abcdefghijklmnopqrstuvwxyz0123456789_-*/";
-    let value = (0x20..=0x7e_u8).map(char::from).filter(|c| !",=".contains(*c)).collect::<String>();
-    for key in [key.to_owned(), format!("{key}@a-z0-9_-*/"), format!("0{key}@v")] {
+    let value = (0x20..=0x7e_u8)
+        .map(char::from)
+        .filter(|c| !",=".contains(*c))
+        .collect::<String>();
+    for key in [
+        key.to_owned(),
+        format!("{key}@a-z0-9_-*/"),
+        format!("0{key}@v"),
+    ] {
         let text = format!("{key}={value}");
         assert_eq!(state(&[&text]), Some(text));
     }
@@ -166,7 +238,12 @@ fn malformed_tracestate_is_dropped_and_traceparent_kept() {
 // S9
 #[test]
 fn tracestate_limits_members_keys_and_values() {
-    let members = |count| (0..count).map(|number| format!("bar{number}=1")).collect::<Vec<_>>().join(",");
+    let members = |count| {
+        (0..count)
+            .map(|number| format!("bar{number}=1"))
+            .collect::<Vec<_>>()
+            .join(",")
+    };
     assert!(state(&[&members(32)]).is_some());
     assert_eq!(state(&[&members(33)]), None);
     let (t, v) = (|length| "t".repeat(length), |length| "v".repeat(length));
@@ -177,7 +254,11 @@ fn tracestate_limits_members_keys_and_values() {
         (format!("{}@v", t(242)), false),
         (format!("t@{}", v(15)), false),
     ] {
-        assert_eq!(state(&["foo=1", &format!("{key}=1")]).is_some(), is_allowed, "{key}");
+        assert_eq!(
+            state(&["foo=1", &format!("{key}=1")]).is_some(),
+            is_allowed,
+            "{key}"
+        );
     }
     assert!(state(&[&format!("foo={}", v(256))]).is_some());
     assert_eq!(state(&[&format!("foo={}", v(257))]), None);

@@ -12,8 +12,14 @@ use std::path::Path;
 /// Compares a text with its golden file.
 fn golden(name: &str, text: &str) {
     // `file!()` is relative to the workspace.
-    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(Path::new(file!()));
-    let folder = here.parent().and_then(Path::parent).expect("a file lies in a folder").join("golden");
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("..")
+        .join(Path::new(file!()));
+    let folder = here
+        .parent()
+        .and_then(Path::parent)
+        .expect("a file lies in a folder")
+        .join("golden");
     let path = folder.join(name);
     if std::env::var_os("UPDATE").is_some() {
         std::fs::create_dir_all(&folder).expect("a folder");
@@ -30,7 +36,10 @@ fn pretty(report: &Report) -> String {
 // S2, S6, S7
 #[test]
 fn the_outline_matches_the_documentation() {
-    assert_eq!(planner().outline(), "agent:planner > llm, tool:A > llm, tool:B > http; http");
+    assert_eq!(
+        planner().outline(),
+        "agent:planner > llm, tool:A > llm, tool:B > http; http"
+    );
 }
 
 #[test]
@@ -63,5 +72,8 @@ fn an_empty_report_says_so() {
     assert!(report.to_html().contains("No spans."));
     assert_eq!(report.outline(), "");
     let json = serde_json::to_value(&report).expect("JSON");
-    assert_eq!((&json["began"], &json["spans"]), (&serde_json::Value::Null, &serde_json::json!([])));
+    assert_eq!(
+        (&json["began"], &json["spans"]),
+        (&serde_json::Value::Null, &serde_json::json!([]))
+    );
 }

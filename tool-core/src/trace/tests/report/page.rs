@@ -7,25 +7,34 @@ use sha2::{Digest, Sha256};
 /// Returns the tags of a page, without its style.
 fn tags(page: &str) -> Vec<&str> {
     let body = page.split_once("</style>").expect("a style").1;
-    body.split('<').skip(1).map(|tag| tag.split_once('>').expect("a tag ends").0).collect()
+    body.split('<')
+        .skip(1)
+        .map(|tag| tag.split_once('>').expect("a tag ends").0)
+        .collect()
 }
 
 // T2
 #[test]
 fn a_page_has_known_tags_only() {
     let own = [
-        "/head", "body", "header", "h1", "h2", "p", "time", "main", "section", "dl", "div", "dt", "dd", "data", "ul",
-        "li", "details", "summary", "span", "bdi", "label", "input", "output", "table", "caption", "thead", "tbody",
-        "tr", "th", "td", "/html",
+        "/head", "body", "header", "h1", "h2", "p", "time", "main", "section", "dl", "div", "dt",
+        "dd", "data", "ul", "li", "details", "summary", "span", "bdi", "label", "input", "output",
+        "table", "caption", "thead", "tbody", "tr", "th", "td", "/html",
     ];
     for page in [planner().to_html(), hostile().to_html()] {
         for tag in tags(&page) {
             let name = tag.split(' ').next().unwrap_or_default();
             let known = own.contains(&name) || own.contains(&name.trim_start_matches('/'));
             assert!(known, "<{tag}>");
-            assert!(!tag.contains("onerror") && !tag.contains("href") && !tag.contains("src="), "<{tag}>");
+            assert!(
+                !tag.contains("onerror") && !tag.contains("href") && !tag.contains("src="),
+                "<{tag}>"
+            );
         }
-        assert!(!page.chars().any(|c| c.is_control() && c != '\n'), "a control character");
+        assert!(
+            !page.chars().any(|c| c.is_control() && c != '\n'),
+            "a control character"
+        );
         assert!(!page.contains('\u{202e}'), "a turned line");
     }
 }
@@ -49,9 +58,16 @@ fn a_page_closes_every_tag() {
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let digits = bytes.chunks(3).flat_map(|chunk| {
-        let bits = [0, 1, 2].iter().fold(0, |bits, at| bits << 8 | chunk.get(*at).map_or(0, |byte| u32::from(*byte)));
-        let digit =
-            move |at: usize| if at > chunk.len() { b'=' } else { DIGITS[(bits >> (18 - 6 * at) & 63) as usize] };
+        let bits = [0, 1, 2].iter().fold(0, |bits, at| {
+            bits << 8 | chunk.get(*at).map_or(0, |byte| u32::from(*byte))
+        });
+        let digit = move |at: usize| {
+            if at > chunk.len() {
+                b'='
+            } else {
+                DIGITS[(bits >> (18 - 6 * at) & 63) as usize]
+            }
+        };
         (0..4).map(move |at| char::from(digit(at)))
     });
     digits.collect()
@@ -60,13 +76,18 @@ fn base64(bytes: &[u8]) -> String {
 #[test]
 fn the_policy_allows_the_one_script_and_loads_nothing() {
     let page = hostile().to_html();
-    let script = page.split_once("<script type=\"module\">").and_then(|(_, rest)| rest.split_once("</script>"));
+    let script = page
+        .split_once("<script type=\"module\">")
+        .and_then(|(_, rest)| rest.split_once("</script>"));
     let hash = base64(&Sha256::digest(script.expect("a script").0));
     let policy = format!(
         "content=\"default-src 'none'; script-src 'sha256-{hash}'; style-src 'unsafe-inline'; base-uri 'none'; \
          form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'\""
     );
-    assert!(page.contains(&policy), "the hash of `page.js` in `page_head.html` is sha256-{hash}");
+    assert!(
+        page.contains(&policy),
+        "the hash of `page.js` in `page_head.html` is sha256-{hash}"
+    );
     assert_eq!(page.matches("<script").count(), 1);
     for loads in ["http://", "https://", "url(", "@import", "<link", "<img"] {
         assert!(!page.contains(loads), "{loads}");
@@ -77,7 +98,11 @@ fn the_policy_allows_the_one_script_and_loads_nothing() {
 fn page_with(attributes: Vec<(&'static str, serde_json::Value)>) -> String {
     let mut fixture = Fixture::new();
     let span = open(&fixture, None, 1, "tool:search", 0);
-    span.change(|details| attributes.into_iter().for_each(|(key, value)| details.set_attribute(key, value)));
+    span.change(|details| {
+        attributes
+            .into_iter()
+            .for_each(|(key, value)| details.set_attribute(key, value))
+    });
     fixture.ends(&span, SpanStatus::Ok);
     fixture.report().to_html()
 }
@@ -90,11 +115,16 @@ fn a_span_opens_to_its_input_and_output() {
         ("gen_ai.tool.call.result", serde_json::json!([1])),
         ("http.route", "/search".into()),
     ]);
-    let shown =
-        "<dt>Input</dt><dd><bdi class=\"text\">{&quot;q&quot;: &quot;&lt;b&gt;&quot;}\n\\u{202e}next line</bdi></dd>";
+    let shown = "<dt>Input</dt><dd><bdi class=\"text\">{&quot;q&quot;: &quot;&lt;b&gt;&quot;}\n\\u{202e}next line</bdi></dd>";
     assert!(page.contains(shown), "{page}");
-    assert!(page.contains("<dt>Output</dt><dd><bdi class=\"text\">[1]</bdi></dd>"), "{page}");
-    assert!(page.contains("<dt>http.route</dt><dd><bdi class=\"text\">/search</bdi></dd>"), "{page}");
+    assert!(
+        page.contains("<dt>Output</dt><dd><bdi class=\"text\">[1]</bdi></dd>"),
+        "{page}"
+    );
+    assert!(
+        page.contains("<dt>http.route</dt><dd><bdi class=\"text\">/search</bdi></dd>"),
+        "{page}"
+    );
     assert!(page.contains("<dt>Status</dt><dd>ok</dd>"), "{page}");
 }
 
