@@ -1,6 +1,6 @@
 //! The cost of the gateway beside a direct connection, its correctness while servers are killed, and its memory.
 //!
-//! `cargo bench -p tool-adapters --features gateway --bench gateway` prints a line for each figure, and fails if a bar is
+//! `cargo bench -p tool-adapters-gateway --bench gateway` prints a line for each figure, and fails if a bar is
 //! missed. All figures of a comparison are of one run, in which direct calls and calls through the gateway take turns.
 
 #![allow(clippy::cast_precision_loss, reason = "the figures are rounded")]

@@ -2,7 +2,6 @@
 #![cfg(unix)]
 
 mod audit;
-#[cfg(feature = "mcp-auth")]
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../../../agents/tests/oauth2/browser.rs"]
 mod browser;
@@ -10,11 +9,9 @@ mod child;
 mod choices;
 mod files;
 mod health;
-#[cfg(feature = "mcp-auth")]
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../../../mcp/tests/mcp_auth/issuer.rs"]
 mod issuer;
-#[cfg(feature = "mcp-auth")]
 mod logins;
 mod network;
 mod passing;

@@ -15,7 +15,6 @@ mod http;
 mod http_answers;
 mod import;
 mod lists;
-#[cfg(feature = "redis")]
 mod lost_sessions;
 mod malformed;
 #[cfg(unix)]
@@ -25,7 +24,6 @@ mod pins;
 mod processes;
 mod prompts;
 mod questions;
-#[cfg(feature = "redis")]
 #[path = "../../../tests/support/redis.rs"]
 mod redis_server;
 mod requests;

@@ -5,6 +5,7 @@ use crate::prices::price::parse_day;
 use crate::prices::{Price, PriceTable};
 use proptest::prelude::*;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tool_adapters_http::biller::biller_of_url;
 use tool_core::trace;
 use tool_core::trace::{Collector, Cost, ModelUsage, Pricing, TokenUsage};
 
@@ -585,4 +586,45 @@ proptest! {
         prop_assert_eq!(report.totals().total.cost, sum);
         prop_assert_eq!(report.totals().untracked.cost, sum);
     }
+}
+
+#[test]
+fn the_builtin_table_names_the_biller_of_a_url() {
+    for (url, expected) in [
+        ("https://api.openai.com/v1/chat/completions", "openai"),
+        ("https://api.openai.com/v1/responses", "openai"),
+        ("https://api.groq.com/openai/v1/chat/completions", "groq"),
+        (
+            "https://openrouter.ai/api/v1/chat/completions",
+            "openrouter",
+        ),
+        ("https://u:p@[::1]:8443/v1/responses/", ""),
+        (
+            "https://me.openai.azure.com/openai/deployments/gpt%2D5-mini/chat/completions?api-version=2025-01-01",
+            "azure",
+        ),
+        (
+            "https://me.services.ai.azure.com/anthropic/v1/messages",
+            "azure",
+        ),
+        ("https://api.anthropic.com/v1/messages", "anthropic"),
+        (
+            "https://generativelanguage.googleapis.com/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse",
+            "google",
+        ),
+        (
+            "https://europe-west1-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/anthropic/models/claude-opus-4-5@20251101:streamRawPredict",
+            "google",
+        ),
+        (
+            "https://bedrock-runtime.eu-west-1.amazonaws.com/model/eu.amazon.nova-pro-v1%3A0/converse",
+            "aws",
+        ),
+        ("https://API.MISTRAL.AI/v1/chat/completions", "mistral"),
+        ("https://api.cohere.com/v2/chat", "cohere"),
+        ("https://api.deepseek.com/chat/completions", "deepseek"),
+    ] {
+        assert_eq!(biller_of_url(url), Some(expected), "{url}");
+    }
+    assert_eq!(biller_of_url("http://localhost:11434/api/chat"), None);
 }
