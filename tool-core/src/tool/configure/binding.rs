@@ -182,7 +182,7 @@ impl BoundSettings {
                 && (schemas.is_empty()
                     || schemas.iter().any(|schema| takes_text(schema, root))) =>
             {
-                _ = self.0.insert(at.to_owned(), digest(value))
+                _ = self.0.insert(at.to_owned(), digest(value));
             }
             None => {
                 // Members that are left out have other values than in the default of the whole.
