@@ -28,6 +28,7 @@ struct Shop;
 struct Settings {
     #[schemars(range(max = 50))]
     vat: u8,
+    #[schemars(extend("x-binds-secret" = false))]
     name: String,
 }
 

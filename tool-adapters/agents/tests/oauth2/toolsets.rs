@@ -107,6 +107,7 @@ struct Movable;
 #[allow(dead_code, reason = "only the schema counts")]
 pub(crate) struct Place {
     base_url: String,
+    #[schemars(extend("x-binds-secret" = false))]
     note: Option<String>,
 }
 

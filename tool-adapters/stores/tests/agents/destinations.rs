@@ -30,6 +30,7 @@ struct Settings {
     #[serde(default)]
     proxy: Option<String>,
     smtp_host: String,
+    #[schemars(extend("x-binds-secret" = true))]
     smtp_port: u16,
     certificate: String,
     route: Route,
@@ -38,10 +39,10 @@ struct Settings {
     apihost: String,
     #[serde(rename = "IMAPServers")]
     imap_servers: Vec<String>,
-    /// Only its value is that of an address.
     place: String,
-    #[schemars(extend("x-binds-secret" = true))]
     region: String,
+    limit: u32,
+    #[schemars(extend("x-binds-secret" = false))]
     greeting: String,
     #[schemars(extend("x-binds-secret" = false))]
     server_notes: String,
@@ -54,6 +55,7 @@ struct Settings {
 struct Route {
     #[schemars(extend("format" = "uri"))]
     to: String,
+    #[schemars(extend("x-binds-secret" = false))]
     note: String,
 }
 
@@ -90,7 +92,7 @@ fn settings() -> Value {
         "base_url": "https://api.example.com/v1", "smtp_host": "mail.example.com", "smtp_port": 587,
         "certificate": "-----BEGIN CERTIFICATE-----", "route": {"to": "https://relay.example.com", "note": "one"},
         "routes": [{"to": "https://a.example.com", "note": "a"}, {"to": "https://b.example.com", "note": "b"}],
-        "region": "eu-west-1", "greeting": "Hello", "server_notes": "slow on Mondays",
+        "region": "eu-west-1", "limit": 5, "greeting": "Hello", "server_notes": "slow on Mondays",
         "dsn": "db.example.com", "apihost": "a.example.com", "IMAPServers": ["b.example.com"], "place": "https://c.example.com",
     })
 }
