@@ -14,7 +14,7 @@
 //! | `mcp` | [`mcp`]: a server and a client of the Model Context Protocol | 1.89 |
 //! | `mcp-auth` | access tokens and OAuth logins of [`mcp`]; has `mcp`, `oauth2` and `egress` | 1.89 |
 //! | `cli` | [`cli`]: the command line | 1.89 |
-//! | `gateway` | [`gateway`]: the program `tool-gateway`, which governs MCP servers; has `cli`, `egress`, `inspector`, `mcp` and `otel` | 1.89 |
+//! | `gateway` | [`gateway`]: the program `tool-gateway`, which governs MCP servers; has `cli`, `egress`, `inspector`, `mcp-auth` and `otel` | 1.89 |
 //! | `egress` | [`egress`]: guarded HTTP requests of tools; has `reqwest-middleware` | 1.89 |
 //! | `reqwest-middleware` | [`interop::reqwest`]: spans of HTTP requests | 1.89 |
 //! | `async-openai` | [`interop::async_openai`] | 1.89 |

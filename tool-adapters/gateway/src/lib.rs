@@ -6,7 +6,7 @@
 //!
 //! - `command`: the command line; `log`: its log; `files`: its files, and `problems`, `source`, `document` and `value`: what is common to them
 //! - `config`: the servers; `policy`: the policies, `conditions`: their conditions on arguments, and `spellings`: those of URIs
-//! - `login`: the logins at servers, with the feature `mcp-auth`
+//! - `login`: the logins at servers
 //! - `upstream`: the connection to a server; `governed`: the tools of all servers under the policies
 //! - `running`: a running gateway and its reloads; `health`: its addresses over HTTP, and the routes for machines
 //! - `audit`: the hook that records calls; `audit_sinks`: the file and the table of the records

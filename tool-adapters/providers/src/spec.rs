@@ -1,6 +1,6 @@
 //! The facts of one provider, as data that the shared code reads.
 //!
-//! Each provider's folder has one [`ProviderSpec`] for each of its interfaces. `Provider::spec` in `provider.rs` finds it.
+//! Each provider's folder has one [`ProviderSpec`] for each of its interfaces. `Provider::spec` in `protocol.rs` finds it.
 //! The endpoints are plain text: nothing here opens a connection.
 
 use crate::codec::{CallIds, MessageReader, ToolAnswer};
