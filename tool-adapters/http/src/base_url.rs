@@ -271,7 +271,7 @@ fn words(name: &str) -> Vec<String> {
             && (is_lower(before) || letters.peek().is_some_and(|c| is_lower(*c)));
         match words.last_mut() {
             Some(word) if letter.is_alphanumeric() && !begins => {
-                word.push(letter.to_ascii_lowercase())
+                word.push(letter.to_ascii_lowercase());
             }
             _ => words.push(letter.to_ascii_lowercase().to_string()),
         }

@@ -80,7 +80,7 @@ impl<K: Clone + Eq + Hash> Share<K> {
         }
         match each.entry(self.client.clone()) {
             Entry::Occupied(place) if amount == 0 && *place.get() == self.amount => {
-                _ = place.remove()
+                _ = place.remove();
             }
             Entry::Vacant(_) if amount == 0 => {}
             place => {

@@ -129,13 +129,13 @@ impl BoundServer {
             let bytes = Share::new(&buffered, client, self.limits.buffered);
             match Share::one(&open, client, self.limits.connections) {
                 Ok(place) => {
-                    _ = connections.spawn(self.connection((stream, peer), &limits, (place, bytes)))
+                    _ = connections.spawn(self.connection((stream, peer), &limits, (place, bytes)));
                 }
                 // The buffer of a new connection has room for the answer.
                 Err(_) => {
                     _ = stream
                         .into_std()
-                        .and_then(|mut stream| stream.write(REFUSAL))
+                        .and_then(|mut stream| stream.write(REFUSAL));
                 }
             }
         }

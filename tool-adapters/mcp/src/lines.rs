@@ -71,7 +71,7 @@ impl IdScanner {
                 self.depth = self.depth.saturating_sub(1);
             }
             b':' if self.depth == 1 && self.name.is_none() => {
-                self.name = Some(std::mem::take(&mut self.text))
+                self.name = Some(std::mem::take(&mut self.text));
             }
             b',' => self.end_member(),
             b' ' | b'\t' | b'\r' | b'\n' => {}

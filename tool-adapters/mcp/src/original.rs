@@ -386,7 +386,7 @@ pub(crate) fn shorten(result: &str, limit: &Truncated) -> Option<String> {
         removed.push(Removed {
             pointer,
             reason: Reason::Limit(limit.clone()),
-        })
+        });
     };
 
     let mut left = limit.limit;
@@ -396,7 +396,7 @@ pub(crate) fn shorten(result: &str, limit: &Truncated) -> Option<String> {
         let size = measure.of(value.get());
         match &**name {
             "content" if size > limit.limit => {
-                content = Some(shorten_content(value, &measure, &mut note_removed))
+                content = Some(shorten_content(value, &measure, &mut note_removed));
             }
             "structuredContent" if size > limit.limit => _ = too_long.insert(name.to_string()),
             "content" | "isError" | "structuredContent" => {}

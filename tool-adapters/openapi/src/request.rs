@@ -247,14 +247,14 @@ impl Call {
             secrets.add(&text);
             match &credential.placement {
                 Placement::Query(name) => {
-                    query.push(format!("{}={}", escape(name), escape(text.expose())))
+                    query.push(format!("{}={}", escape(name), escape(text.expose())));
                 }
                 Placement::Cookie(name) => {
-                    cookies.push(format!("{name}={}", escape(text.expose())))
+                    cookies.push(format!("{name}={}", escape(text.expose())));
                 }
                 Placement::Header(name) => headers.push((name.clone(), key_header(&text)?)),
                 Placement::Bearer | Placement::Basic => {
-                    headers.push((header::AUTHORIZATION, key_header(&text)?))
+                    headers.push((header::AUTHORIZATION, key_header(&text)?));
                 }
             }
         }

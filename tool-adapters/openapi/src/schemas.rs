@@ -468,7 +468,7 @@ fn nullable(mut schema: Map<String, Value>) -> Map<String, Value> {
             schema.insert("type".to_owned(), both);
         }
         Some(Value::Array(names)) if !names.iter().any(|name| name == "null") => {
-            names.push("null".into())
+            names.push("null".into());
         }
         // Without a type, null is accepted already.
         _ => {}

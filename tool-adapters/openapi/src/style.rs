@@ -128,7 +128,7 @@ pub(crate) fn query_pairs(
         (Style::Json, value) => pairs.push(Pair::named(name, &escape(&value.to_string()))),
         (_, Value::Null) => {}
         (Style::DeepObject, Value::Object(_) | Value::Array(_)) => {
-            deep_pairs(name, value, &mut pairs)?
+            deep_pairs(name, value, &mut pairs)?;
         }
         (_, Value::Array(items)) if explode => {
             for item in items {

@@ -68,7 +68,7 @@ impl AnswerGate {
         match event {
             Event::Call(call) if self.timing == CallTiming::AtTheEnd => self.waiting.push(call),
             Event::Call(call) if self.has_lost || self.is_cut(&call) => {
-                events.push(Event::CutCall(call))
+                events.push(Event::CutCall(call));
             }
             Event::Error(error) => {
                 self.has_lost |= self.loses(&error);

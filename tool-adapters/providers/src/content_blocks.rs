@@ -214,7 +214,7 @@ impl ContentBlock {
         self.text_size += piece.len();
         match &mut self.growing {
             Some(growing) if growing.member == member && growing.pointer == pointer => {
-                growing.pieces.push_str(piece)
+                growing.pieces.push_str(piece);
             }
             _ => {
                 self.settle_text();

@@ -253,7 +253,7 @@ impl FindingCollector {
                 Some((at, definition.name())),
                 Some(provider),
                 message,
-            )
+            );
         };
         if let Some(refusal) = &tool.refused {
             add(Severity::Error, format!("it is not declared: {refusal}"));
@@ -261,13 +261,13 @@ impl FindingCollector {
         }
         match &tool.declared_as {
             Some(name) if *name != tool.tool => {
-                add(Severity::Note, format!("it is declared as `{name}`"))
+                add(Severity::Note, format!("it is declared as `{name}`"));
             }
             _ => {}
         }
         match &tool.not_strict {
             Some(reason @ NotStrict::Unsupported) => {
-                add(Severity::Note, format!("it is not strict: {reason}"))
+                add(Severity::Note, format!("it is not strict: {reason}"));
             }
             Some(reason) => add(Severity::Warning, format!("it is not strict: {reason}")),
             None => {}

@@ -92,7 +92,7 @@ pub(crate) fn project_all(
     match spec.strict.map(|strict| strict.budget).filter(|_| strict) {
         Some(StrictBudget::Shared(budget)) => share_budget(spec, budget, tools, &mut projections),
         Some(StrictBudget::AllOrNone { max_fields }) => {
-            all_or_none(spec, max_fields, tools, &mut projections)
+            all_or_none(spec, max_fields, tools, &mut projections);
         }
         Some(StrictBudget::Unlimited) | None => {}
     }

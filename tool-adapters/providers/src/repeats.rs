@@ -57,7 +57,7 @@ impl<K> LastEvent<K> {
             json.literal(last.text.get(from..place.start)?)?;
             match values.get_mut(*position) {
                 Some(value) if *position > 0 => {
-                    *value = json.raw_like(last.text.get(place.clone())?).ok()?
+                    *value = json.raw_like(last.text.get(place.clone())?).ok()?;
                 }
                 _ => piece = json.string().ok()?,
             }

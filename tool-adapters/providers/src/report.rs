@@ -151,7 +151,7 @@ impl ChangeLog {
                     keyword,
                     kind,
                     detail: detail.into(),
-                })
+                });
             }
         }
     }

@@ -237,7 +237,7 @@ impl RefusedMessages {
         for (before, message) in history.iter().enumerate().take(place).rev() {
             match message {
                 Message::Assistant { calls, .. } if is_answer && calls.is_empty() => {
-                    _ = self.left_out.insert(before)
+                    _ = self.left_out.insert(before);
                 }
                 Message::Assistant { .. } => return,
                 Message::Result { .. } => _ = self.results.insert(before),

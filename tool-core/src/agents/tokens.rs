@@ -126,7 +126,7 @@ impl Tokens {
         let removed = secrets.with_members(|members| {
             [EXPIRES, SCOPE, STATE]
                 .into_iter()
-                .for_each(|name| set(members, name, None))
+                .for_each(|name| set(members, name, None));
         });
         removed.unwrap_or_else(|| secrets.clone())
     }

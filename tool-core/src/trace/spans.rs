@@ -129,7 +129,7 @@ pub async fn attributed<F: Future>(
     anchor.change(|details| {
         attributes
             .into_iter()
-            .for_each(|(key, value)| details.set_attribute(key, value))
+            .for_each(|(key, value)| details.set_attribute(key, value));
     });
     anchor.set(INHERITED);
     WithSpan::new(Some(Arc::new(anchor)), work).await

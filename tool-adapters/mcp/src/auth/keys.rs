@@ -165,7 +165,7 @@ impl IssuerCache {
                     Some(Arc::new(documents));
             }
             Err(error) => {
-                tracing::error!(issuer = %self.issuer, error, "failed to fetch the keys of an issuer")
+                tracing::error!(issuer = %self.issuer, error, "failed to fetch the keys of an issuer");
             }
         }
     }

@@ -610,9 +610,9 @@ impl Catalog {
                 },
             );
             if is_template {
-                catalog.templates.push(resource)
+                catalog.templates.push(resource);
             } else {
-                catalog.resources.push(resource)
+                catalog.resources.push(resource);
             }
         }
         Ok(catalog)

@@ -802,9 +802,9 @@ impl ImportedToolset {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         if is_resent {
-            _ = once.remove(tool)
+            _ = once.remove(tool);
         } else {
-            _ = once.insert(tool.to_owned())
+            _ = once.insert(tool.to_owned());
         }
     }
 

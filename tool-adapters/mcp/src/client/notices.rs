@@ -198,7 +198,7 @@ impl<T> LimitedNotices<T> {
         match level {
             LogLevel::Debug => tracing::debug!(%server, logger, data, "a server logged a message"),
             LogLevel::Info | LogLevel::Notice => {
-                tracing::info!(%server, logger, data, "a server logged a message")
+                tracing::info!(%server, logger, data, "a server logged a message");
             }
             LogLevel::Warning => tracing::warn!(%server, logger, data, "a server logged a message"),
             _ => tracing::error!(%server, logger, data, "a server logged a message"),

@@ -519,7 +519,7 @@ fn lock(path: &Path) -> Result<File, PinError> {
         match file.try_lock() {
             Ok(()) => return Ok(file),
             Err(TryLockError::WouldBlock) if began.elapsed() < LOCK_TIMEOUT => {
-                std::thread::sleep(LOCK_PAUSE)
+                std::thread::sleep(LOCK_PAUSE);
             }
             Err(TryLockError::WouldBlock) => {
                 return Err(PinError::Locked {

@@ -239,7 +239,7 @@ impl Server {
     /// `name:port`. The check stops web pages that reach the server through a domain name that resolves to this machine.
     pub fn allow_hosts(self, hosts: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.with(|settings| {
-            settings.access.hosts = Some(hosts.into_iter().map(Into::into).collect())
+            settings.access.hosts = Some(hosts.into_iter().map(Into::into).collect());
         })
     }
 
@@ -248,7 +248,7 @@ impl Server {
     /// as browsers always send it.
     pub fn allow_origins(self, origins: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.with(|settings| {
-            settings.access.origins = Some(origins.into_iter().map(Into::into).collect())
+            settings.access.origins = Some(origins.into_iter().map(Into::into).collect());
         })
     }
 

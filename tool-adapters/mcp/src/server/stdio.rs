@@ -121,7 +121,7 @@ impl Requests {
         for message in messages {
             match message {
                 Ok(JsonRpcMessage::Request(request)) => {
-                    _ = batch.unanswered.insert(request.id.clone())
+                    _ = batch.unanswered.insert(request.id.clone());
                 }
                 Ok(_) => {}
                 Err(invalid) => batch.answers.push(invalid.to_json()),

@@ -120,7 +120,7 @@ fn with_all<T>(context: &ToolContext, read: impl FnOnce(&[ListedTool]) -> T) -> 
                     text: text.get().into(),
                 }),
                 Err(error) => {
-                    tracing::error!(%error, "failed to read a declaration as an MCP tool")
+                    tracing::error!(%error, "failed to read a declaration as an MCP tool");
                 }
             }
         }

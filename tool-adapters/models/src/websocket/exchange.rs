@@ -50,7 +50,7 @@ impl LiveTask {
             Event::Cancelled(ids) => self.calls.withdraw(ids),
             // Some providers report no usage.
             Event::Usage(usage) if usage.input > 0 => {
-                self.calls.session.observe_context(usage.input)
+                self.calls.session.observe_context(usage.input);
             }
             Event::Interrupted => {
                 if self.state.is_responding {
@@ -67,7 +67,7 @@ impl LiveTask {
             }
             Event::Error(ProtocolError::Provider { code, .. }) => self.refused(code.as_deref()),
             Event::Error(ProtocolError::DuplicateId { id }) => {
-                self.state.repeated_call = Some(id.clone())
+                self.state.repeated_call = Some(id.clone());
             }
             Event::Error(ProtocolError::Truncated { call_id: Some(id) }) => {
                 self.state.truncated_call = Some(id.clone());
@@ -407,11 +407,11 @@ impl LiveTask {
                 self.send(audio, ResponseRequest::None, connection);
             }
             HostInput::AudioEnd => {
-                self.send(messages.audio_end(), ResponseRequest::Now, connection)
+                self.send(messages.audio_end(), ResponseRequest::Now, connection);
             }
             HostInput::Raw(message) => connection.outgoing.push_json(&message),
             HostInput::Decide(token, decision) => {
-                self.calls.decide(token, decision, &self.spans.agent)
+                self.calls.decide(token, decision, &self.spans.agent);
             }
             HostInput::Interrupt => {
                 self.calls.interrupt();

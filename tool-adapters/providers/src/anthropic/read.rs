@@ -80,7 +80,7 @@ impl MessageReader for AnthropicReader {
     fn finish(&mut self, sink: &mut EventSink<'_>) {
         match self.progress {
             Progress::Begun if !self.failed => {
-                sink.error(ProtocolError::Truncated { call_id: None })
+                sink.error(ProtocolError::Truncated { call_id: None });
             }
             // Some hosts leave `message_stop` out. All of the answer is there by then.
             Progress::Ending if !self.failed => self.end(sink),

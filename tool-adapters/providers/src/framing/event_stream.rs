@@ -67,7 +67,7 @@ impl EventStreamDecoder {
                     _ = sink(Frame::Problem(malformed(
                         "a frame of an AWS event stream is damaged",
                         "",
-                    )))
+                    )));
                 }
             }
             read += lengths.total;

@@ -60,10 +60,10 @@ impl MessageReader for ResponsesReader {
                 self.read_piece(text, &event, PieceKind::Arguments, sink);
             }
             "response.function_call_arguments.done" => {
-                self.set_arguments(&event, &event.arguments.text(), sink)
+                self.set_arguments(&event, &event.arguments.text(), sink);
             }
             "response.custom_tool_call_input.done" => {
-                self.set_arguments(&event, &event.input.text(), sink)
+                self.set_arguments(&event, &event.input.text(), sink);
             }
             kind if is_end(kind) => {
                 return self.end(&response, kind.trim_start_matches("response."), sink);

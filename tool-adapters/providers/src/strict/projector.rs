@@ -530,7 +530,7 @@ pub(crate) fn nullable(mut written: SchemaObject) -> SchemaObject {
     }
     match written.get_mut("type") {
         Some(Value::Array(names)) if !names.iter().any(|name| name == "null") => {
-            names.push("null".into())
+            names.push("null".into());
         }
         Some(kind @ Value::String(_)) if *kind != "null" => *kind = json!([kind.take(), "null"]),
         _ => {}

@@ -373,11 +373,11 @@ impl TableParser {
                 return Some(condition);
             }
             (Some(_), Some(_)) => {
-                self.report("expected `from` or `between`, got both; write two prices")
+                self.report("expected `from` or `between`, got both; write two prices");
             }
             (Some(None), None) => self.report("expected `from` to be a day such as `2027-01-01`"),
             (None, Some(None)) => {
-                self.report("expected `between` to be two times such as `[\"16:30\", \"00:30\"]`")
+                self.report("expected `between` to be two times such as `[\"16:30\", \"00:30\"]`");
             }
         }
         None
