@@ -293,9 +293,9 @@ async fn compare(transport: &str, report: &mut Report) -> Outcome<()> {
         );
         let figure = format_args!("{} us", added.as_micros());
         if *way == "through" {
-            report.bar(&name, figure, added <= LATENCY_BAR)
+            report.bar(&name, figure, added <= LATENCY_BAR);
         } else {
-            line(&name, figure)
+            line(&name, figure);
         }
     }
 

@@ -77,7 +77,7 @@ impl AuditSinks {
             match open_file(path) {
                 Ok(opened) => *file = opened,
                 Err(error) => {
-                    tracing::error!(%error, "failed to open the audit log again; the earlier file is used")
+                    tracing::error!(%error, "failed to open the audit log again; the earlier file is used");
                 }
             }
         }

@@ -222,7 +222,7 @@ impl NetworkSettings {
             match read_bounded(&file, MAX_CERTIFICATES) {
                 Ok(text) => settings.certificates = text.into_bytes(),
                 Err(error) => {
-                    fields.problem("ca_file", format_args!("{}: {error}", file.display()))
+                    fields.problem("ca_file", format_args!("{}: {error}", file.display()));
                 }
             }
             let found = Certificate::from_pem_bundle(&settings.certificates);

@@ -201,7 +201,7 @@ impl UnlistedResources {
                 Err(failed) => {
                     error = error
                         .filter(|first| first.kind() != ErrorKind::NotFound)
-                        .or(Some(failed))
+                        .or(Some(failed));
                 }
             }
         }

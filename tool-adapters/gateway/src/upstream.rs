@@ -284,7 +284,7 @@ impl Upstream {
         async move {
             _ = health
                 .wait_for(|health| *health != Health::Connecting)
-                .await
+                .await;
         }
     }
 
@@ -517,7 +517,7 @@ impl Watched<'_> {
         for update in updates {
             match update {
                 ServerChange::Resource(uri) if self.subscribed.contains_key(&uri) => {
-                    _ = uris.insert(uri)
+                    _ = uris.insert(uri);
                 }
                 ServerChange::Missed => uris.extend(self.subscribed.keys().cloned()),
                 _ => {}

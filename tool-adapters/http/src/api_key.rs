@@ -43,6 +43,7 @@ impl ApiKey {
     }
 
     /// Adds other texts to hide.
+    #[must_use]
     pub fn hiding<'a>(mut self, texts: impl IntoIterator<Item = &'a str>) -> Self {
         let texts = texts.into_iter().filter(|text| text.len() >= MIN_HIDDEN);
         self.others

@@ -307,8 +307,8 @@ mod tests {
         let collector = Collector::builder().sink(log.clone()).build();
         collector.run_sync(|| {
             in_scope(SpanKind::Agent, "planner", || {
-                in_scope(SpanKind::Section, "part", || ())
-            })
+                in_scope(SpanKind::Section, "part", || ());
+            });
         });
         let spans = log.after(0).spans.iter().map(span_json).collect::<Vec<_>>();
         assert_eq!(

@@ -177,6 +177,7 @@ impl RequestTools {
     }
 
     /// Asks for a typed answer in the provider's form for structured output, where there is one for its schema.
+    #[must_use]
     pub fn structured(self, structured: bool) -> Self {
         Self { structured, ..self }
     }

@@ -67,7 +67,9 @@ fn join(name: &str, member: &mut Value, piece: Value) {
             }
         }
         (Value::Array(items), Value::Array(pieces)) => {
-            pieces.into_iter().for_each(|piece| join_item(items, piece));
+            for piece in pieces {
+                join_item(items, piece);
+            }
         }
         (_, Value::Null) => {}
         (member, piece) => *member = piece,

@@ -127,9 +127,9 @@ pub async fn attributed<F: Future>(
         attributes(),
     );
     anchor.change(|details| {
-        attributes
-            .into_iter()
-            .for_each(|(key, value)| details.set_attribute(key, value));
+        for (key, value) in attributes {
+            details.set_attribute(key, value);
+        }
     });
     anchor.set(INHERITED);
     WithSpan::new(Some(Arc::new(anchor)), work).await

@@ -148,6 +148,7 @@ impl OAuth2Client {
     }
 
     /// Asks for tokens that are good for one service only.
+    #[must_use]
     pub fn resource(self, resource: impl Into<String>) -> Self {
         Self {
             resource: Some(resource.into()),

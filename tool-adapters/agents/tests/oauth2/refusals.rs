@@ -42,7 +42,7 @@ async fn tokens_go_over_https_only_unless_it_is_this_machine() {
         ("https://example.com/token#here", "has a fragment"),
     ] {
         let told = refused(OAuth2Client::new("id", "https://app.example/cb"), |grant| {
-            grant.token_url = url.into()
+            grant.token_url = url.into();
         })
         .await;
         assert!(
@@ -50,7 +50,7 @@ async fn tokens_go_over_https_only_unless_it_is_this_machine() {
             "{url}: {told}"
         );
         let told = refused(OAuth2Client::new("id", "https://app.example/cb"), |grant| {
-            grant.auth_url = url.into()
+            grant.auth_url = url.into();
         })
         .await;
         assert!(

@@ -857,7 +857,7 @@ async fn the_log_of_a_server_reaches_the_call_bounded() {
     let notes = Arc::clone(&logged);
     let session = session(imported, |runtime| {
         runtime.on_log(move |message: &LogMessage| {
-            notes.lock().expect("no panic").push(message.clone())
+            notes.lock().expect("no panic").push(message.clone());
         })
     });
     let session = session.await;

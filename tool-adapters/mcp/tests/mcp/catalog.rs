@@ -315,12 +315,12 @@ async fn the_newest_revision_tells_of_changes_over_http() {
             .expect("an import")
     };
     told(&import().await, &ServerChange::Prompts, || {
-        notifier.prompts_changed()
+        notifier.prompts_changed();
     })
     .await;
     let imported = import().await;
     told(&imported, &ServerChange::Resources, || {
-        notifier.resources_changed()
+        notifier.resources_changed();
     })
     .await;
     imported
@@ -331,7 +331,7 @@ async fn the_newest_revision_tells_of_changes_over_http() {
     let updated = |uri: &str| ServerChange::Resource(uri.to_owned());
     let report = |uris: [&'static str; 2]| {
         uris.into_iter()
-            .for_each(|uri| notifier.resource_updated(uri))
+            .for_each(|uri| notifier.resource_updated(uri));
     };
     assert!(
         !told(&imported, &updated(book), || report([stamp, book]))

@@ -572,7 +572,7 @@ fn listened() -> (Updates, RunContext) {
             updates
                 .lock()
                 .expect("no panic")
-                .push((update.message.clone(), update.fraction))
+                .push((update.message.clone(), update.fraction));
         }
     });
     (updates, RunContext::builder().progress(progress).build())

@@ -478,7 +478,7 @@ async fn a_thousand_invalid_tools_stay_on_one_line() {
             2 => tool["inputSchema"]["properties"] = json!({forged(at): {"$ref": forged(at)}}),
             _ => {
                 tool["inputSchema"]["properties"]["text"] =
-                    json!({"type": "string", "pattern": forged(at) + "("})
+                    json!({"type": "string", "pattern": forged(at) + "("});
             }
         }
         let (ours, theirs) = tokio::io::duplex(1 << 20);

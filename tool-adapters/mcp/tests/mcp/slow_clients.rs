@@ -428,7 +428,9 @@ async fn an_address_has_a_share_of_the_connections() {
                 .expect("another address is served");
         }
         Err(error) => {
-            eprintln!("skipped: a client at another address, as 127.0.0.2 cannot be bound: {error}")
+            eprintln!(
+                "skipped: a client at another address, as 127.0.0.2 cannot be bound: {error}"
+            );
         }
     }
     drop(open);

@@ -115,7 +115,7 @@ fn faults(whole: &[String]) -> Vec<(Fault, Vec<String>)> {
             stream[event].truncate(half.unwrap_or(0));
         });
         add(FaultKind::Doubled, &|stream| {
-            stream.insert(event, stream[event].clone())
+            stream.insert(event, stream[event].clone());
         });
         add(FaultKind::Garbled, &|stream| {
             let at = stream[event].rfind([':', '"', '}']).expect("an object");
@@ -123,7 +123,7 @@ fn faults(whole: &[String]) -> Vec<(Fault, Vec<String>)> {
         });
         for (name, misspelled) in misspellings(&whole[event]) {
             add(FaultKind::Misspelled(name), &|stream| {
-                stream[event].clone_from(&misspelled)
+                stream[event].clone_from(&misspelled);
             });
         }
         if event + 1 < whole.len() {

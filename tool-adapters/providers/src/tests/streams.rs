@@ -128,7 +128,7 @@ pub(crate) fn calls(events: &[Event]) -> Vec<&ToolCall> {
         match event {
             Event::CallStarted { id, name } => started.push((id.as_str(), name.as_str())),
             Event::Arguments { id, .. } => {
-                assert!(started.iter().any(|(known, _)| known == id), "{id}")
+                assert!(started.iter().any(|(known, _)| known == id), "{id}");
             }
             Event::Call(call) => {
                 assert_eq!(

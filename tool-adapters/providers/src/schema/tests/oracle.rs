@@ -137,7 +137,7 @@ fn each_schema<'a>(root: &'a Value, visit: &mut dyn FnMut(&'a Map<String, Value>
         };
         visit(map, &pointer);
         for_each_subschema(map, &pointer, &mut |child| {
-            open.push((child.place.schema, child.place.pointer))
+            open.push((child.place.schema, child.place.pointer));
         });
     }
 }
