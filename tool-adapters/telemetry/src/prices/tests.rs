@@ -619,7 +619,7 @@ fn the_builtin_table_names_the_biller_of_a_url() {
             "https://bedrock-runtime.eu-west-1.amazonaws.com/model/eu.amazon.nova-pro-v1%3A0/converse",
             "aws",
         ),
-        ("https://API.MISTRAL.AI/v1/chat/completions", "mistral"),
+        ("https://api.mistral.ai/v1/chat/completions", "mistral"),
         ("https://api.cohere.com/v2/chat", "cohere"),
         ("https://api.deepseek.com/chat/completions", "deepseek"),
     ] {
