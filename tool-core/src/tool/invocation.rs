@@ -48,6 +48,11 @@ pub enum Execution<'a> {
 pub(crate) type PendingExecution<'a> = Pin<Box<dyn Future<Output = Execution<'a>> + Send + 'a>>;
 
 impl<'a> Execution<'a> {
+    /// The method has returned an error.
+    pub fn failed(error: ToolError) -> Self {
+        Self::Done(Err(error))
+    }
+
     /// Boxes the future of a method.
     pub(crate) fn pending<F: Future<Output = Self> + Send + 'a>(future: F) -> Self {
         Self::Pending(Box::pin(future))

@@ -151,41 +151,43 @@ fn answer(expansion: &ToolExpansion) -> TokenStream {
     if function.asyncness.is_none() && is_never {
         return called;
     }
-    let converted = |result: TokenStream| {
-        let result = if expansion.tool.options.shows_errors {
-            quote_spanned!(returned=> __tool::shown!(#result))
-        } else {
-            result
-        };
-        match expansion.tool.kind {
-            ItemKind::Tool => quote_spanned!(returned=> __tool::respond!(#call, #result)),
-            ItemKind::Prompt => {
-                quote_spanned!(returned=> __tool::respond_text!(prompt_result, #call, #result))
-            }
-            ItemKind::Resource => {
-                quote_spanned!(returned=> __tool::respond_text!(resource_result, #call, #result))
-            }
+    let value = generated("__value");
+    let shown = expansion
+        .tool
+        .options
+        .shows_errors
+        .then(|| quote_spanned!(returned=> let #value = __tool::shown!(#value);));
+    let responded = match expansion.tool.kind {
+        ItemKind::Tool => quote_spanned!(returned=> __tool::respond!(#call, #value)),
+        ItemKind::Prompt => {
+            quote_spanned!(returned=> __tool::respond_text!(prompt_result, #call, #value))
+        }
+        ItemKind::Resource => {
+            quote_spanned!(returned=> __tool::respond_text!(resource_result, #call, #value))
         }
     };
+    let converted = if shown.is_some() {
+        quote_spanned!(returned=> { #shown #responded })
+    } else {
+        responded
+    };
     if function.asyncness.is_none() {
-        let answered = converted(called);
-        return quote_spanned!(returned=> __Ok(#answered));
+        // A result may borrow from the arguments of the call, which a `match` keeps.
+        return quote_spanned!(returned=> match #called { #value => __Ok(#converted) });
     }
     // If the method borrows what was decoded, the future owns that.
     let borrows = expansion
         .tool
         .arguments()
         .any(|argument| argument.passing.form.borrows_args());
-    let value = generated("__value");
     if borrows && !is_never && may_borrow(&function.output) {
         // A result that borrows from what the future owns is converted before the future ends.
-        let answered = converted(quote_spanned!(returned=> #called.await));
         return quote_spanned! {located(name)=>
-            __Ok(__tool::start(#call, async move { #answered }, |#value, _| #value))
+            __Ok(__tool::start(#call, async move { match #called.await { #value => #converted } }, |#value, _| #value))
         };
     }
     let future = if is_never {
-        quote_spanned!(located(name)=> async move { __tool::returns!(::core::convert::Infallible); #called.await })
+        quote_spanned!(located(name)=> async move { let #value: ::core::convert::Infallible = #called.await; #value })
     } else if borrows {
         quote_spanned!(located(name)=> async move { #called.await })
     } else {
@@ -194,7 +196,7 @@ fn answer(expansion: &ToolExpansion) -> TokenStream {
     let answered = if is_never {
         quote_spanned!(returned=> match #value {})
     } else {
-        converted(value.to_token_stream())
+        converted
     };
     quote_spanned!(located(name)=> __Ok(__tool::start(#call, #future, |#value, #call| #answered)))
 }

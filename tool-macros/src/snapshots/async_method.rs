@@ -10,16 +10,15 @@ impl GoogleCalendar {
         attendees: Option<Vec<String>>,
         description: Option<&str>,
     ) -> Result<Event, CalendarError> {
-        ::tool_core::__private::tool_span!(
-            "create_event", "::GoogleCalendar::create_event", Result < Event,
-            CalendarError >
-        )
-            .run_async(
-                ::core::pin::pin!(
-                    async move { ::tool_core::__returns!(Result < Event, CalendarError
-                    >); self.insert(title). await }
-                ),
+        ::tool_core::__private::body::<Result<Event, CalendarError>>()
+            .__tool_span(
+                "create_event",
+                ::tool_core::__private::function_id!("::GoogleCalendar::create_event"),
             )
+            .run_async(async move {
+                ::tool_core::__returns!(Result < Event, CalendarError >);
+                self.insert(title).await
+            })
             .await
     }
 }

@@ -12,7 +12,9 @@ fn lent(
     j: Vec<&str>,
     r#type: &str,
 ) {
-    ::tool_core::__private::tool_span!("lent", "::lent", ()).run(move || -> () {})
+    ::tool_core::__private::body::<()>()
+        .__tool_span("lent", ::tool_core::__private::function_id!("::lent"))
+        .run(move || -> () {})
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
@@ -65,15 +67,21 @@ const _: () = {
         let __f8 = __tool::filled(__f8);
         let __f9 = __tool::filled(__f9);
         let __f10 = __tool::filled(__f10);
-        __Ok(
-            __tool::respond!(
-                __call, lent(& * __f0, __f1.as_deref(), & * __f2, __f3.as_deref(), &
-                __f4, __f5.as_ref(), __f6.into_cow(), __f7.map(__tool::Text::into_cow), &
-                * __f8.iter().map(| __text | & * * __text).collect:: < __Vec < & str >>
-                (), __f9.iter().map(| __text | & * * __text).collect:: < __Vec < & str >>
-                (), & * __f10)
-            ),
-        )
+        match lent(
+            &*__f0,
+            __f1.as_deref(),
+            &*__f2,
+            __f3.as_deref(),
+            &__f4,
+            __f5.as_ref(),
+            __f6.into_cow(),
+            __f7.map(__tool::Text::into_cow),
+            &*__f8.iter().map(|__text| &**__text).collect::<__Vec<&str>>(),
+            __f9.iter().map(|__text| &**__text).collect::<__Vec<&str>>(),
+            &*__f10,
+        ) {
+            __value => __Ok(__tool::respond!(__call, __value)),
+        }
     }
     static __TOOL_SPEC: __tool::ToolSpec<()> = __tool::ToolSpec::new(
             "lent",

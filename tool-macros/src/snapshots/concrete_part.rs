@@ -1,7 +1,11 @@
 impl Calendar {
     /// Delete an event.
     fn delete(&self, id: u64) {
-        ::tool_core::__private::tool_span!("delete", "::Calendar::delete", ())
+        ::tool_core::__private::body::<()>()
+            .__tool_span(
+                "delete",
+                ::tool_core::__private::function_id!("::Calendar::delete"),
+            )
             .run(move || -> () {})
     }
 }
@@ -24,7 +28,9 @@ const _: () = {
     ) -> __tool::HandlerResult<'__a> {
         let mut __f0 = __None::<u64>;
         __call.decode(&mut [&mut __f0])?;
-        __Ok(__tool::respond!(__call, Calendar::delete(__this, __tool::filled(__f0))))
+        match Calendar::delete(__this, __tool::filled(__f0)) {
+            __value => __Ok(__tool::respond!(__call, __value)),
+        }
     }
     static __TOOL_PART: __tool::PartSpec<Calendar> = __tool::PartSpec::new(
             &[

@@ -4,13 +4,15 @@ impl Clock {
     #[cfg(unix)]
     #[deprecated]
     fn now(&self, digits: u8) -> u64 {
-        ::tool_core::__private::tool_span!("now", "::Clock::now", u64)
+        ::tool_core::__private::body::<u64>()
+            .__tool_span("now", ::tool_core::__private::function_id!("::Clock::now"))
             .run(move || -> u64 { 0 })
     }
     /// Seconds since the epoch.
     #[cfg(windows)]
     fn now(&self) -> u64 {
-        ::tool_core::__private::tool_span!("now", "::Clock::now", u64)
+        ::tool_core::__private::body::<u64>()
+            .__tool_span("now", ::tool_core::__private::function_id!("::Clock::now"))
             .run(move || -> u64 { 0 })
     }
 }
@@ -38,7 +40,9 @@ const _: () = {
         let __f0 = __tool::filled(__f0);
         __call.check(0, __tool::in_range(&__f0, __call.parameter(0)))?;
         __call.accept(__decoded)?;
-        __Ok(__tool::respond!(__call, Clock::now(__this, __f0)))
+        match Clock::now(__this, __f0) {
+            __value => __Ok(__tool::respond!(__call, __value)),
+        }
     }
     #[cfg(windows)]
     fn __tool_now<'__a>(
@@ -46,7 +50,9 @@ const _: () = {
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
         __call.decode(&mut [])?;
-        __Ok(__tool::respond!(__call, Clock::now(__this)))
+        match Clock::now(__this) {
+            __value => __Ok(__tool::respond!(__call, __value)),
+        }
     }
     impl __tool::MainToolsetBlock for Clock {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(

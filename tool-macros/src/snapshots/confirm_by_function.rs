@@ -1,7 +1,11 @@
 impl Bank {
     /// Close an account.
     fn close_account(&self, id: u64, other: CloseAccountArgs) {
-        crate::tools::__private::tool_span!("close_account", "::Bank::close_account", ())
+        crate::tools::__private::body::<()>()
+            .__tool_span(
+                "close_account",
+                crate::tools::__private::function_id!("::Bank::close_account"),
+            )
             .run(move || -> () {})
     }
 }
@@ -65,12 +69,9 @@ const _: () = {
                     <CloseAccountArgs as __tool::ToolParameter>::slot(&mut __f1),
                 ],
             )?;
-        __Ok(
-            __tool::respond!(
-                __call, Bank::close_account(__this, __tool::filled(__f0),
-                __tool::filled(__f1))
-            ),
-        )
+        match Bank::close_account(__this, __tool::filled(__f0), __tool::filled(__f1)) {
+            __value => __Ok(__tool::respond!(__call, __value)),
+        }
     }
     fn __tool_confirm_close_account(__text: &str) -> bool {
         __tool::decode_arguments::<__ToolCloseAccountArgs>(__text)

@@ -1,7 +1,11 @@
 impl Bank {
     /// Close an account.
     fn close_account(&self, id: u64) {
-        crate::tools::__private::tool_span!("close_account", "::Bank::close_account", ())
+        crate::tools::__private::body::<()>()
+            .__tool_span(
+                "close_account",
+                crate::tools::__private::function_id!("::Bank::close_account"),
+            )
             .run(move || -> () {})
     }
 }
@@ -24,7 +28,9 @@ const _: () = {
     ) -> __tool::HandlerResult<'__a> {
         let mut __f0 = __None::<u64>;
         __call.decode(&mut [&mut __f0])?;
-        __Ok(__tool::respond!(__call, Bank::close_account(__this, __tool::filled(__f0))))
+        match Bank::close_account(__this, __tool::filled(__f0)) {
+            __value => __Ok(__tool::respond!(__call, __value)),
+        }
     }
     impl __tool::MainToolsetBlock for Bank {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(

@@ -8,7 +8,9 @@ fn send(
     chance: f64,
     tries: u8,
 ) {
-    ::tool_core::__private::tool_span!("send", "::send", ()).run(move || -> () {})
+    ::tool_core::__private::body::<()>()
+        .__tool_span("send", ::tool_core::__private::function_id!("::send"))
+        .run(move || -> () {})
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
@@ -60,9 +62,9 @@ const _: () = {
         __call.check(5, __tool::in_range(&__f5, __call.parameter(5)))?;
         __call.check(6, __tool::in_range(&__f6, __call.parameter(6)))?;
         __call.accept(__decoded)?;
-        __Ok(
-            __tool::respond!(__call, send(__f0, & * __f1, __f2, __f3, __f4, __f5, __f6)),
-        )
+        match send(__f0, &*__f1, __f2, __f3, __f4, __f5, __f6) {
+            __value => __Ok(__tool::respond!(__call, __value)),
+        }
     }
     static __TOOL_SPEC: __tool::ToolSpec<()> = __tool::ToolSpec::new(
             "send",

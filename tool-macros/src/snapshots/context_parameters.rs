@@ -5,10 +5,12 @@ async fn look_up(
     query: String,
     cancel: Cancellation,
 ) -> Page {
-    ::tool_core::__private::tool_span!("look_up", "::look_up", Page)
-        .run_async(
-            ::core::pin::pin!(async move { ::tool_core::__returns!(Page); todo!() }),
-        )
+    ::tool_core::__private::body::<Page>()
+        .__tool_span("look_up", ::tool_core::__private::function_id!("::look_up"))
+        .run_async(async move {
+            ::tool_core::__returns!(Page);
+            todo!()
+        })
         .await
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]

@@ -1,13 +1,12 @@
 impl Desk {
     /// Find a guest.
     async fn find(&self, UserData(db): UserData<Db>, name: &str) -> Option<Guest> {
-        ::tool_core::__private::tool_span!("find", "::Desk::find", Option < Guest >)
-            .run_async(
-                ::core::pin::pin!(
-                    async move { ::tool_core::__returns!(Option < Guest >); db.find(name)
-                    . await }
-                ),
-            )
+        ::tool_core::__private::body::<Option<Guest>>()
+            .__tool_span("find", ::tool_core::__private::function_id!("::Desk::find"))
+            .run_async(async move {
+                ::tool_core::__returns!(Option < Guest >);
+                db.find(name).await
+            })
             .await
     }
 }

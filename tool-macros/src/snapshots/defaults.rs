@@ -13,12 +13,15 @@ impl Search {
         tags: Vec<String>,
         depth: Option<u8>,
     ) -> Vec<Hit> {
-        ::tool_core::__private::tool_span!("search", "::Search::search", Vec < Hit >)
-            .run_async(
-                ::core::pin::pin!(
-                    async move { ::tool_core::__returns!(Vec < Hit >); todo!() }
-                ),
+        ::tool_core::__private::body::<Vec<Hit>>()
+            .__tool_span(
+                "search",
+                ::tool_core::__private::function_id!("::Search::search"),
             )
+            .run_async(async move {
+                ::tool_core::__returns!(Vec < Hit >);
+                todo!()
+            })
             .await
     }
 }

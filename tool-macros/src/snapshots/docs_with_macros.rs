@@ -14,7 +14,9 @@
 /// When it is busy.
 #[doc = errors!()]
 fn search(query: &str, limit: u8) {
-    ::tool_core::__private::tool_span!("search", "::search", ()).run(move || -> () {})
+    ::tool_core::__private::body::<()>()
+        .__tool_span("search", ::tool_core::__private::function_id!("::search"))
+        .run(move || -> () {})
 }
 ///The arguments of the tool `search`.
 struct SearchArgs<'__de> {
@@ -81,7 +83,9 @@ const _: () = {
         let mut __f1 = __None::<u8>;
         __call.decode(&mut [&mut __f0, &mut __f1])?;
         let __f0 = __tool::filled(__f0);
-        __Ok(__tool::respond!(__call, search(& * __f0, __tool::filled(__f1))))
+        match search(&*__f0, __tool::filled(__f1)) {
+            __value => __Ok(__tool::respond!(__call, __value)),
+        }
     }
     static __TOOL_SPEC: __tool::ToolSpec<()> = __tool::ToolSpec::new(
             "search",

@@ -1,7 +1,11 @@
 impl Desk {
     /// Open the safe.
     fn open_safe(&self) {
-        ::tool_core::__private::tool_span!("open_safe", "::Desk::open_safe", ())
+        ::tool_core::__private::body::<()>()
+            .__tool_span(
+                "open_safe",
+                ::tool_core::__private::function_id!("::Desk::open_safe"),
+            )
             .run(move || -> () {})
     }
 }
@@ -23,7 +27,9 @@ const _: () = {
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
         __call.decode(&mut [])?;
-        __Ok(__tool::respond!(__call, Desk::open_safe(__this)))
+        match Desk::open_safe(__this) {
+            __value => __Ok(__tool::respond!(__call, __value)),
+        }
     }
     impl __tool::MainToolsetBlock for Desk {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(

@@ -5,7 +5,8 @@ fn list(
     order: String,
     since: Option<Timestamp>,
 ) -> Vec<File> {
-    ::tool_core::__private::tool_span!("list", "::list", Vec < File >)
+    ::tool_core::__private::body::<Vec<File>>()
+        .__tool_span("list", ::tool_core::__private::function_id!("::list"))
         .run(move || -> Vec<File> { todo!() })
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
@@ -44,12 +45,14 @@ const _: () = {
                     ),
                 ],
             )?;
-        __Ok(
-            __tool::respond!(
-                __call, list(__tool::filled(__f0), __tool::filled(__f1.0),
-                __tool::filled(__f2), __tool::filled(__f3.0).since)
-            ),
-        )
+        match list(
+            __tool::filled(__f0),
+            __tool::filled(__f1.0),
+            __tool::filled(__f2),
+            __tool::filled(__f3.0).since,
+        ) {
+            __value => __Ok(__tool::respond!(__call, __value)),
+        }
     }
     static __TOOL_SPEC: __tool::ToolSpec<()> = __tool::ToolSpec::new(
             "list",

@@ -1,6 +1,8 @@
 /// Add two numbers.
 fn add(a: i64, b: i64) -> i64 {
-    ::tool_core::__private::tool_span!("add", "::add", i64).run(move || -> i64 { a + b })
+    ::tool_core::__private::body::<i64>()
+        .__tool_span("add", ::tool_core::__private::function_id!("::add"))
+        .run(move || -> i64 { a + b })
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
@@ -19,7 +21,9 @@ const _: () = {
         let mut __f1 = __None::<i64>;
         __call.decode(&mut [&mut __f0, &mut __f1])?;
         let __f1 = __f1.unwrap_or_else(|| <i64 as ::core::default::Default>::default());
-        __Ok(__tool::respond!(__call, add(__tool::filled(__f0), __f1)))
+        match add(__tool::filled(__f0), __f1) {
+            __value => __Ok(__tool::respond!(__call, __value)),
+        }
     }
     static __TOOL_SPEC: __tool::ToolSpec<()> = __tool::ToolSpec::new(
             "add",

@@ -18,7 +18,9 @@ const _: () = {
         let mut __f0 = __None::<__tool::Text<'__a>>;
         __call.decode(&mut [&mut __f0])?;
         let __f0 = __tool::filled(__f0);
-        __Ok(__tool::respond_text!(prompt_result, __call, trip(& * __f0)))
+        match trip(&*__f0) {
+            __value => __Ok(__tool::respond_text!(prompt_result, __call, __value)),
+        }
     }
     static __TOOL_SPEC: __tool::PromptSpec<()> = __tool::PromptSpec::new(
             __tool::ToolSpec::new(

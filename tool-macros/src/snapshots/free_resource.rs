@@ -16,7 +16,9 @@ const _: () = {
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
         __call.decode(&mut [])?;
-        __Ok(__tool::respond_text!(resource_result, __call, notes()))
+        match notes() {
+            __value => __Ok(__tool::respond_text!(resource_result, __call, __value)),
+        }
     }
     static __TOOL_SPEC: __tool::ResourceSpec<()> = __tool::ResourceSpec::new(
         "notes://all",

@@ -4,20 +4,24 @@ where
 {
     /// Put a record.
     async fn put(&self, record: T, key: T::Key) -> Result<(), T::Error> {
-        ::tool_core::__private::tool_span!(
-            "put", "::Store<T, N>::put", Result < (), T::Error >
-        )
-            .run_async(
-                ::core::pin::pin!(
-                    async move { ::tool_core::__returns!(Result < (), T::Error >);
-                    todo!() }
-                ),
+        ::tool_core::__private::body::<Result<(), T::Error>>()
+            .__tool_span(
+                "put",
+                ::tool_core::__private::function_id!("::Store<T, N>::put"),
             )
+            .run_async(async move {
+                ::tool_core::__returns!(Result < (), T::Error >);
+                todo!()
+            })
             .await
     }
     /// Count the records.
     fn count(&self) -> usize {
-        ::tool_core::__private::tool_span!("count", "::Store<T, N>::count", usize)
+        ::tool_core::__private::body::<usize>()
+            .__tool_span(
+                "count",
+                ::tool_core::__private::function_id!("::Store<T, N>::count"),
+            )
             .run(move || -> usize { N })
     }
 }
@@ -66,7 +70,9 @@ const _: () = {
         T::Key: Send,
     {
         __call.decode(&mut [])?;
-        __Ok(__tool::respond!(__call, < Store < T, N > > ::count(__this)))
+        match <Store<T, N>>::count(__this) {
+            __value => __Ok(__tool::respond!(__call, __value)),
+        }
     }
     impl<T: Record, const N: usize> __tool::MainToolsetBlock for Store<T, N>
     where

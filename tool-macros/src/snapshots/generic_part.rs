@@ -4,7 +4,11 @@ where
 {
     /// Drop every record.
     fn clear(&self) -> Self {
-        ::tool_core::__private::tool_span!("clear", "::Store<T, N>::clear", Self)
+        ::tool_core::__private::body::<Self>()
+            .__tool_span(
+                "clear",
+                ::tool_core::__private::function_id!("::Store<T, N>::clear"),
+            )
             .run(move || -> Self { todo!() })
     }
 }
@@ -29,7 +33,9 @@ const _: () = {
         T::Key: Send,
     {
         __call.decode(&mut [])?;
-        __Ok(__tool::respond!(__call, < Store < T, N > > ::clear(__this)))
+        match <Store<T, N>>::clear(__this) {
+            __value => __Ok(__tool::respond!(__call, __value)),
+        }
     }
     impl<T: Record, const N: usize> Store<T, N>
     where

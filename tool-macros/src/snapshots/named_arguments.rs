@@ -1,15 +1,15 @@
 impl Bank {
     /// Move money.
     pub async fn transfer(&self, to: &str, amount: u64) -> Result<Receipt, BankError> {
-        ::tool_core::__private::tool_span!(
-            "transfer", "::Bank::transfer", Result < Receipt, BankError >
-        )
-            .run_async(
-                ::core::pin::pin!(
-                    async move { ::tool_core::__returns!(Result < Receipt, BankError >);
-                    todo!() }
-                ),
+        ::tool_core::__private::body::<Result<Receipt, BankError>>()
+            .__tool_span(
+                "transfer",
+                ::tool_core::__private::function_id!("::Bank::transfer"),
             )
+            .run_async(async move {
+                ::tool_core::__returns!(Result < Receipt, BankError >);
+                todo!()
+            })
             .await
     }
 }

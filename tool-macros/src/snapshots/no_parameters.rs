@@ -1,6 +1,8 @@
 /// Says that the service is there.
 fn ping() {
-    ::tool_core::__private::tool_span!("ping", "::ping", ()).run(move || -> () {})
+    ::tool_core::__private::body::<()>()
+        .__tool_span("ping", ::tool_core::__private::function_id!("::ping"))
+        .run(move || -> () {})
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
@@ -16,7 +18,9 @@ const _: () = {
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
         __call.decode(&mut [])?;
-        __Ok(__tool::respond!(__call, ping()))
+        match ping() {
+            __value => __Ok(__tool::respond!(__call, __value)),
+        }
     }
     static __TOOL_SPEC: __tool::ToolSpec<()> = __tool::ToolSpec::new(
             "ping",

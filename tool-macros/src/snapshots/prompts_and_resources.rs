@@ -43,7 +43,8 @@ const _: () = {
                 __call,
                 async move { Notes::summarise(__this, __ctx0, &*__f0, __f1).await },
                 |__value, __call| {
-                    __tool::respond_text!(prompt_result, __call, __tool::shown!(__value))
+                    let __value = __tool::shown!(__value);
+                    __tool::respond_text!(prompt_result, __call, __value)
                 },
             ),
         )
@@ -54,11 +55,9 @@ const _: () = {
     ) -> __tool::HandlerResult<'__a> {
         let mut __f0 = __None::<String>;
         __call.decode(&mut [&mut __f0])?;
-        __Ok(
-            __tool::respond_text!(
-                resource_result, __call, Notes::note(__this, __tool::filled(__f0))
-            ),
-        )
+        match Notes::note(__this, __tool::filled(__f0)) {
+            __value => __Ok(__tool::respond_text!(resource_result, __call, __value)),
+        }
     }
     impl __tool::MainToolsetBlock for Notes {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(

@@ -1,7 +1,8 @@
 impl Echo {
     /// Say it again.
     fn echo(&self, text: &str) -> String {
-        crate::__private::tool_span!("echo", "::Echo::echo", String)
+        crate::__private::body::<String>()
+            .__tool_span("echo", crate::__private::function_id!("::Echo::echo"))
             .run(move || -> String { text.to_owned() })
     }
 }
@@ -23,7 +24,9 @@ const _: () = {
         let mut __f0 = __None::<__tool::Text<'__a>>;
         __call.decode(&mut [&mut __f0])?;
         let __f0 = __tool::filled(__f0);
-        __Ok(__tool::respond!(__call, Echo::echo(__this, & * __f0)))
+        match Echo::echo(__this, &*__f0) {
+            __value => __Ok(__tool::respond!(__call, __value)),
+        }
     }
     impl __tool::MainToolsetBlock for Echo {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(

@@ -10,7 +10,8 @@ impl Clock {
     ///
     /// The time, RFC 3339
     pub fn now(&self, mut zone: String) -> String {
-        ::tool_core::__private::tool_span!("now", "::Clock::now", String)
+        ::tool_core::__private::body::<String>()
+            .__tool_span("now", ::tool_core::__private::function_id!("::Clock::now"))
             .run(move || -> String {
                 zone.push('x');
                 zone
@@ -37,7 +38,9 @@ const _: () = {
     ) -> __tool::HandlerResult<'__a> {
         let mut __f0 = __None::<String>;
         __call.decode(&mut [&mut __f0])?;
-        __Ok(__tool::respond!(__call, Clock::now(__this, __tool::filled(__f0))))
+        match Clock::now(__this, __tool::filled(__f0)) {
+            __value => __Ok(__tool::respond!(__call, __value)),
+        }
     }
     impl __tool::MainToolsetBlock for Clock {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(

@@ -1,15 +1,18 @@
 impl Library {
     /// Find a book.
     async fn find(&self, title: String) -> Book {
-        ::tool_core::__private::tool_span!("find", "::Library::find", Book)
-            .run_async(
-                ::core::pin::pin!(
-                    async move { ::tool_core::__returns!(Book);
-                    ::tool_core::__private::agent_span!("librarian", Book)
-                    .run_async(async move { ::tool_core::__returns!(Book); self.shelf
-                    .get(title). await }). await }
-                ),
-            )
+        ::tool_core::__private::body::<Book>()
+            .__tool_span("find", ::tool_core::__private::function_id!("::Library::find"))
+            .run_async(async move {
+                ::tool_core::__returns!(Book);
+                ::tool_core::__private::body::<Book>()
+                    .__agent_span("librarian")
+                    .run_async(async move {
+                        ::tool_core::__returns!(Book);
+                        self.shelf.get(title).await
+                    })
+                    .await
+            })
             .await
     }
     #[agent("page")]

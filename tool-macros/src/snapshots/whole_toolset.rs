@@ -6,8 +6,12 @@ impl Mail {
     fn disconnect(&self) {}
     /// Read a mail.
     pub async fn read_one(&self, id: u64) -> impl Serialize {
-        ::tool_core::__private::tool_span!("read", "::Mail::read_one")
-            .run_async(::core::pin::pin!(async move { id }))
+        ::tool_core::__private::hidden_body()
+            .__tool_span(
+                "read",
+                ::tool_core::__private::function_id!("::Mail::read_one"),
+            )
+            .run_async(async move { id })
             .await
     }
 }
