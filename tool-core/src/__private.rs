@@ -2,10 +2,9 @@
 
 pub use crate::arguments::fields::BorrowedText as Text;
 pub use crate::arguments::fields::{
-    ArgumentStruct, Fields, Flattened, Slot, decode_arguments, deserialize_arguments, filled,
-    from_text,
+    ArgumentSource, ArgumentStruct, Flattened, Slot, ValueReader, decode_arguments,
+    deserialize_arguments, filled, from_text, parameters,
 };
-pub use crate::arguments::flatten::FlattenedEntries as Rest;
 pub use crate::arguments::limits::*;
 pub use crate::arguments::tool_parameter::{
     ForeignParameter, ForeignSchema, ToolParameter, schemars_features,

@@ -1,12 +1,9 @@
-use tool_core::{Timestamp, ToolError, tool_type, toolset};
+//! A toolset with one async tool of five parameters, whose expansion is in `calendar.txt`.
+
+use tool_core::{Timestamp, ToolError, toolset};
 
 #[derive(Default)]
 pub struct Calendar;
-
-#[tool_type]
-pub struct Event {
-    pub id: u64,
-}
 
 /// Manages events.
 #[toolset]
@@ -26,8 +23,8 @@ impl Calendar {
         attendees: Option<Vec<String>>,
         /// Text shown in the event
         description: Option<&str>,
-    ) -> Result<Event, ToolError> {
-        let _ = (title, start_time, duration_minutes, attendees, description);
-        Ok(Event { id: 7 })
+    ) -> Result<String, ToolError> {
+        let _ = (start_time, duration_minutes, attendees, description);
+        Ok(title)
     }
 }

@@ -4,12 +4,13 @@ use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{ToTokens as _, format_ident, quote, quote_spanned};
 use syn::{Expr, ReturnType, Type};
 
+use super::arguments::field;
+use super::decode;
 use super::expansion::ToolExpansion;
-use super::slots;
 use crate::attr::grammar::ungrouped;
 use crate::attr::tool::Confirm;
 use crate::attr::tool::ItemKind;
-use crate::model::parameter::Argument;
+use crate::model::parameter::{Argument, DefaultValue};
 use crate::model::passing::{PassingForm, ungrouped_type};
 use crate::model::toolset::Parameter;
 use crate::tokens::{generated, located, respanned, site};
@@ -36,9 +37,8 @@ pub(crate) fn confirm_ident(expansion: &ToolExpansion) -> Ident {
 ///
 /// ```text
 /// fn __tool_create_event<'a>(this: &'a GoogleCalendar, call: __tool::Invocation<'a>) -> __tool::HandlerResult<'a> {
-///     let mut f0 = None::<String>;
-///     call.decode(&mut [&mut f0])?;
-///     Ok(__tool::start(call, GoogleCalendar::create_event(this, __tool::filled(f0)), |value, call| ..))
+///     let args: CreateEventArgs = call.arguments()?;
+///     Ok(__tool::start(call, GoogleCalendar::create_event(this, args.title), |value, call| ..))
 /// }
 /// ```
 pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
@@ -55,14 +55,18 @@ pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
     } else {
         quote_spanned!(span=> _)
     };
-    let (decoded, contexts, defaults, answer, confirm) = (
-        slots::decode(expansion),
-        contexts(expansion),
-        slots::instance_defaults(expansion),
-        answer(expansion),
-        confirm(expansion),
-    );
-    let body = expansion.braced(quote!(#decoded #contexts #defaults #answer));
+    let args = generated("__args");
+    let applied = expansion.args.applied(&quote!('_));
+    let contexts = contexts(expansion);
+    let defaults = decode::instance_defaults(expansion);
+    let answer = answer(expansion);
+    let body = expansion.braced(quote_spanned! {span=>
+        let #args: #applied = #call.arguments()?;
+        #contexts
+        #defaults
+        #answer
+    });
+    let confirm = confirm(expansion);
     quote_spanned! {span=>
         #cfgs
         fn #name<'__a, #generics>(#this: &'__a #self_ty, #call: __tool::Invocation<'__a>) -> __tool::HandlerResult<'__a> #clause
@@ -203,7 +207,14 @@ fn answer(expansion: &ToolExpansion) -> TokenStream {
 
 /// Writes the argument in the form that the method takes.
 fn pass(index: usize, argument: &Argument) -> TokenStream {
-    let (span, place) = (site(), slots::passed(index, argument));
+    let span = site();
+    let place = if matches!(argument.default, DefaultValue::Instance(_)) {
+        decode::slot(index).to_token_stream()
+    } else {
+        let args = generated("__args");
+        let name = field(argument);
+        quote_spanned!(span=> #args.#name)
+    };
     match (argument.passing.form, argument.passing.optional) {
         (PassingForm::Owned(_), _) => place,
         (PassingForm::Str | PassingForm::Slice(_), false) => quote_spanned!(span=> &*#place),

@@ -13,11 +13,21 @@ const _: () = {
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
     use __tool::locals::*;
+    struct PingArgs {}
+    impl<'__de> __tool::ArgumentStruct<'__de> for PingArgs {
+        const PARAMETERS: &'static [__Row] = &[];
+        fn decode<__S: __tool::ArgumentSource<'__de>>(
+            __source: &mut __S,
+        ) -> __Result<Self, __S::Error> {
+            __source.decode(&mut [])?;
+            __Ok(Self {})
+        }
+    }
     fn __tool_ping<'__a>(
         _: &'__a (),
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        __call.decode(&mut [])?;
+        let __args: PingArgs = __call.arguments()?;
         match ping() {
             __value => __Ok(__tool::respond!(__call, __value)),
         }
@@ -26,7 +36,7 @@ const _: () = {
             "ping",
             "Says that the service is there.",
             __tool_ping,
-            &[],
+            __tool::parameters::<PingArgs>(),
         )
         .at(::core::file!(), 0, __tool::path!("::ping"))
         .idempotent();

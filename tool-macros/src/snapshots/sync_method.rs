@@ -32,13 +32,27 @@ const _: () = {
         struct tool;
         use tool as _;
     };
+    struct NowArgs {
+        zone: String,
+    }
+    impl<'__de> __tool::ArgumentStruct<'__de> for NowArgs {
+        const PARAMETERS: &'static [__Row] = &[
+            __Row::new::<String>("zone", "An IANA zone, such as Europe/Berlin"),
+        ];
+        fn decode<__S: __tool::ArgumentSource<'__de>>(
+            __source: &mut __S,
+        ) -> __Result<Self, __S::Error> {
+            let mut __f0 = __None;
+            __source.decode(&mut [&mut __f0])?;
+            __Ok(Self { zone: __tool::filled(__f0) })
+        }
+    }
     fn __tool_now<'__a>(
         __this: &'__a Clock,
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let mut __f0 = __None::<String>;
-        __call.decode(&mut [&mut __f0])?;
-        match Clock::now(__this, __tool::filled(__f0)) {
+        let __args: NowArgs = __call.arguments()?;
+        match Clock::now(__this, __args.zone) {
             __value => __Ok(__tool::respond!(__call, __value)),
         }
     }
@@ -51,11 +65,7 @@ const _: () = {
                             "now",
                             "What time it is.",
                             __tool_now,
-                            &[
-                                __Row::new::<
-                                    String,
-                                >("zone", "An IANA zone, such as Europe/Berlin"),
-                            ],
+                            __tool::parameters::<NowArgs>(),
                         )
                         .at(::core::file!(), 0, __tool::path!("::Clock::now"))
                         .returns("The time, RFC 3339")
