@@ -119,9 +119,10 @@ impl<'a> Body<'a> {
     /// the type cannot be written
     fn span(&self, krate: &TokenStream, open: &str, arguments: &TokenStream) -> TokenStream {
         let open = generated(open);
-        let body = match self.annotation() {
-            Some(ty) => quote_spanned!(site()=> body::<#ty>()),
-            None => quote_spanned!(site()=> hidden_body()),
+        let body = if let Some(ty) = self.annotation() {
+            quote_spanned!(site()=> body::<#ty>())
+        } else {
+            quote_spanned!(site()=> hidden_body())
         };
         quote_spanned!(site()=> #krate::__private::#body.#open(#arguments))
     }
