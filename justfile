@@ -78,15 +78,15 @@ soak:
 
 # Plays 1,000 live conversations at once, a tenth of them with broken connections.
 soak-live conversations="1000":
-    LIVE_CONVERSATIONS={{conversations}} cargo test -p tool-adapters --all-features --test live -- --nocapture --test-threads 1
+    LIVE_CONVERSATIONS={{conversations}} cargo test -p tool-adapters-models --all-features --test live -- --nocapture --test-threads 1
 
 # Measures live conversations: the time from a call to the start of its tool, and memory.
 bench-live:
-    cargo bench -p tool-adapters --features websocket --bench live
+    cargo bench -p tool-adapters-models --features websocket --bench live
 
 # Measures the gateway beside a direct connection, with servers that are killed, and its memory: `just bench-gateway chaos`.
 bench-gateway *parts:
-    cargo bench -p tool-adapters --features gateway --bench gateway -- {{parts}}
+    cargo bench -p tool-adapters-gateway --bench gateway -- {{parts}}
 
 # Checks schemas, declarations, messages and the MCP server with the providers' own types, other validators and the
 # protocol's suites. `just conformance --provider gemini` checks one provider.
@@ -137,7 +137,7 @@ bench-trace:
 # Runs eight writers and eight readers on each store of agents, in one process and in eight, and kills writers.
 # PostgreSQL runs where POSTGRES_URL names a server: `.ci/postgres start FOLDER` starts one and prints its URL.
 soak-agents seconds="60":
-    SOAK_SECONDS={{seconds}} cargo test --release -p tool-adapters --all-features --test agents -- --nocapture --test-threads 1 soak:: killed::
+    SOAK_SECONDS={{seconds}} cargo test --release -p tool-adapters-stores --all-features --test agents -- --nocapture --test-threads 1 soak:: killed::
 
 # Measures this project beside a floor and other frameworks, and prints one table. `just peers floor ours` measures these two.
 peers *args:

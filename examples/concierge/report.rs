@@ -127,7 +127,7 @@ fn write_turn(out: &mut impl Write, turn: &PlayedTurn) -> io::Result<()> {
 fn write_response(out: &mut impl Write, response: &ToolResponse) -> io::Result<()> {
     match response.error() {
         None if response.kind() == OutputKind::Stop => {
-            writeln!(out, "    ok, and no reply is wanted")?
+            writeln!(out, "    ok, and no reply is wanted")?;
         }
         None => writeln!(out, "    ok, {} characters", response.meta().size_chars())?,
         // A message can have several lines.

@@ -25,10 +25,10 @@ pub(crate) struct Config {
     smtp_server: String,
     /// 587 for STARTTLS; servers that speak TLS from the beginning listen at 465
     #[serde(default = "submission")]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1), extend("x-binds-secret" = true))]
     smtp_port: u16,
     /// The address that the mail comes from
-    #[schemars(email)]
+    #[schemars(email, extend("x-binds-secret" = false))]
     from_email: String,
     /// The encryption of the connection
     #[serde(default)]
@@ -39,7 +39,7 @@ pub(crate) struct Config {
     imap_server: Option<String>,
     /// 993 for TLS from the beginning; servers with STARTTLS listen at 143
     #[serde(default = "imaps")]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1), extend("x-binds-secret" = true))]
     imap_port: u16,
     /// The encryption of the connection to the server that mail is read from
     #[serde(default = "tls")]

@@ -36,7 +36,7 @@ fn run_all() {
                 Provider::OpenAiChat,
                 black_box(&tools),
                 STRICT,
-            )))
+            )));
         });
     }
     let declared = declare_with(Provider::OpenAiChat, &many::calendar(), STRICT);

@@ -63,7 +63,7 @@ fn run_all() {
                 drop(black_box(read(
                     &mut **fresh.borrow_mut(),
                     black_box(&answer),
-                )))
+                )));
             });
         }
     }

@@ -35,7 +35,7 @@ fn run_all() {
                 black_box(tool),
                 black_box(text()),
                 &ctx,
-            )))
+            )));
         });
         callgrind::run_between(
             &mut || {
@@ -47,7 +47,7 @@ fn run_all() {
                     &session,
                     black_box(tool),
                     black_box(text()),
-                )))
+                )));
             },
         );
     }

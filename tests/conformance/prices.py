@@ -22,7 +22,7 @@ from genai_prices import calc_price, data_snapshot
 from genai_prices import types as t
 from genai_prices.data import providers
 
-TABLE = pathlib.Path(__file__).parents[2] / "tool-adapters" / "src" / "telemetry" / "prices" / "prices.json"
+TABLE = pathlib.Path(__file__).parents[2] / "tool-adapters" / "telemetry" / "src" / "prices" / "prices.json"
 PICO = Decimal(10) ** 12
 KINDS = (
     *("input_tokens", "cache_read_tokens", "cache_write_tokens", "cache_write_1h_tokens"),

@@ -6,7 +6,23 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-const PUBLISHED: [&str; 3] = ["tool-adapters", "tool-core", "tool-core-macros"];
+const PUBLISHED: [&str; 15] = [
+    "tool-adapters",
+    "tool-adapters-agents",
+    "tool-adapters-cli",
+    "tool-adapters-gateway",
+    "tool-adapters-http",
+    "tool-adapters-inspector",
+    "tool-adapters-interop",
+    "tool-adapters-mcp",
+    "tool-adapters-models",
+    "tool-adapters-openapi",
+    "tool-adapters-providers",
+    "tool-adapters-stores",
+    "tool-adapters-telemetry",
+    "tool-core",
+    "tool-core-macros",
+];
 
 /// The Rust of the published packages.
 const RUST: Version = (1, 89);

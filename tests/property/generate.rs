@@ -72,7 +72,7 @@ impl Maker<'_> {
                 match (all.get_mut(key), value) {
                     (Some(Value::Object(there)), Value::Object(more)) => there.extend(more.clone()),
                     (Some(Value::Array(there)), Value::Array(more)) if key != "enum" => {
-                        there.extend(more.clone())
+                        there.extend(more.clone());
                     }
                     _ => {
                         all.insert(key.clone(), value.clone());

@@ -71,10 +71,10 @@ fn in_a_trace(collector: &Collector, name: impl Into<std::borrow::Cow<'static, s
 fn a_span_takes_at_most_256_bytes_in_the_buffer() {
     let each = [
         bytes_each("a section, each in its own trace", |collector, _| {
-            in_a_trace(collector, "part")
+            in_a_trace(collector, "part");
         }),
         bytes_each("the same with a name made at run time", |collector, n| {
-            in_a_trace(collector, format!("part {n}"))
+            in_a_trace(collector, format!("part {n}"));
         }),
         of_calls("a call, each in its own trace", "nothing", SpanStatus::Ok),
         of_calls(

@@ -36,7 +36,7 @@ impl Outcome {
                 Event::Call(call) => {
                     outcome
                         .calls
-                        .push(format!("{} {}", call.name(), canonical(call.arguments())))
+                        .push(format!("{} {}", call.name(), canonical(call.arguments())));
                 }
                 Event::Finished(_) => outcome.is_answer = true,
                 Event::Error(error) if error.is_loss() => outcome.errors.push(error.to_string()),

@@ -14,7 +14,7 @@
 //! | `mcp` | [`mcp`]: a server and a client of the Model Context Protocol | 1.89 |
 //! | `mcp-auth` | access tokens and OAuth logins of [`mcp`]; has `mcp`, `oauth2` and `egress` | 1.89 |
 //! | `cli` | [`cli`]: the command line | 1.89 |
-//! | `gateway` | [`gateway`]: the program `tool-gateway`, which governs MCP servers; has `cli`, `egress`, `inspector`, `mcp` and `otel` | 1.89 |
+//! | `gateway` | [`gateway`]: the program `tool-gateway`, which governs MCP servers; has `cli`, `egress`, `inspector`, `mcp-auth` and `otel` | 1.89 |
 //! | `egress` | [`egress`]: guarded HTTP requests of tools; has `reqwest-middleware` | 1.89 |
 //! | `reqwest-middleware` | [`interop::reqwest`]: spans of HTTP requests | 1.89 |
 //! | `async-openai` | [`interop::async_openai`] | 1.89 |
@@ -32,40 +32,104 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-/// Implements `Debug` with these fields only, as the others may hold keys.
-#[allow(unused_macros, reason = "few features need it")]
-macro_rules! debug_only {
-    ($type:ident $(<$generic:ident>)?, |$this:ident| $($field:ident: $value:expr),+) => {
-        impl $(<$generic>)? std::fmt::Debug for $type $(<$generic>)? {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                let $this = self;
-                f.debug_struct(stringify!($type))$(.field(stringify!($field), &$value))+.finish_non_exhaustive()
-            }
-        }
+#[cfg(feature = "agent")]
+#[doc(inline)]
+pub use tool_adapters_models::agent;
+
+#[cfg(feature = "cli")]
+#[doc(inline)]
+pub use tool_adapters_cli as cli;
+
+#[cfg(feature = "egress")]
+#[doc(inline)]
+pub use tool_adapters_http::egress;
+
+#[cfg(feature = "gateway")]
+#[doc(inline)]
+pub use tool_adapters_gateway as gateway;
+
+#[cfg(feature = "inspector")]
+#[doc(inline)]
+pub use tool_adapters_inspector as inspector;
+
+#[cfg(feature = "mcp")]
+#[doc(inline)]
+pub use tool_adapters_mcp as mcp;
+
+#[cfg(feature = "oauth2")]
+#[doc(inline)]
+pub use tool_adapters_agents::oauth2;
+
+#[cfg(feature = "openapi")]
+#[doc(inline)]
+pub use tool_adapters_openapi as openapi;
+
+#[doc(inline)]
+pub use tool_adapters_stores as stores;
+
+/// Conversions to and from the types of other crates.
+pub mod interop {
+    #[cfg(feature = "reqwest-middleware")]
+    #[doc(inline)]
+    pub use tool_adapters_http::middleware as reqwest;
+    #[cfg(any(feature = "async-openai", feature = "genai"))]
+    #[doc(inline)]
+    pub use tool_adapters_interop::ConvertError;
+    #[cfg(feature = "async-openai")]
+    #[doc(inline)]
+    pub use tool_adapters_interop::async_openai;
+    #[cfg(feature = "genai")]
+    #[doc(inline)]
+    pub use tool_adapters_interop::genai;
+    #[cfg(feature = "rig")]
+    #[doc(inline)]
+    pub use tool_adapters_interop::rig;
+}
+
+/// Providers: declarations of tools in a provider's form, and protocols that read and write its messages.
+///
+/// - [`declare`](fn@declare): tools in a provider's form, with a [`Report`] on what the form cannot express
+/// - [`protocol`]: a provider's bytes as [`Event`](providers::Event)s, and requests and results in the provider's form
+/// - [`lint`](fn@lint): the findings for all providers at once
+/// - [`manifest`](providers::manifest): the manifest with the declarations of each provider
+/// - [`provider_tools`](providers::provider_tools): tools that providers run themselves
+pub mod providers {
+    #[doc(inline)]
+    pub use tool_adapters_providers::{
+        Declarations, DeclareOptions, Event, Finish, Framing, Host, JsonError, LintReport,
+        Protocol, ProtocolError, Provider, ReasoningBack, Report, Request, StructuredOutput,
+        TokenLimit, UnknownProvider, anthropic, declare, declare_searchable, declare_tools,
+        declare_with, gemini, lint, lint_for, manifest, openai_responses, protocol, provider_tools,
+        report,
     };
 }
 
-#[cfg(feature = "agent")]
-pub mod agent;
-#[cfg(feature = "cli")]
-pub mod cli;
-#[cfg(feature = "egress")]
-pub mod egress;
-#[cfg(feature = "gateway")]
-pub mod gateway;
-#[cfg(feature = "inspector")]
-pub mod inspector;
-pub mod interop;
-#[cfg(feature = "mcp")]
-pub mod mcp;
-#[cfg(feature = "oauth2")]
-pub mod oauth2;
-#[cfg(feature = "openapi")]
-pub mod openapi;
-pub mod providers;
-pub mod stores;
-pub mod telemetry;
-pub mod transport;
+/// Spans, costs and metrics for other systems.
+pub mod telemetry {
+    #[doc(inline)]
+    pub use tool_adapters_http::observer;
+    #[cfg(feature = "otel")]
+    #[doc(inline)]
+    pub use tool_adapters_telemetry::otel;
+    #[doc(inline)]
+    pub use tool_adapters_telemetry::prices;
+    #[cfg(feature = "metrics")]
+    #[doc(inline)]
+    pub use tool_adapters_telemetry::prometheus;
+}
+
+/// Models over HTTP and over a WebSocket.
+pub mod transport {
+    #[cfg(feature = "http")]
+    #[doc(inline)]
+    pub use tool_adapters_models::http;
+    #[cfg(feature = "websocket")]
+    #[doc(inline)]
+    pub use tool_adapters_models::websocket;
+    #[cfg(any(feature = "http", feature = "websocket"))]
+    #[doc(inline)]
+    pub use tool_adapters_models::{ProvidedKey, ProviderModel, RetryPolicy};
+}
 
 #[cfg(any(feature = "async-openai", feature = "genai"))]
 pub use interop::ConvertError;

@@ -141,9 +141,9 @@ pub fn escape_invisible(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         if is_invisible(c) {
-            escaped.extend(c.escape_default())
+            escaped.extend(c.escape_default());
         } else {
-            escaped.push(c)
+            escaped.push(c);
         }
     }
     escaped

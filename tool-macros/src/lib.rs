@@ -78,8 +78,8 @@ pub fn agent(args: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// Options: `input` leaves out `Serialize`, which a type with a `Secret` does not have; `crate`.
 ///
-/// `#[setting(binds_secret)]` on a field of a toolset's settings binds the toolset's secrets to the value of the field, and
-/// `#[setting(binds_secret = false)]` does not: see `tool_core::tool::BoundSettings`.
+/// A toolset's secrets are bound to each text in its settings. `#[setting(binds_secret = false)]` on a field takes it out,
+/// and `#[setting(binds_secret)]` adds a field that is no text: see `tool_core::tool::BoundSettings`.
 #[proc_macro_attribute]
 pub fn tool_type(args: TokenStream, item: TokenStream) -> TokenStream {
     tool_type::expand(args.into(), &item.into()).into()

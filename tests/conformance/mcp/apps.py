@@ -1,6 +1,6 @@
 """Holds the gateway against MCP Apps: a server by `@modelcontextprotocol/ext-apps`, and a host by the SDK of the protocol.
 
-    cargo build -p tool-adapters --bin tool-gateway --features gateway
+    cargo build -p tool-adapters-gateway --bin tool-gateway
     python tests/conformance/mcp/apps.py
 
 Needs npm. The host reads the tools, the page of a tool (`ui://`) and results: from the server itself, and through the gateway over

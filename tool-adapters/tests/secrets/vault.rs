@@ -17,6 +17,7 @@ use tool_core::{Auth, Configure, Secret, ToolError, jiff, toolset};
 #[schemars(crate = "tool_core::schemars")]
 pub(crate) struct Config {
     /// When and how it fails; `fine` otherwise
+    #[schemars(extend("x-binds-secret" = false))]
     way: String,
 }
 

@@ -124,9 +124,9 @@ impl Tokens {
     /// Returns the secrets without the members that are not secret, and whose texts may appear elsewhere.
     pub(crate) fn without_plain(secrets: &SecretDocument) -> SecretDocument {
         let removed = secrets.with_members(|members| {
-            [EXPIRES, SCOPE, STATE]
-                .into_iter()
-                .for_each(|name| set(members, name, None))
+            for name in [EXPIRES, SCOPE, STATE] {
+                set(members, name, None);
+            }
         });
         removed.unwrap_or_else(|| secrets.clone())
     }

@@ -207,16 +207,16 @@ fn for_each_schema<'a>(schema: &'a Value, pointer: &str, visit: &mut dyn FnMut(&
         let keyword = keyword.as_str();
         match inner {
             Value::Object(_) if walk::SCHEMA_KEYWORDS.contains(&keyword) => {
-                for_each_schema(inner, &pointer, visit)
+                for_each_schema(inner, &pointer, visit);
             }
             Value::Array(list) if walk::LIST_KEYWORDS.contains(&keyword) => {
                 list.iter().enumerate().for_each(|(at, inner)| {
-                    for_each_schema(inner, &join_pointer(&pointer, &at.to_string()), visit)
+                    for_each_schema(inner, &join_pointer(&pointer, &at.to_string()), visit);
                 });
             }
             Value::Object(named) if walk::MAP_KEYWORDS.contains(&keyword) => {
                 named.iter().for_each(|(name, inner)| {
-                    for_each_schema(inner, &join_pointer(&pointer, name), visit)
+                    for_each_schema(inner, &join_pointer(&pointer, name), visit);
                 });
             }
             _ => {}

@@ -241,7 +241,7 @@ impl<'v> ProblemReporter<'v> {
                 next.map_or(Ok(()), |id| self.node(id, value, path))?;
             }
             Keyword::Items { .. } | Keyword::UnevaluatedItems(_) => {
-                self.items(id, keyword, value, path)?
+                self.items(id, keyword, value, path)?;
             }
             Keyword::Properties(_)
             | Keyword::PropertyNames(_)

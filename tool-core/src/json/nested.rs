@@ -28,7 +28,7 @@ pub(crate) fn is_deeper(value: &Value, limit: usize) -> bool {
         let inside = |value: &&Value| is_container(value);
         match value {
             Value::Array(items) => {
-                open.extend(items.iter().filter(inside).map(|item| (item, depth + 1)))
+                open.extend(items.iter().filter(inside).map(|item| (item, depth + 1)));
             }
             Value::Object(members) => open.extend(
                 members

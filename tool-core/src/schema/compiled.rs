@@ -398,7 +398,7 @@ impl<'a> Compiler<'a> {
                 .filter(|_| !is_ambiguous)
             {
                 Some((target, resource)) => {
-                    keywords.push(Keyword::Reference(self.node(target, resource)))
+                    keywords.push(Keyword::Reference(self.node(target, resource)));
                 }
                 None => self.problems.push(format!(
                     "the reference `{}` has no single target in the schema",
@@ -496,7 +496,7 @@ fn unbounded(nodes: &[Node]) -> Option<String> {
         sources
             .get_mut(id.0 as usize)
             .into_iter()
-            .for_each(|n| *n += 1)
+            .for_each(|n| *n += 1);
     });
     let mut depths = vec![0_usize; nodes.len()];
     let mut ready: Vec<usize> = (0..nodes.len())

@@ -61,7 +61,7 @@ fn merge(
         Constraint::Items(min, max) => tighten_counts(map, "minItems", *min, "maxItems", *max),
         Constraint::Pattern(pattern) => add(map, "pattern", pattern),
         Constraint::Format(format) if ASSERTED_FORMATS.contains(format) => {
-            add(map, "format", format)
+            add(map, "format", format);
         }
         Constraint::Format(format) => {
             problems.push(format!(

@@ -163,7 +163,7 @@ fn merged(map: &Map<String, Value>, keyword: &str, parts: Vec<Value>) -> Map<Str
         for (key, value) in part {
             match (all.get_mut(&key), value) {
                 (Some(Value::Object(present)), Value::Object(more)) if key == "properties" => {
-                    present.extend(more)
+                    present.extend(more);
                 }
                 (Some(Value::Array(present)), Value::Array(more))
                     if key == "required" || key == "allOf" =>

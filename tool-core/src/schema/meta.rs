@@ -123,7 +123,7 @@ impl Check {
             Value::Object(map) => {
                 let draft = self.draft;
                 self.each(map, path, |check, name, value, path| {
-                    check.keyword(form(draft, name), value, path)
+                    check.keyword(form(draft, name), value, path);
                 });
             }
             Value::Bool(_) => {}

@@ -266,7 +266,7 @@ impl Plan {
                     plan.add_step(place, calls, &mut ids, &mut known);
                 }
                 Message::Result { call_id, tool, .. } => {
-                    plan.add_result(messages, place, call_id, tool, &mut known)
+                    plan.add_result(messages, place, call_id, tool, &mut known);
                 }
                 _ => plan.entries.push(Entry::Message(place)),
             }
@@ -383,10 +383,10 @@ impl Plan {
             match entry {
                 Entry::Message(place) => written.extend(messages.get(*place).cloned()),
                 Entry::Note { result, has_call } => {
-                    written.extend(note(messages.get(*result), *has_call))
+                    written.extend(note(messages.get(*result), *has_call));
                 }
                 Entry::Step { message, calls } => {
-                    write_step(messages, *message, calls, &mut written)
+                    write_step(messages, *message, calls, &mut written);
                 }
             }
         }

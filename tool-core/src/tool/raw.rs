@@ -418,7 +418,7 @@ impl FunctionTool {
         let schema = unless_too_deep(schema);
         self.changed(|definition| match schema {
             Some(schema) => {
-                definition.output = Some(SharedSchema::of(to_draft_2020_12(&schema), None))
+                definition.output = Some(SharedSchema::of(to_draft_2020_12(&schema), None));
             }
             None => definition
                 .problems

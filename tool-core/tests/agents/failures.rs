@@ -28,6 +28,7 @@ struct Shop;
 struct Settings {
     #[schemars(range(max = 50))]
     vat: u8,
+    #[schemars(extend("x-binds-secret" = false))]
     name: String,
 }
 
@@ -179,7 +180,7 @@ async fn secrets_that_were_moved_here_from_another_agent_do_not_open() {
         .expect("sealed");
     let moved = async |store: &MemoryAgentToolStore, record: AgentTools| {
         write(store, &record, |write| {
-            write.secrets = SecretsWrite::Set(sealed)
+            write.secrets = SecretsWrite::Set(sealed);
         })
         .await;
     };
@@ -228,7 +229,7 @@ async fn secrets_that_do_not_fit_are_told_without_their_values() {
         .expect("sealed");
     let bad = async |store: &MemoryAgentToolStore, record: AgentTools| {
         write(store, &record, |write| {
-            write.secrets = SecretsWrite::Set(sealed)
+            write.secrets = SecretsWrite::Set(sealed);
         })
         .await;
     };

@@ -107,7 +107,7 @@ impl ArgOptions {
     fn one(&mut self, key: &str, meta: &ParseNestedMeta) -> Result<()> {
         match key {
             "default" if has_value(meta) => {
-                self.default = Some(DefaultOption::Value(value(meta, "30")?))
+                self.default = Some(DefaultOption::Value(value(meta, "30")?));
             }
             "default" if meta.input.peek(token::Paren) => {
                 let message = "expected the value of `default` after `=`\nhelp: write `default = 30`, or `default` for the type's own default";
@@ -182,7 +182,7 @@ fn one_of(meta: &ParseNestedMeta) -> Result<Constraint> {
             Some(literal @ (Literal::Text(_) | Literal::Number(_)))
                 if !known.contains(&literal) =>
             {
-                known.push(literal)
+                known.push(literal);
             }
             Some(Literal::Text(_) | Literal::Number(_)) => {
                 return Err(Error::new_spanned(

@@ -123,7 +123,7 @@ impl ToolOptions {
             "title" => self.title = Some(value(meta, "\"...\"")?),
             "description" => self.description = Some(value(meta, "\"...\"")?),
             "category" => {
-                self.category = Some(chosen(meta, key, &["retrieval", "action", "utility"])?)
+                self.category = Some(chosen(meta, key, &["retrieval", "action", "utility"])?);
             }
             "modes" => self.modes = Some(modes(meta)?),
             "confirm" => self.confirm = Some(confirm(meta)?),
@@ -139,7 +139,7 @@ impl ToolOptions {
                 )?);
             }
             "duplicate_scope" => {
-                self.duplicate_scope = Some(chosen(meta, key, &["name", "name_and_args"])?)
+                self.duplicate_scope = Some(chosen(meta, key, &["name", "name_and_args"])?);
             }
             "max_output" => self.max_output = Some(positive(meta, "1500")?),
             "max_calls" => self.max_calls = Some(positive(meta, "3")?),

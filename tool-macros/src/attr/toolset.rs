@@ -51,7 +51,7 @@ impl ToolsetOptions {
             "title" => self.title = Some(value(meta, "\"...\"")?),
             "description" => self.description = Some(value(meta, "\"...\"")?),
             "prefix" if has_value(meta) => {
-                self.prefix = Some(PrefixOption::Text(value(meta, "\"...\"")?))
+                self.prefix = Some(PrefixOption::Text(value(meta, "\"...\"")?));
             }
             "prefix" => {
                 flag(meta)?;

@@ -259,7 +259,7 @@ fn quoted(text: &str) -> String {
             '\r' => json.push_str("\\r"),
             '\t' => json.push_str("\\t"),
             control if u32::from(control) < 0x20 => {
-                json.extend(format!("\\u{:04x}", u32::from(control)).chars())
+                json.extend(format!("\\u{:04x}", u32::from(control)).chars());
             }
             other => json.push(other),
         }

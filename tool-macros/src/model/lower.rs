@@ -170,7 +170,7 @@ fn agent<'a>(
         errors.report(
             again,
             "duplicate `#[agent]` attribute\nhelp: remove one of them",
-        )
+        );
     });
     Some(AgentAttribute {
         attr,

@@ -57,7 +57,7 @@ pub async fn session_is_joined_by_its_owner_only(store: &impl StoreUnderTest) {
                     open(handle, &request).await.err(),
                     Some(error(request.clone())),
                     "{request:?}"
-                )
+                );
             }
         };
         let mut principals = mutants("user:7@example.com");
@@ -210,7 +210,7 @@ async fn assert_fresh<S: SessionStore>(handle: &S, session: &Session, call: &Ask
 
 fn one_call() -> Ask {
     Ask::within(|limits| {
-        (limits.max_calls, limits.repeated, limits.empty) = (Some(1), Some(2), Some(1))
+        (limits.max_calls, limits.repeated, limits.empty) = (Some(1), Some(2), Some(1));
     })
 }
 

@@ -3,91 +3,33 @@
 use crate::arguments::view::{MAX_PARTS, SchemaView};
 use crate::schema::normalize::BINDS_SECRET;
 use crate::schema::nullable::is_null_only;
+use crate::schema::type_set::TypeSet;
 use crate::schema::walk::{branches, for_each_child_mut, join_pointer};
 use crate::text::hex;
 use rustc_hash::FxHashSet;
-use serde_json::Value;
+use serde_json::{Map, Value};
 #[cfg(feature = "session")]
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
-
-/// The formats of addresses.
-const FORMATS: [&str; 10] = [
-    "uri",
-    "uri-reference",
-    "uri-template",
-    "iri",
-    "iri-reference",
-    "hostname",
-    "idn-hostname",
-    "ipv4",
-    "ipv6",
-    "ip",
-];
-
-/// The words in the name of a setting that holds an address, runs a program, or decides who is trusted at an address.
-const WORDS: &str = "ip ipv port ca cacert cert clientcert dns dsn node site website base instance peer upstream destination \
-    redirect callback resolver remote backend cluster mirror tunnel bastion bootstrap href link scheme protocol https \
-    ftp sftp ssh ldap pop mqtt amqp kafka redis command cmd program executable arg argv argument secure insecure security verify \
-    trust trusted fingerprint encryption starttls plaintext target via connect connection database db shop workspace tenant region \
-    hub registry idp realm path suffix";
-
-/// Words that may also be the beginning or the end of a longer one: `mailhost`, `serverlist`.
-const PARTS: [&str; 21] = [
-    "url",
-    "uri",
-    "host",
-    "server",
-    "endpoint",
-    "domain",
-    "address",
-    "addr",
-    "proxy",
-    "gateway",
-    "webhook",
-    "certificate",
-    "tls",
-    "ssl",
-    "smtp",
-    "imap",
-    "relay",
-    "broker",
-    "socket",
-    "issuer",
-    "authority",
-];
-
-/// Names that may be divided into words in any way.
-const COMPOUNDS: [&str; 6] = [
-    "endpoint",
-    "webhook",
-    "hostname",
-    "apibase",
-    "connectionstr",
-    "connstr",
-];
-
-/// The schemes whose URLs need no slashes after the colon.
-const SCHEMES: [&str; 8] = ["http", "https", "ws", "wss", "ftp", "file", "unix", "data"];
 
 /// The greatest number of times that branches inside branches are followed.
 const BRANCH_DEPTH: usize = 8;
 
+/// The greatest number of schemas that are looked at to see whether one takes texts.
+const MAX_STEPS: usize = 256;
+
 /// The settings of a record that decide where its secrets go, with a digest of each value.
 ///
-/// A setting belongs to them if its schema has `x-binds-secret: true`, which `#[setting(binds_secret)]` in a
-/// [`#[tool_type]`](crate::tool_type) writes. Without a mark it belongs to them in these cases:
+/// Any text may be a URL, a host, a path or a command, so a setting belongs to them in these cases:
 ///
-/// - Its format is that of a URL, a host or an IP address.
-/// - Its name has a word such as `url`, `host`, `server`, `port`, `proxy`, `certificate`, `tls`, `verify` or `command`, also in
-///   the plural, in capitals, or as a part of a longer word.
-/// - Its value is a URL, an IP address, or looks like a host, such as `mail.example.com`, `mail:25`, but also `INBOX.Sent`. A
-///   name in a map belongs to them for the same reasons.
+/// - Its value is a text, or a list of texts, and the schema does not list the values that are allowed.
+/// - It is a member that the schema does not declare by name, for example an entry of a map.
 /// - It selects a variant of an enum: by a constant, or by a name if one of the variants has such a setting.
+/// - Its schema has `x-binds-secret: true`, which `#[setting(binds_secret)]` in a [`#[tool_type]`](crate::tool_type)
+///   writes. Mark a port, a switch such as `verify_tls`, and a choice of the encryption.
 ///
 /// `#[setting(binds_secret = false)]` takes a setting out, with all that it contains. A value that is its default counts
-/// as left out. In an object with declared properties, a member that is not declared belongs to them.
+/// as left out.
 ///
 /// ```
 /// use tool_core::tool::{BoundSettings, ToolsetMetadata};
@@ -98,15 +40,15 @@ const BRANCH_DEPTH: usize = 8;
 /// struct Settings {
 ///     base_url: String,
 ///     #[setting(binds_secret)]
-///     region: String,
+///     port: u16,
 ///     #[setting(binds_secret = false)]
-///     server_notes: String,
+///     greeting: String,
 /// }
 ///
 /// let form = ToolsetMetadata::new("shop", "Sell.").configured_by::<Settings, ()>();
-/// let here = form.bound_settings(&json!({"base_url": "https://a.example", "region": "eu", "server_notes": "slow"}));
-/// let there = form.bound_settings(&json!({"base_url": "https://b.example", "region": "us", "server_notes": "fast"}));
-/// assert_eq!(here.changed(&there), ["/base_url", "/region"]);
+/// let here = form.bound_settings(&json!({"base_url": "https://a.example", "port": 80, "greeting": "Hi"}));
+/// let there = form.bound_settings(&json!({"base_url": "https://b.example", "port": 81, "greeting": "Hello"}));
+/// assert_eq!(here.changed(&there), ["/base_url", "/port"]);
 /// assert_eq!(form.config_schema.unwrap()["properties"]["base_url"]["x-binds-secret"], true);
 /// ```
 #[cfg(feature = "session")]
@@ -124,7 +66,7 @@ impl BoundSettings {
     pub(crate) fn of(schema: &Value, config: &Value) -> Self {
         let mut bound = Self::default();
         match config {
-            Value::Object(members) if mark_of("", &[schema], schema) == Some(true) => {
+            Value::Object(members) if mark_of(&[schema], schema) == Some(true) => {
                 let view = with_branches(&[schema], schema);
                 for (name, member) in members {
                     bound.add_marked(
@@ -186,36 +128,22 @@ impl BoundSettings {
         }
         match value {
             Value::Object(members) => {
-                // A member that is not declared may be another spelling of one that is.
-                let is_declaring = view
-                    .parts
-                    .iter()
-                    .any(|part| part.contains_key("properties"));
-                let named = view
-                    .parts
-                    .iter()
-                    .filter_map(|part| part.get("propertyNames"))
-                    .collect::<Vec<_>>();
                 for (name, member) in members {
-                    let (known, at) = (view.property(name), join_pointer(at, name));
-                    let mark = mark_of(name, &known, root);
-                    let is_key = view.declared(name).is_empty();
-                    let is_place = || is_address(name) || mark_of("", &named, root) == Some(true);
-                    if is_key
-                        && mark != Some(false)
-                        && (is_declaring || mark == Some(true) || is_place())
-                    {
-                        // Also with the value `null`, because the name itself counts.
+                    let schemas = view.property(name);
+                    let mark = mark_of(&schemas, root);
+                    let at = join_pointer(at, name);
+                    if view.declared(name).is_empty() && mark != Some(false) {
+                        // The name itself is a text. It may be another spelling of a declared one.
                         self.0.insert(at, digest(member));
                     } else {
-                        self.add_marked(mark, member, &known, root, &at);
+                        self.add_marked(mark, member, &schemas, root, &at);
                     }
                 }
             }
             Value::Array(items) => {
                 for (position, item) in items.iter().enumerate() {
                     let declared = view.item(position);
-                    let mark = mark_of("", &declared, root);
+                    let mark = mark_of(&declared, root);
                     self.add_marked(
                         mark,
                         item,
@@ -250,8 +178,11 @@ impl BoundSettings {
                 && (!defaults.is_empty() || value.is_null()) => {}
             Some(true) => _ = self.0.insert(at.to_owned(), digest(value)),
             Some(false) => {}
-            None if value.as_str().is_some_and(is_address) => {
-                _ = self.0.insert(at.to_owned(), digest(value))
+            None if value.is_string()
+                && (schemas.is_empty()
+                    || schemas.iter().any(|schema| takes_text(schema, root))) =>
+            {
+                _ = self.0.insert(at.to_owned(), digest(value));
             }
             None => {
                 // Members that are left out have other values than in the default of the whole.
@@ -308,7 +239,7 @@ impl BoundSettings {
     }
 }
 
-/// Marks the settings that secrets are bound to by their format or name, so that a form shows them.
+/// Marks the texts that secrets are bound to, so that a form shows them.
 pub(crate) fn mark_settings(schema: &mut Value) {
     let root = schema.clone();
     mark_properties(schema, &root);
@@ -318,13 +249,12 @@ fn mark_properties(schema: &mut Value, root: &Value) {
     let Some(map) = schema.as_object_mut() else {
         return;
     };
-    for (name, property) in map
-        .get_mut("properties")
-        .and_then(Value::as_object_mut)
-        .into_iter()
-        .flatten()
-    {
-        let is_bound = mark_of(name, &[&*property], root) == Some(true);
+    let properties = map.get_mut("properties").and_then(Value::as_object_mut);
+    for property in properties.into_iter().flat_map(Map::values_mut) {
+        let is_bound = match mark_of(&[&*property], root) {
+            None => takes_text(property, root),
+            Some(is_bound) => is_bound,
+        };
         if let Some(map) = property.as_object_mut().filter(|_| is_bound) {
             map.insert(BINDS_SECRET.to_owned(), true.into());
         }
@@ -332,38 +262,57 @@ fn mark_properties(schema: &mut Value, root: &Value) {
     for_each_child_mut(map, &mut |child| mark_properties(child, root));
 }
 
-/// Returns whether secrets are bound to a setting with these schemas. `None` leaves it to what the setting contains.
-fn mark_of(name: &str, schemas: &[&Value], root: &Value) -> Option<bool> {
-    let is_named = has_address_name(name);
+/// Returns the mark of a setting with these schemas. `None` leaves the decision to its value.
+fn mark_of(schemas: &[&Value], root: &Value) -> Option<bool> {
     let marks = schemas.iter().map(|schema| {
-        let (own, view) = (
-            SchemaView::of(&[*schema], root),
-            with_branches(&[*schema], root),
-        );
-        let is_address = |format: &Value| {
-            format
-                .as_str()
-                .is_some_and(|format| FORMATS.contains(&format))
-        };
-        // A mark that takes out one of several variants does not take out the others.
-        match (
-            has(&view, BINDS_SECRET, &|mark| mark == true),
-            has(&own, BINDS_SECRET, &|mark| mark == false),
-        ) {
-            (true, _) => Some(true),
-            (false, true) => Some(false),
-            (false, false) => (is_named || has(&view, "format", &is_address)).then_some(true),
+        let own = SchemaView::of(&[*schema], root);
+        if has(&with_branches(&[*schema], root), BINDS_SECRET, &|mark| {
+            mark == true
+        }) {
+            return Some(true);
         }
+        // A mark that takes out one of several variants does not take out the others.
+        has(&own, BINDS_SECRET, &|mark| mark == false).then_some(false)
     });
     // Of several schemas for one value, the strictest decides.
-    let strictness = |mark: &Option<bool>| match mark {
-        Some(true) => 2,
-        None => 1,
-        Some(false) => 0,
-    };
     marks
-        .max_by_key(strictness)
-        .unwrap_or_else(|| is_named.then_some(true))
+        .max_by_key(|mark| match mark {
+            Some(true) => 2,
+            None => 1,
+            Some(false) => 0,
+        })
+        .flatten()
+}
+
+/// Returns true if secrets are bound to texts, or lists of texts, of this schema: it does not list them itself.
+fn takes_text(schema: &Value, root: &Value) -> bool {
+    fn takes(schema: &Value, root: &Value, steps: &mut usize) -> bool {
+        let Some(left) = steps.checked_sub(1) else {
+            return true;
+        };
+        *steps = left;
+
+        let view = SchemaView::of(&[schema], root);
+        if has(&view, BINDS_SECRET, &|mark| mark == false) {
+            return false;
+        }
+        if !view.types().has(TypeSet::STRING) {
+            let items = view
+                .parts
+                .iter()
+                .flat_map(|part| branches(part, "prefixItems").chain(part.get("items")));
+            return view.types().has(TypeSet::ARRAY)
+                && items.into_iter().any(|item| takes(item, root, steps));
+        }
+        let is_listed = has(&view, "const", &|_| true) || has(&view, "enum", &|_| true);
+        !is_listed
+            && view
+                .choices()
+                .into_iter()
+                .all(|branches| branches.iter().any(|branch| takes(branch, root, steps)))
+    }
+    let mut steps = MAX_STEPS;
+    takes(schema, root, &mut steps)
 }
 
 fn has(view: &SchemaView<'_>, keyword: &str, is_known: &dyn Fn(&Value) -> bool) -> bool {
@@ -382,27 +331,31 @@ fn declare_bound(schemas: &[&Value], root: &Value) -> bool {
         if !seen.insert(schema) {
             return false;
         }
-        let mut is_bound = |name: &str, schema: &'a Value| match mark_of(name, &[schema], root) {
-            None => declares(schema, root, seen),
+        let mut is_bound = |schema: &'a Value| match mark_of(&[schema], root) {
+            None => takes_text(schema, root) || declares(schema, root, seen),
             Some(is_bound) => is_bound,
         };
-        let children = ["items", "additionalProperties"];
+        // The names of a map are texts.
+        let is_map = |schema: &Value| schema != false && mark_of(&[schema], root) != Some(false);
+        let members = |part: &'a Map<String, Value>, keyword: &str| {
+            let members = part.get(keyword).and_then(Value::as_object);
+            members.into_iter().flat_map(Map::values)
+        };
         with_branches(&[schema], root).parts.iter().any(|part| {
-            let named = ["properties", "patternProperties"]
-                .into_iter()
-                .filter_map(|keyword| part.get(keyword)?.as_object());
-            named.flatten().any(|(name, schema)| is_bound(name, schema))
-                || branches(part, "prefixItems").any(|schema| is_bound("", schema))
-                || children
-                    .into_iter()
-                    .filter_map(|keyword| part.get(keyword))
-                    .any(|schema| is_bound("", schema))
+            members(part, "properties").any(&mut is_bound)
+                || branches(part, "prefixItems").any(&mut is_bound)
+                || part.get("items").is_some_and(&mut is_bound)
+                || members(part, "patternProperties").any(is_map)
+                || part.get("additionalProperties").is_some_and(is_map)
         })
     }
     let mut seen = FxHashSet::default();
-    schemas.iter().any(|schema| {
-        mark_of("", &[*schema], root) == Some(true) || declares(schema, root, &mut seen)
-    })
+    schemas
+        .iter()
+        .any(|schema| match mark_of(&[*schema], root) {
+            None => takes_text(schema, root) || declares(schema, root, &mut seen),
+            Some(is_bound) => is_bound,
+        })
 }
 
 /// Returns true if only one value is valid, as for the tag of a variant.
@@ -432,117 +385,6 @@ fn with_branches<'a>(schemas: &[&'a Value], root: &'a Value) -> SchemaView<'a> {
     SchemaView::of(&all, root)
 }
 
-/// Returns true if one of the words of a name is that of an address: `smtp_server`, `baseUrl`, `SMTPServer`, `ca-file`.
-fn has_address_name(name: &str) -> bool {
-    let words = words(name);
-    let joined = words.concat();
-    words
-        .iter()
-        .any(|word| is_address_word(word.trim_end_matches(char::is_numeric)))
-        || COMPOUNDS.iter().any(|compound| joined.contains(compound))
-}
-
-/// Returns the words of a name, in lower case.
-fn words(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut letters = name.chars().peekable();
-    let (mut after_lower, mut after_upper) = (false, false);
-    while let Some(letter) = letters.next() {
-        let begins_word = letter.is_uppercase()
-            && after_upper
-            && letters.peek().is_some_and(|next| next.is_lowercase());
-        if !letter.is_alphanumeric() || (letter.is_uppercase() && after_lower) || begins_word {
-            words.push(String::new());
-        }
-        (after_lower, after_upper) = (
-            letter.is_lowercase() || letter.is_numeric(),
-            letter.is_uppercase(),
-        );
-        if let Some(word) = words.last_mut().filter(|_| letter.is_alphanumeric()) {
-            word.extend(letter.to_lowercase());
-        }
-    }
-    words
-}
-
-fn is_address_word(word: &str) -> bool {
-    let of_y = word.strip_suffix("ies").map(|stem| format!("{stem}y"));
-    let singulars = [
-        word.strip_suffix('s'),
-        word.strip_suffix("es"),
-        of_y.as_deref(),
-    ];
-    let is_address = |word: &str| {
-        !word.is_empty()
-            && (WORDS.split_whitespace().any(|known| known == word)
-                || word.ends_with("origin")
-                || PARTS
-                    .iter()
-                    .any(|part| word.starts_with(part) || word.ends_with(part)))
-    };
-    is_address(word) || singulars.into_iter().flatten().any(is_address)
-}
-
-/// Returns true for a URL, an IP address, and a host such as `mail.example.com` or `mail:25`, but not for an e-mail address.
-fn is_address(text: &str) -> bool {
-    // Parsers of URLs skip these, too.
-    let text = text.replace(|letter: char| letter.is_control(), "");
-    let text = text.trim();
-    let is_scheme = |text: &str| {
-        !text.is_empty()
-            && text
-                .chars()
-                .all(|letter| letter.is_ascii_alphanumeric() || "+-.:".contains(letter))
-    };
-    let has_known_scheme = text.split_once(':').is_some_and(|(scheme, _)| {
-        SCHEMES
-            .iter()
-            .any(|known| scheme.eq_ignore_ascii_case(known))
-    });
-    let place = text.split(['/', '?', '#']).next().unwrap_or_default();
-    let without_user = place.rsplit('@').next().unwrap_or_default();
-    let is_number = |text: &str| {
-        let address = text.trim_matches(['[', ']']);
-        address
-            .split('%')
-            .next()
-            .unwrap_or_default()
-            .parse::<IpAddr>()
-            .is_ok()
-    };
-    let has_port = without_user.rsplit_once(':').is_some_and(|(host, port)| {
-        let is_host = host.contains(char::is_alphabetic)
-            && host
-                .chars()
-                .all(|letter| letter.is_alphanumeric() || "-._".contains(letter));
-        port.parse::<u16>().is_ok() && (is_host || is_number(host))
-    });
-    has_known_scheme
-        || text
-            .split_once("://")
-            .is_some_and(|(scheme, _)| is_scheme(scheme))
-        || text.starts_with("//")
-        || text.starts_with("\\\\")
-        || text.starts_with('@')
-        || is_number(place)
-        || is_host(place)
-        || has_port
-}
-
-/// Returns true for a name such as `mail.example.com`.
-fn is_host(place: &str) -> bool {
-    let labels = place.trim_end_matches('.').split('.').collect::<Vec<_>>();
-    let is_label = |label: &&str| {
-        !label.is_empty()
-            && label
-                .chars()
-                .all(|letter| letter.is_alphanumeric() || "-_".contains(letter))
-    };
-    let is_top = |label: &&str| label.chars().count() > 1 && label.contains(char::is_alphabetic);
-    place.eq_ignore_ascii_case("localhost")
-        || (labels.len() > 1 && labels.iter().all(is_label) && labels.last().is_some_and(is_top))
-}
-
 /// Returns the SHA-256 of a value, whose keys may have any order.
 #[cfg(feature = "session")]
 fn digest(value: &Value) -> String {
@@ -562,181 +404,110 @@ mod tests {
         BoundSettings::of(schema, config).changed(&BoundSettings::none())
     }
 
-    #[test]
-    fn settings_with_names_of_addresses_are_bound() {
-        for name in [
-            "url",
-            "base_url",
-            "baseUrl",
-            "baseurl",
-            "BASE-URL",
-            "api.uri",
-            "urls",
-            "host",
-            "hostName",
-            "smtp_server",
-            "imap_port",
-            "port2",
-            "server1",
-            "endpoint",
-            "domain",
-            "caFile",
-            "ca_bundle",
-            "tlsRoots",
-            "client_cert",
-            "addresses",
-            "addrs",
-            "ips",
-            "proxies",
-            "origins",
-            "gateways",
-            "webhooks",
-            "hostnames",
-            "subdomains",
-            "brokers",
-            "nodes",
-            "authorities",
-            "SMTPServer",
-            "smtpserver",
-            "apihost",
-            "HTTPProxy",
-            "mailhost",
-            "ipaddress",
-            "IPAddresses",
-            "api_base",
-            "apibase",
-            "dsn",
-            "connection_string",
-            "connectionString",
-            "bootstrap",
-            "relay",
-            "smtp",
-            "imap",
-            "socket",
-            "issuer",
-            "site",
-            "instance",
-            "command",
-            "args",
-            "program",
-            "insecure",
-            "verify_tls",
-            "skipVerify",
-            "end_point",
-            "web_hooks",
-            "target",
-            "connection",
-            "db",
-            "path",
-            "workspace",
-        ] {
-            assert!(has_address_name(name), "{name}");
-        }
-        for name in [
-            "name",
-            "timeout",
-            "folder",
-            "limit",
-            "calendar_id",
-            "currency",
-            "timeout_seconds",
-            "from_email",
-            "category",
-            "support",
-            "report",
-            "title",
-            "notes",
-            "time_zone",
-            "language",
-            "max_results",
-            "start_hour",
-            "greeting",
-            "s",
-            "",
-        ] {
-            assert!(!has_address_name(name), "{name}");
-        }
+    fn property(schema: &Value) -> Value {
+        json!({"properties": {"it": schema}})
     }
 
+    // C12
     #[test]
-    fn values_that_are_addresses_are_bound() {
-        let schema = json!({"properties": {"place": {}, "free": {"x-binds-secret": false}}});
-        for text in [
-            "https://evil.example",
-            " HTTPS://evil.example",
-            "ht\ttps:evil.example",
-            "https:\\\\evil.example",
-            "//evil.example/x",
-            "jdbc:postgresql://evil.example/x",
-            "imap+ssl://evil.example",
-            "10.0.0.1",
-            "10.0.0.0/8",
-            "::1",
-            "[2001:db8::1]:443",
-            "evil.example:443",
-            "evil:8080/x",
-            "imap.evil.example",
-            "evil.example/v1",
-            "localhost",
-            "@evil.example/",
-            "user@evil.example:25",
-            "evil_host:443",
-            "evil.example:443?x",
-            "[fe80::1%eth0]:80",
-        ] {
-            assert_eq!(
-                names(&schema, &json!({"place": text, "free": text})),
-                ["/place"],
-                "{text}"
-            );
-        }
-        for text in [
-            "",
-            "Hello",
-            "INBOX",
-            "09:30",
-            "a: b",
-            "me@a.example",
-            "1.5",
-            "see https://a.example",
-            "and/or",
-        ] {
-            assert!(names(&schema, &json!({"place": text})).is_empty(), "{text}");
-        }
-    }
-
-    #[test]
-    fn names_in_maps_are_bound_if_they_are_addresses() {
-        let map = |more: Value| json!({"properties": {"accounts": {"type": "object", "additionalProperties": more}}});
-        for name in [
-            "https://evil.example",
-            "evil.example",
-            "evil.example.:25",
-            "localhost",
-            "10.0.0.1",
-            "server",
-        ] {
-            for value in [json!(null), json!("x"), json!({"limit": 1})] {
-                let bound = names(
-                    &map(true.into()),
-                    &json!({"accounts": {name: value, "work": value}}),
-                );
-                assert_eq!(bound, [join_pointer("/accounts", name)], "{name}");
+    fn texts_are_bound_whatever_they_are() {
+        let free = [
+            json!({}),
+            json!({"type": "string"}),
+            json!({"type": ["string", "null"]}),
+            json!({"type": "string", "format": "uri"}),
+            json!({"type": "string", "pattern": "^[a-z]+$", "maxLength": 20}),
+            json!({"anyOf": [{"$ref": "#/$defs/Text"}, {"type": "null"}]}),
+            json!({"anyOf": [{"enum": ["auto"]}, {"type": "string"}]}),
+            json!({"allOf": [{"type": "string"}, {"minLength": 1}]}),
+        ];
+        for schema in free {
+            let mut schema = property(&schema);
+            schema["$defs"] = json!({"Text": {"type": "string"}});
+            for text in ["https://evil.example", "evil", "/etc/passwd", "09:30", ""] {
+                assert_eq!(names(&schema, &json!({"it": text})), ["/it"], "{schema}");
             }
-            let free = map(json!({"x-binds-secret": false}));
-            assert!(
-                names(&free, &json!({"accounts": {name: 1}})).is_empty(),
-                "{name}"
-            );
+            mark_settings(&mut schema);
+            assert_eq!(schema["properties"]["it"][BINDS_SECRET], true, "{schema}");
         }
-        let named = json!({"propertyNames": {"format": "hostname"}, "additionalProperties": true});
-        assert_eq!(
-            names(
-                &json!({"properties": {"all": named}}),
-                &json!({"all": {"a": 1}})
+    }
+
+    // C12
+    #[test]
+    fn numbers_switches_and_listed_values_are_free() {
+        let free = [
+            (json!({"type": "integer"}), json!(5)),
+            (json!({"type": "boolean"}), json!(true)),
+            (json!({"enum": ["slow", "fast"]}), json!("fast")),
+            (json!({"const": "fast"}), json!("fast")),
+            (
+                json!({"type": "string", "allOf": [{"enum": ["slow", "fast"]}]}),
+                json!("fast"),
             ),
-            ["/all/a"]
-        );
+            (
+                json!({"oneOf": [{"const": "slow"}, {"const": "fast"}]}),
+                json!("fast"),
+            ),
+            (
+                json!({"anyOf": [{"$ref": "#/$defs/Mode"}, {"type": "null"}]}),
+                json!("fast"),
+            ),
+            (
+                json!({"type": "string", "x-binds-secret": false}),
+                json!("evil.example"),
+            ),
+            (
+                json!({"type": "array", "items": {"enum": ["slow", "fast"]}}),
+                json!(["fast"]),
+            ),
+        ];
+        for (schema, value) in free {
+            let mut schema = property(&schema);
+            schema["$defs"] = json!({"Mode": {"enum": ["slow", "fast"]}});
+            let before = schema.clone();
+            assert!(names(&schema, &json!({"it": value})).is_empty(), "{schema}");
+            mark_settings(&mut schema);
+            assert_eq!(schema, before);
+        }
+    }
+
+    // C12
+    #[test]
+    fn lists_of_texts_are_bound_as_a_whole_in_a_form() {
+        let mut schema = property(&json!({"type": "array", "items": {"type": "string"}}));
+        let config = json!({"it": ["a", "b"]});
+        assert_eq!(names(&schema, &config), ["/it/0", "/it/1"]);
+        mark_settings(&mut schema);
+        assert_eq!(names(&schema, &config), ["/it"]);
+    }
+
+    // C12
+    #[test]
+    fn entries_of_maps_are_bound_with_their_names() {
+        for value in [json!(null), json!("x"), json!(1), json!({"limit": 1})] {
+            let config = json!({"it": {"evil.example": value}});
+            for rest in [json!(true), json!({"type": "integer"})] {
+                let map = property(&json!({"type": "object", "additionalProperties": rest}));
+                assert_eq!(names(&map, &config), ["/it/evil.example"]);
+            }
+            let free = property(&json!({"additionalProperties": {"x-binds-secret": false}}));
+            assert!(names(&free, &config).is_empty());
+        }
+    }
+
+    #[test]
+    fn a_default_map_that_is_emptied_is_bound() {
+        let map = json!({"default": {"a": 1}, "additionalProperties": {"type": "integer"}});
+        assert_eq!(names(&property(&map), &json!({"it": {}})), ["/it"]);
+    }
+
+    #[test]
+    fn a_schema_that_fans_out_is_bound_in_bounded_time() {
+        let branches = vec![json!({"type": "array", "items": {"$ref": "#/$defs/Deep"}}); 40];
+        let mut schema = property(&json!({"$ref": "#/$defs/Deep"}));
+        schema["$defs"] = json!({"Deep": {"anyOf": branches}});
+        mark_settings(&mut schema);
+        assert_eq!(schema["properties"]["it"][BINDS_SECRET], true);
     }
 
     #[test]
@@ -852,10 +623,13 @@ mod tests {
             "any": {"thing": 1, "deep": [{"url": "a"}]}, "unknown": 1,
         });
         let expected = [
-            "/any/deep/0/url",
-            "/by_name/x/to",
+            "/any/deep",
+            "/any/thing",
+            "/by_name/x",
+            "/main/note",
             "/main/to",
             "/places/0",
+            "/posts/0/note",
             "/posts/0/to",
             "/tagged/host",
             "/tagged/kind",
@@ -917,7 +691,7 @@ mod tests {
         #[allow(dead_code)]
         struct Way {
             host: String,
-            note: String,
+            limit: u8,
         }
         #[derive(JsonSchema)]
         #[allow(dead_code)]
@@ -943,6 +717,6 @@ mod tests {
         assert_eq!(mark("/properties/server_notes"), Some(json!(false)));
         assert_eq!(mark("/properties/way"), None);
         assert_eq!(mark("/$defs/Way/properties/host"), Some(json!(true)));
-        assert_eq!(mark("/$defs/Way/properties/note"), None);
+        assert_eq!(mark("/$defs/Way/properties/limit"), None);
     }
 }

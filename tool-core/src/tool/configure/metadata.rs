@@ -60,6 +60,7 @@ use std::sync::Arc;
 ///             "properties": {
 ///                 "currency": {
 ///                     "type": "string", "description": "Three letters", "default": "EUR", "minLength": 3, "maxLength": 3,
+///                     "x-binds-secret": true,
 ///                 },
 ///             },
 ///         },

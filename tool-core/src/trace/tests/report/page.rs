@@ -99,9 +99,9 @@ fn page_with(attributes: Vec<(&'static str, serde_json::Value)>) -> String {
     let mut fixture = Fixture::new();
     let span = open(&fixture, None, 1, "tool:search", 0);
     span.change(|details| {
-        attributes
-            .into_iter()
-            .for_each(|(key, value)| details.set_attribute(key, value))
+        for (key, value) in attributes {
+            details.set_attribute(key, value);
+        }
     });
     fixture.ends(&span, SpanStatus::Ok);
     fixture.report().to_html()

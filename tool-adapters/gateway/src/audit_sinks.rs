@@ -1,0 +1,321 @@
+//! The records of the audit log, and the places that keep them: a file of JSON lines, and a table in PostgreSQL.
+
+use crate::policy::AuditSettings;
+use jiff::Timestamp;
+use serde::Serialize;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+#[cfg(unix)]
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// A record of a call that was answered, or of a request for a prompt or a resource.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct AuditRecord {
+    pub(crate) time: Timestamp,
+    pub(crate) session: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) principal: String,
+    pub(crate) turn: u64,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) call: String,
+    pub(crate) server: String,
+    /// `tools/call`, `prompts/get` or `resources/read`.
+    pub(crate) method: &'static str,
+    /// The tool, the prompt, or the URI of the resource.
+    pub(crate) name: String,
+    /// Redacted JSON text, cut.
+    pub(crate) arguments: String,
+    /// `OK`, or the kind of the error.
+    pub(crate) outcome: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<String>,
+    pub(crate) duration_ms: u64,
+    /// The size of the result.
+    pub(crate) characters: usize,
+}
+
+/// The places to which records are written, by a thread that may block.
+pub(crate) struct AuditSinks {
+    file: Option<(PathBuf, File)>,
+    #[cfg(feature = "postgres")]
+    postgres: Option<AuditTable>,
+}
+
+impl AuditSinks {
+    #[cfg_attr(
+        not(feature = "postgres"),
+        allow(clippy::unused_async, reason = "only PostgreSQL is waited for")
+    )]
+    pub(crate) async fn open(settings: &AuditSettings) -> Result<Self, String> {
+        let file = match &settings.file {
+            Some(path) => {
+                let opened = open_file(path);
+                Some((
+                    path.to_owned(),
+                    opened.map_err(|error| format!("audit.file: {}: {error}", path.display()))?,
+                ))
+            }
+            None => None,
+        };
+        Ok(Self {
+            file,
+            #[cfg(feature = "postgres")]
+            postgres: match &settings.postgres {
+                Some(url) => Some(
+                    AuditTable::open(url)
+                        .await
+                        .map_err(|error| describe_postgres(&error))?,
+                ),
+                None => None,
+            },
+        })
+    }
+
+    pub(crate) fn reopen(&mut self) {
+        if let Some((path, file)) = &mut self.file {
+            match open_file(path) {
+                Ok(opened) => *file = opened,
+                Err(error) => {
+                    tracing::error!(%error, "failed to open the audit log again; the earlier file is used");
+                }
+            }
+        }
+    }
+
+    /// Writes records. `done` counts the bytes of them that the file has, for a repetition after an error. A file that was removed is
+    /// created again.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        allow(clippy::unused_async, reason = "only PostgreSQL is waited for")
+    )]
+    pub(crate) async fn write(
+        &mut self,
+        records: &[AuditRecord],
+        done: &mut usize,
+    ) -> io::Result<()> {
+        if let Some((path, file)) = &mut self.file {
+            let mut lines = Vec::new();
+            for record in records {
+                serde_json::to_writer(&mut lines, record)?;
+                lines.push(b'\n');
+            }
+            if path.try_exists().is_ok_and(|exists| !exists) {
+                (*file, *done) = (open_file(path)?, 0);
+            }
+            while let Some(rest) = lines.get(*done..).filter(|rest| !rest.is_empty()) {
+                match file.write(rest) {
+                    Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                    Ok(written) => *done += written,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        #[cfg(feature = "postgres")]
+        if let Some(table) = &self.postgres {
+            table
+                .insert(records)
+                .await
+                .map_err(|error| io::Error::other(describe_postgres(&error)))?;
+        }
+        Ok(())
+    }
+}
+
+fn open_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    options.mode(0o600);
+    options.open(path)
+}
+
+/// The table, with its connections.
+#[cfg(feature = "postgres")]
+struct AuditTable(tool_adapters_stores::postgres::PostgresPool);
+
+#[cfg(feature = "postgres")]
+const CREATE: &str = "CREATE TABLE IF NOT EXISTS tool_gateway_audit (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    time timestamptz NOT NULL,
+    session text NOT NULL,
+    principal text NOT NULL,
+    turn bigint NOT NULL,
+    call text NOT NULL,
+    server text NOT NULL,
+    method text NOT NULL,
+    name text NOT NULL,
+    arguments text NOT NULL,
+    outcome text NOT NULL,
+    error text,
+    duration_ms bigint NOT NULL,
+    characters bigint NOT NULL
+)";
+
+#[cfg(feature = "postgres")]
+const INSERT: &str = "INSERT INTO tool_gateway_audit
+    (time, session, principal, turn, call, server, method, name, arguments, outcome, error, duration_ms, characters)
+    SELECT time::timestamptz, session, principal, turn, call, server, method, name, arguments, outcome, error, duration_ms,
+        characters
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::text[],
+        $9::text[], $10::text[], $11::text[], $12::bigint[], $13::bigint[])
+    AS r(time, session, principal, turn, call, server, method, name, arguments, outcome, error, duration_ms, characters)";
+
+/// Describes a failure, with the setting that avoids it.
+#[cfg(feature = "postgres")]
+fn describe_postgres(error: &sqlx::Error) -> String {
+    let hint = tool_adapters_stores::sql::pooler_hint(error).map(|hint| format!(": {hint}"));
+    format!("audit.postgres: {error}{}", hint.unwrap_or_default())
+}
+
+#[cfg(feature = "postgres")]
+impl AuditTable {
+    async fn open(url: &str) -> Result<Self, sqlx::Error> {
+        use sqlx::Executor;
+        let pool = tool_adapters_stores::postgres::connect(url).await?;
+        // As plain texts, which no server prepares.
+        if pool.pool.execute(CREATE).await.is_err() {
+            // Another gateway may have created it at the same time.
+            pool.pool.execute(CREATE).await?;
+        }
+        Ok(Self(pool))
+    }
+
+    /// Adds records in one statement.
+    async fn insert(&self, records: &[AuditRecord]) -> Result<(), sqlx::Error> {
+        use sqlx::Execute;
+        let texts = |read: fn(&AuditRecord) -> &str| {
+            // The type `text` has no zero byte.
+            records
+                .iter()
+                .map(|record| read(record).replace('\0', "\u{fffd}"))
+                .collect::<Vec<_>>()
+        };
+        let numbers = |read: fn(&AuditRecord) -> u64| {
+            records
+                .iter()
+                .map(|record| i64::try_from(read(record)).unwrap_or(i64::MAX))
+                .collect::<Vec<_>>()
+        };
+        let errors = records.iter().map(|record| {
+            record
+                .error
+                .as_ref()
+                .map(|error| error.replace('\0', "\u{fffd}"))
+        });
+        let mut statement = sqlx::query(INSERT)
+            .bind(
+                records
+                    .iter()
+                    .map(|record| record.time.to_string())
+                    .collect::<Vec<_>>(),
+            )
+            .bind(texts(|record| &record.session))
+            .bind(texts(|record| &record.principal))
+            .bind(numbers(|record| record.turn))
+            .bind(texts(|record| &record.call))
+            .bind(texts(|record| &record.server))
+            .bind(texts(|record| record.method))
+            .bind(texts(|record| &record.name))
+            .bind(texts(|record| &record.arguments))
+            .bind(texts(|record| record.outcome))
+            .bind(errors.collect::<Vec<_>>())
+            .bind(numbers(|record| record.duration_ms))
+            .bind(numbers(|record| record.characters as u64));
+        let arguments = statement
+            .take_arguments()
+            .map_err(sqlx::Error::Encode)?
+            .unwrap_or_default();
+        let mut connection = self.0.pool.acquire().await?;
+        self.0
+            .fetch_all(&mut connection, INSERT, arguments)
+            .await
+            .map(drop)
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+    use std::io::Read;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+
+    fn records(count: u64) -> Vec<AuditRecord> {
+        let record = |turn| AuditRecord {
+            time: Timestamp::now(),
+            session: "s".to_owned(),
+            principal: String::new(),
+            turn,
+            call: String::new(),
+            server: String::new(),
+            method: "tools/call",
+            name: "x".repeat(500),
+            arguments: "{}".to_owned(),
+            outcome: "OK",
+            error: None,
+            duration_ms: 0,
+            characters: 0,
+        };
+        (0..count).map(record).collect()
+    }
+
+    fn sinks(path: &Path, file: File) -> AuditSinks {
+        AuditSinks {
+            file: Some((path.to_owned(), file)),
+            #[cfg(feature = "postgres")]
+            postgres: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_write_that_stops_halfway_goes_on_there() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (mut reader, full) = UnixStream::pair().expect("a pair");
+        reader
+            .set_nonblocking(true)
+            .and_then(|()| full.set_nonblocking(true))
+            .expect("set");
+        let mut sinks = sinks(folder.path(), File::from(OwnedFd::from(full)));
+        let (records, mut done, mut text, mut failures) = (records(2_000), 0, Vec::new(), 0);
+        while sinks.write(&records, &mut done).await.is_err() {
+            failures += 1;
+            assert!(failures < 1_000, "no write ends");
+            _ = reader.read_to_end(&mut text);
+        }
+        _ = reader.read_to_end(&mut text);
+        let lines = text.split_inclusive(|byte| *byte == b'\n');
+        let turns = lines
+            .map(|line| serde_json::from_slice::<Value>(line).expect("a record")["turn"].clone());
+        assert!(
+            failures > 0 && turns.eq(0..2_000),
+            "each record is there once"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_file_that_was_removed_is_created_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let within = folder.path().join("logs");
+        let path = within.join("audit.jsonl");
+        std::fs::create_dir(&within).expect("created");
+        let mut sinks = sinks(&path, open_file(&path).expect("opened"));
+        sinks.write(&records(1), &mut 0).await.expect("written");
+        std::fs::remove_dir_all(&within).expect("removed");
+        assert!(
+            sinks.write(&records(1), &mut 0).await.is_err(),
+            "there is no folder"
+        );
+        std::fs::create_dir(&within).expect("created");
+        sinks.write(&records(2), &mut 0).await.expect("written");
+        assert_eq!(
+            std::fs::read_to_string(&path)
+                .expect("a file")
+                .lines()
+                .count(),
+            2
+        );
+    }
+}

@@ -1,0 +1,593 @@
+//! One server: its connection, which is made again when it is lost, and its state.
+
+use crate::config::{ServerEntry, Target};
+use crate::policy::{GatewayPolicy, ServerRights};
+use futures_util::FutureExt;
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+use tool_adapters_mcp::{
+    ChangeNotifier, ImportError, ImportedToolset, McpClient, Pins, QuarantineReason,
+    SamplingBudget, ServerChange,
+};
+use tool_core::text::{escape_invisible, truncate};
+use tool_core::{CancellationToken, ErrorKind};
+
+/// The way to a server. Two that are equal need no new connection.
+#[derive(Clone, PartialEq)]
+pub(crate) struct Route {
+    pub(crate) entry: ServerEntry,
+    prefix: Option<String>,
+    timeout: Duration,
+    pinned_only: bool,
+    pins: Option<std::path::PathBuf>,
+    env_from_parent: Vec<String>,
+    allow_unencrypted: bool,
+    rights: ServerRights,
+    egress: Option<crate::policy::EgressRules>,
+    network: crate::policy::NetworkSettings,
+    pub(crate) login: Option<crate::login::LoginSettings>,
+}
+
+impl Route {
+    pub(crate) fn new(entry: ServerEntry, policy: &GatewayPolicy) -> Self {
+        let rule = policy.servers.get(&entry.name).cloned().unwrap_or_default();
+        Self {
+            prefix: policy.prefix_of(&entry.name),
+            timeout: policy.timeout_of(&entry.name),
+            pinned_only: rule.pinned_only.unwrap_or(policy.pinned_only),
+            pins: policy.pins.clone(),
+            env_from_parent: rule.env_from_parent,
+            allow_unencrypted: rule.allow_unencrypted,
+            rights: rule.rights,
+            egress: policy.egress.clone(),
+            network: policy.network.clone(),
+            login: rule.login,
+            entry,
+        }
+    }
+
+    /// Returns the name under which a tool of the server is offered.
+    pub(crate) fn offered_name(&self, tool: &str) -> String {
+        self.prefix
+            .as_ref()
+            .map_or_else(|| tool.to_owned(), |prefix| format!("{prefix}_{tool}"))
+    }
+
+    /// Returns the name that the server gives what is offered under a name.
+    pub(crate) fn own_name<'a>(&self, offered: &'a str) -> &'a str {
+        let Some(prefix) = &self.prefix else {
+            return offered;
+        };
+        offered
+            .strip_prefix(&**prefix)
+            .and_then(|name| name.strip_prefix('_'))
+            .unwrap_or(offered)
+    }
+
+    /// Connects to the server.
+    pub(crate) async fn connect(
+        &self,
+        policy: &GatewayPolicy,
+        pins: Pins,
+    ) -> Result<ImportedToolset, ImportError> {
+        let mut client = match &self.entry.target {
+            Target::Command {
+                program,
+                arguments,
+                env,
+                cwd,
+            } => {
+                let mut command = Command::new(program);
+                command.args(arguments);
+                if let Some(folder) = cwd {
+                    command.current_dir(folder);
+                }
+                let mut client = McpClient::command(command).env_from_parent(&self.env_from_parent);
+                for (name, value) in env {
+                    client = client.env(name, &**value);
+                }
+                client
+            }
+            Target::Url { url, headers } => {
+                let egress = policy
+                    .egress_of(url)
+                    .map_err(|problem| ImportError::Protocol(problem.into()))?;
+                let mut client = McpClient::url(url.as_str());
+                if let Some(login) = &self.login {
+                    let egress = policy.egress_of_login(url);
+                    let egress = egress.map_err(|problem| ImportError::Protocol(problem.into()))?;
+                    client = client.oauth(login.of_server(&self.entry.name, Some(egress)));
+                }
+                client = client.egress(egress);
+                for (name, value) in headers {
+                    client = client.header(name, &**value);
+                }
+                if self.allow_unencrypted {
+                    client.allow_unencrypted()
+                } else {
+                    client
+                }
+            }
+        };
+        client = client
+            .name(&self.entry.name)
+            .timeout(self.timeout)
+            .pins(pins);
+        if let Some(prefix) = &self.prefix {
+            client = client.prefix(prefix);
+        }
+        if self.pinned_only {
+            client = client.pinned_only();
+        }
+        if self.rights.elicitation {
+            client = client.allow_elicitation().allow_url_elicitation();
+        }
+        if self.rights.roots {
+            client = client.session_roots();
+        }
+        // A client of the gateway may show them. To all others they are metadata.
+        client = client.show_pages();
+        let choice = self.entry.tools.clone();
+        client = client.switch_off(move |tool| choice.off(tool).map(str::to_owned));
+        if let Some((requests, tokens)) = self.rights.sampling {
+            client = client.allow_sampling(SamplingBudget::new(requests, tokens));
+        }
+        client.connect().await
+    }
+}
+
+/// The state of a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Health {
+    #[default]
+    Connecting,
+    Up,
+    /// The error, and true if a person has to sign in.
+    Down(String, bool),
+}
+
+impl Health {
+    fn down(error: &ImportError) -> Self {
+        let needs_login = matches!(
+            error,
+            ImportError::Login(tool_adapters_mcp::LoginError::Required(_))
+        );
+        Self::Down(
+            truncate(&escape_invisible(&error.to_string()), MAX_ERROR),
+            needs_login,
+        )
+    }
+}
+
+/// Returns the error of the login at a server, while there is no token to send.
+fn login_failure(toolset: &ImportedToolset) -> Option<ImportError> {
+    toolset.login_failure()
+}
+
+/// The state of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServerStatus {
+    /// The name of its entry.
+    pub name: String,
+    /// True if it is connected, and no login is missing.
+    pub is_up: bool,
+    /// True if a person has to sign in, by `tool-gateway --login NAME`.
+    pub needs_login: bool,
+    /// The error of the last attempt to connect, if it failed. It has no secrets.
+    pub error: Option<String>,
+    /// The tools that are not offered, each with the reason.
+    pub quarantined: Vec<String>,
+}
+
+/// A server, and the task that keeps its connection.
+pub(crate) struct Upstream {
+    pub(crate) route: Route,
+    state: Arc<UpstreamState>,
+    stop: CancellationToken,
+}
+
+struct UpstreamState {
+    inner: Mutex<Inner>,
+    health: watch::Sender<Health>,
+    /// The resources to which clients have subscribed.
+    watched: watch::Sender<BTreeSet<String>>,
+}
+
+#[derive(Default)]
+struct Inner {
+    toolset: Option<Arc<ImportedToolset>>,
+    /// The tools of the entry that this one replaces, until this one has connected or failed.
+    earlier: Option<Arc<ImportedToolset>>,
+}
+
+impl UpstreamState {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes the failure of an attempt. An error that is known is not logged again.
+    fn note_failure(&self, server: &str, error: &ImportError) {
+        let health = Health::down(error);
+        if let Health::Down(error, _) = &health
+            && *self.health.borrow() != health
+        {
+            tracing::warn!(
+                server,
+                error,
+                "failed to connect to a server; it is tried again"
+            );
+        }
+        self.health.send_replace(health);
+    }
+}
+
+/// The characters of an error that are shown.
+const MAX_ERROR: usize = 500;
+
+/// The time in which updates of resources are collected, and how many at most.
+const SETTLE: Duration = Duration::from_millis(20);
+const MAX_UPDATES: usize = 128;
+
+/// The time between two looks at a connection.
+const LOOK: Duration = Duration::from_secs(1);
+
+impl Upstream {
+    /// Starts to connect. `changed` is notified when the tools of the server may have changed, and `notifier` gets the updates of
+    /// its resources.
+    pub(crate) fn start(
+        route: Route,
+        policy: Arc<GatewayPolicy>,
+        pins: PinSource,
+        earlier: Option<Arc<ImportedToolset>>,
+        changed: Arc<Notify>,
+        notifier: ChangeNotifier,
+    ) -> Self {
+        let inner = Mutex::new(Inner {
+            toolset: None,
+            earlier,
+        });
+        let (health, watched) = (
+            watch::Sender::new(Health::Connecting),
+            watch::Sender::default(),
+        );
+        let state = Arc::new(UpstreamState {
+            inner,
+            health,
+            watched,
+        });
+        let stop = CancellationToken::new();
+        let task = keep_connected(
+            route.clone(),
+            policy,
+            pins,
+            Arc::clone(&state),
+            changed,
+            notifier,
+        );
+        let stopped = stop.clone();
+        tokio::spawn(async move { stopped.run_until_cancelled(Box::pin(task)).await });
+        Self { route, state, stop }
+    }
+
+    pub(crate) fn health(&self) -> Health {
+        self.state.health.borrow().clone()
+    }
+
+    /// Waits until the server is connected, or the first attempt has failed.
+    pub(crate) fn settled(&self) -> impl Future<Output = ()> + use<> {
+        let mut health = self.state.health.subscribe();
+        async move {
+            _ = health
+                .wait_for(|health| *health != Health::Connecting)
+                .await;
+        }
+    }
+
+    /// Subscribes to a resource of the server, or ends the subscription.
+    pub(crate) fn watch(&self, uri: &str, is_watched: bool) {
+        self.state.watched.send_if_modified(|watched| {
+            if is_watched {
+                watched.insert(uri.to_owned())
+            } else {
+                watched.remove(uri)
+            }
+        });
+    }
+
+    /// Returns the tools that are offered now.
+    pub(crate) fn toolset(&self) -> Option<Arc<ImportedToolset>> {
+        let inner = self.state.inner();
+        inner.toolset.clone().or_else(|| inner.earlier.clone())
+    }
+}
+
+impl Drop for Upstream {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+/// The pins that a server is checked against.
+#[derive(Clone)]
+pub(crate) enum PinSource {
+    File(std::path::PathBuf),
+    Memory(Pins),
+}
+
+impl PinSource {
+    /// Opens the pins. A file that is damaged is an error each time, until a person has restored it.
+    async fn open(&self) -> Result<Pins, ImportError> {
+        match self {
+            Self::Memory(pins) => Ok(pins.clone()),
+            Self::File(path) => {
+                let path = path.clone();
+                let opened = tokio::task::spawn_blocking(move || Pins::file(path)).await;
+                opened
+                    .map_err(|error| ImportError::Protocol(error.into()))?
+                    .map_err(ImportError::Pins)
+            }
+        }
+    }
+}
+
+/// The pause before an attempt. It doubles up to a minute.
+struct Backoff(u32);
+
+impl Backoff {
+    async fn pause(&mut self) {
+        let seconds = 2_u64.pow(self.0.min(6)).min(60);
+        self.0 += 1;
+        // Servers that were lost at the same time are not all started again at the same time.
+        let mut byte = [0];
+        _ = getrandom::fill(&mut byte);
+        sleep(Duration::from_millis(
+            seconds * 1_000 * (200 + u64::from(byte[0] % 100)) / 256,
+        ))
+        .await;
+    }
+}
+
+async fn keep_connected(
+    route: Route,
+    policy: Arc<GatewayPolicy>,
+    pins: PinSource,
+    state: Arc<UpstreamState>,
+    changed: Arc<Notify>,
+    notifier: ChangeNotifier,
+) {
+    let (server, mut backoff) = (route.entry.name.as_str(), Backoff(0));
+    let toolset = loop {
+        let connected = match pins.open().await {
+            Ok(pins) => route.connect(&policy, pins).await,
+            Err(error) => Err(error),
+        };
+        match connected {
+            Ok(toolset) => break Arc::new(toolset),
+            Err(error) => {
+                state.note_failure(server, &error);
+                if state.inner().earlier.take().is_some() {
+                    changed.notify_one();
+                }
+            }
+        }
+        backoff.pause().await;
+    };
+    tracing::info!(server, "connected to a server");
+    let mut updates = toolset.changes();
+    let mut watched = Watched {
+        route: &route,
+        quarantined: quarantined(&toolset),
+        since: Instant::now(),
+        backoff: Backoff(0),
+        subscribed: BTreeMap::new(),
+        notifier,
+    };
+    {
+        let mut inner = state.inner();
+        (inner.toolset, inner.earlier) = (Some(toolset), None);
+    }
+    state.health.send_replace(Health::Up);
+    changed.notify_one();
+    let (mut looks, mut resources) = (interval(LOOK), state.watched.subscribe());
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    resources.mark_changed();
+    loop {
+        tokio::select! {
+            _ = looks.tick() => watched.look(&state, &changed).await,
+            Ok(()) = resources.changed() => watched.subscribe(&state).await,
+            Some(first) = updates.next() => {
+                sleep(SETTLE).await;
+                let others = std::iter::from_fn(|| updates.next().now_or_never().flatten());
+                watched.forward(std::iter::once(first).chain(others.take(MAX_UPDATES)));
+            }
+        }
+    }
+}
+
+/// The last look at a connected server.
+struct Watched<'a> {
+    route: &'a Route,
+    quarantined: BTreeSet<String>,
+    /// The time of the last change that was taken over.
+    since: Instant,
+    backoff: Backoff,
+    /// The resources that clients have subscribed to, each with true if the server has taken the subscription.
+    subscribed: BTreeMap<String, bool>,
+    notifier: ChangeNotifier,
+}
+
+impl Watched<'_> {
+    /// The shortest time between two changes that are taken over. A server may change its list all the time.
+    const PAUSE: Duration = Duration::from_secs(5);
+
+    async fn look(&mut self, state: &UpstreamState, changed: &Notify) {
+        let Some(toolset) = state.inner().toolset.clone() else {
+            return;
+        };
+        if !toolset.is_connected() || login_failure(&toolset).is_some() {
+            return self.connect_again(&toolset, state, changed).await;
+        }
+        if self.since.elapsed() < Self::PAUSE {
+            return;
+        }
+        if toolset
+            .quarantined()
+            .iter()
+            .any(|tool| tool.reason == QuarantineReason::Added)
+        {
+            self.since = Instant::now();
+            match toolset.import_again().await {
+                Ok(toolset) => {
+                    self.quarantined = quarantined(&toolset);
+                    state.inner().toolset = Some(Arc::new(toolset));
+                    changed.notify_one();
+                }
+                Err(error) => {
+                    tracing::warn!(server = self.route.entry.name, %error, "failed to import added tools");
+                }
+            }
+            return;
+        }
+        let quarantined = quarantined(&toolset);
+        if quarantined != self.quarantined {
+            (self.quarantined, self.since) = (quarantined, Instant::now());
+            changed.notify_one();
+        }
+    }
+
+    /// Makes the subscriptions those of the clients.
+    async fn subscribe(&mut self, state: &UpstreamState) {
+        let Some(toolset) = state.inner().toolset.clone() else {
+            return;
+        };
+        let (server, wanted) = (
+            self.route.entry.name.as_str(),
+            state.watched.borrow().clone(),
+        );
+        let ended = self
+            .subscribed
+            .keys()
+            .filter(|uri| !wanted.contains(*uri))
+            .cloned()
+            .collect::<Vec<_>>();
+        for uri in ended {
+            self.subscribed.remove(&uri);
+            if let Err(error) = toolset.unsubscribe(&uri).await {
+                let error = escape_invisible(error.message());
+                tracing::debug!(
+                    server,
+                    error,
+                    "failed to end the subscription to a resource"
+                );
+            }
+        }
+        for uri in wanted {
+            if self.subscribed.contains_key(&uri) {
+                continue;
+            }
+            let subscribed = toolset.subscribe(&uri).await;
+            self.subscribed.insert(uri.clone(), subscribed.is_ok());
+            if let Err(error) = subscribed {
+                let is_silent = error.kind() == ErrorKind::Timeout;
+                let error = truncate(&escape_invisible(error.message()), MAX_ERROR);
+                tracing::warn!(
+                    server,
+                    error,
+                    "failed to subscribe to a resource; its clients get no updates"
+                );
+                if is_silent {
+                    // The rest would take as long.
+                    return;
+                }
+            } else {
+                // It may have changed before.
+                self.notifier.resource_updated(uri);
+            }
+        }
+    }
+
+    /// Forwards the updates of resources, each once.
+    fn forward(&self, updates: impl Iterator<Item = ServerChange>) {
+        let mut uris = BTreeSet::new();
+        for update in updates {
+            match update {
+                ServerChange::Resource(uri) if self.subscribed.contains_key(&uri) => {
+                    _ = uris.insert(uri);
+                }
+                ServerChange::Missed => uris.extend(self.subscribed.keys().cloned()),
+                _ => {}
+            }
+        }
+        for uri in uris {
+            self.notifier.resource_updated(uri);
+        }
+    }
+
+    async fn connect_again(
+        &mut self,
+        toolset: &ImportedToolset,
+        state: &UpstreamState,
+        changed: &Notify,
+    ) {
+        let server = self.route.entry.name.as_str();
+        match toolset.refresh().await {
+            Ok(()) => {
+                tracing::info!(server, "connected again to a server");
+                self.backoff = Backoff(0);
+                state.health.send_replace(Health::Up);
+                changed.notify_one();
+                // The client has renewed the others itself.
+                self.subscribed.retain(|_, is_taken| *is_taken);
+                self.subscribe(state).await;
+            }
+            Err(error) => {
+                state.note_failure(server, &login_failure(toolset).unwrap_or(error));
+                self.backoff.pause().await;
+            }
+        }
+    }
+}
+
+/// Returns the names of the tools that the server has and that are not offered, other than added ones, as they follow the prefix.
+pub(crate) fn quarantined(toolset: &ImportedToolset) -> BTreeSet<String> {
+    let tools = toolset
+        .quarantined()
+        .into_iter()
+        .filter(|tool| tool.reason != QuarantineReason::Added);
+    tools.map(|tool| toolset.offered_key(&tool.name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offered_names_lead_back_to_those_of_the_server() {
+        let command = Target::Command {
+            program: "x".into(),
+            arguments: Vec::new(),
+            env: Vec::new(),
+            cwd: None,
+        };
+        for (prefix, own, offered) in [
+            ("", "_x", "_x"),
+            ("", "x", "x"),
+            ("gh", "x", "gh_x"),
+            ("gh", "_x", "gh__x"),
+        ] {
+            let mut policy = GatewayPolicy::default();
+            policy.servers.entry("one".into()).or_default().prefix = Some(prefix.to_owned());
+            let route = Route::new(ServerEntry::new("one", command.clone()), &policy);
+            // A quarantined prompt is known by its own name.
+            assert_eq!(
+                (route.offered_name(own).as_str(), route.own_name(offered)),
+                (offered, own)
+            );
+        }
+    }
+}

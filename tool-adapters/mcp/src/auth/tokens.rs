@@ -1,0 +1,520 @@
+//! The tokens of one server: kept, refreshed, and replaced by a login. All requests share them.
+
+use crate::auth::challenge::Challenge;
+use crate::auth::error::LoginError;
+use crate::auth::fetch::Fetcher;
+use crate::auth::flow::{Discovered, Flow, Registration, discover};
+use crate::auth::login::{Consent, OAuthLogin};
+use crate::auth::metadata::is_same_issuer;
+use reqwest::Url;
+use serde::Deserialize;
+use serde_json::json;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tool_adapters_agents::oauth2::shown;
+use tool_adapters_http::base_url::is_local;
+use tool_adapters_http::egress::EgressPolicy;
+use tool_core::agents::Tokens;
+use tool_core::tool::SecretDocument;
+use tool_core::{Secret, Timestamp, jiff};
+
+/// The time before its end at which a token is refreshed.
+const EARLY: Duration = Duration::from_secs(30);
+/// Maximum number of logins in [`WINDOW`]. A server can refuse every token, and each login disturbs a person.
+const MAX_LOGINS: usize = 4;
+/// The same for the credentials of a program, which disturb no person.
+const MAX_MACHINE_LOGINS: usize = 120;
+const WINDOW: Duration = Duration::from_secs(10 * 60);
+/// The age below which a refreshed token that is refused is not refreshed again.
+const RECENT: Duration = Duration::from_secs(60);
+
+/// The tokens of one server.
+pub(crate) struct ServerTokens {
+    login: OAuthLogin,
+    server: Url,
+    fetcher: Fetcher,
+    state: tokio::sync::Mutex<State>,
+    /// The token for the next request, and its end.
+    current: Mutex<Option<(Secret, Option<Timestamp>)>>,
+    /// Counts the attempts to get a token, so that requests that waited for one share its outcome.
+    attempts: AtomicU64,
+    failure: Mutex<Option<LoginError>>,
+    /// The number of logins under way.
+    asking: watch::Sender<usize>,
+}
+
+#[derive(Default)]
+struct State {
+    is_loaded: bool,
+    stored: Option<StoredLogin>,
+    found: Option<Discovered>,
+    logins: VecDeque<Instant>,
+    refreshed: Option<Instant>,
+}
+
+/// A login as a store keeps it.
+#[derive(Clone)]
+struct StoredLogin {
+    registration: Registration,
+    tokens: Option<Tokens>,
+    scopes: Vec<String>,
+}
+
+/// The form of a login in a store.
+#[derive(Deserialize)]
+struct LoginDocument {
+    version: u32,
+    /// The login is for this server only, also in a store that mixes them up.
+    server: String,
+    registration: Registration,
+    client_secret: Option<Secret>,
+    access_token: Option<Secret>,
+    refresh_token: Option<Secret>,
+    expires_at: Option<Timestamp>,
+    scopes: Vec<String>,
+}
+
+const VERSION: u32 = 1;
+
+/// The reason for a new token.
+#[derive(Clone)]
+pub(crate) struct Refused {
+    /// The token that the server refused, if one was sent.
+    pub(crate) token: Option<Secret>,
+    pub(crate) challenge: Challenge,
+}
+
+impl ServerTokens {
+    pub(crate) fn new(login: OAuthLogin, server: &Url) -> Result<Arc<Self>, LoginError> {
+        let is_local = is_local(server.host_str().unwrap_or_default());
+        let policy = login.egress.clone().unwrap_or_else(|| {
+            if is_local {
+                EgressPolicy::new().allow_loopback()
+            } else {
+                EgressPolicy::new()
+            }
+        });
+        let fetcher = Fetcher::guarded(&policy, is_local)?;
+        let mut server = server.clone();
+        server.set_fragment(None);
+        Ok(Arc::new(Self {
+            login,
+            server,
+            fetcher,
+            state: tokio::sync::Mutex::default(),
+            current: Mutex::default(),
+            attempts: AtomicU64::new(0),
+            failure: Mutex::default(),
+            asking: watch::Sender::new(0),
+        }))
+    }
+
+    /// Returns true while a login is under way.
+    pub(crate) fn is_asking(&self) -> bool {
+        *self.asking.borrow() > 0
+    }
+
+    /// Waits until no login is under way.
+    pub(crate) async fn asked(&self) {
+        let _ = self
+            .asking
+            .subscribe()
+            .wait_for(|logins| *logins == 0)
+            .await;
+    }
+
+    /// Returns the error of the last attempt to get a token, if it failed.
+    pub(crate) fn failure(&self) -> Option<LoginError> {
+        self.failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Returns the error for which there is no token to send.
+    pub(crate) fn missing(&self) -> Option<LoginError> {
+        self.failure()
+            .filter(|_| self.current().is_none_or(|(_, end)| is_over(end)))
+    }
+
+    fn current(&self) -> Option<(Secret, Option<Timestamp>)> {
+        self.current
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Returns the token for a request. Returns `None` if there is none yet, so that the server says what it needs.
+    pub(crate) async fn token(self: &Arc<Self>) -> Result<Option<Secret>, LoginError> {
+        match self.current() {
+            Some((token, end)) if !is_over(end) => Ok(Some(token)),
+            _ => self.run(None).await,
+        }
+    }
+
+    /// Returns another token, after the server has refused a request.
+    pub(crate) async fn renew(
+        self: &Arc<Self>,
+        refused: Refused,
+    ) -> Result<Option<Secret>, LoginError> {
+        self.run(Some(refused)).await
+    }
+
+    /// Gets a token in a task. A request whose time is over does not end it: the next one finds the token.
+    async fn run(self: &Arc<Self>, refused: Option<Refused>) -> Result<Option<Secret>, LoginError> {
+        let (tokens, seen) = (Arc::clone(self), self.attempts.load(Ordering::Acquire));
+        let task = tokio::spawn(tool_core::trace::in_current_span(async move {
+            let mut state = tokens.state.lock().await;
+            tokens.provide(&mut state, refused, seen).await
+        }));
+        task.await.unwrap_or_else(|_| {
+            Err(LoginError::Ask(
+                "the function of the program panicked".to_owned(),
+            ))
+        })
+    }
+
+    async fn provide(
+        &self,
+        state: &mut State,
+        refused: Option<Refused>,
+        seen: u64,
+    ) -> Result<Option<Secret>, LoginError> {
+        if !state.is_loaded {
+            state.stored = self.load().await?;
+            state.is_loaded = true;
+            self.publish(state);
+        }
+        let current = self
+            .current()
+            .filter(|(_, end)| !is_over(*end))
+            .map(|(token, _)| token);
+        let is_other = |token: &Secret| match &refused {
+            Some(refused) => refused
+                .token
+                .as_ref()
+                .is_none_or(|old| old.expose() != token.expose()),
+            None => true,
+        };
+        if let Some(token) = current.filter(is_other) {
+            return Ok(Some(token));
+        }
+        if seen != self.attempts.load(Ordering::Acquire)
+            && let Some(failure) = self.failure()
+        {
+            return Err(failure);
+        }
+        let outcome = match &refused {
+            Some(refused) => self.attempt(state, refused).await.map(Some),
+            None => self.refresh_expired(state).await,
+        };
+        self.attempts.fetch_add(1, Ordering::AcqRel);
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) =
+            outcome.as_ref().err().cloned();
+        outcome
+    }
+
+    /// Refreshes a token that is about to end. Returns `None` if that is not possible.
+    async fn refresh_expired(&self, state: &mut State) -> Result<Option<Secret>, LoginError> {
+        let Some(found) = state.found.clone() else {
+            return Ok(None);
+        };
+        if self.is_machine() {
+            return self
+                .log_in(state, &found, &Challenge::default())
+                .await
+                .map(Some);
+        }
+        match self.refresh(state, &found).await {
+            Ok(token) => Ok(token),
+            // The request goes without a token, and the server's answer begins a login.
+            Err(LoginError::Refused(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gets another token: by the refresh token if it is only old, or else by a login.
+    async fn attempt(&self, state: &mut State, refused: &Refused) -> Result<Secret, LoginError> {
+        // Found anew, as the server may have moved to another authorization server.
+        let client_issuer = self.login.client.as_ref().map(|client| &*client.issuer);
+        let found = discover(
+            &self.fetcher,
+            &self.server,
+            &refused.challenge,
+            client_issuer,
+        )
+        .await?;
+        state.found = Some(found.clone());
+        if state.stored.as_ref().is_some_and(|stored| {
+            !is_same_issuer(&stored.registration.issuer, &found.issuer.issuer)
+        }) {
+            tracing::warn!(issuer = %found.issuer.issuer.escape_debug(), "the server has another authorization server now");
+            self.keep(state, None).await?;
+        }
+        let is_fresh = state
+            .refreshed
+            .is_some_and(|refreshed| refreshed.elapsed() < RECENT);
+        if !refused.challenge.is_insufficient_scope && !is_fresh {
+            match self.refresh(state, &found).await {
+                Ok(Some(token)) => return Ok(token),
+                Ok(None) | Err(LoginError::Refused(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.log_in(state, &found, &refused.challenge).await
+    }
+
+    /// Returns a new token by the refresh token, if there is one.
+    async fn refresh(
+        &self,
+        state: &mut State,
+        found: &Discovered,
+    ) -> Result<Option<Secret>, LoginError> {
+        let Some(mut stored) = state.stored.clone() else {
+            return Ok(None);
+        };
+        if stored.registration.issuer != found.issuer.issuer {
+            return Ok(None);
+        }
+        let Some(refresh) = stored
+            .tokens
+            .as_ref()
+            .and_then(|tokens| tokens.refresh.clone())
+        else {
+            return Ok(None);
+        };
+        match self
+            .flow(found)
+            .refresh(&stored.registration, &refresh)
+            .await
+        {
+            Ok(tokens) => {
+                let access = tokens.access.clone();
+                stored.tokens = Some(tokens);
+                state.refreshed = Some(Instant::now());
+                self.keep(state, Some(stored)).await?;
+                Ok(Some(access))
+            }
+            Err(LoginError::Refused(reason)) => {
+                // Another process that shares the store may have used the refresh token, which is good once.
+                if let Some(access) = self.take_newer(state).await? {
+                    return Ok(Some(access));
+                }
+                stored.tokens = None;
+                let kept = Some(stored).filter(|_| !is_unknown_client(&reason));
+                self.keep(state, kept).await?;
+                Err(LoginError::Refused(reason))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes the login that another process has kept in the store since.
+    async fn take_newer(&self, state: &mut State) -> Result<Option<Secret>, LoginError> {
+        let known = state.stored.as_ref().and_then(StoredLogin::access);
+        let newer = self.load().await?;
+        let access = newer.as_ref().and_then(StoredLogin::access);
+        let access = access
+            .filter(|access| known.is_none_or(|known| known.expose() != access.expose()))
+            .cloned();
+        if access.is_some() {
+            state.stored = newer;
+            self.publish(state);
+        }
+        Ok(access)
+    }
+
+    async fn log_in(
+        &self,
+        state: &mut State,
+        found: &Discovered,
+        challenge: &Challenge,
+    ) -> Result<Secret, LoginError> {
+        if let Consent::Stored(hint) = &self.login.consent {
+            let newer = self.take_newer(state).await?;
+            return newer.ok_or_else(|| LoginError::Required(hint.clone()));
+        }
+        while state
+            .logins
+            .front()
+            .is_some_and(|first| first.elapsed() >= WINDOW)
+        {
+            state.logins.pop_front();
+        }
+        let max = if self.is_machine() {
+            MAX_MACHINE_LOGINS
+        } else {
+            MAX_LOGINS
+        };
+        if state.logins.len() >= max {
+            return Err(LoginError::TooMany(max));
+        }
+        state.logins.push_back(Instant::now());
+        let known = state
+            .stored
+            .as_ref()
+            .map(|stored| stored.registration.clone());
+        let granted = state
+            .stored
+            .as_ref()
+            .map(|stored| stored.scopes.clone())
+            .unwrap_or_default();
+        let begun = {
+            let _asking = Asking::new(&self.asking);
+            self.flow(found)
+                .begin(known.as_ref(), &challenge.scopes, &granted)
+                .await
+        };
+        let (tokens, registration, asked) = match begun {
+            Ok(done) => done,
+            Err(LoginError::Refused(reason)) if is_unknown_client(&reason) => {
+                // The next login registers anew.
+                self.keep(state, None).await?;
+                return Err(LoginError::Refused(reason));
+            }
+            Err(error) => return Err(error),
+        };
+        let granted = tokens
+            .scope
+            .as_ref()
+            .map(|scope| scope.split_whitespace().map(str::to_owned).collect());
+        let (access, scopes) = (tokens.access.clone(), granted.unwrap_or(asked));
+        state.refreshed = None;
+        self.keep(
+            state,
+            Some(StoredLogin {
+                registration,
+                tokens: Some(tokens),
+                scopes,
+            }),
+        )
+        .await?;
+        Ok(access)
+    }
+
+    fn is_machine(&self) -> bool {
+        matches!(self.login.consent, Consent::Machine)
+    }
+
+    fn flow<'a>(&'a self, found: &'a Discovered) -> Flow<'a> {
+        Flow {
+            login: &self.login,
+            fetcher: &self.fetcher,
+            server: &self.server,
+            found,
+        }
+    }
+
+    /// Keeps a login, in the store too.
+    async fn keep(&self, state: &mut State, login: Option<StoredLogin>) -> Result<(), LoginError> {
+        state.stored = login;
+        self.publish(state);
+        let text = state
+            .stored
+            .as_ref()
+            .map(|login| login.to_text(self.server.as_str()));
+        let saved = self.login.store.save(self.server.as_str(), text).await;
+        saved.map_err(|error| LoginError::Store(shown(&error.to_string())))
+    }
+
+    fn publish(&self, state: &State) {
+        let tokens = state
+            .stored
+            .as_ref()
+            .and_then(|stored| stored.tokens.as_ref());
+        let current = tokens.map(|tokens| (tokens.access.clone(), tokens.expires_at));
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = current;
+    }
+
+    async fn load(&self) -> Result<Option<StoredLogin>, LoginError> {
+        let loaded = self.login.store.load(self.server.as_str()).await;
+        let text = loaded.map_err(|error| LoginError::Store(shown(&error.to_string())))?;
+        let stored =
+            text.and_then(|text| StoredLogin::of_text(text.expose(), self.server.as_str()));
+        // A client that the program sets has precedence over an earlier one.
+        Ok(stored.filter(|stored| match &self.login.client {
+            Some(client) => {
+                client.id == stored.registration.client_id
+                    && client.issuer == stored.registration.issuer
+            }
+            None => true,
+        }))
+    }
+}
+
+fn is_over(end: Option<Timestamp>) -> bool {
+    let early = jiff::Timestamp::now()
+        .saturating_add(EARLY)
+        .unwrap_or(jiff::Timestamp::MAX);
+    end.is_some_and(|end| end.0 <= early)
+}
+
+/// Returns true if an authorization server does not know the client, as registrations may end.
+fn is_unknown_client(reason: &str) -> bool {
+    reason.starts_with("invalid_client") || reason.starts_with("unauthorized_client")
+}
+
+impl StoredLogin {
+    fn access(&self) -> Option<&Secret> {
+        self.tokens.as_ref().map(|tokens| &tokens.access)
+    }
+
+    fn to_text(&self, server: &str) -> Secret {
+        let tokens = self.tokens.as_ref();
+        let expose = |secret: Option<&Secret>| secret.map(|secret| secret.expose().to_owned());
+        let document = json!({
+            "version": VERSION,
+            "server": server,
+            "registration": self.registration,
+            "client_secret": expose(self.registration.secret.as_ref()),
+            "access_token": expose(tokens.map(|tokens| &tokens.access)),
+            "refresh_token": expose(tokens.and_then(|tokens| tokens.refresh.as_ref())),
+            "expires_at": tokens.and_then(|tokens| tokens.expires_at),
+            "scopes": self.scopes,
+        });
+        // Wipes the members.
+        Secret::from(SecretDocument::from_value(document).expose())
+    }
+
+    /// Reads the login at a server. Returns `None` for one of another server or of another form.
+    fn of_text(text: &str, server: &str) -> Option<Self> {
+        let document = serde_json::from_str::<LoginDocument>(text).ok();
+        let document =
+            document.filter(|document| document.version == VERSION && document.server == server)?;
+        let tokens = document.access_token.map(|access| {
+            let mut tokens = Tokens::new(access);
+            tokens.refresh = document.refresh_token;
+            tokens.expires_at = document.expires_at;
+            tokens
+        });
+        let registration = Registration {
+            secret: document.client_secret,
+            ..document.registration
+        };
+        Some(Self {
+            registration,
+            tokens,
+            scopes: document.scopes,
+        })
+    }
+}
+
+/// Counts a login as under way until it is dropped.
+struct Asking<'a>(&'a watch::Sender<usize>);
+
+impl<'a> Asking<'a> {
+    fn new(asking: &'a watch::Sender<usize>) -> Self {
+        asking.send_modify(|logins| *logins += 1);
+        Self(asking)
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|logins| *logins -= 1);
+    }
+}

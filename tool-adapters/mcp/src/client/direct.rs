@@ -1,0 +1,434 @@
+//! Tool calls that do not pass through rmcp.
+//!
+//! rmcp hands a request from task to task on its way to the server, and the answer on its way back. A tool call is written by the
+//! task that makes it instead, and the answer goes straight to that task, however it arrives. All other messages stay with
+//! rmcp, also those that come in the stream of a call.
+
+use crate::client::answer::unreadable;
+use crate::client::http_answer::{Events, HttpError, Posted};
+use crate::client::http_client::{AuthorizedClient, HttpSession};
+use crate::lines::send_line;
+use crate::original;
+use foldhash::HashMap;
+use futures_util::StreamExt;
+use rmcp::RoleClient;
+use rmcp::model::{
+    CallToolRequestParams, ErrorData, JsonObject, JsonRpcVersion2_0, ProgressToken, RequestId,
+    RequestMetaObject, ServerJsonRpcMessage, ServerResult,
+};
+use rmcp::service::ServiceError;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
+use rmcp::transport::{DynamicTransportError, StreamableHttpClientTransport};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::any::TypeId;
+use std::io;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+use tokio::io::AsyncWrite;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::oneshot;
+use tokio::time::{sleep, timeout};
+use tokio_util::bytes::Bytes;
+use tokio_util::codec::{FramedWrite, LinesCodec};
+
+/// The output of a transport over lines. `None` once the transport is closed.
+pub(crate) type LineWriter =
+    Arc<tokio::sync::Mutex<Option<FramedWrite<Box<dyn AsyncWrite + Send + Unpin>, LinesCodec>>>>;
+
+/// Writes a message.
+pub(crate) async fn write_line(writer: &LineWriter, message: &impl Serialize) -> io::Result<()> {
+    let line = serde_json::to_string(message)?;
+    let mut writer = writer.lock().await;
+    let writer = writer.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+    send_line(writer, line).await
+}
+
+/// The calls of a connection that wait for their answer, and the way to the server. Clones are the same.
+#[derive(Clone, Default)]
+pub(crate) struct DirectCalls(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    calls: AtomicI64,
+    waiting: Mutex<Waiting>,
+    way: OnceLock<Way>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    answers: HashMap<i64, oneshot::Sender<Answer>>,
+    is_closed: bool,
+}
+
+enum Way {
+    Lines(LineWriter),
+    /// A client, and where the messages go that rmcp handles.
+    Http(AuthorizedClient, Sender<ServerJsonRpcMessage>),
+}
+
+/// The answer of a server, as it was read.
+enum Answer {
+    Text(Bytes),
+    Message(Box<ServerJsonRpcMessage>),
+}
+
+/// The message of a call.
+#[derive(Serialize)]
+struct Call<'a> {
+    jsonrpc: &'static str,
+    id: &'a RequestId,
+    method: &'static str,
+    params: CallParams<'a>,
+}
+
+#[derive(Serialize)]
+struct CallParams<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arguments: Option<&'a JsonObject>,
+    #[serde(rename = "_meta")]
+    meta: CallMeta<'a>,
+}
+
+#[derive(Serialize)]
+struct CallMeta<'a> {
+    #[serde(flatten)]
+    given: Option<&'a RequestMetaObject>,
+    #[serde(rename = "progressToken")]
+    token: &'a ProgressToken,
+}
+
+impl<'a> Call<'a> {
+    fn new(id: &'a RequestId, token: &'a ProgressToken, params: &'a CallToolRequestParams) -> Self {
+        let meta = CallMeta {
+            given: params.meta.as_ref(),
+            token,
+        };
+        let params = CallParams {
+            name: &params.name,
+            arguments: params.arguments.as_ref(),
+            meta,
+        };
+        Self {
+            jsonrpc: "2.0",
+            id,
+            method: "tools/call",
+            params,
+        }
+    }
+}
+
+/// The members of a message by which its call is found.
+#[derive(Deserialize)]
+struct Envelope {
+    id: Option<RequestId>,
+    method: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Response<'a> {
+    #[serde(rename = "jsonrpc")]
+    _version: JsonRpcVersion2_0,
+    id: Option<RequestId>,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+    error: Option<ErrorData>,
+}
+
+/// The ids of calls begin here, far from those that rmcp counts from 0, and fit into 32 bits for a thousand million calls.
+const FIRST_ID: i64 = 1_000_000_000;
+
+/// The messages in the streams of calls that may wait for rmcp.
+const CAPACITY: usize = 64;
+
+/// The times that a stream is requested again that ended before its answer, and the first pause before it.
+const MAX_RESUMED: u32 = 5;
+const RESUME_PAUSE: Duration = Duration::from_secs(1);
+
+/// The longest pause that a server may ask for.
+const MAX_PAUSE: Duration = Duration::from_secs(30);
+
+/// The time in which a stream ends after its answer, so that its connection can be used again.
+const LAST_EVENT: Duration = Duration::from_millis(50);
+
+/// A call without an answer.
+pub(crate) enum DirectError {
+    /// The session has expired.
+    Expired,
+    Failed(ServiceError),
+}
+
+impl From<ServiceError> for DirectError {
+    fn from(error: ServiceError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl DirectCalls {
+    /// Makes the calls as lines.
+    pub(crate) fn over_lines(&self, writer: LineWriter) {
+        _ = self.0.way.set(Way::Lines(writer));
+    }
+
+    /// Makes the calls by requests over HTTP. Returns the messages in their streams that rmcp handles.
+    pub(crate) fn over_http(&self, client: AuthorizedClient) -> Receiver<ServerJsonRpcMessage> {
+        let (others, received) = channel(CAPACITY);
+        _ = self.0.way.set(Way::Http(client, others));
+        received
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.0
+            .waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the id of a new call, and its progress token.
+    pub(crate) fn next_id(&self) -> (RequestId, ProgressToken) {
+        let id = RequestId::Number(FIRST_ID + self.0.calls.fetch_add(1, Ordering::Relaxed));
+        (id.clone(), ProgressToken(id))
+    }
+
+    /// Gives a call the text that answers it. Returns false if the text answers no call.
+    pub(crate) fn take_text(&self, text: &Bytes) -> bool {
+        if self.waiting().answers.is_empty() {
+            return false;
+        }
+        let Ok(Envelope {
+            id: Some(id),
+            method: None,
+        }) = serde_json::from_slice(text)
+        else {
+            return false;
+        };
+        self.take(&id)
+            .is_some_and(|call| call.send(Answer::Text(text.clone())).is_ok())
+    }
+
+    /// Gives a call the message that answers it. Returns the message if it answers no call.
+    pub(crate) fn take_message(
+        &self,
+        message: ServerJsonRpcMessage,
+    ) -> Option<ServerJsonRpcMessage> {
+        let Some(call) = answered(&message).and_then(|id| self.take(id)) else {
+            return Some(message);
+        };
+        // A call that is gone needs no answer.
+        _ = call.send(Answer::Message(Box::new(message)));
+        None
+    }
+
+    fn take(&self, id: &RequestId) -> Option<oneshot::Sender<Answer>> {
+        self.waiting().answers.remove(&number(id)?)
+    }
+
+    /// Fails the calls that wait, as the connection has ended.
+    pub(crate) fn close(&self) {
+        let mut waiting = self.waiting();
+        waiting.is_closed = true;
+        let answers = std::mem::take(&mut waiting.answers);
+        drop(waiting);
+        drop(answers);
+    }
+
+    /// Makes a call, and waits for its answer.
+    pub(crate) async fn call(
+        &self,
+        (id, token): (&RequestId, &ProgressToken),
+        params: &CallToolRequestParams,
+    ) -> Result<ServerResult, DirectError> {
+        let message = Call::new(id, token, params);
+        let (_waiting, answer) = self.expect(id)?;
+        match self.0.way.get() {
+            Some(Way::Lines(writer)) => {
+                let written = write_line(writer, &message).await;
+                written.map_err(|error| {
+                    let error = DynamicTransportError::from_parts(
+                        "lines",
+                        TypeId::of::<Self>(),
+                        Box::new(error),
+                    );
+                    ServiceError::TransportSend(error)
+                })?;
+            }
+            Some(Way::Http(client, others)) => {
+                let session = client.session();
+                let message = serde_json::to_vec(&message).map_err(|error| failed(error.into()))?;
+                // Boxed, as it would be the largest part of the future of a call over lines, too.
+                match Box::pin(client.post(&session, id, message.into())).await {
+                    Ok(Posted::Text(text, _)) => return Ok(read(&text, Some(id))?),
+                    Ok(Posted::Failed(error)) => return Err(ServiceError::McpError(error).into()),
+                    Ok(Posted::Events(events, _)) => {
+                        // Boxed, as most servers of this project answer without a stream.
+                        Box::pin(self.follow(events, (client, &session), others, id)).await?;
+                    }
+                    // The answer comes in the stream of the session.
+                    Ok(Posted::Accepted) => {}
+                    Ok(Posted::Refused(..)) => return Err(ServiceError::UnexpectedResponse.into()),
+                    Err(StreamableHttpError::SessionExpired) => return Err(DirectError::Expired),
+                    Err(error) => return Err(failed(error).into()),
+                }
+            }
+            None => return Err(ServiceError::TransportClosed.into()),
+        }
+        Ok(
+            match answer.await.map_err(|_| ServiceError::TransportClosed)? {
+                Answer::Text(text) => read(&text, None)?,
+                Answer::Message(message) => result(*message)?,
+            },
+        )
+    }
+
+    /// Lets a call wait for its answer, until the first value is dropped.
+    fn expect(
+        &self,
+        id: &RequestId,
+    ) -> Result<(impl Drop + use<'_>, oneshot::Receiver<Answer>), ServiceError> {
+        let RequestId::Number(number) = *id else {
+            return Err(ServiceError::UnexpectedResponse);
+        };
+        let (call, answer) = oneshot::channel();
+        let mut waiting = self.waiting();
+        if waiting.is_closed {
+            return Err(ServiceError::TransportClosed);
+        }
+        waiting.answers.insert(number, call);
+        Ok((EndOnDrop(self, number), answer))
+    }
+
+    /// Passes on the messages of a call's stream up to its answer. A stream that ends before is requested again.
+    async fn follow(
+        &self,
+        mut events: Events,
+        (client, session): (&AuthorizedClient, &HttpSession),
+        others: &Sender<ServerJsonRpcMessage>,
+        id: &RequestId,
+    ) -> Result<(), ServiceError> {
+        let (mut last, mut pause, mut is_alone) = (None, None, true);
+        for resumed in 0..=MAX_RESUMED {
+            while let Some(Ok(event)) = events.next().await {
+                last = event.id.or(last);
+                pause = event.retry.map(Duration::from_millis).or(pause);
+                let text = Bytes::from(event.data.unwrap_or_default());
+                // An answer does not overtake the messages before it.
+                let is_answered = is_alone && self.take_text(&text);
+                if !is_answered {
+                    let message =
+                        original::seal(&text).or_else(|| serde_json::from_slice(&text).ok());
+                    let Some(message) = message else { continue };
+                    let is_answer = answered(&message) == Some(id);
+                    is_alone = false;
+                    others
+                        .send(message)
+                        .await
+                        .map_err(|_| ServiceError::TransportClosed)?;
+                    if !is_answer {
+                        continue;
+                    }
+                }
+                tokio::spawn(timeout(
+                    LAST_EVENT,
+                    events.for_each(|_| std::future::ready(())),
+                ));
+                return Ok(());
+            }
+            if last.is_none() || resumed == MAX_RESUMED {
+                break;
+            }
+            sleep(
+                pause
+                    .unwrap_or(RESUME_PAUSE * 2_u32.pow(resumed))
+                    .min(MAX_PAUSE),
+            )
+            .await;
+            events = client
+                .resume(session, last.as_deref(), id)
+                .await
+                .map_err(failed)?;
+        }
+        Err(ServiceError::TransportClosed)
+    }
+}
+
+/// Returns the id of the request that a message answers.
+fn answered(message: &ServerJsonRpcMessage) -> Option<&RequestId> {
+    match message {
+        ServerJsonRpcMessage::Response(response) => Some(&response.id),
+        ServerJsonRpcMessage::Error(error) => error.id.as_ref(),
+        _ => None,
+    }
+}
+
+/// Reads the answer to a call. With `id`, it is checked to be that of the call, or the error of a message whose id was not read.
+fn read(text: &[u8], id: Option<&RequestId>) -> Result<ServerResult, ServiceError> {
+    let response = serde_json::from_slice::<Response>(text)
+        .map_err(|_| ServiceError::McpError(unreadable()))?;
+    let is_own = |own: &RequestId| {
+        response
+            .id
+            .as_ref()
+            .is_some_and(|id| number(id) == number(own))
+    };
+    match (response.result, response.error) {
+        (_, Some(error)) => Err(ServiceError::McpError(error)),
+        (Some(_), None) if id.is_some_and(|id| !is_own(id)) => {
+            Err(ServiceError::UnexpectedResponse)
+        }
+        (Some(result), None) => Ok(original::sealed(result.get())),
+        (None, None) => Err(ServiceError::McpError(unreadable())),
+    }
+}
+
+/// Returns the number of a call. Some servers answer a number with a text.
+fn number(id: &RequestId) -> Option<i64> {
+    match id {
+        RequestId::Number(number) => Some(*number),
+        RequestId::String(text) => text.parse().ok(),
+    }
+}
+
+fn result(message: ServerJsonRpcMessage) -> Result<ServerResult, ServiceError> {
+    match message {
+        ServerJsonRpcMessage::Response(response) => Ok(response.result),
+        ServerJsonRpcMessage::Error(error) => Err(ServiceError::McpError(error.error)),
+        _ => Err(ServiceError::UnexpectedResponse),
+    }
+}
+
+fn failed(error: HttpError) -> ServiceError {
+    type Http = StreamableHttpClientTransport<AuthorizedClient>;
+    ServiceError::TransportSend(DynamicTransportError::new::<Http, RoleClient>(error))
+}
+
+/// Ends the wait of a call when it is dropped.
+struct EndOnDrop<'a>(&'a DirectCalls, i64);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.waiting().answers.remove(&self.1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_of_another_version_is_refused() {
+        let id = RequestId::Number(7);
+        for version in [r#""1.0""#, "2.0", "null"] {
+            let text = format!(r#"{{"jsonrpc": {version}, "id": 7, "result": {{"content": []}}}}"#);
+            assert!(
+                matches!(
+                    read(text.as_bytes(), Some(&id)),
+                    Err(ServiceError::McpError(_))
+                ),
+                "{text}"
+            );
+        }
+    }
+}

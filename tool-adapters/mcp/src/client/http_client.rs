@@ -1,0 +1,517 @@
+//! The client over HTTP, which authorizes each request.
+
+use crate::client::answer::{MAX_MESSAGE, failure, too_long, too_many_values, unreadable};
+#[cfg(feature = "auth")]
+use crate::client::credentials::SecretKind;
+use crate::client::credentials::{Credentials, Token};
+use crate::client::error::{ImportError, text_with_causes};
+use crate::client::http_answer::{self, Events, HttpError, HttpResult, Posted, StreamError};
+#[cfg(feature = "auth")]
+use crate::client::logins;
+use crate::client::plain_client::PlainClient;
+use crate::client::rights::with_unknown_modes;
+use crate::client::routes::CallRoutes;
+use crate::client::tasks::TaskTools;
+use crate::lines::{IdScanner, MessageId};
+use crate::original;
+use futures_util::StreamExt;
+use hyper::Response;
+use memchr::memmem;
+use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Body, Client, Method, Request, StatusCode, Url, redirect};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, JsonRpcRequest, RequestId,
+    ServerJsonRpcMessage,
+};
+use rmcp::transport::common::http_header::HEADER_SESSION_ID;
+use rmcp::transport::streamable_http_client::{
+    StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+use sse_stream::{Error as SseError, Sse};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio_util::bytes::Bytes;
+use tool_adapters_http::base_url::is_local;
+use tool_adapters_providers::framing::frame::is_too_large_to_parse;
+use tracing::Dispatch;
+use tracing::instrument::WithSubscriber;
+
+/// A client over HTTP that authorizes each request.
+#[derive(Clone)]
+pub(crate) struct AuthorizedClient {
+    http: Client,
+    plain: Option<PlainClient>,
+    url: Url,
+    session: Arc<Mutex<Arc<HttpSession>>>,
+    credentials: Arc<Credentials>,
+    tasks: TaskTools,
+    routes: CallRoutes,
+}
+
+/// The session of a client, as the headers of its messages.
+#[derive(Clone, Default)]
+pub(crate) struct HttpSession {
+    has_id: bool,
+    headers: HeaderMap,
+}
+
+impl HttpSession {
+    fn new(id: Option<&str>, headers: HashMap<HeaderName, HeaderValue>) -> Self {
+        let mut headers = headers.into_iter().collect::<HeaderMap>();
+        let accepted = HeaderValue::from_static("text/event-stream, application/json");
+        headers.insert(header::ACCEPT, accepted);
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        );
+        let id = id.and_then(|id| HeaderValue::from_str(id).ok());
+        let has_id = id.is_some();
+        if let Some(id) = id {
+            headers.insert(HEADER_SESSION_ID, id);
+        }
+        Self { has_id, headers }
+    }
+}
+
+impl AuthorizedClient {
+    pub(crate) fn new(
+        url: &Url,
+        credentials: Arc<Credentials>,
+        tasks: TaskTools,
+        routes: CallRoutes,
+    ) -> Result<Self, ImportError> {
+        // reqwest removes `Authorization` when another host is reached, but no other header.
+        let same_origin = redirect::Policy::custom(|attempt| {
+            let first = attempt.previous().first().map(Url::origin);
+            if first.is_some_and(|origin| origin == attempt.url().origin())
+                && attempt.previous().len() < 10
+            {
+                attempt.follow()
+            } else {
+                attempt
+                    .error("the server redirects to another origin; use that URL if you trust it")
+            }
+        });
+        // A small body cannot become a large one, and a proxy cannot read keys for this machine.
+        let http = credentials
+            .http_builder(url)?
+            .redirect(same_origin)
+            .referer(false)
+            .no_gzip();
+        let is_local = is_local(url.host_str().unwrap_or_default()) && !credentials.is_guarded();
+        let http = if is_local { http.no_proxy() } else { http };
+        // Without encryption, the system's certificates need not be read.
+        let http = if is_local && url.scheme() == "http" {
+            http.tls_certs_only([])
+        } else {
+            http
+        };
+        let http = http
+            .build()
+            .map_err(|error| ImportError::Protocol(error.into()))?;
+        // Its address was checked with the URL, and no proxy is used.
+        let is_direct = is_local || (credentials.is_guarded() && !credentials.is_proxied(url));
+        let plain = if is_direct {
+            PlainClient::new(url)
+        } else {
+            None
+        };
+        credentials.note_secrets(url);
+        Ok(Self {
+            http,
+            plain,
+            url: url.clone(),
+            session: Arc::default(),
+            credentials,
+            tasks,
+            routes,
+        })
+    }
+
+    /// Returns the session that rmcp has opened last.
+    pub(crate) fn session(&self) -> Arc<HttpSession> {
+        Arc::clone(&self.session.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Makes a call in a session.
+    pub(crate) async fn post(
+        &self,
+        session: &HttpSession,
+        id: &RequestId,
+        message: Bytes,
+    ) -> HttpResult<Posted> {
+        match self.answer(session, message, Sent::Call).await? {
+            Posted::Events(events, opened) => Ok(Posted::Events(
+                self.observe(events, Some(id.clone()), false),
+                opened,
+            )),
+            Posted::Refused(status, text) => {
+                let text = self.credentials.display(&text);
+                let message = format!("the tool's server refused the call: HTTP {status}: {text}");
+                Ok(Posted::Failed(ErrorData::internal_error(message, None)))
+            }
+            answer => Ok(answer),
+        }
+    }
+
+    /// Requests the rest of the stream of a request.
+    pub(crate) async fn resume(
+        &self,
+        session: &HttpSession,
+        last_event: Option<&str>,
+        request: &RequestId,
+    ) -> HttpResult<Events> {
+        let events = self.stream(session, last_event).await?;
+        Ok(self.observe(events, Some(request.clone()), false))
+    }
+
+    /// Sends a message, and returns its answer.
+    async fn answer(
+        &self,
+        session: &HttpSession,
+        message: Bytes,
+        sent: Sent,
+    ) -> HttpResult<Posted> {
+        let answer = match self
+            .send(&Method::POST, &session.headers, Some(&message))
+            .await
+        {
+            Ok(response) => http_answer::read(response, sent != Sent::Other, session.has_id).await,
+            Err(error) => Err(error),
+        };
+        let answer = answer.map_err(|error| self.masked(error));
+        #[cfg(feature = "auth")]
+        if let (Err(error), Sent::Call) = (&answer, sent)
+            && self.credentials.oauth.is_some()
+            && logins::is_refusal(error)
+        {
+            tracing::warn!(error = %text_with_causes(error), "a server refused a call for lack of a login");
+            return Ok(Posted::Failed(logins::refused_call()));
+        }
+        answer
+    }
+
+    /// Requests a stream of a session.
+    async fn stream(&self, session: &HttpSession, last_event: Option<&str>) -> HttpResult<Events> {
+        let mut headers = session.headers.clone();
+        let last_event = last_event.and_then(|last| HeaderValue::from_str(last).ok());
+        headers.extend(last_event.map(|last| (HeaderName::from_static("last-event-id"), last)));
+        let answer = match self.send(&Method::GET, &headers, None).await {
+            Ok(response) if response.status() == StatusCode::METHOD_NOT_ALLOWED => {
+                Err(StreamableHttpError::ServerDoesNotSupportSse)
+            }
+            Ok(response) => match http_answer::read(response, true, false).await {
+                Ok(Posted::Events(events, _)) => Ok(events),
+                Ok(Posted::Refused(status, text)) => Err(http_answer::refused(status, &text)),
+                Ok(_) => Err(StreamableHttpError::UnexpectedContentType(None)),
+                Err(error) => Err(error),
+            },
+            Err(error) => Err(error),
+        };
+        answer.map_err(|error| self.masked(error))
+    }
+
+    /// Sends a request with a token.
+    async fn send(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+        body: Option<&Bytes>,
+    ) -> HttpResult<Response<Body>> {
+        self.authorized(|token| async move {
+            let mut headers = Cow::Borrowed(headers);
+            if body.is_none() {
+                headers.to_mut().remove(header::CONTENT_TYPE);
+            }
+            if let Some(token) = token {
+                let bearer = HeaderValue::try_from(format!("Bearer {token}"));
+                let mut bearer = bearer.map_err(|_| {
+                    io::Error::other("the token has characters that no header may have")
+                })?;
+                bearer.set_sensitive(true);
+                headers.to_mut().insert(header::AUTHORIZATION, bearer);
+            }
+            let response = self.execute(method, &headers, body).await?;
+            http_answer::check_token(response, headers.contains_key(HEADER_SESSION_ID)).await
+        })
+        .await
+    }
+
+    /// Sends a request once.
+    async fn execute(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+        body: Option<&Bytes>,
+    ) -> HttpResult<Response<Body>> {
+        if let Some(plain) = &self.plain {
+            let sent = plain.send(method, headers, body).await;
+            let response = sent.map_err(|error| {
+                StreamableHttpError::Io(io::Error::other(
+                    self.credentials.display(&text_with_causes(&*error)),
+                ))
+            })?;
+            // A server that redirects has done nothing yet.
+            if !response.status().is_redirection() {
+                return Ok(response);
+            }
+        }
+        let mut request = Request::new(method.clone(), self.url.clone());
+        headers.clone_into(request.headers_mut());
+        *request.body_mut() = body.cloned().map(Body::from);
+        self.http
+            .execute(request)
+            .await
+            .map(Into::into)
+            .map_err(StreamableHttpError::Client)
+    }
+
+    /// Sends a request with a token. If the server refuses the token, sends it once more with a new one.
+    async fn authorized<T, F>(
+        &self,
+        send: impl Fn(Option<String>) -> F + Send + Sync,
+    ) -> HttpResult<T>
+    where
+        F: Future<Output = HttpResult<T>> + Send,
+    {
+        // The libraries log URLs and headers as they are. The error has them too, masked.
+        let send = |token| send(token).with_subscriber(Dispatch::none());
+        #[cfg(feature = "auth")]
+        if let Some(tokens) = &self.credentials.oauth {
+            let note = |token: &str| self.credentials.add_secret(token, SecretKind::Token);
+            return logins::authorized(tokens, note, send).await;
+        }
+        let copy = |token: &Option<Token>| token.as_deref().cloned();
+        let token = self.credentials.token(None).await?;
+        match send(copy(&token)).await {
+            Err(error @ StreamableHttpError::AuthRequired(_)) if token.is_some() => {
+                let renewed = self.credentials.token(token.clone()).await?;
+                if renewed == token {
+                    Err(error)
+                } else {
+                    send(copy(&renewed)).await
+                }
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Returns an error without the URL and without what the server repeats of the request's secrets.
+    fn masked(&self, error: HttpError) -> HttpError {
+        match error {
+            // The cause says why nothing was reached, and rmcp would drop it.
+            StreamableHttpError::Client(error) if error.is_connect() => {
+                let text = text_with_causes(&error.without_url());
+                StreamableHttpError::Io(io::Error::other(self.credentials.display(&text)))
+            }
+            StreamableHttpError::Client(error) => StreamableHttpError::Client(error.without_url()),
+            StreamableHttpError::UnexpectedServerResponse(text) => {
+                StreamableHttpError::UnexpectedServerResponse(
+                    self.credentials.display(&text).into(),
+                )
+            }
+            StreamableHttpError::UnexpectedContentType(Some(text)) => {
+                StreamableHttpError::UnexpectedContentType(Some(self.credentials.display(&text)))
+            }
+            StreamableHttpError::AuthRequired(mut challenge) => {
+                challenge.www_authenticate_header =
+                    self.credentials.display(&challenge.www_authenticate_header);
+                StreamableHttpError::AuthRequired(challenge)
+            }
+            StreamableHttpError::InsufficientScope(mut challenge) => {
+                challenge.www_authenticate_header =
+                    self.credentials.display(&challenge.www_authenticate_header);
+                StreamableHttpError::InsufficientScope(challenge)
+            }
+            error => error,
+        }
+    }
+
+    /// Returns events in which one that is too long is the error of its request. With `is_checked`, that holds for one that cannot
+    /// be read, too, which rmcp would drop, and results are sealed for rmcp.
+    fn observe(&self, events: Events, mut request: Option<RequestId>, is_checked: bool) -> Events {
+        let (tasks, routes, stream) = (self.tasks.clone(), self.routes.clone(), request.clone());
+        let mut fail = move |error: ErrorData| {
+            let message = request.take().map(|id| failure(error, id));
+            let data = message.and_then(|message| serde_json::to_string(&message).ok());
+            data.map(|data| Sse {
+                data: Some(data),
+                ..Sse::default()
+            })
+        };
+        let events = events.map(move |event| match event {
+            Ok(mut event) => {
+                let text = event.data.as_deref().unwrap_or_default();
+                if is_too_large_to_parse(text.as_bytes()) {
+                    return Ok(fail(too_many_values()).unwrap_or_default());
+                }
+                tasks.note(text.as_bytes());
+                let is_read = !is_checked
+                    || text.is_empty()
+                    || serde_json::from_str::<ServerJsonRpcMessage>(text).is_ok();
+                let is_answer =
+                    || matches!(IdScanner::scan(text.as_bytes()), MessageId::Response(_));
+                let failed = if !is_read && is_answer() {
+                    fail(unreadable())
+                } else {
+                    None
+                };
+                if memmem::find(text.as_bytes(), b"\"method\"").is_some()
+                    && let MessageId::Request(id) = IdScanner::scan(text.as_bytes())
+                {
+                    // A request in the stream of a call belongs to this call.
+                    if let Some(stream) = &stream {
+                        routes.note_stream(id, stream.clone());
+                    }
+                }
+                if let Some(marked) = with_unknown_modes(text.as_bytes()) {
+                    event.data = Some(marked.to_string());
+                } else if is_checked && let Some(sealed) = original::seal_over_http(text.as_bytes())
+                {
+                    event.data = serde_json::to_string(&sealed).ok();
+                }
+                Ok(failed.unwrap_or(event))
+            }
+            Err(SseError::Body(error))
+                if matches!(error.downcast_ref(), Some(StreamError::TooLong)) =>
+            {
+                fail(too_long(format_args!("more than {MAX_MESSAGE}"))).ok_or(SseError::Body(error))
+            }
+            Err(error) => Err(error),
+        });
+        events.boxed()
+    }
+}
+
+/// The kind of a message that is sent.
+#[derive(Clone, Copy, PartialEq)]
+enum Sent {
+    Call,
+    Request,
+    Other,
+}
+
+/// Returns the request of a message that is one.
+fn request_of(message: &ClientJsonRpcMessage) -> Option<&JsonRpcRequest<ClientRequest>> {
+    match message {
+        ClientJsonRpcMessage::Request(request) => Some(request),
+        _ => None,
+    }
+}
+
+/// The messages that rmcp sends.
+impl StreamableHttpClient for AuthorizedClient {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        _: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        _: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> HttpResult<StreamableHttpPostResponse> {
+        let session = HttpSession::new(session_id.as_deref(), headers);
+        if let ClientJsonRpcMessage::Notification(sent) = &message
+            && let ClientNotification::InitializedNotification(_) = &sent.notification
+        {
+            *self.session.lock().unwrap_or_else(PoisonError::into_inner) =
+                Arc::new(session.clone());
+        }
+        let request = request_of(&message);
+        let sent = match request.map(|request| &request.request) {
+            Some(ClientRequest::CallToolRequest(_)) => Sent::Call,
+            Some(_) => Sent::Request,
+            None => Sent::Other,
+        };
+        let answer = self
+            .answer(&session, serde_json::to_vec(&message)?.into(), sent)
+            .await?;
+        let id = request.map(|request| request.id.clone());
+        let is_discover = request
+            .is_some_and(|request| matches!(request.request, ClientRequest::DiscoverRequest(_)));
+        let mut opened = None;
+        let answer = match answer {
+            Posted::Events(events, opened) => {
+                return Ok(StreamableHttpPostResponse::Sse(
+                    self.observe(events, id, true),
+                    opened,
+                ));
+            }
+            // A server that does not know the request is older.
+            Posted::Refused(status, text)
+                if is_discover
+                    && !session.has_id
+                    && status.is_client_error()
+                    && status != StatusCode::FORBIDDEN =>
+            {
+                let message = format!("`server/discover` was refused: HTTP {status}: {text}");
+                Err(ErrorData::invalid_request(message, None))
+            }
+            Posted::Refused(status, text) => {
+                return Err(self.masked(http_answer::refused(status, &text)));
+            }
+            Posted::Accepted => return Ok(StreamableHttpPostResponse::Accepted),
+            Posted::Failed(error) => Err(error),
+            Posted::Text(text, session) => {
+                opened = session;
+                self.tasks.note(&text);
+                let marked =
+                    with_unknown_modes(&text).map(|message| Bytes::from(message.to_string()));
+                let text = marked.unwrap_or(text);
+                match original::seal_over_http(&text)
+                    .map_or_else(|| serde_json::from_slice(&text), Ok)
+                {
+                    // The answer to a request has its error, also if the server could not read the id.
+                    Ok(ServerJsonRpcMessage::Error(error)) => Err(error.error),
+                    Ok(message) => Ok(message),
+                    Err(_) => Err(unreadable()),
+                }
+            }
+        };
+        Ok(match (answer, id) {
+            // Only a request has an answer.
+            (_, None) => StreamableHttpPostResponse::Accepted,
+            (Ok(message), Some(_)) => StreamableHttpPostResponse::Json(message, opened),
+            (Err(error), Some(id)) => StreamableHttpPostResponse::Json(failure(error, id), None),
+        })
+    }
+
+    async fn delete_session(
+        &self,
+        _: Arc<str>,
+        session_id: Arc<str>,
+        _: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> HttpResult<()> {
+        let session = HttpSession::new(Some(&session_id), headers);
+        let response = self
+            .send(&Method::DELETE, &session.headers, None)
+            .await
+            .map_err(|error| self.masked(error))?;
+        match response.status() {
+            // Some servers keep sessions until they expire.
+            status if status.is_success() || status == StatusCode::METHOD_NOT_ALLOWED => Ok(()),
+            status => Err(http_answer::refused(status, "")),
+        }
+    }
+
+    async fn get_stream(
+        &self,
+        _: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        _: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> HttpResult<Events> {
+        let events = self
+            .stream(
+                &HttpSession::new(session_id.as_deref(), headers),
+                last_event_id.as_deref(),
+            )
+            .await?;
+        Ok(self.observe(events, None, true))
+    }
+}

@@ -1,0 +1,200 @@
+//! Tools that run as tasks, in revision 2025-11-25: the call returns the id of a task, whose state is requested until it ends,
+//! and then its result.
+
+use crate::original;
+use crate::send_on_drop::SendOnDrop;
+use futures_util::future::BoxFuture;
+use memchr::memmem;
+use rmcp::RoleClient;
+use rmcp::model::{CallToolRequestParams, ClientRequest, CustomRequest, ErrorData, ServerResult};
+use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// The word of a server about a tool and tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TaskSupport {
+    Required,
+    Optional,
+}
+
+/// The tools of which a server says that they need a task, or may run as one. rmcp's type of a tool does not have this member.
+#[derive(Clone, Default)]
+pub(crate) struct TaskTools(Arc<Mutex<HashMap<String, TaskSupport>>>);
+
+/// Maximum number of tools that are known to run as tasks.
+const MAX_KNOWN: usize = 10_000;
+
+impl TaskTools {
+    /// Notes the tools of a list, in the text of a message.
+    pub(crate) fn note(&self, text: &[u8]) {
+        if memmem::find(text, b"\"taskSupport\"").is_none() {
+            return;
+        }
+        let Ok(message) = serde_json::from_slice::<Value>(text) else {
+            return;
+        };
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for tool in message["result"]["tools"].as_array().into_iter().flatten() {
+            let Some(name) = tool["name"].as_str() else {
+                continue;
+            };
+            let support = match tool["execution"]["taskSupport"].as_str() {
+                Some("required") => TaskSupport::Required,
+                Some("optional") => TaskSupport::Optional,
+                _ => {
+                    known.remove(name);
+                    continue;
+                }
+            };
+            if known.len() < MAX_KNOWN {
+                known.insert(name.to_owned(), support);
+            }
+        }
+    }
+
+    pub(crate) fn support(&self, tool: &str) -> Option<TaskSupport> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(tool)
+            .copied()
+    }
+}
+
+/// The pause between two requests of a task's state: what the server asks for, within these bounds.
+const MIN_PAUSE: u64 = 20;
+const MAX_PAUSE: u64 = 10_000;
+const PAUSE: u64 = 500;
+
+/// Maximum number of bytes of the id of a task.
+const MAX_ID: usize = 1_000;
+
+fn refused(message: &'static str) -> ServiceError {
+    ServiceError::McpError(ErrorData::internal_error(message, None))
+}
+
+/// Sends a request that rmcp has no type for.
+async fn request(
+    peer: &Peer<RoleClient>,
+    method: &str,
+    params: Value,
+) -> Result<ServerResult, ServiceError> {
+    let request = ClientRequest::CustomRequest(CustomRequest::new(method, Some(params)));
+    let sent = peer
+        .send_request_with_option(request, PeerRequestOptions::no_options())
+        .await?;
+    sent.await_response().await
+}
+
+/// Returns the state of a task.
+fn state_of(result: ServerResult) -> Result<Value, ServiceError> {
+    original::value_of(result).ok_or(ServiceError::UnexpectedResponse)
+}
+
+/// A call that runs as a task.
+pub(crate) struct RunningTask {
+    pub(crate) id: String,
+    /// The last known state.
+    state: Value,
+}
+
+/// Calls a tool as a task. Returns an error with the result if the server answers at once.
+pub(crate) async fn begin(
+    peer: &Peer<RoleClient>,
+    params: &CallToolRequestParams,
+    limit: Duration,
+) -> Result<Result<RunningTask, ServerResult>, ServiceError> {
+    let mut params = serde_json::to_value(params).map_err(|_| ServiceError::UnexpectedResponse)?;
+    if let Some(params) = params.as_object_mut() {
+        params.insert(
+            "task".to_owned(),
+            json!({"ttl": u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)}),
+        );
+    }
+    let created = request(peer, "tools/call", params).await?;
+    let state = state_of(created.clone())?["task"].take();
+    match state["taskId"]
+        .as_str()
+        .filter(|id| id.len() <= MAX_ID)
+        .map(str::to_owned)
+    {
+        Some(id) => Ok(Ok(RunningTask { id, state })),
+        None => Ok(Err(created)),
+    }
+}
+
+impl RunningTask {
+    /// Requests the state of the task until it ends, and returns its result. `report` gets the messages of its states. A task
+    /// that needs input has it asked for by requests of the server, if the host allows any (`may_ask`). Dropping the future cancels the task.
+    /// After an error of the connection it can be called again with another one.
+    pub(crate) async fn finish(
+        &mut self,
+        peer: &Peer<RoleClient>,
+        may_ask: bool,
+        report: impl Fn(&str) + Send,
+    ) -> Result<ServerResult, ServiceError> {
+        let named = json!({"taskId": self.id});
+        let mut cancel = cancel_on_drop(peer.clone(), named.clone());
+        let result = loop {
+            match self.state["status"].as_str() {
+                Some("completed" | "failed") => break request(peer, "tasks/result", named).await,
+                Some("cancelled") => {
+                    break Err(refused("the tool's server cancelled the task of the call"));
+                }
+                // The answer comes when the user has answered, and the task has ended.
+                Some("input_required") if may_ask => {
+                    break request(peer, "tasks/result", named).await;
+                }
+                Some("input_required") => {
+                    return Err(refused(
+                        "the tool's server asks for user input, which the host does not allow",
+                    ));
+                }
+                _ => {}
+            }
+            if let Some(message) = self.state["statusMessage"].as_str() {
+                report(message);
+            }
+            let pause = self.state["pollInterval"]
+                .as_u64()
+                .unwrap_or(PAUSE)
+                .clamp(MIN_PAUSE, MAX_PAUSE);
+            sleep(Duration::from_millis(pause)).await;
+            match request(peer, "tasks/get", named.clone())
+                .await
+                .and_then(state_of)
+            {
+                Ok(state) => self.state = state,
+                Err(error) => break Err(error),
+            }
+        };
+        cancel.disarm();
+        result
+    }
+}
+
+/// Returns true for the end of a connection, after which another one may know a task.
+pub(crate) fn is_lost(error: &ServiceError) -> bool {
+    matches!(
+        error,
+        ServiceError::TransportSend(_) | ServiceError::TransportClosed
+    )
+}
+
+/// Cancels a task when it is dropped.
+fn cancel_on_drop(
+    peer: Peer<RoleClient>,
+    params: Value,
+) -> SendOnDrop<impl FnOnce() -> BoxFuture<'static, ()>> {
+    SendOnDrop::new(|| {
+        Box::pin(async move {
+            if let Err(error) = request(&peer, "tasks/cancel", params).await {
+                tracing::debug!(%error, "failed to cancel a task of a server");
+            }
+        })
+    })
+}

@@ -1,0 +1,402 @@
+//! Changes of tools, prompts and resources, and their notifications to clients.
+
+use crate::server::client::{Client, Identity};
+use crate::server::session_streams::SessionStreams;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use rmcp::model::{
+    NotificationNoParam, ResourceUpdatedNotification, ResourceUpdatedNotificationParam,
+    ServerNotification, SubscriptionFilter,
+};
+use rmcp::service::{Peer, RequestContext, SubscriptionContext};
+use rmcp::{ErrorData, RoleServer};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::{Receiver, Sender};
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::time::timeout;
+use tool_adapters_http::quota::{Quota, QuotaExceeded, QuotaLimits, Share};
+use tool_core::CancellationToken;
+
+/// The maximum number of resources to which one session subscribes, and of the URIs on one stream.
+pub(crate) const MAX_SUBSCRIPTIONS: usize = 256;
+
+/// The maximum number of streams of changes that one session has open.
+const MAX_STREAMS: usize = 8;
+
+/// The changes that wait for a slow client. A client that misses some gets a notification that everything has changed.
+const WAITING: usize = 64;
+
+/// The time in which a client has to take a notification. One that does not is given up.
+const SENDING: Duration = Duration::from_secs(30);
+
+#[derive(Clone, Debug)]
+enum Change {
+    Tools,
+    Prompts,
+    Resources,
+    Resource(Arc<str>),
+}
+
+/// Reports changes of a server's prompts and resources to its clients. Cheap to clone.
+///
+/// [`Server::changes`](crate::Server::changes) returns it. Reporting never waits: a slow client loses notifications, and is then
+/// told that everything has changed.
+///
+/// ```
+/// use tool_adapters::mcp::Server;
+/// # use tool_core::ToolContext;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let tools = ToolContext::builder().build()?;
+/// let server = Server::from_tools(tools)?;
+/// let changes = server.changes();
+/// // In the part of the program that writes notes:
+/// changes.resource_updated("notes://7");
+/// changes.resources_changed();
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct ChangeNotifier(Sender<Change>, Arc<WatchedResources>);
+
+impl Default for ChangeNotifier {
+    fn default() -> Self {
+        Self(Sender::new(WAITING), Arc::default())
+    }
+}
+
+impl ChangeNotifier {
+    /// Reports that the contents of a resource have changed. Clients that have subscribed to exactly this URI get
+    /// `notifications/resources/updated`.
+    pub fn resource_updated(&self, uri: impl Into<Arc<str>>) {
+        // It fails if there is no client.
+        let _ = self.0.send(Change::Resource(uri.into()));
+    }
+
+    /// Reports that the list of resources has changed, such as when a `dynamic` toolset shows others.
+    pub fn resources_changed(&self) {
+        let _ = self.0.send(Change::Resources);
+    }
+
+    /// Reports that the list of tools has changed, as [`Server::refresh`](crate::Server::refresh) does.
+    pub(crate) fn tools_changed(&self) {
+        let _ = self.0.send(Change::Tools);
+    }
+
+    /// Returns the resources to which clients have subscribed.
+    pub fn watched(&self) -> &WatchedResources {
+        &self.1
+    }
+
+    /// Reports that the list of prompts has changed, such as when a `dynamic` toolset shows others.
+    pub fn prompts_changed(&self) {
+        let _ = self.0.send(Change::Prompts);
+    }
+}
+
+/// The subscriptions of all clients, counted by URI, for a host that subscribes elsewhere itself.
+#[derive(Debug, Default)]
+pub struct WatchedResources {
+    counts: Mutex<HashMap<String, usize>>,
+    /// Gets each URI that is watched now, with true, or no longer. Without it nothing is counted.
+    host: OnceLock<UnboundedSender<(String, bool)>>,
+    /// The subscriptions of each client in all its sessions, as the host has a number of them for all.
+    taken: Arc<Quota<Identity>>,
+}
+
+impl WatchedResources {
+    fn counts(&self) -> MutexGuard<'_, HashMap<String, usize>> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, uri: &str) {
+        let Some(host) = self.host.get() else { return };
+        let mut counts = self.counts();
+        let count = counts.entry(uri.to_owned()).or_default();
+        *count += 1;
+        if *count == 1 {
+            // It fails if the host has gone. Sent with the lock, so that the order is kept.
+            _ = host.send((uri.to_owned(), true));
+        }
+    }
+
+    fn remove(&self, uri: &str) {
+        let Some(host) = self.host.get() else { return };
+        let mut counts = self.counts();
+        let Some(count) = counts.get_mut(uri) else {
+            return;
+        };
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(uri);
+            _ = host.send((uri.to_owned(), false));
+        }
+    }
+
+    /// Starts to count. Returns the URIs as they become watched, with true, and as they no longer are.
+    pub fn start(&self) -> UnboundedReceiver<(String, bool)> {
+        let (host, watched) = unbounded_channel();
+        _ = self.host.set(host);
+        watched
+    }
+
+    /// Returns the URIs that are watched.
+    pub fn uris(&self) -> Vec<String> {
+        self.counts().keys().cloned().collect()
+    }
+}
+
+/// The resources to which the client of a session with `initialize` has subscribed, or a stream of changes.
+pub(crate) struct Subscriptions {
+    uris: Mutex<BTreeSet<String>>,
+    taken: Mutex<Share<Identity>>,
+    watched: Arc<WatchedResources>,
+}
+
+impl Subscriptions {
+    pub(crate) fn new(changes: &ChangeNotifier, client: &Client) -> Self {
+        let (watched, each) = (Arc::clone(&changes.1), MAX_SUBSCRIPTIONS);
+        let each = if watched.host.get().is_some() {
+            each
+        } else {
+            usize::MAX
+        };
+        let taken = Share::new(
+            &watched.taken,
+            client.counted_as(),
+            QuotaLimits {
+                all: usize::MAX,
+                each,
+            },
+        );
+        Self {
+            uris: Mutex::default(),
+            taken: Mutex::new(taken),
+            watched,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.uris.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn add(&self, uri: String) -> Result<(), ErrorData> {
+        let mut uris = self.lock();
+        if uris.len() >= MAX_SUBSCRIPTIONS && !uris.contains(&uri) {
+            let message =
+                format!("this session has {MAX_SUBSCRIPTIONS} subscriptions; end one of them");
+            return Err(ErrorData::invalid_request(message, None));
+        }
+        if !uris.contains(&uri) {
+            self.take(uris.len() + 1).map_err(|_| {
+                let message =
+                    format!("this client has {MAX_SUBSCRIPTIONS} subscriptions in all its sessions; end one of them");
+                ErrorData::invalid_request(message, None)
+            })?;
+            self.watched.add(&uri);
+            uris.insert(uri);
+        }
+        Ok(())
+    }
+
+    fn take(&self, subscriptions: usize) -> Result<(), QuotaExceeded> {
+        self.taken
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .resize(subscriptions)
+    }
+
+    pub(crate) fn remove(&self, uri: &str) {
+        let mut uris = self.lock();
+        if uris.remove(uri) {
+            self.watched.remove(uri);
+            // Less is never refused.
+            _ = self.take(uris.len());
+        }
+    }
+
+    fn has(&self, uri: &str) -> bool {
+        self.lock().contains(uri)
+    }
+
+    /// Returns all changes that a client may have missed.
+    fn all(&self) -> Vec<Change> {
+        let uris = self
+            .lock()
+            .iter()
+            .map(|uri| Change::Resource(uri.as_str().into()))
+            .collect::<Vec<_>>();
+        uris.into_iter()
+            .chain([Change::Tools, Change::Prompts, Change::Resources])
+            .collect()
+    }
+}
+
+impl Drop for Subscriptions {
+    fn drop(&mut self) {
+        self.lock().iter().for_each(|uri| self.watched.remove(uri));
+    }
+}
+
+/// The way of the notifications of a session.
+pub(crate) enum Recipient {
+    Peer(Peer<RoleServer>),
+    /// Over HTTP, where the handler of a session does not run all the time.
+    Streams(SessionStreams),
+}
+
+impl Recipient {
+    /// Returns the way to the client that initializes a session.
+    pub(crate) fn of(context: &RequestContext<RoleServer>) -> Self {
+        match context.extensions.get::<SessionStreams>() {
+            Some(streams) => Self::Streams(streams.clone()),
+            None => Self::Peer(context.peer.clone()),
+        }
+    }
+
+    /// Sends a notification. Returns false if the client is gone.
+    async fn send(&self, notification: ServerNotification) -> bool {
+        match self {
+            Self::Peer(peer) => peer.send_notification(notification).await.is_ok(),
+            Self::Streams(streams) => streams.notify(notification).map(|()| true).await,
+        }
+    }
+}
+
+/// Forwards the changes that are wanted to the client of a session, until the connection ends.
+pub(crate) fn forward(
+    changes: &ChangeNotifier,
+    (wanted, to): (SubscriptionFilter, Recipient),
+    subscriptions: Arc<Subscriptions>,
+    ended: CancellationToken,
+) {
+    let changes = changes.0.subscribe();
+    tokio::spawn(ended.run_until_cancelled_owned(async move {
+        follow(changes, &wanted, &subscriptions, |notification| {
+            to.send(notification).boxed()
+        })
+        .await;
+    }));
+}
+
+/// Sends the changes that are wanted, until the client is gone.
+async fn follow<'a>(
+    mut changes: Receiver<Change>,
+    wanted: &SubscriptionFilter,
+    subscriptions: &Subscriptions,
+    send: impl Fn(ServerNotification) -> BoxFuture<'a, bool>,
+) {
+    loop {
+        let missed = match changes.recv().await {
+            Ok(change) => vec![change],
+            Err(RecvError::Lagged(_)) => subscriptions.all(),
+            Err(RecvError::Closed) => return,
+        };
+        // Boxed, as most sessions wait for changes all the time.
+        let is_sent = Box::pin(async {
+            for notification in missed
+                .into_iter()
+                .filter_map(|change| change.notification(wanted, subscriptions))
+            {
+                if !timeout(SENDING, send(notification)).await.unwrap_or(false) {
+                    return false;
+                }
+            }
+            true
+        });
+        if !is_sent.await {
+            return;
+        }
+    }
+}
+
+impl Change {
+    /// Returns the notification of the change, if it is wanted.
+    fn notification(
+        self,
+        wanted: &SubscriptionFilter,
+        subscriptions: &Subscriptions,
+    ) -> Option<ServerNotification> {
+        match self {
+            Self::Tools if wanted.tools_list_changed == Some(true) => Some(
+                ServerNotification::ToolListChangedNotification(NotificationNoParam::default()),
+            ),
+            Self::Prompts if wanted.prompts_list_changed == Some(true) => Some(
+                ServerNotification::PromptListChangedNotification(NotificationNoParam::default()),
+            ),
+            Self::Resources if wanted.resources_list_changed == Some(true) => Some(
+                ServerNotification::ResourceListChangedNotification(NotificationNoParam::default()),
+            ),
+            Self::Resource(uri) if subscriptions.has(&uri) => {
+                let update =
+                    ResourceUpdatedNotification::new(ResourceUpdatedNotificationParam::new(&*uri));
+                Some(ServerNotification::ResourceUpdatedNotification(update))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A stream of changes that a client has open.
+pub(crate) struct OpenStream(Arc<AtomicUsize>);
+
+impl OpenStream {
+    /// Counts a stream of a session. `streams` is the number of its streams.
+    pub(crate) fn open(streams: &Arc<AtomicUsize>) -> Result<Self, ErrorData> {
+        let stream = Self(Arc::clone(streams));
+        if streams.fetch_add(1, Ordering::Relaxed) < MAX_STREAMS {
+            return Ok(stream);
+        }
+        let message =
+            format!("this client has {MAX_STREAMS} streams of changes open; close one of them");
+        Err(ErrorData::invalid_request(message, None))
+    }
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Returns the part of a filter that is served. `tools` is true where the list of tools may change.
+pub(crate) fn accepted(requested: &SubscriptionFilter, tools: bool) -> SubscriptionFilter {
+    let mut accepted = requested.clone();
+    accepted.tools_list_changed.take_if(|_| !tools);
+    if let Some(uris) = &mut accepted.resource_subscriptions {
+        uris.truncate(MAX_SUBSCRIPTIONS);
+    }
+    accepted
+}
+
+/// Sends the changes that a stream of revision 2026-07-28 has asked for, until the client or the server ends it.
+pub(crate) async fn listen(
+    changes: &ChangeNotifier,
+    client: &Client,
+    stream: &SubscriptionContext,
+    ended: &CancellationToken,
+) -> Result<(), ErrorData> {
+    let wanted = stream.accepted();
+    let (subscriptions, received) = (Subscriptions::new(changes, client), changes.0.subscribe());
+    for uri in wanted.resource_subscriptions.iter().flatten() {
+        subscriptions.add(uri.clone())?;
+    }
+    let send = |notification| {
+        stream
+            .sink()
+            .send(notification)
+            .map(|sent| sent.is_ok())
+            .boxed()
+    };
+    tokio::select! {
+        () = follow(received, wanted, &subscriptions, send) => {}
+        () = stream.cancelled() => {}
+        () = ended.cancelled() => {}
+    }
+    Ok(())
+}

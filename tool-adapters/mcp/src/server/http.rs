@@ -1,0 +1,392 @@
+//! The transport over streamable HTTP: its router, and the check of each request.
+
+#[cfg(feature = "auth")]
+use crate::server::authorization;
+use crate::server::body::read_body;
+use crate::server::client::{Client, Identity};
+use crate::server::connection::Connection;
+use crate::server::direct::{self, REVISION_HEADER, SESSION_HEADER};
+use crate::server::features::Revisions;
+use crate::server::http_sessions::{HttpSessions, OPENING};
+use crate::server::parked::ParkedCalls;
+use crate::server::passed_on;
+use crate::server::session::{ServerState, SharedSessions, too_many_sessions};
+use crate::server::strict::{self, CheckedMessage, Parsed};
+use crate::server::tasks::Tasks;
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::any;
+use futures_util::{FutureExt, StreamExt, stream};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, ProtocolVersion, RequestId,
+    ServerJsonRpcMessage,
+};
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use std::cell::Cell;
+use std::future::ready;
+use std::sync::Arc;
+use tool_adapters_http::quota::{QuotaExceeded, Share};
+
+/// Returns a router that serves a server's tools.
+pub(crate) fn router(state: &ServerState) -> Router {
+    let settings = &state.settings;
+    let sessions = Arc::new(HttpSessions::new(
+        settings.idle_timeout,
+        settings.shutdown.clone(),
+    ));
+    // `AccessRules` have a stricter check of both headers.
+    let config = StreamableHttpServerConfig::default()
+        .disable_allowed_hosts()
+        .disable_allowed_origins()
+        .with_max_request_body_bytes(settings.max_message)
+        .with_cancellation_token(settings.shutdown.child_token());
+    let state = Arc::new(state.clone());
+    let gate = Arc::new(Gate {
+        state,
+        sessions: Arc::clone(&sessions),
+        shared: Arc::default(),
+        parked: Arc::default(),
+        tasks: Arc::default(),
+    });
+    let at = Arc::clone(&gate);
+    let factory = move || {
+        Ok(OPENING
+            .try_with(|(connection, _)| Arc::clone(connection))
+            .unwrap_or_else(|_| at.connect()))
+    };
+    let endpoint = Endpoint {
+        gate,
+        rmcp: StreamableHttpService::new(factory, sessions, config),
+    };
+    let router = Router::new()
+        .route(&settings.path, any(serve))
+        .with_state(Arc::new(endpoint));
+    #[cfg(feature = "auth")]
+    let router = authorization::with_metadata(router, settings);
+    router
+}
+
+/// The endpoint of a server, and rmcp's, which serves the requests that are not answered before.
+struct Endpoint {
+    gate: Arc<Gate>,
+    rmcp: StreamableHttpService<Arc<Connection>, HttpSessions>,
+}
+
+impl Endpoint {
+    /// Passes on a request of a client. The future is boxed, as that of each request has room for it.
+    fn pass_on<'a>(
+        &'a self,
+        client: &Client,
+        mut parts: Parts,
+        body: Body,
+    ) -> impl Future<Output = Response> + Send + use<'a> {
+        parts.extensions.insert(client.clone());
+        let answer = Box::pin(self.rmcp.handle(Request::from_parts(parts, body)));
+        answer.map(|answer| answer.map(Body::new))
+    }
+
+    /// Ends the session that a request names, as its store does not know it any more.
+    fn end_lost_session(&self, headers: &HeaderMap) {
+        if let Some(id) = headers.get(&SESSION_HEADER).and_then(|id| id.to_str().ok()) {
+            self.gate.sessions.end(id);
+        }
+    }
+}
+
+struct Gate {
+    state: Arc<ServerState>,
+    sessions: Arc<HttpSessions>,
+    shared: Arc<SharedSessions>,
+    parked: Arc<ParkedCalls>,
+    tasks: Arc<Tasks>,
+}
+
+impl Gate {
+    fn connect(&self) -> Arc<Connection> {
+        let (shared, parked, tasks) = (
+            Arc::clone(&self.shared),
+            Arc::clone(&self.parked),
+            Arc::clone(&self.tasks),
+        );
+        Arc::new(Connection::over_http(
+            Arc::clone(&self.state),
+            shared,
+            parked,
+            tasks,
+        ))
+    }
+
+    /// Returns the handler of the session that a request names, or a new one if it names none. Returns `None` if it names more
+    /// than one, or one that its client has not opened.
+    fn connection(&self, client: &Client, headers: &HeaderMap) -> Option<Arc<Connection>> {
+        let mut ids = headers.get_all(&SESSION_HEADER).iter();
+        match (ids.next(), ids.next()) {
+            (None, _) => Some(self.connect()),
+            (Some(id), None) => self.sessions.connection(client, id.to_str().ok()?),
+            (Some(_), Some(_)) => None,
+        }
+    }
+}
+
+/// Serves a request. Identifies its client, and refuses requests that no access rule allows, requests for a session of another client,
+/// requests that would open too many sessions, and bodies that are not a valid message.
+async fn serve(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
+    let gate = &endpoint.gate;
+    let settings = &gate.state.settings;
+    let (mut parts, body) = request.into_parts();
+    if let Some(refused) = settings.access.refusal(&parts.uri, &parts.headers) {
+        return refused;
+    }
+    #[cfg(feature = "auth")]
+    if let Some(refused) = authorization::admit(settings, &mut parts).await {
+        return refused;
+    }
+    let Some(client) = Client::of(&parts, settings.find_principal.as_deref(), &settings.access)
+    else {
+        let scheme = [(header::WWW_AUTHENTICATE, "Bearer")];
+        let message = "Unauthorized: the request has no principal; sign in and repeat it";
+        return (StatusCode::UNAUTHORIZED, scheme, message).into_response();
+    };
+    let has_sessions = !is_without_sessions(&parts.headers);
+    if !has_sessions {
+        parts.headers.remove(&SESSION_HEADER);
+    }
+    let Some(connection) = gate.connection(&client, &parts.headers) else {
+        return direct::unknown_session();
+    };
+    match parts.method {
+        Method::POST => {}
+        Method::DELETE => return end_session(&endpoint, &client, parts, body).await,
+        _ => return endpoint.pass_on(&client, parts, body).await,
+    }
+    let mut buffered = Share::new(
+        &gate.state.bodies,
+        Identity::Peer(client.peer),
+        settings.limits.buffered,
+    );
+    let bytes = match read_body(
+        body,
+        settings.max_message,
+        (&settings.limits, &mut buffered),
+    )
+    .await
+    {
+        Ok(bytes) => bytes,
+        Err(refused) => return refused.into_response(),
+    };
+    let endpoint = Arc::clone(&endpoint);
+    let checked = CheckedRequest {
+        endpoint,
+        connection,
+        client,
+        parts,
+        buffered: Arc::new(buffered),
+    };
+    let revisions = if has_sessions {
+        Revisions::WithSessions
+    } else {
+        Revisions::WithoutSessions
+    };
+    let parsed = strict::parse(
+        &bytes,
+        gate.state.served(revisions),
+        checked.connection.allows_batches(),
+    );
+    #[cfg(feature = "auth")]
+    if let Some(refused) = authorization::permit(&gate.state, &checked.parts, &parsed) {
+        return refused;
+    }
+    match parsed {
+        Parsed::One(Ok(message)) => {
+            // rmcp reads the parameters of this request more strictly.
+            let bytes = if is_discover(&message) {
+                serde_json::to_vec(&message).map_or(bytes, Bytes::from)
+            } else {
+                bytes
+            };
+            checked.serve(&message, bytes).await
+        }
+        Parsed::One(Err(invalid)) if has_sessions => invalid.into_response(StatusCode::BAD_REQUEST),
+        Parsed::One(Err(invalid)) => {
+            invalid.into_response_without_sessions(StatusCode::BAD_REQUEST)
+        }
+        // Boxed, as the future of each request has room for it.
+        Parsed::Batch(messages) => Box::pin(checked.serve_batch(messages)).await,
+    }
+}
+
+/// Ends a session. rmcp answers 202, and some clients take only 200 and 204 for its end.
+async fn end_session(endpoint: &Endpoint, client: &Client, parts: Parts, body: Body) -> Response {
+    let id = parts.headers.get(&SESSION_HEADER).cloned();
+    let mut answer = endpoint.pass_on(client, parts, body).await;
+    if answer.status() == StatusCode::ACCEPTED {
+        id.iter()
+            .filter_map(|id| id.to_str().ok())
+            .for_each(|id| endpoint.gate.sessions.end(id));
+        *answer.status_mut() = StatusCode::NO_CONTENT;
+    }
+    answer
+}
+
+/// A request whose client and session are known.
+#[derive(Clone)]
+struct CheckedRequest {
+    endpoint: Arc<Endpoint>,
+    connection: Arc<Connection>,
+    client: Client,
+    parts: Parts,
+    /// The bytes of the request, which count until it is answered, also if its client is gone.
+    buffered: Arc<Share<Identity>>,
+}
+
+impl CheckedRequest {
+    /// Serves a message, of which `bytes` is the text.
+    async fn serve(mut self, message: &ClientJsonRpcMessage, bytes: Bytes) -> Response {
+        if direct::cancels(&self.connection, message) {
+            return StatusCode::ACCEPTED.into_response();
+        }
+        if let Some(answer) = direct::answer(
+            &self.connection,
+            &self.client,
+            message,
+            (&mut self.parts, &self.buffered),
+        )
+        .await
+        {
+            if answer.status() == StatusCode::NOT_FOUND {
+                self.endpoint.end_lost_session(&self.parts.headers);
+            }
+            return answer;
+        }
+        if let Some(answer) = direct::list_tools(&self.connection, message, &self.parts.headers) {
+            return answer;
+        }
+        // rmcp keeps the parts of a request until it is answered.
+        self.parts.extensions.insert(self.buffered);
+        let is_first = !self.parts.headers.contains_key(&SESSION_HEADER);
+        let Some(id) = initialize_id(message).filter(|_| is_first) else {
+            if !is_without_sessions(&self.parts.headers) {
+                return self
+                    .endpoint
+                    .pass_on(&self.client, self.parts, Body::from(bytes))
+                    .await;
+            }
+            let answer = self
+                .endpoint
+                .pass_on(&self.client, self.parts, Body::from(bytes))
+                .await;
+            return passed_on::complete_response(answer);
+        };
+        let gate = &self.endpoint.gate;
+        let place = match gate.state.take_place(&self.client) {
+            Ok(place) => place,
+            Err(limit) => return refuse_session(limit, id),
+        };
+        if let Some(params) = direct::opening(message, &self.parts.headers) {
+            let opening = ((self.client, place), self.connection);
+            return Box::pin(direct::open(&gate.sessions, opening, (id, params))).await;
+        }
+        let opened = self
+            .endpoint
+            .pass_on(&self.client, self.parts, Body::from(bytes));
+        OPENING
+            .scope(
+                (self.connection, Cell::new(Some((self.client, place)))),
+                opened,
+            )
+            .await
+    }
+
+    /// Serves the messages of a batch one after the other. The answers are events of one stream.
+    async fn serve_batch(self, messages: Vec<CheckedMessage>) -> Response {
+        let has_answer =
+            |message: &CheckedMessage| matches!(message, Ok(JsonRpcMessage::Request(_)) | Err(_));
+        let is_answered = messages.iter().any(has_answer);
+        let answers = stream::iter(messages).then(move |message| {
+            let request = self.clone();
+            async move {
+                match message {
+                    Ok(message) => match serde_json::to_vec(&message) {
+                        Ok(bytes) => {
+                            let answer = request.serve(&message, bytes.into()).await;
+                            // The head of the stream is sent, so the status is no more.
+                            if answer.status() == StatusCode::NOT_FOUND {
+                                Body::from(format!(
+                                    "data: {}\n\n",
+                                    direct::unknown_session_error(&message)
+                                ))
+                            } else {
+                                events_of(answer)
+                            }
+                        }
+                        Err(error) => Body::from_stream(stream::iter([Err::<Bytes, _>(error)])),
+                    },
+                    Err(invalid) => Body::from(format!("data: {}\n\n", invalid.to_json())),
+                }
+            }
+        });
+        if !is_answered {
+            answers.for_each(|_| ready(())).await;
+            return StatusCode::ACCEPTED.into_response();
+        }
+        let events = Body::from_stream(answers.flat_map(Body::into_data_stream));
+        ([(header::CONTENT_TYPE, "text/event-stream")], events).into_response()
+    }
+}
+
+/// Returns the events of an answer. An answer of one message becomes an event.
+fn events_of(answer: Response) -> Body {
+    let kind = answer
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok())
+        .unwrap_or_default();
+    if kind.starts_with("text/event-stream") {
+        return answer.into_body();
+    }
+    if !kind.starts_with("application/json") {
+        return Body::empty();
+    }
+    let chunks = answer.into_body().into_data_stream();
+    let framed = stream::iter([Ok(Bytes::from_static(b"data: "))]).chain(chunks);
+    Body::from_stream(framed.chain(stream::iter([Ok(Bytes::from_static(b"\n\n"))])))
+}
+
+/// Returns true if the request speaks a revision without sessions, where the header of a session has no meaning.
+fn is_without_sessions(headers: &HeaderMap) -> bool {
+    let version = headers
+        .get(&REVISION_HEADER)
+        .and_then(|version| version.to_str().ok());
+    version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str())
+}
+
+fn is_discover(message: &ClientJsonRpcMessage) -> bool {
+    let JsonRpcMessage::Request(request) = message else {
+        return false;
+    };
+    matches!(request.request, ClientRequest::DiscoverRequest(_))
+}
+
+fn initialize_id(message: &ClientJsonRpcMessage) -> Option<RequestId> {
+    match message {
+        JsonRpcMessage::Request(request)
+            if matches!(request.request, ClientRequest::InitializeRequest(_)) =>
+        {
+            Some(request.id.clone())
+        }
+        _ => None,
+    }
+}
+
+fn refuse_session(limit: QuotaExceeded, id: RequestId) -> Response {
+    let status = match limit {
+        QuotaExceeded::Each(_) => StatusCode::TOO_MANY_REQUESTS,
+        QuotaExceeded::All(_) => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    let answer = ServerJsonRpcMessage::error(too_many_sessions(limit), Some(id));
+    (status, axum::Json(answer)).into_response()
+}

@@ -1,0 +1,274 @@
+//! A call that runs in its client's session, from its request to its answer or to what its tool asks.
+
+use crate::server::asking::{Asking, Step};
+use crate::server::client_requests::Capabilities;
+use crate::server::confirm::ApprovedCall;
+use crate::server::forwarder::{Forwarder, Notices, Wanted};
+use crate::server::session::{ClientSession, McpResult, RunningCall, ServerContext, http_parts};
+use crate::server::tools::{self, CompletedCall};
+use futures_util::future::OptionFuture;
+use rmcp::model::{CallToolRequestParams, InputResponses, RequestId};
+use rmcp::service::Peer;
+use rmcp::{ErrorData, RoleServer};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::time::sleep;
+use tool_core::session::SEARCH_TOOL;
+use tool_core::{CancellationToken, ErrorKind, Session, ToolCall, ToolResponse};
+
+/// A call that runs in its client's session.
+pub(crate) struct OngoingCall {
+    pub(crate) running: RunningCall,
+    pub(crate) session: Session,
+    /// The call's id in the session.
+    pub(crate) id: String,
+    /// The tool's name in the session.
+    pub(crate) tool: String,
+    pub(crate) asking: Asking<ToolResponse>,
+    /// The notifications that the client asks for, until they are forwarded.
+    notices: Option<Notices>,
+    cancellation: CancellationToken,
+    /// True if the call becomes a task as soon as its tool waits.
+    pub(crate) becomes_task: bool,
+}
+
+/// The calls of a connection that rmcp does not see, by the ids of their requests, each with the token that cancels it.
+#[derive(Default)]
+pub(crate) struct UnansweredCalls(Mutex<HashMap<RequestId, CancellationToken>>);
+
+impl UnansweredCalls {
+    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a call. Returns false if another one has its id.
+    pub(crate) fn add(&self, id: &RequestId, cancellation: CancellationToken) -> bool {
+        match self.lock().entry(id.clone()) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(place) => {
+                place.insert(cancellation);
+                true
+            }
+        }
+    }
+
+    /// Removes a call. Returns false if it was cancelled.
+    pub(crate) fn remove(&self, id: &RequestId) -> bool {
+        self.lock().remove(id).is_some()
+    }
+
+    /// Cancels a call. Returns false if it is not here.
+    pub(crate) fn cancel(&self, id: &RequestId) -> bool {
+        let cancellation = self.lock().remove(id);
+        cancellation.map(|token| token.cancel()).is_some()
+    }
+}
+
+/// A call that has begun, in the extensions of its request.
+#[derive(Clone)]
+pub(crate) struct Begun(Arc<Mutex<Option<OngoingCall>>>);
+
+impl OngoingCall {
+    /// Returns the call as an extension of its request, for the handler that takes it over.
+    pub(crate) fn hand_over(self) -> Begun {
+        Begun(Arc::new(Mutex::new(Some(self))))
+    }
+
+    /// Takes over the call that a request has begun, if it has.
+    pub(crate) fn taken_over(context: &ServerContext) -> Option<Self> {
+        let of_http = || http_parts(context).and_then(|parts| parts.extensions.get::<Begun>());
+        let begun = context.extensions.get::<Begun>().or_else(of_http);
+        begun?
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+    }
+
+    /// Makes a call of a listed tool.
+    pub(crate) fn new(
+        (running, session): (RunningCall, Session),
+        request: &CallToolRequestParams,
+        wanted: Wanted,
+        may_ask: bool,
+    ) -> Self {
+        let tool =
+            tools::tool_name(&session, &request.name).unwrap_or_else(|| request.name.to_string());
+        let arguments = request
+            .arguments
+            .as_ref()
+            .map(serde_json::to_string)
+            .and_then(Result::ok);
+        let (id, (notifier, notices)) = (running.id(), Notices::new(wanted).unzip());
+        let cancellation = CancellationToken::new();
+        let mut call = ToolCall::new(&id, &tool, arguments.unwrap_or_else(|| "{}".to_owned()))
+            .with_cancellation(cancellation.clone());
+        let (caller, early) = (
+            session.clone(),
+            may_ask.then(|| request.input_responses.clone().unwrap_or_default()),
+        );
+        let asking = Asking::new(early, |handlers| {
+            if let Some(handlers) = handlers {
+                call = call.with_handlers(handlers);
+            }
+            if let Some(notifier) = notifier {
+                call = notifier.listen(call);
+            }
+            async move { caller.call(call).await }
+        });
+        Self {
+            running,
+            session,
+            id,
+            tool,
+            asking,
+            notices,
+            cancellation,
+            becomes_task: false,
+        }
+    }
+
+    /// Makes a call that the client's user has approved.
+    pub(crate) fn approved(
+        (running, session): (RunningCall, Session),
+        approved: ApprovedCall,
+        may_ask: bool,
+    ) -> Self {
+        let ApprovedCall { token, id, tool } = approved;
+        let caller = session.clone();
+        let asking = Asking::new(
+            may_ask.then(InputResponses::default),
+            |handlers| async move {
+                caller
+                    .approve_with(&token, handlers.unwrap_or_default())
+                    .await
+            },
+        );
+        let cancellation = CancellationToken::new();
+        Self {
+            running,
+            session,
+            id,
+            tool,
+            asking,
+            notices: None,
+            cancellation,
+            becomes_task: false,
+        }
+    }
+
+    /// Waits for the response, for a time at most. Returns `None` if something has to reach the client before it.
+    pub(crate) async fn response_alone(&mut self, limit: Duration) -> Option<ToolResponse> {
+        let noticed = OptionFuture::from(self.notices.as_ref().map(Notices::arrived));
+        tokio::select! {
+            biased;
+            response = self.asking.response_alone() => response,
+            Some(()) = noticed => None,
+            () = sleep(limit) => None,
+        }
+    }
+
+    /// Runs the call, forwards its notifications, and cancels it when the client does.
+    pub(crate) async fn run(&mut self, context: &ServerContext) -> Step<ToolResponse> {
+        self.asking.set_route(context);
+        self.run_for(&context.peer, context.ct.cancelled()).await
+    }
+
+    /// Runs the call of a client that gets requests.
+    pub(crate) async fn respond(
+        &mut self,
+        peer: &Peer<RoleServer>,
+        client: Capabilities,
+    ) -> ToolResponse {
+        self.asking.set_peer(peer, client);
+        loop {
+            if let Step::Answered(response) = self.run_for(peer, std::future::pending()).await {
+                return response;
+            }
+        }
+    }
+
+    async fn run_for(
+        &mut self,
+        peer: &Peer<RoleServer>,
+        cancelled: impl Future<Output = ()>,
+    ) -> Step<ToolResponse> {
+        let mut forwarder = self
+            .notices
+            .take()
+            .map(|notices| Forwarder::new(notices, peer));
+        let (mut cancelled, mut is_cancelled) = (pin!(cancelled), false);
+        let step = loop {
+            let notified = OptionFuture::from(forwarder.as_mut().map(Forwarder::forward_next));
+            tokio::select! {
+                biased;
+                () = &mut cancelled, if !is_cancelled => {
+                    is_cancelled = true;
+                    self.cancel();
+                }
+                step = self.asking.step() => break step,
+                Some(()) = notified => {}
+            }
+        };
+        OptionFuture::from(forwarder.as_mut().map(Forwarder::forward_rest)).await;
+        step
+    }
+
+    /// Cancels the call, also before it has begun.
+    pub(crate) fn cancel(&self) {
+        self.cancellation.cancel();
+        // An approved call has no token of its own.
+        self.session.cancel(&self.id);
+    }
+
+    /// Returns the token that cancels the call.
+    pub(crate) fn cancellation(&self) -> CancellationToken {
+        self.cancellation.clone()
+    }
+
+    /// Returns the session of the client.
+    pub(crate) fn client_session(&self) -> &Arc<ClientSession> {
+        self.running.session()
+    }
+
+    /// Returns true if the call was a search that may have changed the list of tools.
+    pub(crate) fn has_searched(&self, response: &ToolResponse) -> bool {
+        self.tool == SEARCH_TOOL && response.is_ok() && tools::are_searched(&self.session)
+    }
+
+    /// Returns the result of a response. A tool that does not exist is an error of the protocol.
+    pub(crate) fn complete<'a>(&self, response: &'a ToolResponse) -> McpResult<CompletedCall<'a>> {
+        // A tool's own "not found" error is a result. An approval that is used up belongs to no tool.
+        let is_listed = || {
+            let (shown, searchable) = (
+                self.session.definitions(),
+                self.session.searchable_definitions(),
+            );
+            !response.meta().tool().is_empty()
+                && shown
+                    .iter()
+                    .chain(&searchable)
+                    .any(|known| known.name() == self.tool)
+        };
+        if response
+            .error()
+            .is_some_and(|error| error.kind == ErrorKind::NotFound)
+            && !is_listed()
+        {
+            let message = response
+                .error()
+                .map_or_else(String::new, |error| error.message.clone());
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        if let Some(missing) = response
+            .error()
+            .and_then(|error| self.asking.missing(&error.message))
+        {
+            return Err(missing);
+        }
+        Ok(tools::complete(&self.session, &self.tool, response))
+    }
+}

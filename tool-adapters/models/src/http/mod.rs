@@ -1,0 +1,76 @@
+//! Models over HTTP: streams of server-sent events or JSON lines, and whole answers.
+//!
+//! ```no_run
+//! use tool_adapters::Provider;
+//! use tool_adapters::agent::AgentLoop;
+//! use tool_adapters::transport::http::HttpModel;
+//!
+//! # async fn talk(session: tool_core::Session, key: &str, other_key: &str) {
+//! let mut agent = AgentLoop::new(session, HttpModel::new(Provider::OpenAiChat, "gpt-5").api_key(key));
+//! let reply = agent.prompt("What is on my calendar?").await;
+//!
+//! // The history continues with a model of another provider.
+//! agent.set_model(HttpModel::new(Provider::Anthropic, "claude-sonnet-5").api_key(other_key));
+//! let reply = agent.prompt("And tomorrow?").await;
+//! # }
+//! ```
+//!
+//! # Providers
+//!
+//! | provider | base URL, and the variable that overrides it | path | API key |
+//! |---|---|---|---|
+//! | `OpenAiChat` | `https://api.openai.com/v1`, `OPENAI_BASE_URL` | `/chat/completions` | bearer, `OPENAI_API_KEY` |
+//! | `OpenAiResponses` | the same | `/responses` | the same |
+//! | `Anthropic` | `https://api.anthropic.com`, `ANTHROPIC_BASE_URL` | `/v1/messages` | `x-api-key`, `ANTHROPIC_API_KEY` |
+//! | `Gemini`, `GeminiJsonSchema` | `https://generativelanguage.googleapis.com`, `GOOGLE_GEMINI_BASE_URL` | `/v1beta/models/MODEL:streamGenerateContent` | `x-goog-api-key`, `GOOGLE_API_KEY`, `GEMINI_API_KEY` |
+//! | `Mistral` | `https://api.mistral.ai`, `MISTRAL_BASE_URL` | `/v1/chat/completions` | bearer, `MISTRAL_API_KEY` |
+//! | `Cohere` | `https://api.cohere.com`, `CO_API_URL` | `/v2/chat` | bearer, `CO_API_KEY`, `COHERE_API_KEY` |
+//! | `Ollama` | `http://127.0.0.1:11434`, `OLLAMA_HOST` | `/api/chat` | none, or bearer, `OLLAMA_API_KEY` |
+//! | `LlamaCpp` | `http://127.0.0.1:8080` | `/v1/chat/completions` | none, or bearer, `LLAMA_API_KEY` |
+//! | `Vllm` | `http://127.0.0.1:8000` | `/v1/chat/completions` | none, or bearer, `VLLM_API_KEY` |
+//! | `LmStudio` | `http://127.0.0.1:1234` | `/v1/chat/completions` | none, or bearer, `LM_API_TOKEN` |
+//! | `Bedrock` | `https://bedrock-runtime.REGION.amazonaws.com` by `AWS_REGION`, `AWS_DEFAULT_REGION`; `AWS_ENDPOINT_URL_BEDROCK_RUNTIME` | `/model/MODEL/converse` | bearer, `AWS_BEARER_TOKEN_BEDROCK` |
+//!
+//! A base URL or a key that the program sets takes precedence over the environment. A key of the environment is not sent to
+//! a base URL that the program sets. For a server with OpenAI's protocol, use `OpenAiChat` with a base URL.
+//!
+//! Bedrock is supported with an API key and without streaming. Requests signed with AWS credentials (`SigV4`) are not
+//! supported. OpenAI Realtime and Gemini Live need the feature `websocket`.
+//!
+//! # What goes back
+//!
+//! A step of the history goes back to the server that sent it as it came, with reasoning, signatures and members that the
+//! protocol does not know, and to other servers as its text and calls. What the documents of a server say about it decides
+//! where it refuses what others need; [`server_like`](HttpModel::server_like), [`reasoning_back`](HttpModel::reasoning_back) and
+//! [`token_limit`](HttpModel::token_limit) decide before that. The chapter on providers in the book has the table of servers.
+//!
+//! A history that was cut is repaired in the request. [`history_repairs`](HttpModel::history_repairs) says what was changed.
+//!
+//! # Errors and retries
+//!
+//! An error is AUTH (401, 403), `RATE_LIMIT` (429), TRANSIENT or PERMANENT, with the provider's message. It never contains
+//! the key, a header of the program, or a password or a query of the base URL. Redirects are errors, as they would carry the
+//! key to another host. So is `http` to another machine with a key, unless it is [allowed](HttpModel::allow_unencrypted).
+//!
+//! Failed connections, the statuses 408, 409, 429 and 5xx, and broken streams are retried by the
+//! [`RetryPolicy`](crate::agent::RetryPolicy) and the provider's `Retry-After`. A call runs only after its answer has ended,
+//! so a retry runs no call twice. Nothing counts of an answer that breaks off, or of which a part cannot be read: the request
+//! is retried, unless [`on_event`](HttpModel::on_event) has shown a part of the answer. Then the reply ends with the error,
+//! which says what was lost.
+//!
+//! Dropping the future of a step closes the connection.
+//!
+//! # Spans
+//!
+//! Each attempt is an `http` span inside another span, or once the process collects spans
+//! ([`start`](tool_core::trace::start)). The usage of its answer counts once for the span around it. The agent loop records
+//! it on its `llm` span. Without the loop, or if the answer breaks off, the usage that was received counts.
+
+mod answer;
+mod exchange;
+mod failure;
+mod model;
+
+pub use crate::http::exchange::{Timeouts, client_builder};
+pub use crate::http::model::{HttpModel, HttpTransport};
+pub use tool_adapters_providers::StructuredOutput;

@@ -1,0 +1,22 @@
+//! Models for tool-core: the agent loop, models over HTTP and live models over a WebSocket.
+//!
+//! You reach them through `tool-adapters`: [`agent`] is `tool_adapters::agent`, and [`http`] and [`websocket`] are in
+//! `tool_adapters::transport`. [`model_access`] is what both transports share: URL, key, headers and retries.
+//!
+//! Begin with [`agent`] for a conversation that calls tools, and with [`http::HttpModel`] for the way of a request.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+pub mod agent;
+mod host_text;
+#[cfg(feature = "http")]
+pub mod http;
+#[cfg(any(feature = "http", feature = "websocket"))]
+pub mod model_access;
+#[cfg(feature = "websocket")]
+pub mod websocket;
+
+#[cfg(any(feature = "http", feature = "websocket"))]
+pub use crate::model_access::{ProviderModel, RetryPolicy};
+#[cfg(any(feature = "http", feature = "websocket"))]
+pub use tool_adapters_http::api_key::ProvidedKey;

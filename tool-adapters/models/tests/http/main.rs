@@ -1,0 +1,27 @@
+//! Models over HTTP, against local servers with valid and invalid answers.
+
+mod answers;
+mod cancel;
+mod conversation;
+mod deferred;
+mod errors;
+mod finish;
+mod keys;
+mod middleware;
+#[cfg(unix)]
+#[path = "../../../tests/support/other.rs"]
+mod other;
+mod processes;
+mod propagation;
+mod retry;
+mod scripts;
+mod server;
+mod spans;
+#[path = "../../../tests/support/spans.rs"]
+mod spans_support;
+mod stream;
+mod strict;
+mod support;
+mod typed;
+mod unasked;
+mod whole;

@@ -1,0 +1,719 @@
+//! The reader of messages and their stream events, and the members that it reads.
+
+use crate::codec::{EventSink, MessageReader, ResponseOrigin, WireCall};
+use crate::content_blocks::{Beginning, BlockIdentity, ContentBlock, ContentBlocks, InputPlace};
+use crate::event::{Event, Finish, ProtocolError, malformed, out_of_place};
+use crate::json_reader::{FromJson, JsonReader, json_objects};
+use crate::lenient::{
+    LenientCount, LenientObject, LenientObjects, LenientText, RawJson, RawObject, RawObjects,
+    ServiceTier, WithRaw, parse_object,
+};
+use crate::repeats::LastEvent;
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use tool_core::trace::TokenUsage;
+
+/// Reads Messages.
+#[derive(Debug, Default)]
+pub(crate) struct AnthropicReader {
+    blocks: ContentBlocks,
+    /// The content with which the message began, as JSON. It counts if the stream does not begin it anew.
+    first_content: String,
+    /// The counts of tokens so far. Members that an event leaves out keep their value.
+    usage: LenientObject<MessageUsage>,
+    /// The message's id.
+    id: String,
+    origin: ResponseOrigin,
+    progress: Progress,
+    /// True if the provider has reported the error that ends the stream.
+    failed: bool,
+    finish: Option<Finish>,
+    /// The index of the block and the kind of the last event's piece.
+    last_event: Option<LastEvent<(usize, PieceKind)>>,
+}
+
+/// The part of the message that has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Progress {
+    #[default]
+    Nothing,
+    Begun,
+    /// The reason for the end has come.
+    Ending,
+    Ended,
+}
+
+/// The kind of a piece of a block.
+#[derive(Clone, Copy, Debug)]
+enum PieceKind {
+    Text,
+    Thinking,
+    Signature,
+    Input,
+}
+
+impl PieceKind {
+    /// Returns true if a block of a type has such pieces. Blocks of unknown types may have text.
+    fn fits(self, block: &mut ContentBlock) -> bool {
+        match block.item().get("type").and_then(Value::as_str) {
+            Some("text") => matches!(self, Self::Text),
+            Some("thinking") => matches!(self, Self::Thinking | Self::Signature),
+            _ => matches!(self, Self::Input) == block.has_input(),
+        }
+    }
+}
+
+impl MessageReader for AnthropicReader {
+    fn read(&mut self, name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+        if self.read_repeated(text, sink) {
+            return Ok(());
+        }
+        self.last_event = None;
+        let Some(event) = parse_object::<MessageEvent<'_>>(text)? else {
+            sink.error(malformed("expected an object as an event", text));
+            return Ok(());
+        };
+        let read = self.read_event(name, text, &event, sink);
+        sink.tell(read, text)
+    }
+
+    fn finish(&mut self, sink: &mut EventSink<'_>) {
+        match self.progress {
+            Progress::Begun if !self.failed => {
+                sink.error(ProtocolError::Truncated { call_id: None });
+            }
+            // Some hosts leave `message_stop` out. All of the answer is there by then.
+            Progress::Ending if !self.failed => self.end(sink),
+            _ => {}
+        }
+        *self = Self::default();
+    }
+}
+
+impl AnthropicReader {
+    /// Reads an event; returns false for an unknown one without a part of the answer.
+    fn read_event(
+        &mut self,
+        name: &str,
+        text: &str,
+        event: &MessageEvent<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<bool, ProtocolError> {
+        // Some hosts write the type as the name of the event only.
+        match event.kind.0.as_deref().unwrap_or(name) {
+            "message" if event.kind.0.is_some() => self.read_answer(text, event, sink)?,
+            "message_start" => self.begin(text, event, sink)?,
+            "content_block_start" => self.read_start(text, event, sink)?,
+            "content_block_delta" => return self.read_delta(text, event, sink),
+            "content_block_stop" => self.read_stop(text, event, sink)?,
+            "message_delta" => self.read_end(event, sink)?,
+            "message_stop" => self.stop(sink),
+            "ping" => {}
+            "error" => self.read_error(text, sink),
+            _ if event.error.0.is_some() => self.read_error(text, sink),
+            _ if !(event.delta.raw.is_empty() && event.content_block.raw.is_empty()) => {
+                return Err(malformed(
+                    "an event of an unknown type has a part of the answer",
+                    text,
+                ));
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Reads a whole answer, which may repeat the message of the stream.
+    fn read_answer(
+        &mut self,
+        text: &str,
+        event: &MessageEvent<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<(), ProtocolError> {
+        if self.progress != Progress::Nothing && self.id != event.id.as_str() {
+            self.begin_anew(sink);
+        }
+        let was_ended = self.progress == Progress::Ended;
+        self.progress = Progress::Begun;
+        event.id.as_str().clone_into(&mut self.id);
+        self.first_content.clear();
+        self.origin
+            .emit(event.id.as_str(), event.model.as_str(), sink);
+        if event.content.raw.is_empty() {
+            return Err(malformed("expected `content` in an answer", text));
+        }
+        self.read_content(&event.content, sink)?;
+        self.read_usage(event.usage, sink);
+        if was_ended {
+            self.progress = Progress::Ended;
+            return Ok(());
+        }
+        self.finish = finish_of(event.stop_reason.as_str());
+        self.end(sink);
+        Ok(())
+    }
+
+    /// Forgets the message before, which has to have ended.
+    fn begin_anew(&mut self, sink: &mut EventSink<'_>) {
+        if self.progress != Progress::Ended {
+            sink.error(out_of_place("a message began before the end of another"));
+        }
+        *self = Self::default();
+    }
+
+    fn begin(
+        &mut self,
+        text: &str,
+        event: &MessageEvent<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<(), ProtocolError> {
+        let Some(message) = event.message.object::<MessageEvent<'_>>() else {
+            return Err(malformed(
+                "expected an object as the `message` that begins",
+                text,
+            ));
+        };
+        if message.content.value.0.is_none() && !matches!(message.content.raw, "" | "null") {
+            return Err(malformed(
+                "expected an array as the `content` of a message",
+                text,
+            ));
+        }
+        let id = message.id.as_str();
+        match self.progress {
+            // Blocks before the first event of a message belong to it.
+            Progress::Begun | Progress::Ending if self.id.is_empty() => {}
+            Progress::Begun | Progress::Ending if self.id == id => return Ok(()),
+            Progress::Nothing => {}
+            _ => self.begin_anew(sink),
+        }
+        if self.progress == Progress::Nothing {
+            self.progress = Progress::Begun;
+        }
+        id.clone_into(&mut self.id);
+        self.origin.emit(id, message.model.as_str(), sink);
+        self.read_usage(message.usage, sink);
+        self.finish = finish_of(message.stop_reason.as_str()).or(self.finish.take());
+        if message
+            .content
+            .value
+            .0
+            .as_ref()
+            .is_some_and(|content| !content.is_empty())
+        {
+            message.content.raw.clone_into(&mut self.first_content);
+        }
+        Ok(())
+    }
+
+    /// Reads the content with which the message began, unless the block of this index begins it anew.
+    fn read_first_content(
+        &mut self,
+        next: Option<usize>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<(), ProtocolError> {
+        if self.first_content.is_empty() {
+            return Ok(());
+        }
+        let raw = std::mem::take(&mut self.first_content);
+        let mut content = WithRaw::<RawObjects<'_, WireBlock<'_>>>::default();
+        let is_read = content.read_json(&mut JsonReader::new(&raw)).is_ok();
+        let length = content.value.0.as_ref().map_or(0, Vec::len);
+        if is_read && next.is_none_or(|next| next >= length) {
+            self.read_content(&content, sink)?;
+        }
+        Ok(())
+    }
+
+    fn read_content(
+        &mut self,
+        content: &WithRaw<'_, RawObjects<'_, WireBlock<'_>>>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<(), ProtocolError> {
+        let Some(blocks) = &content.value.0 else {
+            let is_null = content.raw == "null";
+            return if is_null {
+                Ok(())
+            } else {
+                Err(malformed("expected an array as `content`", content.raw))
+            };
+        };
+        for (index, block) in blocks.iter().enumerate() {
+            if self.begin_block(index, block, sink)? == Beginning::Open {
+                return Err(out_of_place(format!(
+                    "an answer came before the end of content block {index}"
+                )));
+            }
+            self.complete(index, sink)?;
+        }
+        Ok(())
+    }
+
+    /// Ends a block.
+    fn complete(&mut self, index: usize, sink: &mut EventSink<'_>) -> Result<(), ProtocolError> {
+        let item = self.blocks.complete(index, sink)?;
+        sink.events.extend(item.map(Event::Item));
+        Ok(())
+    }
+
+    /// Returns the error of a part that comes after the end.
+    fn check_open(&self, index: usize) -> Result<(), ProtocolError> {
+        match self.progress {
+            Progress::Nothing | Progress::Begun => Ok(()),
+            Progress::Ending | Progress::Ended => Err(out_of_place(format!(
+                "a part of content block {index} came after the end of the message"
+            ))),
+        }
+    }
+
+    fn read_start(
+        &mut self,
+        text: &str,
+        event: &MessageEvent<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<(), ProtocolError> {
+        let index = event.block_index(text)?;
+        self.check_open(index)?;
+        self.read_first_content(Some(index), sink)?;
+        self.progress = Progress::Begun;
+        if event.content_block.raw.is_empty() {
+            return Err(malformed("expected the `content_block` that begins", text));
+        }
+        self.begin_block(index, &event.content_block, sink)
+            .map(|_| ())
+    }
+
+    fn begin_block(
+        &mut self,
+        index: usize,
+        block: &RawObject<'_, WireBlock<'_>>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<Beginning, ProtocolError> {
+        let item = serde_json::from_str::<Value>(block.raw).ok();
+        let Some((wire, mut item)) = block.object.as_ref().zip(item) else {
+            return Err(malformed(
+                "expected an object as a content block",
+                block.raw,
+            ));
+        };
+        let kind = wire.kind.as_str();
+        let is_call = kind == "tool_use";
+        if kind.is_empty() {
+            return Err(malformed(
+                "expected the `type` of a content block",
+                block.raw,
+            ));
+        }
+        if is_call && wire.name.0.is_none() {
+            return Err(malformed("expected the `name` of a call", block.raw));
+        }
+        let id = wire.id.as_str().to_owned();
+        let name = wire.name.as_str().to_owned();
+        let identity = BlockIdentity {
+            kind: kind.to_owned(),
+            id: id.clone(),
+            name: if is_call { name.clone() } else { String::new() },
+        };
+        let beginning = self.blocks.begin(index, &identity)?;
+        match beginning {
+            Beginning::Open => return Ok(beginning),
+            Beginning::InPlaceOfAnother => self.complete(index, sink)?,
+            Beginning::New | Beginning::Again => {}
+        }
+
+        let has_input = kind.ends_with("tool_use") || wire.input.0.is_some();
+        if has_input && let Some(members) = item.as_object_mut() {
+            members.entry("input").or_insert_with(|| json!({}));
+        }
+        let block = match kind {
+            "text" => ContentBlock::text(item),
+            _ if has_input => ContentBlock::other(item)
+                .with_input(InputPlace::Object(&["input"]), &wire.input.text()),
+            _ => ContentBlock::other(item),
+        };
+        if beginning == Beginning::Again {
+            self.blocks.insert(index, identity, block);
+            return Ok(beginning);
+        }
+        if is_call {
+            self.blocks.insert_call(
+                index,
+                identity,
+                block,
+                WireCall { id, name, kind: "" },
+                sink,
+            );
+            return Ok(beginning);
+        }
+        if has_input {
+            self.blocks.note_provider_call();
+        }
+        sink.text(wire.text.as_str());
+        sink.reasoning(wire.thinking.as_str());
+        self.blocks.insert(index, identity, block);
+        Ok(beginning)
+    }
+
+    /// Reads a piece of a block; returns false for one of an unknown kind that is no part of a call or a text.
+    fn read_delta(
+        &mut self,
+        text: &str,
+        event: &MessageEvent<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<bool, ProtocolError> {
+        let index = event.block_index(text)?;
+        self.check_open(index)?;
+        self.read_first_content(None, sink)?;
+        self.progress = Progress::Begun;
+        let Some(delta) = &event.delta.object else {
+            return Err(malformed(
+                "expected an object as the `delta` of a content block",
+                text,
+            ));
+        };
+        let Some(block) = self.blocks.open(index) else {
+            let is_of_call = delta.kind.as_str() == "input_json_delta";
+            return Err(self.blocks.misplaced_piece(index, is_of_call));
+        };
+
+        let (kind, piece) = match delta.kind.as_str() {
+            "text_delta" => (PieceKind::Text, &delta.text),
+            "thinking_delta" => (PieceKind::Thinking, &delta.thinking),
+            "input_json_delta" => (PieceKind::Input, &delta.partial_json),
+            "signature_delta" => (PieceKind::Signature, &delta.signature),
+            "citations_delta" => return add_citation(block, delta, text).map(|()| true),
+            "compaction_delta" => {
+                replace_members(block, event.delta.raw);
+                return Ok(true);
+            }
+            _ if block.has_input() || delta.has_piece() => {
+                return Err(malformed("expected a piece of a known kind", text));
+            }
+            _ => return Ok(false),
+        };
+        if !kind.fits(block) {
+            return Err(out_of_place(format!(
+                "a piece of another kind of block came for content block {index}"
+            )));
+        }
+        match piece.raw.as_bytes().first() {
+            Some(b'"') => {}
+            Some(b'n') => return Ok(true),
+            _ => {
+                return Err(malformed(
+                    "expected a text as the piece of a content block",
+                    text,
+                ));
+            }
+        }
+        append(block, kind, Cow::Borrowed(piece.as_str()), sink);
+        self.last_event = LastEvent::new(text, [piece.raw], (index, kind));
+        Ok(true)
+    }
+
+    /// Reads an event that repeats the last one but for its piece; returns false for another one.
+    fn read_repeated(&mut self, text: &str, sink: &mut EventSink<'_>) -> bool {
+        let Some(((index, kind), piece, [_])) = LastEvent::repeated(self.last_event.as_ref(), text)
+        else {
+            return false;
+        };
+        let Some(block) = self.blocks.open(*index) else {
+            return false;
+        };
+        append(block, *kind, piece, sink);
+        true
+    }
+
+    fn read_stop(
+        &mut self,
+        text: &str,
+        event: &MessageEvent<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<(), ProtocolError> {
+        let index = event.block_index(text)?;
+        // Nothing of this message has come: the block belongs to another one.
+        if self.progress == Progress::Nothing {
+            return Ok(());
+        }
+        self.read_first_content(None, sink)?;
+        self.complete(index, sink)
+    }
+
+    fn read_end(
+        &mut self,
+        event: &MessageEvent<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<(), ProtocolError> {
+        self.read_usage(event.usage, sink);
+        if self.progress == Progress::Ended {
+            return Ok(());
+        }
+        if self.progress == Progress::Nothing {
+            self.progress = Progress::Begun;
+        }
+        let raw = event.delta.raw;
+        if event.delta.object.is_none() && !matches!(raw, "" | "null") {
+            return Err(malformed(
+                "expected an object as the `delta` of a message",
+                raw,
+            ));
+        }
+        let delta = RawJson(Some(raw)).object::<MessageEvent<'_>>();
+        if let Some(reason) = delta.and_then(|delta| finish_of(delta.stop_reason.as_str())) {
+            self.finish = Some(reason);
+            self.progress = Progress::Ending;
+        }
+        Ok(())
+    }
+
+    fn stop(&mut self, sink: &mut EventSink<'_>) {
+        if matches!(self.progress, Progress::Begun | Progress::Ending) {
+            self.end(sink);
+        }
+    }
+
+    fn end(&mut self, sink: &mut EventSink<'_>) {
+        self.progress = Progress::Ended;
+        let finish = self.finish.take();
+        let is_cut_off = matches!(
+            finish,
+            Some(Finish::Length | Finish::Filtered | Finish::Refused)
+        );
+        let ended = self
+            .read_first_content(None, sink)
+            .and_then(|()| self.blocks.end(is_cut_off, sink));
+        match ended {
+            Ok(items) => sink.events.extend(items.into_iter().map(Event::Item)),
+            Err(error) => return sink.error(error),
+        }
+        match finish {
+            None => sink.error(out_of_place("the message ended without a reason")),
+            Some(Finish::Stop) if self.blocks.has_calls() => sink.end(Finish::ToolCalls),
+            // The provider has run the calls that it means.
+            Some(Finish::ToolCalls)
+                if !self.blocks.has_calls() && self.blocks.has_provider_calls() =>
+            {
+                sink.end(Finish::Stop);
+            }
+            Some(finish) => sink.end(finish),
+        }
+    }
+
+    fn read_error(&mut self, text: &str, sink: &mut EventSink<'_>) {
+        self.failed = true;
+        if !sink.provider_error(text) {
+            sink.error(malformed("the provider reports an error", text));
+        }
+    }
+
+    fn read_usage(&mut self, usage: RawJson<'_>, sink: &mut EventSink<'_>) {
+        let Some(counts) = usage.0.filter(|counts| counts.starts_with('{')) else {
+            return;
+        };
+        if self.usage.read_json(&mut JsonReader::new(counts)).is_ok()
+            && let Some(usage) = &*self.usage
+        {
+            // The fast mode is billed like a tier.
+            sink.usage(
+                usage.usage(),
+                if usage.speed.0.is_some() {
+                    &usage.speed
+                } else {
+                    &usage.service_tier
+                },
+            );
+        }
+    }
+}
+
+fn append(
+    block: &mut ContentBlock,
+    kind: PieceKind,
+    piece: Cow<'_, str>,
+    sink: &mut EventSink<'_>,
+) {
+    let is_new = !block.is_repeated();
+    match kind {
+        PieceKind::Input => block.append_input(piece, sink),
+        PieceKind::Signature => block.append_signature("", &piece, sink),
+        PieceKind::Text => {
+            if is_new {
+                sink.text(&piece);
+            }
+            block.append("", "text", &piece, sink);
+        }
+        PieceKind::Thinking => {
+            if is_new {
+                sink.reasoning(&piece);
+            }
+            block.append("", "thinking", &piece, sink);
+        }
+    }
+}
+
+/// Takes over the members of a summary of earlier messages, which comes in one piece.
+fn replace_members(block: &mut ContentBlock, delta: &str) {
+    let members = serde_json::from_str::<Map<String, Value>>(delta).unwrap_or_default();
+    if let Some(item) = block.item_mut().as_object_mut() {
+        item.extend(members.into_iter().filter(|(name, _)| name != "type"));
+    }
+}
+
+fn add_citation(
+    block: &mut ContentBlock,
+    delta: &WireBlock<'_>,
+    text: &str,
+) -> Result<(), ProtocolError> {
+    let Some(citation) = delta.citation.parse::<Value>() else {
+        return Err(malformed("expected the `citation` of a piece", text));
+    };
+    let Some(item) = block.item_mut().as_object_mut() else {
+        return Ok(());
+    };
+    let citations = item.entry("citations").or_insert(Value::Null);
+    match citations {
+        Value::Array(citations) => citations.push(citation),
+        Value::Null => *citations = Value::Array(vec![citation]),
+        _ => {}
+    }
+    Ok(())
+}
+
+fn finish_of(reason: &str) -> Option<Finish> {
+    Some(match reason {
+        "" => return None,
+        "end_turn" | "stop_sequence" => Finish::Stop,
+        "tool_use" => Finish::ToolCalls,
+        "max_tokens" | "model_context_window_exceeded" => Finish::Length,
+        "refusal" => Finish::Refused,
+        // A summary of earlier messages came, and the answer follows it.
+        "pause_turn" | "compaction" => Finish::Paused,
+        other => Finish::of_unlisted(other),
+    })
+}
+
+json_objects! {
+    /// A stream event, a whole answer, the message with which a stream begins, or the delta with which it ends.
+    struct MessageEvent<'a> {
+        kind: LenientText<'a> = "type",
+        id: LenientText<'a>,
+        model: LenientText<'a>,
+        index: LenientText<'a>,
+        content_block: RawObject<'a, WireBlock<'a>>,
+        delta: RawObject<'a, WireBlock<'a>>,
+        /// The message of `message_start`.
+        message: RawJson<'a>,
+        content: WithRaw<'a, RawObjects<'a, WireBlock<'a>>>,
+        stop_reason: LenientText<'a>,
+        usage: RawJson<'a>,
+        error: RawJson<'a>,
+    }
+
+    /// A content block, or a piece of one.
+    struct WireBlock<'a> {
+        kind: LenientText<'a> = "type",
+        id: LenientText<'a>,
+        name: LenientText<'a>,
+        text: WithRaw<'a, LenientText<'a>>,
+        thinking: WithRaw<'a, LenientText<'a>>,
+        input: RawJson<'a>,
+        signature: WithRaw<'a, LenientText<'a>>,
+        partial_json: WithRaw<'a, LenientText<'a>>,
+        citation: RawJson<'a>,
+    }
+}
+
+impl MessageEvent<'_> {
+    /// Returns the index of the block that the event is about.
+    fn block_index(&self, text: &str) -> Result<usize, ProtocolError> {
+        let index = self.index.as_str().parse();
+        index.map_err(|_| malformed("expected the `index` of a content block", text))
+    }
+}
+
+impl WireBlock<'_> {
+    /// Returns true if a piece has a member of which answers are made.
+    fn has_piece(&self) -> bool {
+        [
+            self.text.raw,
+            self.thinking.raw,
+            self.partial_json.raw,
+            self.signature.raw,
+        ]
+        .iter()
+        .any(|raw| !raw.is_empty())
+    }
+}
+
+json_objects! {
+    /// The tokens used. Bedrock counts in the same way and writes the names in camel case.
+    pub(crate) struct MessageUsage {
+        input_tokens: LenientCount = "input_tokens" | "inputTokens",
+        cache_creation_input_tokens: LenientCount = "cache_creation_input_tokens" | "cacheWriteInputTokens",
+        cache_read_input_tokens: LenientCount = "cache_read_input_tokens" | "cacheReadInputTokens",
+        cache_creation: LenientObject<CacheCreation>,
+        /// Bedrock's form of `cache_creation`.
+        cache_details: HourWrites = "cacheDetails",
+        output_tokens: LenientCount = "output_tokens" | "outputTokens",
+        output_tokens_details: LenientObject<OutputDetails>,
+        service_tier: ServiceTier,
+        speed: ServiceTier,
+    }
+
+    /// The written tokens by the time for which the cache keeps them.
+    struct CacheCreation {
+        ephemeral_1h_input_tokens: LenientCount,
+    }
+
+    struct CacheDetail<'a> {
+        ttl: LenientText<'a>,
+        input_tokens: LenientCount = "inputTokens",
+    }
+
+    struct OutputDetails {
+        thinking_tokens: LenientCount,
+    }
+}
+
+/// The tokens in Bedrock's list that the cache keeps for an hour.
+#[derive(Debug, Default)]
+struct HourWrites(u64);
+
+impl<'json> FromJson<'json> for HourWrites {
+    fn read_json(&mut self, json: &mut JsonReader<'json>) -> serde_json::Result<()> {
+        let mut details = LenientObjects::<CacheDetail<'_>>::default();
+        details.read_json(json)?;
+        let hour = details.iter().filter(|detail| detail.ttl.as_str() == "1h");
+        self.0 = hour.fold(0, |sum, detail| sum.saturating_add(detail.input_tokens.0));
+        Ok(())
+    }
+}
+
+impl MessageUsage {
+    pub(crate) fn usage(&self) -> TokenUsage {
+        let (cached, written) = (
+            self.cache_read_input_tokens.0,
+            self.cache_creation_input_tokens.0,
+        );
+        TokenUsage {
+            input: self
+                .input_tokens
+                .0
+                .saturating_add(cached)
+                .saturating_add(written),
+            cached,
+            output: self.output_tokens.0,
+            reasoning: self
+                .output_tokens_details
+                .as_ref()
+                .map_or(0, |details| details.thinking_tokens.0),
+            cache_written: written,
+            cache_written_1h: self
+                .cache_creation
+                .as_ref()
+                .map_or(self.cache_details.0, |written| {
+                    written.ephemeral_1h_input_tokens.0
+                }),
+            ..TokenUsage::default()
+        }
+    }
+}

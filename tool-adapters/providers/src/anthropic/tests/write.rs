@@ -1,0 +1,361 @@
+//! Anthropic: results and requests.
+
+use crate::anthropic::structured_output;
+use crate::anthropic::tests::{message, start, step, stop, tool_use};
+use crate::protocol::protocol;
+use crate::provider::Provider::{Anthropic, Bedrock, Gemini, GeminiLive};
+use crate::request::Request;
+use crate::structured::StructuredOutput;
+use crate::tests::fixtures::{
+    answers, assistant, declared, history, native, pretty, pretty_request, read, request,
+    request_with, response, result, user,
+};
+use expect_test::expect;
+use serde_json::json;
+use tool_core::call::ResultForm;
+use tool_core::session::ToolChoice;
+
+// L18
+#[test]
+fn results_of_a_step_are_one_message() {
+    let mut protocol = protocol(Anthropic);
+    protocol.push(message(&[start(0, tool_use("toolu_1")), stop(0)], "tool_use").as_bytes());
+    let encoded = protocol.encode(&answers("toolu_1"));
+    expect![[r##"
+        {
+          "content": [
+            {"content":"{\"$ref\":\"#/a\",\"n\":1}","tool_use_id":"toolu_1","type":"tool_result"},
+            {"content":"hello","tool_use_id":"toolu_1","type":"tool_result"},
+            {"content":"the slot is taken","is_error":true,"tool_use_id":"toolu_1","type":"tool_result"},
+            {
+              "content": "An internal error occurred",
+              "is_error": true,
+              "tool_use_id": "toolu_1",
+              "type": "tool_result"
+            },
+            {"content":"a person has to agree","is_error":true,"tool_use_id":"toolu_1","type":"tool_result"},
+            {"tool_use_id":"toolu_1","type":"tool_result"},
+            {"tool_use_id":"toolu_1","type":"tool_result"},
+            {
+              "content": [
+                {"text":"a chart","type":"text"},
+                {"source":{"data":"iVBORw==","media_type":"image/png","type":"base64"},"type":"image"},
+                {"text":"[image (image/tiff) left out: it cannot be shown here]","type":"text"},
+                {"text":"[audio (audio/wav) left out: it cannot be shown here]","type":"text"},
+                {
+                  "source": {"data":"# A","media_type":"text/plain","type":"text"},
+                  "title": "file:///a.md",
+                  "type": "document"
+                },
+                {"text":"[resource https://example.com/b]","type":"text"}
+              ],
+              "tool_use_id": "toolu_1",
+              "type": "tool_result"
+            }
+          ],
+          "role": "user"
+        }
+    "##]]
+    .assert_eq(&pretty(&encoded));
+    protocol.result_form(ResultForm::Envelope);
+    let envelope = protocol.encode(&answers("toolu_1")).to_string();
+    assert!(
+        envelope.contains(r#"\"ok\":true"#)
+            && !envelope.contains("canary")
+            && !envelope.contains("hunter2")
+    );
+}
+
+#[test]
+fn an_embedded_pdf_is_a_document() {
+    let parts = json!([
+        {"type": "resource", "uri": "data:application/pdf;base64,JVBERi0=", "mimeType": "application/pdf"},
+        {"type": "resource", "uri": "data:application/zip;base64,UEs=", "mimeType": "application/zip"},
+    ]);
+    let mut protocol = protocol(Anthropic);
+    protocol.push(message(&[start(0, tool_use("toolu_1")), stop(0)], "tool_use").as_bytes());
+    let encoded = protocol.encode(&[response("toolu_1", "look", "content", &parts)]);
+    let document = json!({
+        "type": "document",
+        "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="},
+    });
+    let left_out = json!({"type": "text", "text": "[file (application/zip) left out: it cannot be shown here]"});
+    assert_eq!(
+        encoded["content"][0]["content"],
+        json!([document, left_out])
+    );
+}
+
+#[test]
+fn a_request_is_what_the_api_takes() {
+    expect![[r#"
+        {
+          "max_tokens": 100,
+          "messages": [
+            {"content":[{"text":"The conversation begins.","type":"text"}],"role":"user"},
+            {"content":[{"text":"Hello.","type":"text"}],"role":"assistant"},
+            {"content":[{"text":"Look around.","type":"text"}],"role":"user"},
+            {
+              "content": [
+                {
+                  "id": "call_736afe6567bb38b374aa95187b5c3f83",
+                  "input": {"place":"left"},
+                  "name": "look",
+                  "type": "tool_use"
+                },
+                {"id":"call_1","input":{"INVALID_JSON":"{\"place\":"},"name":"look","type":"tool_use"}
+              ],
+              "role": "assistant"
+            },
+            {
+              "content": [
+                {
+                  "content": "\"a door\"",
+                  "tool_use_id": "call_736afe6567bb38b374aa95187b5c3f83",
+                  "type": "tool_result"
+                },
+                {
+                  "content": "arguments are no JSON",
+                  "is_error": true,
+                  "tool_use_id": "call_1",
+                  "type": "tool_result"
+                },
+                {"text":"And up?","type":"text"},
+                {"text":"Please.","type":"text"}
+              ],
+              "role": "user"
+            }
+          ],
+          "model": "a-model",
+          "stream": true,
+          "system": "Be brief.",
+          "tool_choice": {"type":"any"},
+          "tools": "declared"
+        }
+    "#]]
+    .assert_eq(&pretty_request(&request(Anthropic, &history(), ToolChoice::Required)));
+}
+
+#[test]
+fn settings_of_the_caller_win() {
+    let extra = json!({"max_tokens": 7, "thinking": {"type": "adaptive"}});
+    let body = request_with(
+        Anthropic,
+        &[user("Hi")],
+        ToolChoice::None,
+        extra.as_object().expect("an object"),
+    );
+    assert_eq!(
+        (&body["max_tokens"], &body["thinking"]["type"]),
+        (&json!(7), &json!("adaptive"))
+    );
+    assert_eq!(body["tool_choice"], json!({"type": "none"}));
+}
+
+#[test]
+fn a_turn_is_sent_back_raw_with_the_arguments_of_the_history() {
+    let events = read(Anthropic, &step());
+    let step = assistant(
+        "told apart",
+        &[("toolu_1", r#"{"place":"LEFT"}"#), ("call_9", "{}")],
+        Some(native(Anthropic, &events)),
+    );
+    let history = [
+        user("Look."),
+        step,
+        result("toolu_1", "1", false),
+        result("call_9", "2", false),
+    ];
+    let messages = &request(Anthropic, &history, ToolChoice::Auto)["messages"];
+    let content = messages[1]["content"].as_array().expect("blocks");
+    assert_eq!(
+        content
+            .iter()
+            .map(|block| block["type"].as_str().unwrap_or_default())
+            .collect::<Vec<_>>(),
+        [
+            "thinking",
+            "server_tool_use",
+            "web_search_tool_result",
+            "text",
+            "tool_use",
+            "tool_use",
+        ]
+    );
+    assert_eq!(content[0]["signature"], "c2ln");
+    assert_eq!(
+        (&content[4]["input"], &content[5]["id"]),
+        (&json!({"place": "LEFT"}), &json!("toolu_2"))
+    );
+    assert_eq!(
+        messages[2]["content"][1]["tool_use_id"], "toolu_2",
+        "under the item's own id"
+    );
+}
+
+#[test]
+fn ids_that_come_again_in_another_step_are_told_apart() {
+    let events = read(
+        Anthropic,
+        &message(&[start(0, tool_use("toolu_1")), stop(0)], "tool_use"),
+    );
+    let step = |id: &str| assistant("", &[(id, "{}")], Some(native(Anthropic, &events)));
+    let history = [
+        user("Look."),
+        step("toolu_1"),
+        result("toolu_1", "1", false),
+        step("call_2"),
+        result("call_2", "2", false),
+    ];
+    let messages = &request(Anthropic, &history, ToolChoice::Auto)["messages"];
+    assert_eq!(messages[3]["content"][0]["id"], "call_2");
+    assert_eq!(messages[4]["content"][0]["tool_use_id"], "call_2");
+}
+
+#[test]
+fn a_turn_that_was_paused_stays_the_last() {
+    let blocks = [
+        start(
+            0,
+            json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}),
+        ),
+        stop(0),
+    ];
+    let events = read(Anthropic, &message(&blocks, "pause_turn"));
+    let history = [
+        user("Look."),
+        assistant("", &[], Some(native(Anthropic, &events))),
+    ];
+    let messages = request(Anthropic, &history, ToolChoice::Auto)["messages"].clone();
+    assert_eq!(messages.as_array().map(Vec::len), Some(2));
+    let spoken = [user("Look."), assistant("Left.", &[], None)];
+    let messages = request(Anthropic, &spoken, ToolChoice::Auto)["messages"].clone();
+    assert_eq!(
+        messages[2]["role"], "user",
+        "its own words are no beginning of an answer"
+    );
+}
+
+#[test]
+fn a_turn_with_changed_calls_is_written_from_text_and_calls() {
+    let events = read(Anthropic, &step());
+    let step = assistant(
+        "Left.",
+        &[("toolu_1", "{}")],
+        Some(native(Anthropic, &events)),
+    );
+    let messages = request(Anthropic, &[user("Look."), step], ToolChoice::Auto)["messages"].clone();
+    let content = messages[1]["content"].as_array().expect("blocks").clone();
+    assert_eq!(
+        content,
+        [
+            json!({"type": "text", "text": "Left."}),
+            json!({"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}),
+        ]
+    );
+}
+
+#[test]
+fn what_the_api_refuses_is_not_sent_back() {
+    let blocks = [
+        start(
+            0,
+            json!({"type": "thinking", "thinking": "cut o", "signature": ""}),
+        ),
+        stop(0),
+        start(1, json!({"type": "text", "text": " "})),
+        stop(1),
+        start(2, tool_use("toolu_1")),
+        stop(2),
+    ];
+    let events = read(Anthropic, &message(&blocks, "tool_use"));
+    let step = assistant("", &[("toolu_1", "{}")], Some(native(Anthropic, &events)));
+    let messages = request(Anthropic, &[user("Look."), step], ToolChoice::Auto)["messages"].clone();
+    assert_eq!(messages[1]["content"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn a_request_leaves_out_missing_tools_and_instructions() {
+    for (provider, members) in [
+        (Anthropic, vec!["max_tokens", "messages", "model"]),
+        (Gemini, vec!["contents"]),
+        (GeminiLive, vec!["setup"]),
+        (Bedrock, vec!["messages"]),
+    ] {
+        let body = protocol(provider).request(&Request {
+            model: "m",
+            instructions: " ",
+            history: &[],
+            declarations: &declared(provider, false),
+            tool_choice: ToolChoice::Required,
+            stream: false,
+            max_tokens: None,
+            extra: &serde_json::Map::new(),
+        });
+        let mut found = body
+            .as_object()
+            .expect("an object")
+            .keys()
+            .cloned()
+            .collect::<Vec<_>>();
+        found.sort();
+        assert_eq!(found, members, "{provider}");
+        assert!(
+            !body.to_string().contains("[]"),
+            "it begins with a user: {body}"
+        );
+    }
+}
+
+#[test]
+fn past_calls_declare_their_tools_in_a_request_without_tools() {
+    for (provider, place, name) in [
+        (Anthropic, "/tools", "/0/name"),
+        (Bedrock, "/toolConfig/tools", "/0/toolSpec/name"),
+    ] {
+        let body = protocol(provider).request(&Request {
+            model: "m",
+            instructions: "",
+            history: &[
+                user("hi"),
+                assistant("", &[("c1", "{}"), ("c2", "{}")], None),
+                result("c1", "ok", false),
+            ],
+            declarations: &declared(provider, false),
+            tool_choice: ToolChoice::Auto,
+            stream: false,
+            max_tokens: None,
+            extra: &serde_json::Map::new(),
+        });
+        let tools = body.pointer(place).expect("tools");
+        assert_eq!(
+            (tools.as_array().map(Vec::len), &tools.pointer(name)),
+            (Some(1), &Some(&json!("look"))),
+            "{body}"
+        );
+    }
+}
+
+#[test]
+fn newer_models_take_a_form_of_the_answer() {
+    for model in [
+        "claude-3-7-sonnet-20250219",
+        "claude-sonnet-4-20250514",
+        "claude-opus-4-0",
+        "claude-opus-4-1",
+    ] {
+        assert_eq!(structured_output(model), StructuredOutput::Never, "{model}");
+    }
+    for model in [
+        "claude-sonnet-4-5-20250929",
+        "claude-opus-4-6",
+        "claude-sonnet-5",
+        "eu.anthropic.claude-haiku-4-5-v1:0",
+    ] {
+        assert_eq!(
+            structured_output(model),
+            StructuredOutput::BesideTools,
+            "{model}"
+        );
+    }
+}

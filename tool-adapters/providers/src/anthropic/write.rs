@@ -1,0 +1,173 @@
+//! Results and requests.
+
+use crate::hosts::Host;
+use crate::request::{
+    Request, RequestBody, UNAVAILABLE, choice_name, declare_called, embedded_data, tools,
+    visible_text,
+};
+use crate::turns::{ChatTurn, TurnForm, turns};
+use serde_json::{Map, Value, json};
+use std::collections::HashSet;
+use tool_core::Content;
+use tool_core::call::ModelResult;
+
+/// The limit of an answer's tokens where the request has none: the provider requires one.
+const DEFAULT_MAX_TOKENS: u32 = 8192;
+
+/// The types of images that the models see.
+const IMAGE_TYPES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+
+/// The type of the documents that the models see.
+const PDF: &str = "application/pdf";
+
+/// The provider's form of the parts of a turn.
+pub(crate) struct AnthropicTurns;
+
+impl TurnForm for AnthropicTurns {
+    fn text(text: &str) -> Value {
+        json!({"type": "text", "text": text})
+    }
+
+    fn call(id: &str, name: &str, input: Map<String, Value>, _position: usize) -> Value {
+        json!({"type": "tool_use", "id": id, "name": name, "input": input})
+    }
+
+    fn result(id: &str, _name: &str, result: &ModelResult) -> Value {
+        let mut block = json!({"type": "tool_result", "tool_use_id": id});
+        let content = match result.content() {
+            Some(parts) => parts
+                .iter()
+                .filter_map(write_part)
+                .collect::<Vec<_>>()
+                .into(),
+            // The provider requires a text for an error.
+            None if result.is_error && result.text.trim().is_empty() => {
+                Value::from("The call failed.")
+            }
+            None => Value::from(result.text.as_str()),
+        };
+        // Empty content is refused.
+        if content != json!("") && content != json!([]) {
+            block["content"] = content;
+        }
+        if result.is_error {
+            block["is_error"] = true.into();
+        }
+        block
+    }
+
+    fn call_id(item: &Value) -> Option<&str> {
+        (item["type"] == "tool_use").then(|| item["id"].as_str().unwrap_or_default())
+    }
+
+    fn set_call(item: &mut Value, id: &str, name: &str, input: Map<String, Value>) {
+        item["id"] = id.into();
+        item["name"] = name.into();
+        item["input"] = input.into();
+    }
+
+    fn echo(item: &Value, host: &Host) -> Option<Value> {
+        let is_blank = |member: &str| {
+            item[member]
+                .as_str()
+                .is_none_or(|text| text.trim().is_empty())
+        };
+        let refused = match item["type"].as_str() {
+            Some("text") => is_blank("text"),
+            // Cut off before it was signed. Other servers with this protocol sign nothing, and need the thoughts of a step again.
+            Some("thinking") => host.is_own && is_blank("signature"),
+            _ => false,
+        };
+        (!refused).then(|| item.clone())
+    }
+
+    fn is_thought(item: &Value) -> bool {
+        item["type"] == "thinking" || item["type"] == "redacted_thinking"
+    }
+
+    /// Calls of tools that the provider runs itself need their results, once the user has spoken. A result may come in a later
+    /// step: a tool that runs code calls ours.
+    fn tidy(turns: &mut [ChatTurn]) {
+        let items = turns.iter().flat_map(|turn| &turn.content);
+        let results = items
+            .filter_map(|item| item["tool_use_id"].as_str())
+            .map(str::to_owned)
+            .collect::<HashSet<_>>();
+        let Some(last) = turns.iter().rposition(ChatTurn::has_users_text) else {
+            return;
+        };
+        for turn in turns.iter_mut().take(last).filter(|turn| turn.is_model) {
+            turn.content.retain(|item| {
+                let is_own = item["type"]
+                    .as_str()
+                    .is_some_and(|kind| kind != "tool_use" && kind.ends_with("tool_use"));
+                !is_own || item["id"].as_str().is_some_and(|id| results.contains(id))
+            });
+        }
+    }
+}
+
+fn write_part(part: &Content) -> Option<Value> {
+    let source = |data: &str, mime_type: &str| json!({"type": "base64", "media_type": mime_type, "data": data});
+    if let Content::Resource {
+        uri, text: None, ..
+    } = part
+        && let Some((PDF, data)) = embedded_data(uri)
+    {
+        return Some(json!({"type": "document", "source": source(data, PDF)}));
+    }
+    Some(match part {
+        Content::Image { data, mime_type } if IMAGE_TYPES.contains(&mime_type.as_str()) => {
+            json!({"type": "image", "source": source(data, mime_type)})
+        }
+        Content::Image { data, mime_type } if mime_type == PDF => {
+            json!({"type": "document", "source": source(data, mime_type)})
+        }
+        Content::Resource {
+            uri,
+            text: Some(text),
+            ..
+        } if !text.trim().is_empty() => {
+            let title = uri.chars().take(500).collect::<String>();
+            json!({"type": "document", "title": title, "source": {
+                "type": "text", "media_type": "text/plain", "data": text,
+            }})
+        }
+        part => AnthropicTurns::text(&visible_text(part)?),
+    })
+}
+
+/// Writes the body of a request.
+pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
+    let messages = turns::<AnthropicTurns>(request, host)
+        .into_iter()
+        .map(ChatTurn::into_message)
+        .collect::<Vec<_>>();
+    let system = Some(request.instructions).filter(|text| !text.trim().is_empty());
+    let (tools, choice) = tools_and_choice(request);
+    RequestBody::new(request)
+        .with("model", request.model)
+        .with(
+            "max_tokens",
+            request.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
+        )
+        .with("messages", messages)
+        .with_some("system", system)
+        .with_some("stream", request.stream.then_some(true))
+        .with_some("tools", tools)
+        .with_some("tool_choice", choice.map(|choice| json!({"type": choice})))
+        .finish()
+}
+
+/// A request without tools declares those of its calls: calls and results are refused without tools.
+fn tools_and_choice(request: &Request<'_>) -> (Option<Value>, Option<&'static str>) {
+    if !request.declarations.is_empty() {
+        return (Some(tools(request)), choice_name(request, "none", "any"));
+    }
+    let schema = json!({"type": "object", "properties": {}});
+    let declare =
+        |name: &str| json!({"name": name, "description": UNAVAILABLE, "input_schema": schema});
+    let called = declare_called(request, declare);
+    let choice = called.is_some().then_some("none");
+    (called, choice)
+}

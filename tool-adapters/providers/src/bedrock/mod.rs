@@ -1,0 +1,110 @@
+//! Bedrock's Converse. Its stream has AWS's binary frames. An event is an object with one member, named after its kind,
+//! such as `{"contentBlockDelta": {..}}`.
+//!
+//! Every content block is an item, thoughts with their signatures among them. A tool that the provider ran itself
+//! (`server_tool_use`, or any other type) is not a call to answer.
+//!
+//! - Skipped are events of unknown kinds without a piece of a block, and pieces of unknown kinds for blocks that are no calls.
+//!   Blocks of unknown kinds are items.
+//! - All else is a part of the answer: an event that is no object, a member of another form, a piece without its index or its
+//!   open block, and a block whose index skips another is an error, and so is an event whose name ends with `Exception`.
+//! - `messageStart` and `metadata` have no part of the answer, and may be missing. A block may lack its end if it shows that
+//!   it is whole, as those of Messages.
+//! - What comes again counts once. It has to say the same.
+
+pub(crate) mod read;
+pub(crate) mod write;
+
+#[cfg(test)]
+mod tests;
+
+use crate::bedrock::read::ConverseReader;
+use crate::bedrock::write::ConverseTurns;
+use crate::declared_tool::{DeclaredTool, JsonObject};
+use crate::schema::rules::{PropertyNames, SchemaForm};
+use crate::spec::{
+    BEARER, Endpoint, HttpEndpoint, ModelUrls, NamedModel, ProviderSpec, Server, ToolListForm,
+    UrlPath, segments,
+};
+use crate::structured::{AnswerForm, AnswerSchema, StructuredOutput};
+use crate::tool_names::NameRule;
+use crate::{anthropic, turns};
+use serde_json::{Value, json};
+
+/// The facts of Converse.
+pub(crate) const SPEC: ProviderSpec = ProviderSpec {
+    turn_id: "bedrock",
+    otel_name: "aws.bedrock",
+    biller: Some("aws"),
+    manifest_key: "bedrock",
+    endpoint: Endpoint::Http(HttpEndpoint {
+        server: Server {
+            base_url: "https://bedrock-runtime.{region}.amazonaws.com",
+            base_url_env: &["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"],
+            region_env: &["AWS_REGION", "AWS_DEFAULT_REGION"],
+            key_env: &["AWS_BEARER_TOKEN_BEDROCK"],
+            key_header: BEARER,
+            key_required: true,
+            host_paths: &[],
+            other_apis: &[],
+        },
+        headers: &[],
+        path: |model, _| segments(&["model", model, "converse"]),
+        stream_query: None,
+        streams: false,
+    }),
+    urls: Some(ModelUrls {
+        domain: None,
+        model: model_of_url,
+    }),
+    reader: || Box::<ConverseReader>::default(),
+    encode: turns::encode::<ConverseTurns>,
+    request: write::request,
+    declaration: write_declaration,
+    names: NameRule::OPENAI,
+    schema: SchemaForm::Whole,
+    // Anthropic's models refuse the whole request for another name. The interface does not say which model answers.
+    property_names: Some(PropertyNames::ANTHROPIC),
+    // Bedrock passes the schema to the same compiler of grammars.
+    strict: Some(anthropic::STRICT),
+    repeats_refusals: false,
+    answer_form: Some(AnswerForm {
+        write: write_answer,
+        needs_strict: true,
+        support: structured_output,
+    }),
+    tool_list: ToolListForm::Flat,
+    max_tools: None,
+    search_tool: None,
+    request_settings: |_| None,
+};
+
+fn model_of_url(path: &UrlPath<'_>) -> Option<NamedModel> {
+    let converses = matches!(path.last, "converse" | "converse-stream");
+    path.segment_after("model").filter(|_| converses).map(Some)
+}
+
+/// Writes the form of a text. The schema is a text in JSON.
+fn write_answer(answer: &AnswerSchema<'_>) -> Value {
+    let schema = json!({"schema": answer.schema.to_string(), "name": answer.name, "description": answer.description});
+    json!({"outputConfig": {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": schema}}}})
+}
+
+/// The models of other companies differ, so that the form is used only where nothing depends on tools.
+fn structured_output(model: &str, _host: &str) -> StructuredOutput {
+    if model.contains("claude") {
+        anthropic::structured_output(model)
+    } else {
+        StructuredOutput::WithoutTools
+    }
+}
+
+fn write_declaration(tool: &DeclaredTool<'_>) -> String {
+    let schema = JsonObject::new().raw("json", tool.schema).finish();
+    let spec = JsonObject::new()
+        .with("name", tool.name)
+        .with("description", tool.some_description())
+        .raw("inputSchema", &schema)
+        .with_some("strict", tool.strict_flag());
+    JsonObject::new().raw("toolSpec", &spec.finish()).finish()
+}

@@ -1,0 +1,291 @@
+//! A conversation as messages of the roles `user`, `assistant` and `tool`: for Chat Completions, Mistral, Cohere and Ollama.
+
+use crate::hosts::Host;
+use crate::request::Request;
+use crate::turns::{CONTINUE, OPENING, begin_of_turn};
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use tool_core::ToolCall;
+use tool_core::call::ModelResult;
+use tool_core::session::Message;
+
+/// The model's text between results and the user's next message, for servers that refuse the one right after the other.
+const ACKNOWLEDGEMENT: &str = "I see.";
+
+/// A provider's form of messages.
+pub(crate) trait ChatForm {
+    /// Writes a message of the model.
+    fn step(step: &ChatStep<'_>, host: &Host) -> Value;
+
+    /// Writes the result of a call.
+    fn result(call: &ChatCall<'_>, result: &ModelResult, host: &Host) -> Value;
+
+    /// Returns an id of a call that the provider accepts.
+    fn conforming_id(id: &str) -> Cow<'_, str>;
+}
+
+/// A message of the model that has a text or calls.
+pub(crate) struct ChatStep<'a> {
+    /// The text. Empty if it is blank.
+    pub(crate) text: &'a str,
+    pub(crate) calls: Vec<ChatCall<'a>>,
+    /// The message as the server sent it.
+    pub(crate) native: Option<Map<String, Value>>,
+}
+
+/// A call under its id and its name in the request.
+#[derive(Clone)]
+pub(crate) struct ChatCall<'a> {
+    pub(crate) id: String,
+    pub(crate) name: Cow<'a, str>,
+    pub(crate) call: &'a ToolCall,
+    /// The call as the server sent it.
+    pub(crate) native: Option<Map<String, Value>>,
+}
+
+impl ChatCall<'_> {
+    /// Returns the id that the server gave; empty if it gave none.
+    pub(crate) fn given_id(&self) -> &str {
+        self.native
+            .as_ref()
+            .map_or("", |native| text_member(native, "id"))
+    }
+}
+
+impl ChatStep<'_> {
+    /// Returns the text; `None` if it is blank.
+    pub(crate) fn some_text(&self) -> Option<&str> {
+        Some(self.text).filter(|text| !text.is_empty())
+    }
+
+    /// Returns the parts of the content as the server sent them, without blank texts. `None` if they are no more than a text, or
+    /// have none of the kinds.
+    pub(crate) fn content_parts(&self, kinds: &[&str]) -> Option<Vec<Value>> {
+        let parts = self.native.as_ref()?.get("content")?.as_array()?;
+        let is_kept = |part: &&Value| {
+            let kind = part["type"].as_str().unwrap_or_default();
+            let is_blank = kind == "text"
+                && part["text"]
+                    .as_str()
+                    .is_none_or(|text| text.trim().is_empty());
+            !is_blank && (kinds.is_empty() || kinds.contains(&kind))
+        };
+        let parts = parts.iter().filter(is_kept).cloned().collect::<Vec<_>>();
+        let has_more_than_text = parts.iter().any(|part| part["type"] != "text");
+        has_more_than_text.then_some(parts)
+    }
+
+    /// Returns the members of the server's message that are neither its role, its content nor its calls.
+    pub(crate) fn further_members<'s>(
+        &'s self,
+        host: &'s Host,
+    ) -> impl Iterator<Item = (&'s String, &'s Value)> {
+        let members = self.native.iter().flatten();
+        let is_known = |name: &str| matches!(name, "role" | "content" | "tool_calls");
+        members.filter(move |(name, value)| {
+            !is_known(name) && !value.is_null() && host.rules.takes_member(name)
+        })
+    }
+}
+
+/// Returns the system instruction and the history as messages.
+///
+/// The user begins and has the last word, unless a result has. No text is blank, and each result follows its call.
+pub(crate) fn chat_messages<F: ChatForm>(request: &Request<'_>, host: &Host) -> Vec<Value> {
+    let mut writer = MessageWriter {
+        request,
+        host,
+        messages: Vec::new(),
+        calls: HashMap::new(),
+        used: HashSet::new(),
+    };
+    let turn_begins = begin_of_turn(request.history);
+    for (place, message) in request.history.iter().enumerate() {
+        match message {
+            Message::User(text) => writer.add_user(text),
+            Message::Assistant {
+                text,
+                calls,
+                native,
+            } => {
+                let native = host.native(native.as_ref(), place > turn_begins);
+                writer.add_step::<F>(text.as_deref().unwrap_or_default(), calls, native);
+            }
+            Message::Result {
+                call_id, result, ..
+            } => {
+                let call = writer.calls.get(call_id.as_str());
+                let message = call.map(|call| F::result(call, result, host));
+                writer.messages.extend(message);
+            }
+            _ => {}
+        }
+    }
+    let mut messages = writer.messages;
+    if messages.first().is_none_or(|first| first["role"] != "user") {
+        messages.insert(0, user_message(OPENING));
+    }
+    if messages
+        .last()
+        .is_some_and(|last| last["role"] == "assistant")
+    {
+        messages.push(user_message(CONTINUE));
+    }
+    if !request.instructions.trim().is_empty() {
+        messages.insert(
+            0,
+            json!({"role": "system", "content": request.instructions}),
+        );
+    }
+    messages
+}
+
+pub(crate) fn user_message(text: &str) -> Value {
+    json!({"role": "user", "content": text})
+}
+
+struct MessageWriter<'a> {
+    request: &'a Request<'a>,
+    host: &'a Host,
+    messages: Vec<Value>,
+    /// The calls so far, by the ids of the history.
+    calls: HashMap<&'a str, ChatCall<'a>>,
+    /// The ids in use.
+    used: HashSet<String>,
+}
+
+impl<'a> MessageWriter<'a> {
+    fn add_user(&mut self, text: &str) {
+        if text.trim().is_empty() {
+            return;
+        }
+        let rules = &self.host.rules;
+        if (rules.is_mistral || rules.alternates) && self.last_is("tool") {
+            self.messages
+                .push(json!({"role": "assistant", "content": ACKNOWLEDGEMENT}));
+        }
+        let last = self
+            .messages
+            .last_mut()
+            .filter(|last| rules.alternates && last["role"] == "user");
+        match last.and_then(|last| last.get_mut("content")) {
+            Some(Value::String(before)) => {
+                before.push_str("\n\n");
+                before.push_str(text);
+            }
+            _ => self.messages.push(user_message(text)),
+        }
+    }
+
+    fn last_is(&self, role: &str) -> bool {
+        self.messages
+            .last()
+            .is_some_and(|last| last["role"] == role)
+    }
+
+    fn add_step<F: ChatForm>(
+        &mut self,
+        text: &'a str,
+        calls: &'a [ToolCall],
+        native: Option<&[Value]>,
+    ) {
+        let text = if text.trim().is_empty() { "" } else { text };
+        if text.is_empty() && calls.is_empty() {
+            return;
+        }
+        let native = native.map(message_of);
+        let native_calls = native
+            .as_ref()
+            .map(|native| native_calls(native, calls, self.request))
+            .unwrap_or_default();
+        let mut written = Vec::with_capacity(calls.len());
+        for (place, call) in calls.iter().enumerate() {
+            let native = native_calls.get(place).cloned().flatten();
+            let given = native
+                .as_ref()
+                .map_or("", |native| text_member(native, "id"));
+            let id = self.unused_id::<F>(given, call);
+            let name = self.request.declarations.written_name(call.name());
+            written.push(ChatCall {
+                id,
+                name,
+                call,
+                native,
+            });
+        }
+        if self.host.rules.alternates && self.last_is("assistant") {
+            self.messages.push(user_message(CONTINUE));
+        }
+        let step = ChatStep {
+            text,
+            calls: written,
+            native,
+        };
+        self.messages.push(F::step(&step, self.host));
+        self.calls
+            .extend(step.calls.into_iter().map(|call| (call.call.id(), call)));
+    }
+
+    /// Returns the id of a call: the server's own, or the history's if there is none or another call has it.
+    fn unused_id<F: ChatForm>(&mut self, given: &str, call: &ToolCall) -> String {
+        let given = Some(given)
+            .filter(|given| !given.is_empty())
+            .unwrap_or(call.id());
+        let further = (2..).map(|number| format!("{}_{number}", call.id()));
+        let mut ids = [given.to_owned(), call.id().to_owned()]
+            .into_iter()
+            .chain(further);
+        let conforming = ids.find_map(|id| {
+            let id = F::conforming_id(&id).into_owned();
+            self.used.insert(id.clone()).then_some(id)
+        });
+        conforming.unwrap_or_default()
+    }
+}
+
+/// Joins the items of a step to one message. Older histories have a member an item.
+fn message_of(items: &[Value]) -> Map<String, Value> {
+    let mut message = Map::new();
+    for item in items.iter().filter_map(Value::as_object) {
+        message.extend(
+            item.iter()
+                .map(|(name, value)| (name.clone(), value.clone())),
+        );
+    }
+    message
+}
+
+/// Returns the server's form of each call of a step.
+fn native_calls(
+    native: &Map<String, Value>,
+    calls: &[ToolCall],
+    request: &Request<'_>,
+) -> Vec<Option<Map<String, Value>>> {
+    let sent = native
+        .get("tool_calls")
+        .and_then(Value::as_array)
+        .map_or(&[][..], Vec::as_slice);
+    if sent.len() == calls.len() {
+        return sent.iter().map(|sent| sent.as_object().cloned()).collect();
+    }
+    // The history has been cut: the calls that are left are found by their names and order.
+    let mut after = 0;
+    let mut found = Vec::with_capacity(calls.len());
+    for call in calls {
+        let written = request.declarations.written_name(call.name());
+        let is_call = |sent: &Value| {
+            let name = sent["function"]["name"].as_str().unwrap_or_default();
+            name == written || name == call.name()
+        };
+        let rest = sent.get(after..).unwrap_or_default();
+        let place = rest.iter().position(is_call);
+        found.push(place.and_then(|place| rest.get(place)?.as_object().cloned()));
+        after += place.map_or(0, |place| place + 1);
+    }
+    found
+}
+
+fn text_member<'v>(value: &'v Map<String, Value>, name: &str) -> &'v str {
+    value.get(name).and_then(Value::as_str).unwrap_or_default()
+}

@@ -1,0 +1,146 @@
+//! Gemini's generateContent, with `parameters` and with `parametersJsonSchema`, which have the same conversation.
+//!
+//! Every part is an item, with its thought signature. Tools that the provider ran itself (`executableCode`, `toolCall` and
+//! their results) are not calls to answer. Calls without an id are answered without one. A message ends with its stream:
+//! `Event::Finished` comes from `finish`.
+//!
+//! - Skipped are unknown members without parts of an answer, and chunks that have nothing else. Parts of unknown kinds are
+//!   items.
+//! - All else is a part of the answer: a chunk, a candidate, a content, a part or a call of another form is an error.
+//! - A finish that Google does not list as a complete or withheld answer is an error with the reason as its code. A prompt that
+//!   was blocked is a withheld answer, and the feedback comes as `Event::Unknown`.
+//! - Chunks have no numbers: one that is missing leaves no trace, unless it is the last. A call that comes again runs once: it
+//!   has the id, or its chunk repeats the parts before.
+//! - Pieces of calls (`partialArgs`) belong to the open call with their id, or else to the one whose piece came last. A text
+//!   within arguments needs its end, a piece without `willContinue`.
+
+pub(crate) mod parts;
+pub(crate) mod pieces;
+pub(crate) mod read;
+pub(crate) mod seen_parts;
+pub mod tools;
+pub(crate) mod wire;
+pub(crate) mod write;
+
+#[cfg(test)]
+mod tests;
+
+use crate::gemini::read::GeminiReader;
+use crate::gemini::write::{JSON_SCHEMA_RULES, SCHEMA_RULES, write_declaration};
+use crate::spec::{
+    DeclaredKinds, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, ToolListForm,
+};
+use crate::structured::{AnswerForm, StructuredOutput};
+use crate::tool_names::NameRule;
+use serde_json::{Value, json};
+
+/// The facts of generateContent with `parameters`.
+pub(crate) const SPEC: ProviderSpec = ProviderSpec {
+    turn_id: "gemini",
+    otel_name: "gcp.gemini",
+    biller: Some("google"),
+    manifest_key: "geminiNative",
+    endpoint: Endpoint::Http(HttpEndpoint {
+        server: GOOGLE,
+        headers: &[],
+        path: path_of_model,
+        stream_query: Some(("alt", "sse")),
+        streams: true,
+    }),
+    urls: Some(ModelUrls {
+        domain: None,
+        model: |path| {
+            path.model_of_method(&["generateContent", "streamGenerateContent"])
+                .map(Some)
+        },
+    }),
+    reader: || Box::<GeminiReader>::default(),
+    encode: write::encode,
+    request: write::request,
+    declaration: |tool| write_declaration(tool, "parameters"),
+    names: NameRule {
+        punctuation: ".:-",
+        any_first: false,
+        max_length: 128,
+    },
+    schema: SCHEMA_RULES,
+    property_names: None,
+    strict: None,
+    repeats_refusals: false,
+    answer_form: Some(AnswerForm {
+        write: |answer| write_answer("responseSchema", &answer.schema),
+        needs_strict: false,
+        support: |model, _| structured_output(model),
+    }),
+    tool_list: ToolListForm::Grouped,
+    max_tools: Some(512),
+    search_tool: None,
+    request_settings,
+};
+
+/// The facts of generateContent with `parametersJsonSchema`.
+pub(crate) const JSON_SCHEMA_SPEC: ProviderSpec = ProviderSpec {
+    manifest_key: "geminiJsonSchema",
+    urls: None,
+    declaration: |tool| write_declaration(tool, "parametersJsonSchema"),
+    schema: JSON_SCHEMA_RULES,
+    answer_form: Some(AnswerForm {
+        write: |answer| write_answer("responseJsonSchema", &answer.schema),
+        needs_strict: false,
+        support: |model, _| structured_output(model),
+    }),
+    ..SPEC
+};
+
+/// Google's server for developers.
+pub(crate) const GOOGLE: Server = Server {
+    base_url: "https://generativelanguage.googleapis.com",
+    base_url_env: &["GOOGLE_GEMINI_BASE_URL"],
+    region_env: &[],
+    key_env: &["GOOGLE_API_KEY", "GEMINI_API_KEY"],
+    key_header: ("x-goog-api-key", ""),
+    key_required: true,
+    host_paths: &[],
+    other_apis: &[&["openai"]],
+};
+
+/// A model with a `/` is the full name of a resource, such as `tunedModels/x`.
+fn path_of_model(model: &str, stream: bool) -> Vec<String> {
+    let method = if stream {
+        "streamGenerateContent"
+    } else {
+        "generateContent"
+    };
+    let resource = if model.contains('/') {
+        model.to_owned()
+    } else {
+        format!("models/{model}")
+    };
+    format!("v1beta/{resource}:{method}")
+        .split('/')
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Writes the form of a text, with the schema under a member of the configuration.
+fn write_answer(member: &str, schema: &Value) -> Value {
+    json!({"generationConfig": {"responseMimeType": "application/json", member: schema}})
+}
+
+/// Models before Gemini 3 refuse a form of the text in a request with tools.
+fn structured_output(model: &str) -> StructuredOutput {
+    let number = model
+        .split_once("gemini-")
+        .and_then(|(_, rest)| rest.split(['.', '-']).next()?.parse::<u32>().ok());
+    if number.is_some_and(|number| number >= 3) {
+        StructuredOutput::BesideTools
+    } else {
+        StructuredOutput::WithoutTools
+    }
+}
+
+/// A request with both kinds of tools has to ask for the calls that the provider answers itself.
+fn request_settings(kinds: DeclaredKinds) -> Option<Value> {
+    let mixes = kinds.functions && kinds.provider_tools;
+    mixes.then(|| json!({"toolConfig": {"includeServerSideToolInvocations": true}}))
+}

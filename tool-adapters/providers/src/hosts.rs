@@ -1,0 +1,604 @@
+//! The servers behind a protocol: what each takes back, and how it names the limit of tokens.
+//!
+//! Many servers speak the same protocol and differ in details. [`ROWS`] has the details that their documents, or reports of
+//! their users, tell.
+
+use crate::provider::Provider;
+use crate::spec::{Endpoint, Server};
+use serde_json::Value;
+use tool_core::session::RawTurn;
+use tool_core::tool::ProviderId;
+
+/// The steps of a model that go back to its server as the server sent them, with reasoning and signatures.
+///
+/// The other steps go back as their text and calls. A step never goes back to another server than the one that sent it.
+///
+/// ```
+/// use tool_adapters::Provider;
+/// use tool_adapters::providers::ReasoningBack;
+/// use tool_adapters::transport::http::HttpModel;
+///
+/// // A server that refuses the members which it sends itself.
+/// let model = HttpModel::new(Provider::OpenAiChat, "our-model")
+///     .base_url("https://gateway.example/v1")
+///     .reasoning_back(ReasoningBack::Never);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ReasoningBack {
+    /// No step.
+    Never,
+    /// The steps since the user's last message.
+    WithinTurn,
+    /// All steps.
+    Always,
+}
+
+/// The member of a request in Chat Completions that limits the tokens of the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum TokenLimit {
+    /// `max_tokens`, which most servers have.
+    MaxTokens,
+    /// `max_completion_tokens`, which OpenAI's reasoning models need and many other servers refuse.
+    MaxCompletionTokens,
+}
+
+/// A server that speaks a provider's protocol.
+///
+/// It decides which steps of the history go back as they came, and the details in which a server differs from others.
+///
+/// ```
+/// use tool_adapters::{Provider, protocol};
+/// use tool_adapters::providers::Host;
+///
+/// let host = Host::at(Provider::OpenAiChat, "https://api.deepseek.com/v1");
+/// assert_eq!(host.turn_id().as_str(), "openai-chat@api.deepseek.com");
+/// assert_eq!(Host::of(Provider::OpenAiChat).turn_id().as_str(), "openai-chat");
+///
+/// let mut protocol = protocol(Provider::OpenAiChat);
+/// protocol.host(host); // Its requests have what this server takes.
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    turn_id: ProviderId,
+    /// True for the provider's own server.
+    pub(crate) is_own: bool,
+    pub(crate) rules: HostRules,
+}
+
+impl Host {
+    /// Returns the provider's own server.
+    pub fn of(provider: Provider) -> Self {
+        Self::at(provider, "")
+    }
+
+    /// Returns the server at a base URL. An empty one is the provider's own.
+    pub fn at(provider: Provider, base_url: &str) -> Self {
+        let spec = provider.spec();
+        let address = address_of(base_url);
+        let server = match spec.endpoint {
+            Endpoint::Http(http) => Some(http.server),
+            Endpoint::WebSocket(live) => Some(live.server),
+            Endpoint::ToolServer => None,
+        };
+        let is_own = address.is_empty() || server.is_some_and(|server| is_at(&server, &address));
+        let turn_id = if is_own {
+            ProviderId::from_static(spec.turn_id)
+        } else {
+            ProviderId::new(format!("{}@{address}", spec.turn_id))
+        };
+        let own = server.map_or("", |server| server.base_url);
+        let address = if is_own { address_of(own) } else { address };
+        Self {
+            turn_id,
+            is_own,
+            rules: HostRules::of(provider, domain_of(&address)),
+        }
+    }
+
+    /// Sets the steps that go back as the server sent them. Defaults to what is known about the server, and to all for others.
+    #[must_use]
+    pub fn reasoning_back(mut self, steps: ReasoningBack) -> Self {
+        self.rules.reasoning = steps;
+        self
+    }
+
+    /// Sets the member that limits the tokens of the answer, for Chat Completions. Defaults to what is known about the server,
+    /// and to `max_tokens` for others.
+    #[must_use]
+    pub fn token_limit(mut self, member: TokenLimit) -> Self {
+        self.rules.token_limit = member;
+        self
+    }
+
+    /// Treats this server as the one at another base URL, whose API it has, such as a gateway in front of it. The steps of the two
+    /// servers stay apart.
+    ///
+    /// ```
+    /// use tool_adapters::Provider;
+    /// use tool_adapters::providers::Host;
+    ///
+    /// let gateway = Host::at(Provider::OpenAiChat, "https://gateway.example/v1").like(Provider::OpenAiChat, "https://api.deepseek.com");
+    /// assert_eq!(gateway.turn_id().as_str(), "openai-chat@gateway.example");
+    /// ```
+    #[must_use]
+    pub fn like(mut self, provider: Provider, base_url: &str) -> Self {
+        self.rules = Self::at(provider, base_url).rules;
+        self
+    }
+
+    /// Returns the id under which the history keeps the steps of this server ([`RawTurn::provider`]).
+    ///
+    /// It is the protocol's name for the provider's own server, and has the host and the port of another one behind an `@`.
+    pub fn turn_id(&self) -> ProviderId {
+        self.turn_id.clone()
+    }
+
+    /// Returns the items of a step that goes back as this server sent it; `None` for a step that goes back as text and calls.
+    /// `in_turn` is true for the steps since the user's last message.
+    pub(crate) fn native<'a>(
+        &self,
+        native: Option<&'a RawTurn>,
+        in_turn: bool,
+    ) -> Option<&'a [Value]> {
+        let goes_back = match self.rules.reasoning {
+            ReasoningBack::Never => false,
+            ReasoningBack::WithinTurn => in_turn,
+            ReasoningBack::Always => true,
+        };
+        native
+            .filter(|native| goes_back && native.provider == self.turn_id)
+            .map(|native| native.items.as_slice())
+    }
+}
+
+/// Returns true if a server is the provider's own.
+fn is_at(server: &Server, address: &str) -> bool {
+    // The default server may be this machine, which has no certificate.
+    server.is_at(address) || address_of(server.base_url) == address
+}
+
+/// Returns the host of a base URL in lower case, with its port if that is not the scheme's own.
+fn address_of(base_url: &str) -> String {
+    let base_url = base_url.trim();
+    let (scheme, rest) = base_url.split_once("://").unwrap_or(("", base_url));
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let address = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, address)| address)
+        .to_ascii_lowercase();
+    let default_port = match scheme.to_ascii_lowercase().as_str() {
+        "http" | "ws" => ":80",
+        _ => ":443",
+    };
+    address
+        .strip_suffix(default_port)
+        .map_or_else(|| address.clone(), str::to_owned)
+}
+
+/// Returns an address without its port.
+fn domain_of(address: &str) -> &str {
+    let has_port = address
+        .rsplit_once(':')
+        .filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
+    has_port.map_or(address, |(domain, _)| domain)
+}
+
+/// The details of a server.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own about a server"
+)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HostRules {
+    /// The steps that go back as the server sent them.
+    pub(crate) reasoning: ReasoningBack,
+    /// The members of a model's message that go back beside its text and calls; `None` for all.
+    pub(crate) members: Option<&'static [&'static str]>,
+    pub(crate) token_limit: TokenLimit,
+    /// True if the server takes `stream_options`.
+    pub(crate) stream_options: bool,
+    /// True if the result of a call may be parts. Other servers refuse them, or lose the call's id beside them.
+    pub(crate) result_parts: bool,
+    /// True if the server takes `tool_choice: required`.
+    pub(crate) forces_calls: bool,
+    /// True if the server refuses a message of the model without `reasoning_content`, in a conversation with tools.
+    pub(crate) needs_reasoning: bool,
+    /// True if the server refuses a step whose first call has no signature.
+    pub(crate) needs_signature: bool,
+    /// True if the messages of the user and the model have to alternate.
+    pub(crate) alternates: bool,
+    /// True if the messages have the order and the ids of Mistral's own protocol.
+    pub(crate) is_mistral: bool,
+}
+
+/// The details of a server of which nothing else is known: one of vLLM, SGLang, llama.cpp, LM Studio, Ollama or a gateway.
+///
+/// - vLLM takes `reasoning` and `reasoning_content` of a message (`vllm/entrypoints/chat_utils.py`), SGLang takes
+///   `reasoning_content` (`sglang/srt/entrypoints/openai/protocol.py`), llama.cpp too (`common/chat.cpp`), and Ollama takes
+///   `reasoning` (`openai/openai.go`). All of them pass over other members.
+/// - Ollama loses the id of a result that has parts (`openai/openai.go`).
+/// - llama.cpp, LM Studio and Ollama know `max_tokens` only. The others know both.
+const DEFAULT: HostRules = HostRules {
+    reasoning: ReasoningBack::Always,
+    members: None,
+    token_limit: TokenLimit::MaxTokens,
+    stream_options: true,
+    result_parts: false,
+    forces_calls: true,
+    needs_reasoning: false,
+    needs_signature: false,
+    alternates: false,
+    is_mistral: false,
+};
+
+/// OpenAI refuses members that it does not know: `Unknown parameter: 'messages[1].reasoning_content'`. Its reasoning models
+/// refuse `max_tokens`: `Use 'max_completion_tokens' instead`.
+const OPENAI: HostRules = HostRules {
+    members: Some(&[]),
+    token_limit: TokenLimit::MaxCompletionTokens,
+    result_parts: true,
+    ..DEFAULT
+};
+
+/// Mistral refuses all members that it does not know, with 422 `extra_forbidden`, `max_completion_tokens` and
+/// `stream_options` among them. Its reasoning is a part of the content (docs.mistral.ai, "Reasoning"; the order is checked by
+/// `mistral_common/protocol/instruct/validator.py`).
+pub(crate) const MISTRAL: HostRules = HostRules {
+    members: Some(&["content"]),
+    stream_options: false,
+    is_mistral: true,
+    ..DEFAULT
+};
+
+/// A row of the table.
+struct HostRow {
+    /// The domain of the server. Its subdomains belong to it.
+    domain: &'static str,
+    rules: HostRules,
+}
+
+/// The servers that speak Chat Completions.
+const ROWS: &[HostRow] = &[
+    HostRow {
+        domain: "api.openai.com",
+        rules: OPENAI,
+    },
+    // The same API (learn.microsoft.com, "Azure OpenAI reasoning models": `max_completion_tokens`).
+    HostRow {
+        domain: "openai.azure.com",
+        rules: OPENAI,
+    },
+    HostRow {
+        domain: "cognitiveservices.azure.com",
+        rules: OPENAI,
+    },
+    HostRow {
+        domain: "azure-api.net",
+        rules: OPENAI,
+    },
+    // Models of many companies, most of them OpenAI's.
+    HostRow {
+        domain: "services.ai.azure.com",
+        rules: HostRules {
+            token_limit: TokenLimit::MaxCompletionTokens,
+            ..DEFAULT
+        },
+    },
+    // docs.github.com, "REST API endpoints for models inference": `max_tokens`, and a closed list of members.
+    HostRow {
+        domain: "models.github.ai",
+        rules: HostRules {
+            members: Some(&[]),
+            ..DEFAULT
+        },
+    },
+    HostRow {
+        domain: "models.inference.ai.azure.com",
+        rules: HostRules {
+            members: Some(&[]),
+            ..DEFAULT
+        },
+    },
+    // api-docs.deepseek.com, "Thinking Mode": reasoning goes back in all requests after a call, else it is passed over. Without
+    // it: "The `reasoning_content` in the thinking mode must be passed back to the API". Thinking is on by default, and does
+    // not support a forced call: "Thinking mode does not support this tool_choice".
+    HostRow {
+        domain: "api.deepseek.com",
+        rules: HostRules {
+            needs_reasoning: true,
+            forces_calls: false,
+            ..DEFAULT
+        },
+    },
+    // platform.moonshot.ai, "Use Kimi K2 Thinking": the whole reasoning goes back. Without it: "thinking is enabled but
+    // reasoning_content is missing in assistant tool call message". "Migrating from OpenAI": no `tool_choice=required`.
+    HostRow {
+        domain: "api.moonshot.ai",
+        rules: HostRules {
+            needs_reasoning: true,
+            forces_calls: false,
+            ..DEFAULT
+        },
+    },
+    HostRow {
+        domain: "api.moonshot.cn",
+        rules: HostRules {
+            needs_reasoning: true,
+            forces_calls: false,
+            ..DEFAULT
+        },
+    },
+    // docs.z.ai, "Thinking Mode": `reasoning_content` goes back as it came. "Function Calling": `tool_choice` is `auto` only.
+    HostRow {
+        domain: "api.z.ai",
+        rules: HostRules {
+            forces_calls: false,
+            ..DEFAULT
+        },
+    },
+    HostRow {
+        domain: "open.bigmodel.cn",
+        rules: HostRules {
+            forces_calls: false,
+            ..DEFAULT
+        },
+    },
+    // help.aliyun.com, "Deep thinking": `reasoning_content`, which `preserve_thinking` uses. "Function calling": `tool_choice`
+    // is `auto`, `none` or a function.
+    HostRow {
+        domain: "aliyuncs.com",
+        rules: HostRules {
+            forces_calls: false,
+            ..DEFAULT
+        },
+    },
+    // platform.minimax.io, "Tool Use & Interleaved Thinking": the whole message goes back, with `reasoning_details`.
+    HostRow {
+        domain: "api.minimax.io",
+        rules: DEFAULT,
+    },
+    HostRow {
+        domain: "api.minimaxi.com",
+        rules: DEFAULT,
+    },
+    // ai.google.dev, "Thought signatures": 400 without `extra_content.google.thought_signature` at the first call of a step.
+    // Calls of other models have a constant instead.
+    HostRow {
+        domain: "googleapis.com",
+        rules: HostRules {
+            needs_signature: true,
+            ..DEFAULT
+        },
+    },
+    HostRow {
+        domain: "mistral.ai",
+        rules: MISTRAL,
+    },
+    // openrouter.ai, "Reasoning Tokens": `reasoning` and `reasoning_details` go back unmodified. "Parameters": `max_tokens`.
+    HostRow {
+        domain: "openrouter.ai",
+        rules: DEFAULT,
+    },
+    // groq-python, `ChatCompletionAssistantMessageParam`: `reasoning`. Others: "property 'reasoning_content' is unsupported".
+    HostRow {
+        domain: "api.groq.com",
+        rules: HostRules {
+            members: Some(&["reasoning"]),
+            token_limit: TokenLimit::MaxCompletionTokens,
+            ..DEFAULT
+        },
+    },
+    // cerebras-cloud-sdk, `MessageAssistantMessageRequest`: `reasoning`. Others: "property .. is unsupported".
+    HostRow {
+        domain: "api.cerebras.ai",
+        rules: HostRules {
+            members: Some(&["reasoning"]),
+            token_limit: TokenLimit::MaxCompletionTokens,
+            ..DEFAULT
+        },
+    },
+    // docs.x.ai, "Chat Completions": `reasoning_content` in messages, and `max_completion_tokens` in place of `max_tokens`.
+    HostRow {
+        domain: "api.x.ai",
+        rules: HostRules {
+            token_limit: TokenLimit::MaxCompletionTokens,
+            ..DEFAULT
+        },
+    },
+    // docs.together.ai, "Reasoning": `reasoning` goes back for preserved thinking. The SDK has `max_tokens` only.
+    HostRow {
+        domain: "together.xyz",
+        rules: DEFAULT,
+    },
+    HostRow {
+        domain: "together.ai",
+        rules: DEFAULT,
+    },
+    // docs.fireworks.ai, "Reasoning": `reasoning_content` goes back, `reasoning_history` decides how much of it is used.
+    HostRow {
+        domain: "fireworks.ai",
+        rules: DEFAULT,
+    },
+    // sambanova-python, `completion_create_params`: messages take further members; both names of the limit.
+    HostRow {
+        domain: "api.sambanova.ai",
+        rules: DEFAULT,
+    },
+    // docs.nvidia.com, NIM, which is vLLM: `max_tokens`.
+    HostRow {
+        domain: "integrate.api.nvidia.com",
+        rules: DEFAULT,
+    },
+    // docs.perplexity.ai: "user or tool message(s) should alternate with assistant message(s)".
+    HostRow {
+        domain: "api.perplexity.ai",
+        rules: HostRules {
+            members: Some(&[]),
+            alternates: true,
+            ..DEFAULT
+        },
+    },
+    // huggingface.co, "Inference Providers": passes a request on to the server that answers.
+    HostRow {
+        domain: "router.huggingface.co",
+        rules: DEFAULT,
+    },
+];
+
+impl HostRules {
+    fn of(provider: Provider, domain: &str) -> Self {
+        match provider {
+            Provider::OpenAiChat => row_of(domain).map_or(DEFAULT, |row| row.rules),
+            Provider::Mistral => MISTRAL,
+            _ => DEFAULT,
+        }
+    }
+
+    /// Returns true if a member of a model's message goes back.
+    pub(crate) fn takes_member(&self, name: &str) -> bool {
+        self.members.is_none_or(|members| members.contains(&name))
+    }
+
+    /// Returns the name of the limit of tokens.
+    pub(crate) fn token_limit_name(&self) -> &'static str {
+        match self.token_limit {
+            TokenLimit::MaxTokens => "max_tokens",
+            TokenLimit::MaxCompletionTokens => "max_completion_tokens",
+        }
+    }
+}
+
+fn row_of(domain: &str) -> Option<&'static HostRow> {
+    let is_in = |row: &&HostRow| {
+        let rest = domain.strip_suffix(row.domain);
+        rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    };
+    ROWS.iter().find(is_in)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn turn_id(provider: Provider, base_url: &str) -> String {
+        Host::at(provider, base_url).turn_id().as_str().to_owned()
+    }
+
+    // M4
+    #[test]
+    fn the_providers_own_server_has_the_protocols_name() {
+        for (provider, url, id) in [
+            (Provider::OpenAiChat, "", "openai-chat"),
+            (
+                Provider::OpenAiChat,
+                "https://api.openai.com/v1",
+                "openai-chat",
+            ),
+            (
+                Provider::OpenAiChat,
+                "HTTPS://API.OpenAI.com:443/v1/",
+                "openai-chat",
+            ),
+            (Provider::Anthropic, "api.anthropic.com", "anthropic"),
+            (
+                Provider::Bedrock,
+                "https://bedrock-runtime.eu-west-1.amazonaws.com",
+                "bedrock",
+            ),
+            (Provider::Ollama, "http://127.0.0.1:11434", "ollama"),
+            (Provider::GeminiJsonSchema, "", "gemini"),
+        ] {
+            assert_eq!(turn_id(provider, url), id, "{url}");
+        }
+    }
+
+    // M4
+    #[test]
+    fn another_server_has_its_address_in_the_id() {
+        for (url, id) in [
+            (
+                "https://ann:secret@api.deepseek.com/v1?key=secret",
+                "openai-chat@api.deepseek.com",
+            ),
+            ("http://127.0.0.1:8000/v1", "openai-chat@127.0.0.1:8000"),
+            ("http://localhost:80/v1", "openai-chat@localhost"),
+            ("http://[::1]:8080", "openai-chat@[::1]:8080"),
+            (
+                "https://api.openai.com.evil.example",
+                "openai-chat@api.openai.com.evil.example",
+            ),
+            (
+                "https://api.openai.com:8443",
+                "openai-chat@api.openai.com:8443",
+            ),
+        ] {
+            assert_eq!(turn_id(Provider::OpenAiChat, url), id);
+        }
+    }
+
+    // M4
+    #[test]
+    fn a_step_goes_back_to_its_own_server_only() {
+        let own = Host::at(Provider::OpenAiChat, "https://api.deepseek.com");
+        let step = RawTurn {
+            provider: own.turn_id(),
+            items: vec![json!({"role": "assistant"})],
+        };
+        assert!(own.native(Some(&step), false).is_some());
+        for url in ["", "https://api.moonshot.ai/v1", "http://localhost:8000"] {
+            assert_eq!(
+                Host::at(Provider::OpenAiChat, url).native(Some(&step), true),
+                None,
+                "{url}"
+            );
+        }
+    }
+
+    // M4
+    #[test]
+    fn a_switch_decides_before_the_table() {
+        let host = |steps| Host::of(Provider::OpenAiChat).reasoning_back(steps);
+        let step = RawTurn {
+            provider: host(ReasoningBack::Always).turn_id(),
+            items: Vec::new(),
+        };
+        let goes_back = |steps, in_turn| host(steps).native(Some(&step), in_turn).is_some();
+        assert!(!goes_back(ReasoningBack::Never, true));
+        assert!(
+            goes_back(ReasoningBack::WithinTurn, true)
+                && !goes_back(ReasoningBack::WithinTurn, false)
+        );
+        assert!(goes_back(ReasoningBack::Always, false));
+    }
+
+    #[test]
+    fn the_book_names_every_server() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/book/providers.md");
+        let book = std::fs::read_to_string(path).expect("the book");
+        for row in ROWS {
+            let domain = format!("`{}`", row.domain);
+            let limit = format!("| `{}` |", row.rules.token_limit_name());
+            let is_row = |line: &str| {
+                line.starts_with('|') && line.contains(&domain) && line.contains(&limit)
+            };
+            assert!(book.lines().any(is_row), "{domain}");
+        }
+    }
+
+    #[test]
+    fn rows_are_found_by_domain() {
+        let rules = |url| Host::at(Provider::OpenAiChat, url).rules;
+        assert_eq!(rules("https://eu.api.openai.com/v1"), OPENAI);
+        assert_eq!(rules("https://team.openai.azure.com:443/openai/v1"), OPENAI);
+        assert!(rules("https://us-central1-aiplatform.googleapis.com/v1/x").needs_signature);
+        assert_eq!(rules("https://notapi.openai.com.example"), DEFAULT);
+        assert_eq!(rules("https://xapi.openai.com"), DEFAULT);
+        assert_eq!(
+            Host::at(Provider::Mistral, "http://127.0.0.1:1").rules,
+            MISTRAL
+        );
+    }
+}

@@ -1,0 +1,72 @@
+//! Providers: declarations of tools in a provider's form, and protocols that read and write its messages.
+//!
+//! Each provider has a folder, whose `SPEC` has its facts: the schemas that it accepts, the way it writes a tool, its
+//! reader and its endpoints. The shared code asks the spec of a [`Provider`] and names no provider.
+//!
+//! - [`declare`](fn@declare): tools in a provider's form, with a [`Report`] on what the form cannot express
+//! - [`protocol`]: a provider's bytes as [`Event`]s, and requests and results in the provider's form
+//! - [`lint`](fn@lint): the findings for all providers at once
+//! - [`manifest`]: the manifest with the declarations of each provider
+//! - [`provider_tools`]: tools that providers run themselves
+
+pub(crate) mod answer_gate;
+pub mod anthropic;
+pub(crate) mod bedrock;
+pub(crate) mod chat_steps;
+pub(crate) mod codec;
+pub(crate) mod cohere;
+pub(crate) mod content_blocks;
+pub mod declarations;
+pub mod declare;
+pub(crate) mod declared_tool;
+pub mod event;
+pub mod framing;
+pub mod gemini;
+pub(crate) mod gemini_live;
+pub mod half_characters;
+pub(crate) mod hosts;
+pub(crate) mod json_reader;
+pub(crate) mod lenient;
+pub mod lint;
+pub(crate) mod llama_cpp;
+pub(crate) mod lm_studio;
+pub mod manifest;
+pub mod mcp;
+pub(crate) mod message_members;
+pub(crate) mod mistral;
+pub(crate) mod ollama;
+pub(crate) mod openai_chat;
+pub(crate) mod openai_realtime;
+pub mod openai_responses;
+pub(crate) mod partial_calls;
+pub(crate) mod projection;
+pub(crate) mod protocol;
+pub mod provider;
+pub mod provider_tools;
+pub(crate) mod repeats;
+pub mod report;
+pub mod request;
+pub mod retry_delay;
+pub(crate) mod same_json;
+pub mod schema;
+pub mod spec;
+pub(crate) mod strict;
+pub(crate) mod structured;
+pub mod tool_names;
+pub mod turns;
+pub(crate) mod vllm;
+
+#[cfg(test)]
+mod tests;
+
+pub use crate::declarations::{Declarations, DeclareOptions};
+pub use crate::declare::{declare, declare_searchable, declare_tools, declare_with};
+pub use crate::event::{Event, Finish, JsonError, ProtocolError};
+pub use crate::framing::framer::Framing;
+pub use crate::hosts::{Host, ReasoningBack, TokenLimit};
+pub use crate::lint::{LintReport, lint, lint_for};
+pub use crate::protocol::{Protocol, protocol};
+pub use crate::provider::{Provider, UnknownProvider};
+pub use crate::report::Report;
+pub use crate::request::Request;
+pub use crate::structured::StructuredOutput;

@@ -1,0 +1,100 @@
+//! llama.cpp's server (`llama-server --jinja`), which speaks Chat Completions and makes a grammar of the tools' schemas.
+//!
+//! The grammar converter (`common/json-schema-to-grammar.cpp`) and the parser of grammars (`src/llama-grammar.cpp`) answer 400 to
+//! a whole request whose schema has
+//!
+//! - a `pattern` without `^` and `$`, or with an escape that grammars do not have, such as `\d`
+//! - 2,000 repetitions or more, in `maxLength`, `maxItems` or a pattern
+//! - `true` or `false` as a schema, or a `$ref` to anything but a place in the same schema
+//!
+//! It reads `{}` as an object, closes an object that says nothing of further properties, requires every property in an `allOf`, and
+//! ignores what is beside `anyOf`, `$ref` and `enum`. It ignores `not`, `if`, `patternProperties`, `uniqueItems`, `multipleOf`,
+//! bounds of numbers that are not integers, and other formats than dates, times and UUIDs. Schemas are shared among the tools of a
+//! request by the text of their reference, so references are replaced by their targets.
+
+use crate::hosts::Host;
+use crate::openai_chat;
+use crate::request::Request;
+use crate::schema::rules::{GrammarRules, SchemaForm, SchemaSubset, TypeSet};
+use crate::spec::{BEARER, Endpoint, HttpEndpoint, ProviderSpec, Server, segments};
+use serde_json::Value;
+
+/// The facts of llama.cpp's server.
+pub(crate) const SPEC: ProviderSpec = ProviderSpec {
+    turn_id: "llama-cpp",
+    otel_name: "llama_cpp",
+    manifest_key: "llamaCpp",
+    endpoint: Endpoint::Http(HttpEndpoint {
+        server: local_server("http://127.0.0.1:8080", &["LLAMA_API_KEY"]),
+        headers: &[],
+        path: |_, _| segments(&["v1", "chat", "completions"]),
+        stream_query: None,
+        streams: true,
+    }),
+    urls: None,
+    request: request_without_named_choice,
+    declaration: |tool| tool.nested_function(None),
+    schema: SchemaForm::Subset(&SUBSET),
+    strict: None,
+    max_tools: None,
+    ..openai_chat::SPEC
+};
+
+/// A server on this machine, which wants a key only if it was started with one.
+pub(crate) const fn local_server(
+    base_url: &'static str,
+    key_env: &'static [&'static str],
+) -> Server {
+    Server {
+        base_url,
+        base_url_env: &[],
+        region_env: &[],
+        key_env,
+        key_header: BEARER,
+        key_required: false,
+        host_paths: &[],
+        other_apis: &[],
+    }
+}
+
+/// Writes a request whose `tool_choice` is a text: the server knows no other, and takes an object for `auto`.
+pub(crate) fn request_without_named_choice(request: &Request<'_>, host: &Host) -> Value {
+    let mut body = (openai_chat::SPEC.request)(request, host);
+    if let Some(choice) = body
+        .get_mut("tool_choice")
+        .filter(|choice| choice.is_object())
+    {
+        *choice = "required".into();
+    }
+    body
+}
+
+/// The keywords that the converter knows.
+pub(crate) const SUBSET: SchemaSubset = SchemaSubset {
+    keeps: &[
+        "title",
+        "default",
+        "examples",
+        "format",
+        "pattern",
+        "minLength",
+        "maxLength",
+        "minItems",
+        "maxItems",
+        "minimum",
+        "maximum",
+    ],
+    typed: false,
+    references: false,
+    maps: true,
+    enums: TypeSet::ALL,
+    formats: |types, format| {
+        types == TypeSet::STRING && matches!(format, "date" | "time" | "date-time" | "uuid")
+    },
+    grammar: Some(&GrammarRules {
+        max_length: 1_999,
+        max_items: 500,
+        number_bounds: false,
+        lists_any: true,
+    }),
+};

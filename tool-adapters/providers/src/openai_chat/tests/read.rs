@@ -1,0 +1,289 @@
+//! Chat Completions read: whole, streamed, cut, broken.
+
+use crate::event::{Event, Finish, ProtocolError};
+use crate::openai_chat::tests::{delta, end, stream};
+use crate::provider::Provider::OpenAiChat;
+use crate::tests::streams::{calls, events, read, sse, summary};
+use expect_test::expect;
+
+#[test]
+fn a_stream_of_text_and_parallel_calls_is_read() {
+    let stream = stream(
+        &[
+            r#"{"role":"assistant","content":"","refusal":null}"#,
+            r#"{"content":"Let me "}"#,
+            r#"{"content":"sehen: ä €"}"#,
+            r#"{"tool_calls":[{"index":0,"id":"call_a","type":"function","function":{"name":"add","arguments":""}}]}"#,
+            r#"{"tool_calls":[{"index":0,"function":{"arguments":"{\"a\": 1, "}}]}"#,
+            r#"{"tool_calls":[{"index":1,"id":"call_b","type":"function","function":{"name":"greet","arguments":""}}]}"#,
+            r#"{"tool_calls":[{"index":0,"function":{"arguments":"\"b\": 2e400}"}},{"index":1,"function":{"arguments":"{\"name\""}}]}"#,
+            r#"{"tool_calls":[{"index":1,"function":{"arguments":": \"Zoë\""}},{"index":1,"function":{"arguments":"}"}}]}"#,
+        ],
+        "tool_calls",
+    );
+    expect![[r#"
+        response: Some("c") None
+        text: Let me sehen: ä €
+        usage: 90 64 0 40 25
+        call: call_a add {"a": 1, "b": 2e400}
+        call: call_b greet {"name": "Zoë"}
+        finished: ToolCalls"#]]
+    .assert_eq(&read(OpenAiChat, &stream));
+}
+
+#[test]
+fn a_whole_answer_is_read() {
+    let answer = r#"{
+      "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "m",
+      "choices": [{"index": 0, "message": {"role": "assistant", "content": null, "refusal": null, "annotations": [],
+        "tool_calls": [
+          {"id": "call_a", "type": "function", "function": {"name": "add", "arguments": "{\"a\":18446744073709551616}"}},
+          {"id": "call_b", "type": "function", "function": {"name": "now", "arguments": ""}},
+          {"id": "call_c", "type": "custom", "custom": {"name": "shell", "input": "ls -l"}}]},
+        "logprobs": null, "finish_reason": "tool_calls"}],
+      "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}, "service_tier": "default"
+    }"#;
+    expect![[r#"
+        response: Some("chatcmpl-1") Some("m")
+        usage: 10 0 0 5 0
+        item: {"role":"assistant","annotations":[],"tool_calls":[{"id":"call_a","type":"function","function":{"name":"add","arguments":""}},{"id":"call_b","type":"function","function":{"name":"now","arguments":""}},{"id":"call_c","type":"custom","custom":{"name":"shell","input":""}}]}
+        call: call_a add {"a":18446744073709551616}
+        call: call_b now 
+        call: call_c shell ls -l
+        finished: ToolCalls"#]]
+    .assert_eq(&read(OpenAiChat, answer));
+}
+
+#[test]
+fn a_refusal_and_thoughts_are_told() {
+    let stream = stream(
+        &[
+            r#"{"reasoning_content":"Hm"}"#,
+            r#"{"reasoning":"m."}"#,
+            r#"{"refusal":"I can't."}"#,
+        ],
+        "stop",
+    );
+    expect![[r#"
+        response: Some("c") None
+        reasoning: Hmm.
+        text: I can't.
+        usage: 90 64 0 40 25
+        item: {"role":"assistant","reasoning_content":"Hm","reasoning":"m."}
+        finished: Refused"#]]
+    .assert_eq(&read(OpenAiChat, &stream));
+}
+
+#[test]
+fn why_it_ended_is_told() {
+    let of = |reason| {
+        let events = events(
+            OpenAiChat,
+            [stream(&[r#"{"content":"a"}"#], reason).as_bytes()],
+        );
+        events.into_iter().find_map(|event| {
+            if let Event::Finished(finish) = event {
+                Some(finish)
+            } else {
+                None
+            }
+        })
+    };
+    assert_eq!(of("stop"), Some(Finish::Stop));
+    assert_eq!(of("length"), Some(Finish::Length));
+    assert_eq!(of("content_filter"), Some(Finish::Filtered));
+    assert_eq!(of("eos"), Some(Finish::Other("eos".into())));
+    assert_eq!(of("insufficient_system_resource"), None, "it is an error");
+}
+
+// M1
+#[test]
+fn comments_and_pings_are_passed_over() {
+    let stream = ": OPENROUTER PROCESSING\n\nevent: ping\ndata: {\"type\":\"ping\"}\n\n".to_owned()
+        + &stream(&[r#"{"content":"a"}"#], "stop");
+    expect![[r#"
+        unknown: {"type":"ping"}
+        response: Some("c") None
+        text: a
+        usage: 90 64 0 40 25
+        finished: Stop"#]]
+    .assert_eq(&read(OpenAiChat, &stream));
+}
+
+// M1
+#[test]
+fn what_cannot_be_read_is_told_with_its_place() {
+    let stream = "data: {\"choices\":oops}\n\ndata: 7\n\n".to_owned()
+        + &stream(
+            &[
+                r#"{"content":5}"#,
+                r#"{"content":["a"],"tool_calls":"none"}"#,
+            ],
+            "stop",
+        );
+    let told = summary(&events(OpenAiChat, [stream.as_bytes()]));
+    let lines = told
+        .lines()
+        .map(|line| line.split(": {").next().unwrap_or_default())
+        .collect::<Vec<_>>();
+    assert_eq!(
+        lines,
+        [
+            "error: event 1 of the answer: expected JSON in the provider's form",
+            "error: event 2 of the answer: expected an object: 7",
+            "response: Some(\"c\") None",
+            "error: event 3 of the answer: expected a text or parts as `content`",
+            "text: a",
+            "error: event 4 of the answer: expected objects in `tool_calls`",
+            "usage: 90 64 0 40 25",
+        ]
+    );
+}
+
+#[test]
+fn errors_of_the_provider_are_told() {
+    for (stream, expected) in [
+        (
+            r#"{"error":{"message":"Rate limit","type":"requests","code":"rate_limit_exceeded","param":null}}"#,
+            "rate_limit_exceeded: Rate limit",
+        ),
+        (r#"{"error":"no such model"}"#, ": no such model"),
+        (
+            r#"{"object":"error","message":"bad","type":"BadRequestError","code":400}"#,
+            "400: bad",
+        ),
+        (
+            "event: error\ndata: {\"message\":\"overloaded\"}\n\n",
+            ": overloaded",
+        ),
+        (r#"{"detail":[{"msg":"x"}]}"#, r#": [{"msg":"x"}]"#),
+    ] {
+        let events = events(OpenAiChat, [stream.as_bytes()]);
+        let [Event::Error(ProtocolError::Provider { code, message, .. })] = &events[..] else {
+            panic!("{events:?}")
+        };
+        assert_eq!(
+            format!("{}: {message}", code.as_deref().unwrap_or_default()),
+            expected
+        );
+    }
+}
+
+#[test]
+fn an_error_in_the_middle_of_a_stream_leaves_no_call() {
+    let call = r#"{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{}"}}]}"#;
+    let error = r#"{"error":{"code":502,"message":"gone"},"choices":[{"delta":{},"finish_reason":"error"}]}"#;
+    expect![[r#"
+        response: Some("c") None
+        error: the provider reports 502: gone"#]]
+    .assert_eq(&read(OpenAiChat, &sse([delta(call).as_str(), error])));
+}
+
+// M2
+#[test]
+fn a_character_that_was_cut_in_two_is_joined() {
+    let pieces = [r#"{"content":"a\ud83d"}"#, r#"{"content":"\ude00"}"#];
+    let call = r#"{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\":\"\ud83d"}}]}"#;
+    let rest = r#"{"tool_calls":[{"index":0,"function":{"arguments":"\ude00\"}"}}]}"#;
+    let stream = stream(&[pieces[0], pieces[1], call, rest], "tool_calls");
+    expect![[r#"
+        response: Some("c") None
+        text: a😀
+        usage: 90 64 0 40 25
+        call: x f {"a":"😀"}
+        finished: ToolCalls"#]]
+    .assert_eq(&read(OpenAiChat, &stream));
+}
+
+// M2
+#[test]
+fn half_a_character_without_its_other_half_is_a_loss() {
+    for deltas in [
+        vec![r#"{"content":"\ud83d"}"#, r#"{"content":"a"}"#],
+        vec![r#"{"content":"a\ud83d"}"#],
+        vec![
+            r#"{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\":\"\ud83d\"}"}}]}"#,
+        ],
+    ] {
+        let events = events(OpenAiChat, [stream(&deltas, "stop").as_bytes()]);
+        assert!(
+            !events
+                .iter()
+                .any(|event| matches!(event, Event::Finished(_))),
+            "{}",
+            summary(&events)
+        );
+        assert!(
+            !summary(&events).contains('\u{FFFD}'),
+            "{}",
+            summary(&events)
+        );
+    }
+}
+
+// M2
+#[test]
+fn the_bytes_of_a_character_may_be_in_two_events() {
+    let stream = stream(&[r#"{"content":"<"}"#, r#"{"content":">"}"#], "stop");
+    let first = stream.find('<').expect("the first piece");
+    let second = stream.find('>').expect("the second piece");
+    let smile = "😀".as_bytes();
+    let bytes = [
+        &stream.as_bytes()[..first],
+        &smile[..2],
+        &stream.as_bytes()[first + 1..second],
+        &smile[2..],
+        &stream.as_bytes()[second + 1..],
+    ];
+    let events = events(OpenAiChat, [bytes.concat().as_slice()]);
+    assert!(
+        summary(&events).contains("text: 😀") && !summary(&events).contains("error"),
+        "{}",
+        summary(&events)
+    );
+}
+
+// M1
+#[test]
+fn an_event_that_cannot_be_read_leaves_nothing_that_runs() {
+    let begins = r#"{"tool_calls":[{"index":0,"id":"x","function":{"name":"delete_path","arguments":"{\"path\":\"/data/"}}]}"#;
+    let ends = r#"{"tool_calls":[{"index":0,"function":{"arguments":"\"}"}}]}"#;
+    let piece = delta(r#"{"tool_calls":[{"index":0,"function":{"arguments":"scratch/"}}]}"#);
+    for broken in [
+        piece.replace("null", "NaN"),
+        format!("{piece}{piece}"),
+        format!("{piece},"),
+        piece[..piece.len() - 1].to_owned(),
+        "\"text\"".to_owned(),
+        "7".to_owned(),
+        "[]".to_owned(),
+        r#"{"id":"c","object":"chat.completion.chunk"}"#.to_owned(),
+        piece.replace("\"delta\"", "\"delt\""),
+        piece.replace(
+            "[{\"index\":0,\"function\"",
+            "[[],{\"index\":0,\"function\"",
+        ),
+    ] {
+        let stream = sse([
+            &*delta(begins),
+            &*broken,
+            &*delta(ends),
+            &*end("tool_calls"),
+            "[DONE]",
+        ]);
+        let events = events(OpenAiChat, [stream.as_bytes()]);
+        assert!(calls(&events).is_empty(), "{broken}: {}", summary(&events));
+        assert!(
+            !events
+                .iter()
+                .any(|event| matches!(event, Event::Finished(_))),
+            "{broken}: {}",
+            summary(&events)
+        );
+        assert!(
+            summary(&events).contains("event 2 of the answer"),
+            "{broken}: {}",
+            summary(&events)
+        );
+    }
+}

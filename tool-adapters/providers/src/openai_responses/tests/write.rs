@@ -1,0 +1,93 @@
+//! Results and requests.
+
+use crate::provider::Provider::OpenAiResponses;
+use crate::tests::streams::{asked, encoded, history, nothing};
+use expect_test::expect;
+use serde_json::{Value, json};
+use tool_core::session::{RawTurn, ToolChoice};
+
+// L18, R-C1
+#[test]
+fn results_are_encoded_with_their_images_and_files() {
+    let answer = r#"{"output":[{"type":"custom_tool_call","id":"x","call_id":"b","name":"shell","input":"ls"}]}"#;
+    expect![[r##"
+        [
+          {"type":"function_call_output","call_id":"a","output":"{\"sum\":3}"},
+          {"type":"custom_tool_call_output","call_id":"b","output":"the slot is taken"},
+          {"type":"function_call_output","call_id":"c","output":""},
+          {"type":"function_call_output","call_id":"d","output":[{"type":"input_text","text":"a cat"},{"type":"input_image","image_url":"data:image/png;base64,aGk=","detail":"auto"},{"type":"input_text","text":"[audio (audio/wav) left out: it cannot be shown here]"},{"type":"input_text","text":"# A"},{"type":"input_text","text":"[resource file:///b.pdf (application/pdf)]"}]},
+          {"type":"function_call_output","call_id":"e","output":""}
+        ]"##]].assert_eq(&encoded(OpenAiResponses, answer, ["a", "b", "c", "d", "e"]));
+}
+
+fn native(items: Value) -> RawTurn {
+    let Value::Array(items) = items else {
+        panic!("items")
+    };
+    RawTurn {
+        provider: OpenAiResponses.id(),
+        items,
+    }
+}
+
+#[test]
+fn a_request_echoes_its_own_items_and_tells_foreign_ones() {
+    let native = native(json!([
+        {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"},
+        {"type": "web_search_call", "id": "ws_1", "status": "completed"},
+        {"type": "function_call", "id": "fc_1", "call_id": "call_wire", "name": "add", "arguments": "{ }", "status": "completed"},
+    ]));
+    expect![[r##"
+        model: "some-model"
+        instructions: "Be brief."
+        input: [
+          {"role":"user","content":"What is 1 + 2?"},
+          {"role":"assistant","content":"Let me see."},
+          {"type":"function_call","call_id":"call_1","name":"add","arguments":"{\"a\":1,\"b\":2}"},
+          {"type":"function_call","call_id":"call_a54a8a69cc7f84b6900f12ad17379cc4","name":"add","arguments":"{\"INVALID_JSON\":\"oops\"}"},
+          {"type":"function_call_output","call_id":"call_1","output":"{\"sum\":3}"},
+          {"type":"function_call_output","call_id":"call_a54a8a69cc7f84b6900f12ad17379cc4","output":"the slot is taken"},
+          {"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAA"},
+          {"type":"web_search_call","id":"ws_1","status":"completed"},
+          {"type":"function_call","id":"fc_1","call_id":"call_wire","name":"add","arguments":"{}","status":"completed"},
+          {"type":"function_call_output","call_id":"call_wire","output":[{"type":"input_text","text":"a cat"},{"type":"input_image","image_url":"data:image/png;base64,aGk=","detail":"auto"},{"type":"input_text","text":"[audio (audio/wav) left out: it cannot be shown here]"},{"type":"input_text","text":"# A"},{"type":"input_text","text":"[resource file:///b.pdf (application/pdf)]"}]},
+          {"role":"assistant","content":"It is 3."},
+          {"role":"user","content":"Thanks"}
+        ]
+        tools: 1
+        stream: true
+        max_output_tokens: 500"##]].assert_eq(&asked(OpenAiResponses, &history(Some(native)), ToolChoice::Auto, nothing()));
+}
+
+#[test]
+fn items_that_are_not_the_historys_calls_are_not_echoed() {
+    let other = native(json!([{"type": "message", "id": "canary", "content": []}]));
+    let asked = asked(
+        OpenAiResponses,
+        &history(Some(other)),
+        ToolChoice::None,
+        json!({"store": true}),
+    );
+    assert!(
+        !asked.contains("canary") && asked.contains(r#""call_id":"abcDEF123""#),
+        "{asked}"
+    );
+}
+
+#[test]
+fn thoughts_neither_stored_nor_encrypted_are_left_out() {
+    let call = json!({"type": "function_call", "id": "fc_1", "call_id": "w", "name": "add", "arguments": "{}"});
+    let thought = |id: &str, content: Value| json!({"type": "reasoning", "id": id, "encrypted_content": content});
+    let native = native(json!([
+        thought("rs_1", Value::Null),
+        thought("rs_2", "gAAA".into()),
+        call
+    ]));
+    let asked = asked(
+        OpenAiResponses,
+        &history(Some(native)),
+        ToolChoice::Auto,
+        json!({"store": false}),
+    );
+    assert!(!asked.contains("rs_1") && asked.contains("rs_2"), "{asked}");
+}

@@ -1,0 +1,304 @@
+//! Results and requests.
+
+use crate::chat_steps::user_message;
+use crate::codec::{CallIds, ToolAnswer, short_id};
+use crate::hosts::Host;
+use crate::openai_responses::items::{CUSTOM_CALL, call_kind};
+use crate::request::{Request, RequestBody, argument_text, text_of};
+use crate::turns::OPENING;
+use crate::turns::begin_of_turn;
+use serde_json::{Value, json};
+use std::collections::{HashMap, HashSet};
+use tool_core::call::ModelResult;
+use tool_core::session::Message;
+use tool_core::{Content, ToolCall};
+
+/// Writes one item for each result.
+pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
+    let kind = |answer: &ToolAnswer<'_>| answer.call.map_or("", |call| call.kind);
+    answers
+        .iter()
+        .map(|answer| result_item(kind(answer), &answer.wire_id(short_id), &answer.result))
+        .collect()
+}
+
+/// Writes the body of a request.
+pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
+    let instructions = Some(request.instructions).filter(|text| !text.is_empty());
+    RequestBody::new(request)
+        .with("model", request.model)
+        .with_some("instructions", instructions)
+        .with("input", input_items(request, host))
+        .with_tools("none", "required")
+        .with_some("stream", request.stream.then_some(true))
+        .with_some("max_output_tokens", request.max_tokens)
+        .finish()
+}
+
+fn input_items(request: &Request<'_>, host: &Host) -> Vec<Value> {
+    let mut writer = InputWriter {
+        request,
+        input: Vec::new(),
+        calls: HashMap::new(),
+        used: HashSet::new(),
+    };
+    let turn_begins = begin_of_turn(request.history);
+    for (place, message) in request.history.iter().enumerate() {
+        match message {
+            Message::User(text) if text.trim().is_empty() => {}
+            Message::User(text) => writer.input.push(user_message(text)),
+            Message::Assistant {
+                text,
+                calls,
+                native,
+            } => {
+                let native = host.native(native.as_ref(), place > turn_begins);
+                let echoed = native.is_some_and(|items| writer.echo(items, calls));
+                if !echoed {
+                    writer.add_step(text.as_deref().unwrap_or_default(), calls);
+                }
+            }
+            Message::Result {
+                call_id, result, ..
+            } => writer.add_result(call_id, result),
+            _ => {}
+        }
+    }
+    if writer.input.is_empty() {
+        writer.input.push(user_message(OPENING));
+    }
+    writer.input
+}
+
+struct InputWriter<'a> {
+    request: &'a Request<'a>,
+    input: Vec<Value>,
+    /// The calls so far, by the ids of the history.
+    calls: HashMap<&'a str, WrittenCall>,
+    /// The ids in use.
+    used: HashSet<String>,
+}
+
+/// A call in the request.
+struct WrittenCall {
+    id: String,
+    kind: &'static str,
+}
+
+impl<'a> InputWriter<'a> {
+    fn add_result(&mut self, call_id: &str, result: &ModelResult) {
+        if let Some(call) = self.calls.get(call_id) {
+            self.input.push(result_item(call.kind, &call.id, result));
+        }
+    }
+
+    /// Writes a step as text and calls.
+    fn add_step(&mut self, text: &str, calls: &'a [ToolCall]) {
+        if !text.trim().is_empty() {
+            self.input
+                .push(json!({"role": "assistant", "content": text}));
+        }
+        for call in calls {
+            let id = self.add_call("", "", call);
+            let name = self.request.declarations.written_name(call.name());
+            let arguments = argument_text(call.arguments());
+            self.input.push(json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments}));
+        }
+    }
+
+    /// Writes the items of a step as they came, with the calls of the history. Returns false if their calls are not those of
+    /// the history.
+    fn echo(&mut self, items: &[Value], calls: &'a [ToolCall]) -> bool {
+        let Some(paired) = self.pair(items, calls) else {
+            return false;
+        };
+        let is_kept = items
+            .iter()
+            .zip(&paired)
+            .map(|(item, call)| call.is_some() || self.keeps(item));
+        let mut is_kept = is_kept.collect::<Vec<_>>();
+        let loses_reasoning = drop_lone_reasoning(items, &mut is_kept);
+        for (place, item) in items.iter().enumerate() {
+            let mut item = item.clone();
+            if let Some(call) = paired[place] {
+                self.set_call(&mut item, call);
+            } else if !is_kept[place] {
+                continue;
+            }
+            if loses_reasoning[place] {
+                // The server looks for the reasoning of an item by its id.
+                item.as_object_mut().map(|item| item.remove("id"));
+            }
+            self.input.push(item);
+        }
+        true
+    }
+
+    /// Returns the call of the history that each item is: by name and in order, or else by order alone, as the history may have
+    /// other names. `None` if a call of the history is not there.
+    fn pair(&self, items: &[Value], calls: &'a [ToolCall]) -> Option<Vec<Option<&'a ToolCall>>> {
+        pair_by(items, calls, |item, call| self.has_name(item, call)).or_else(|| {
+            // The server runs custom tools of its own too. Its functions are never among the items.
+            let is_own = |item: &Value, call: &ToolCall| {
+                item["type"] != CUSTOM_CALL || self.has_name(item, call)
+            };
+            pair_by(items, calls, is_own)
+        })
+    }
+
+    fn has_name(&self, item: &Value, call: &ToolCall) -> bool {
+        let name = text_member(item, "name");
+        name == call.name() || name == self.request.declarations.written_name(call.name())
+    }
+
+    /// Returns true for an item without a call of the history that the server takes back.
+    fn keeps(&self, item: &Value) -> bool {
+        match text_member(item, "type") {
+            "function_call" => has_output(item),
+            CUSTOM_CALL => has_output(item) || !self.is_own_custom_tool(text_member(item, "name")),
+            "message" => has_text(item),
+            // A provider that does not store the response knows reasoning by its encrypted content only.
+            "reasoning" => {
+                let is_stored = self.request.extra.get("store") != Some(&Value::Bool(false));
+                is_stored || !item["encrypted_content"].is_null()
+            }
+            _ => true,
+        }
+    }
+
+    /// Returns true for a tool of free text that the request declares.
+    fn is_own_custom_tool(&self, name: &str) -> bool {
+        let declared = serde_json::from_str::<Vec<Value>>(self.request.declarations.json().get())
+            .unwrap_or_default();
+        let set = self.request.extra.get("tools").and_then(Value::as_array);
+        let mut tools = declared.iter().chain(set.into_iter().flatten());
+        tools.any(|tool| tool["type"] == "custom" && tool["name"] == name)
+    }
+
+    fn set_call(&mut self, item: &mut Value, call: &'a ToolCall) {
+        let kind = call_kind(text_member(item, "type")).unwrap_or_default();
+        item["call_id"] = self
+            .add_call(text_member(item, "call_id"), kind, call)
+            .into();
+        item["name"] = self.request.declarations.written_name(call.name()).into();
+        if kind == CUSTOM_CALL {
+            item["input"] = call.arguments().into();
+        } else {
+            item["arguments"] = argument_text(call.arguments()).into();
+        }
+    }
+
+    /// Returns the id of a call: the server's own, or the history's if there is none or another call has it.
+    fn add_call(&mut self, given: &str, kind: &'static str, call: &'a ToolCall) -> String {
+        let given = Some(given)
+            .filter(|given| !given.is_empty())
+            .unwrap_or(call.id());
+        let further = (2..).map(|number| format!("{}_{number}", call.id()));
+        let mut ids = [given.to_owned(), call.id().to_owned()]
+            .into_iter()
+            .chain(further);
+        let unused = ids.find_map(|id| {
+            let id = short_id(&id).into_owned();
+            self.used.insert(id.clone()).then_some(id)
+        });
+        let id = unused.unwrap_or_default();
+        self.calls.insert(
+            call.id(),
+            WrittenCall {
+                id: id.clone(),
+                kind,
+            },
+        );
+        id
+    }
+}
+
+/// Returns the call that each item is, in order. `None` if a call is none of the items.
+fn pair_by<'a>(
+    items: &[Value],
+    calls: &'a [ToolCall],
+    is_call: impl Fn(&Value, &ToolCall) -> bool,
+) -> Option<Vec<Option<&'a ToolCall>>> {
+    let mut left = calls.iter().peekable();
+    let paired = items.iter().map(|item| {
+        call_kind(text_member(item, "type")).filter(|_| !has_output(item))?;
+        left.next_if(|call| is_call(item, call))
+    });
+    let paired = paired.collect::<Vec<_>>();
+    left.peek().is_none().then_some(paired)
+}
+
+/// Drops reasoning whose next item is not written, as the server refuses one without the other. Returns the items that are
+/// written without their reasoning.
+fn drop_lone_reasoning(items: &[Value], is_kept: &mut [bool]) -> Vec<bool> {
+    let mut loses_reasoning = vec![false; items.len()];
+    let is_reasoning = |item: &Value| item["type"] == "reasoning";
+    let mut begin = 0;
+    while begin < items.len() {
+        let length = items[begin..]
+            .iter()
+            .take_while(|item| is_reasoning(item))
+            .count();
+        let next = begin + length;
+        let has_next = is_kept.get(next).copied().unwrap_or_default();
+        if !has_next {
+            is_kept[begin..next].fill(false);
+        } else if length > 0 && !is_kept[begin..next].contains(&true) {
+            loses_reasoning[next] = true;
+            // Calls of the server's own tools have to keep their ids.
+            is_kept[next] = matches!(
+                text_member(&items[next], "type"),
+                "message" | "function_call" | CUSTOM_CALL
+            );
+        }
+        begin = next + 1;
+    }
+    loses_reasoning
+}
+
+fn has_output(item: &Value) -> bool {
+    item.get("output").is_some_and(|output| !output.is_null())
+}
+
+/// Returns true for a message that says something.
+fn has_text(item: &Value) -> bool {
+    let parts = item["content"].as_array().map_or(&[][..], Vec::as_slice);
+    let text_of = |part: &Value| {
+        ["text", "refusal"]
+            .iter()
+            .any(|name| !text_member(part, name).trim().is_empty())
+    };
+    parts.iter().any(text_of) || !text_member(item, "content").trim().is_empty()
+}
+
+fn text_member<'v>(item: &'v Value, name: &str) -> &'v str {
+    item.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Writes a result as text or parts. There is no mark for an error: its message says so.
+fn result_item(kind: &str, id: &str, result: &ModelResult) -> Value {
+    let output = match result.content() {
+        Some(parts) => parts.iter().map(write_part).collect(),
+        None => Value::from(&*result.text),
+    };
+    let kind = if kind == CUSTOM_CALL {
+        "custom_tool_call_output"
+    } else {
+        "function_call_output"
+    };
+    json!({"type": kind, "call_id": id, "output": output})
+}
+
+fn write_part(part: &Content) -> Value {
+    match part {
+        Content::Image { data, mime_type } => {
+            json!({"type": "input_image", "image_url": format!("data:{mime_type};base64,{data}"), "detail": "auto"})
+        }
+        Content::Resource {
+            uri, text: None, ..
+        } if uri.starts_with("data:") => {
+            json!({"type": "input_file", "filename": "resource", "file_data": uri})
+        }
+        part => json!({"type": "input_text", "text": text_of(part)}),
+    }
+}

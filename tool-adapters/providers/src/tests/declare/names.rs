@@ -1,0 +1,133 @@
+//! Names, provider by provider.
+
+use crate::provider::Provider;
+use crate::tool_names::ToolNames;
+use proptest::prelude::*;
+use std::collections::HashSet;
+
+fn names(provider: Provider, tools: &[&str]) -> ToolNames {
+    ToolNames::new(
+        provider.spec().names,
+        tools.iter().copied().enumerate(),
+        &HashSet::new(),
+    )
+}
+
+/// The name rules of the providers' documentation, written independently of the code.
+fn matches(provider: Provider, name: &str) -> bool {
+    let (first, rest, longest) = match provider {
+        Provider::Gemini | Provider::GeminiJsonSchema | Provider::GeminiLive => ("_", "_.:-", 128),
+        Provider::Cohere => ("_", "_", 64),
+        Provider::Anthropic | Provider::Ollama => ("0123456789_-", "_-", 128),
+        Provider::Mcp => ("0123456789_.-", "_.-", 128),
+        _ => ("0123456789_-", "_-", 64),
+    };
+    let bytes = name.as_bytes();
+    (1..=longest).contains(&bytes.len())
+        && bytes
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || rest.as_bytes().contains(byte))
+        && (bytes[0].is_ascii_alphabetic() || first.as_bytes().contains(&bytes[0]))
+}
+
+#[test]
+fn a_name_that_the_provider_takes_stays() {
+    for provider in Provider::ALL {
+        assert_eq!(
+            names(provider, &["create_event"]).wire("create_event"),
+            Some("create_event"),
+            "{provider}"
+        );
+    }
+}
+
+#[test]
+fn what_the_provider_does_not_take_is_read_as_an_underscore() {
+    let names = names(Provider::OpenAiChat, &["files.read/all", "1st"]);
+    assert_eq!(names.wire("files.read/all"), Some("files_read_all"));
+    assert_eq!(names.tool("files_read_all"), Some("files.read/all"));
+    assert_eq!(names.wire("1st"), Some("1st"));
+}
+
+#[test]
+fn a_name_begins_as_the_provider_wants() {
+    assert_eq!(names(Provider::Gemini, &["1st"]).wire("1st"), Some("_1st"));
+    assert_eq!(
+        names(Provider::Gemini, &["/list"]).wire("/list"),
+        Some("_list")
+    );
+    assert_eq!(
+        names(Provider::Gemini, &[".list"]).wire(".list"),
+        Some("_.list")
+    );
+    assert_eq!(
+        names(Provider::Cohere, &["-list"]).wire("-list"),
+        Some("_list")
+    );
+}
+
+#[test]
+fn colliding_names_are_made_distinct_in_any_order() {
+    let tools = ["a.b", "a:b", "a_b"];
+    let forward = names(Provider::OpenAiChat, &tools);
+    let backward = names(Provider::OpenAiChat, &["a_b", "a:b", "a.b"]);
+    assert_eq!(forward.wire("a_b"), Some("a_b"));
+    assert_ne!(forward.wire("a.b"), forward.wire("a:b"));
+    for tool in tools {
+        assert_eq!(forward.wire(tool), backward.wire(tool));
+    }
+}
+
+#[test]
+fn a_long_name_is_cut_and_ends_in_a_hash_of_the_whole() {
+    let long = "very_".repeat(25);
+    let names = names(Provider::OpenAiChat, &[&long]);
+    let wire = names.wire(&long).expect("declared");
+    assert_eq!(wire.len(), 64);
+    assert!(wire.starts_with(&long[..55]));
+    assert_eq!(names.tool(wire), Some(&*long));
+}
+
+#[test]
+fn a_function_tool_does_not_take_the_name_of_a_provider_tool() {
+    let reserved = HashSet::from(["web_search".to_owned()]);
+    let names = ToolNames::new(
+        Provider::Anthropic.spec().names,
+        std::iter::once((0, "web_search")),
+        &reserved,
+    );
+    let wire = names.wire("web_search").expect("declared");
+    assert_ne!(wire, "web_search");
+    assert_eq!(names.tool(wire), Some("web_search"));
+}
+
+#[test]
+fn the_nearest_name_does_not_depend_on_other_tools() {
+    let rule = Provider::OpenAiChat.spec().names;
+    assert_eq!(rule.nearest("a.b"), "a_b");
+    assert_eq!(rule.nearest("a_b"), "a_b");
+}
+
+proptest! {
+    /// L5: reversibly.
+    #[test]
+    fn raw_names_become_distinct_accepted_names_and_map_back(
+        tools in prop::collection::hash_set("[ab1_.:/-]{1,4}|[A-Za-z0-9_.:/-]{1,128}|a[._:/]{55,127}", 1..40),
+    ) {
+        let tools = tools.iter().map(String::as_str).collect::<Vec<_>>();
+        for provider in Provider::ALL {
+            let names = names(provider, &tools);
+            let mut seen = HashSet::new();
+            for (at, tool) in tools.iter().enumerate() {
+                let wire = names.wire(tool).expect("declared");
+                prop_assert!(matches(provider, wire), "{provider}: {tool} -> {wire}");
+                prop_assert!(seen.insert(wire.to_owned()), "{provider}: {tool} -> {wire} twice");
+                prop_assert_eq!(names.tool(wire), Some(*tool));
+                prop_assert_eq!(names.index(wire), Some(at));
+                if matches(provider, tool) {
+                    prop_assert_eq!(wire, *tool);
+                }
+            }
+        }
+    }
+}

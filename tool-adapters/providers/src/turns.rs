@@ -1,0 +1,450 @@
+//! A conversation as alternating turns of two roles: for Anthropic, Bedrock and Gemini.
+
+use crate::codec::{CallIds, ToolAnswer, word_id};
+use crate::hosts::Host;
+use crate::request::{Request, object_arguments};
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use tool_core::ToolCall;
+use tool_core::call::ModelResult;
+use tool_core::session::Message;
+
+/// The user's text for a conversation that does not begin with one.
+pub const OPENING: &str = "The conversation begins.";
+
+/// The user's text for a conversation that ends with the model's own. Providers take such a text for the beginning of the
+/// answer, or refuse it.
+pub const CONTINUE: &str = "Go on.";
+
+/// The item of a raw turn that the provider refused. The turn is left out of later requests.
+pub const REFUSED_TURN: &str = "refused_turn";
+
+/// The text in place of a result to which the provider refused to say anything.
+const LEFT_OUT: &str = "[left out: the model refused to answer it]";
+
+/// A provider's form of the parts of a turn.
+pub(crate) trait TurnForm {
+    /// True if results have a turn of their own.
+    const SEPARATE_RESULTS: bool = false;
+    /// True if calls get an id where the provider gave none.
+    const IDS: bool = true;
+
+    fn text(text: &str) -> Value;
+
+    /// Writes a call, by its position in the step.
+    fn call(id: &str, name: &str, input: Map<String, Value>, position: usize) -> Value;
+
+    /// Writes the result of a call.
+    fn result(id: &str, name: &str, result: &ModelResult) -> Value;
+
+    /// Returns the id of a call in the provider's form, empty if it has none; `None` for another item.
+    fn call_id(item: &Value) -> Option<&str>;
+
+    /// Sets the name and the arguments of a call in the provider's form, and its id if it has one.
+    fn set_call(item: &mut Value, id: &str, name: &str, input: Map<String, Value>);
+
+    /// Returns an item as the server accepts it back; `None` for one that it refuses.
+    fn echo(item: &Value, host: &Host) -> Option<Value>;
+
+    /// Returns true for a thought. A turn must not end with one.
+    fn is_thought(_item: &Value) -> bool {
+        false
+    }
+
+    /// Removes what the provider refuses in a conversation, such as a call of its own tools without a result.
+    fn tidy(_turns: &mut [ChatTurn]) {}
+
+    /// Returns the model's text between results and the user's text, for a model that refuses both in one turn.
+    fn acknowledgement(_model: &str) -> Option<&'static str> {
+        None
+    }
+
+    /// Returns an id that the provider accepts. Defaults to letters, digits, `_` and `-`.
+    fn conforming_id(id: &str) -> Cow<'_, str> {
+        word_id(id)
+    }
+}
+
+/// The content of one side.
+#[derive(Debug, PartialEq)]
+pub(crate) struct ChatTurn {
+    pub(crate) is_model: bool,
+    pub(crate) content: Vec<Value>,
+    /// The number of results at the beginning of the content.
+    results: usize,
+}
+
+impl ChatTurn {
+    fn user(content: Vec<Value>, results: usize) -> Self {
+        Self {
+            is_model: false,
+            content,
+            results,
+        }
+    }
+
+    /// Returns true for a turn of the user with more than results.
+    pub(crate) fn has_users_text(&self) -> bool {
+        !self.is_model && self.content.len() > self.results
+    }
+
+    /// Returns true if further text may be added to the turn.
+    fn may_have_text<F: TurnForm>(&self) -> bool {
+        !(F::SEPARATE_RESULTS && self.results > 0)
+    }
+
+    /// Writes the turn as a message of the roles `user` and `assistant`.
+    pub(crate) fn into_message(self) -> Value {
+        json!({"role": if self.is_model { "assistant" } else { "user" }, "content": self.content})
+    }
+}
+
+/// Writes one message with all results of a step.
+pub(crate) fn encode<F: TurnForm>(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
+    let result = |answer: &ToolAnswer<'_>| {
+        F::result(
+            &answer.wire_id(F::conforming_id),
+            &answer.name(),
+            &answer.result,
+        )
+    };
+    ChatTurn::user(answers.iter().map(result).collect(), 0).into_message()
+}
+
+/// Returns the turns of a conversation. The user begins, results precede the user's text, and no turn is empty.
+pub(crate) fn turns<F: TurnForm>(request: &Request<'_>, host: &Host) -> Vec<ChatTurn> {
+    let mut writer = TurnWriter {
+        request,
+        host,
+        turns: Vec::new(),
+        calls: HashMap::new(),
+        used: HashSet::new(),
+    };
+    let turn_begins = begin_of_turn(request.history);
+    let refused = RefusedMessages::find(request.history, host);
+    for (place, message) in request.history.iter().enumerate() {
+        if refused.left_out.contains(&place) {
+            continue;
+        }
+        match message {
+            Message::Result {
+                call_id,
+                tool,
+                result,
+            } if refused.results.contains(&place) => {
+                let result = ModelResult {
+                    text: LEFT_OUT.to_owned(),
+                    is_text: true,
+                    parts: false,
+                    ..result.clone()
+                };
+                writer.add_result::<F>(call_id, tool, &result);
+            }
+            Message::User(text) => writer.add_user::<F>(text),
+            Message::Assistant {
+                text,
+                calls,
+                native,
+            } => {
+                let native = host.native(native.as_ref(), place > turn_begins);
+                writer.add_assistant::<F>(text.as_deref().unwrap_or_default(), calls, native);
+            }
+            Message::Result {
+                call_id,
+                tool,
+                result,
+            } => writer.add_result::<F>(call_id, tool, result),
+            _ => {}
+        }
+    }
+    let mut turns = tidied::<F>(writer.turns, request.model);
+    if turns.first().is_none_or(|turn| turn.is_model) {
+        turns.insert(0, ChatTurn::user(vec![F::text(OPENING)], 0));
+    }
+    let ends_with_text = |turn: &ChatTurn| {
+        turn.content
+            .last()
+            .is_some_and(|item| item.get("text").is_some())
+    };
+    if turns
+        .last()
+        .is_some_and(|turn| turn.is_model && ends_with_text(turn))
+    {
+        turns.push(ChatTurn::user(vec![F::text(CONTINUE)], 0));
+        return tidied::<F>(turns, request.model);
+    }
+    turns
+}
+
+/// Removes what the provider refuses in the turns of the model, and joins the user's turns around one of which nothing is left.
+fn tidied<F: TurnForm>(mut turns: Vec<ChatTurn>, model: &str) -> Vec<ChatTurn> {
+    F::tidy(&mut turns);
+    let mut tidied = Vec::<ChatTurn>::with_capacity(turns.len());
+    for mut turn in turns {
+        while turn.is_model && turn.content.last().is_some_and(F::is_thought) {
+            turn.content.pop();
+        }
+        if turn.content.is_empty() {
+            continue;
+        }
+        if turn.has_users_text() {
+            tidied.extend(acknowledgement::<F>(tidied.last(), model));
+        }
+        let may_join =
+            |last: &&mut ChatTurn| last.is_model == turn.is_model && last.may_have_text::<F>();
+        match tidied.last_mut().filter(may_join) {
+            Some(last) => last.content.extend(turn.content),
+            None => tidied.push(turn),
+        }
+    }
+    tidied
+}
+
+/// Returns what the model says between results and the user's text, if the provider's model refuses both in one turn.
+fn acknowledgement<F: TurnForm>(last: Option<&ChatTurn>, model: &str) -> Option<ChatTurn> {
+    let text = F::acknowledgement(model).filter(|_| last.is_some_and(|last| last.results > 0))?;
+    Some(ChatTurn {
+        is_model: true,
+        content: vec![F::text(text)],
+        results: 0,
+    })
+}
+
+/// The places of messages that the provider refused to answer: it refuses every request that has them.
+#[derive(Default)]
+struct RefusedMessages {
+    left_out: HashSet<usize>,
+    /// Results keep their place, as their calls need them.
+    results: HashSet<usize>,
+}
+
+impl RefusedMessages {
+    fn find(history: &[Message], host: &Host) -> Self {
+        let mut refused = Self::default();
+        for (place, message) in history.iter().enumerate() {
+            if is_refused(message, host) {
+                refused.left_out.insert(place);
+                refused.add_before(history, place);
+            }
+        }
+        refused
+    }
+
+    /// Adds what the refused answer at a place was to answer, and the parts of it that came before.
+    fn add_before(&mut self, history: &[Message], place: usize) {
+        let mut is_answer = true;
+        for (before, message) in history.iter().enumerate().take(place).rev() {
+            match message {
+                Message::Assistant { calls, .. } if is_answer && calls.is_empty() => {
+                    _ = self.left_out.insert(before);
+                }
+                Message::Assistant { .. } => return,
+                Message::Result { .. } => _ = self.results.insert(before),
+                _ => _ = self.left_out.insert(before),
+            }
+            is_answer &= matches!(message, Message::Assistant { .. });
+        }
+    }
+}
+
+fn is_refused(message: &Message, host: &Host) -> bool {
+    let Message::Assistant {
+        native: Some(native),
+        ..
+    } = message
+    else {
+        return false;
+    };
+    native.provider == host.turn_id()
+        && native.items.iter().any(|item| item["type"] == REFUSED_TURN)
+}
+
+struct TurnWriter<'a> {
+    request: &'a Request<'a>,
+    host: &'a Host,
+    turns: Vec<ChatTurn>,
+    /// The ids and names of the history's calls in this request.
+    calls: HashMap<&'a str, (String, String)>,
+    /// The ids in use.
+    used: HashSet<String>,
+}
+
+impl<'a> TurnWriter<'a> {
+    fn add_user<F: TurnForm>(&mut self, text: &str) {
+        if text.trim().is_empty() {
+            return;
+        }
+        let item = F::text(text);
+        self.turns
+            .extend(acknowledgement::<F>(self.turns.last(), self.request.model));
+        match self
+            .turns
+            .last_mut()
+            .filter(|turn| !turn.is_model && turn.may_have_text::<F>())
+        {
+            Some(turn) => turn.content.push(item),
+            None => self.turns.push(ChatTurn::user(vec![item], 0)),
+        }
+    }
+
+    fn add_result<F: TurnForm>(&mut self, call_id: &str, tool: &str, result: &ModelResult) {
+        let item = if let Some((id, name)) = self.calls.get(call_id) {
+            F::result(id, name, result)
+        } else {
+            let id = F::conforming_id(if F::IDS { call_id } else { "" });
+            F::result(&id, &self.request.declarations.written_name(tool), result)
+        };
+        // Results follow their calls, whatever the user has said since.
+        let at = self
+            .turns
+            .iter()
+            .rposition(|turn| turn.is_model)
+            .map_or(0, |calls| calls + 1);
+        match self
+            .turns
+            .get_mut(at)
+            .filter(|turn| !F::SEPARATE_RESULTS || turn.results > 0)
+        {
+            Some(turn) => {
+                turn.content.insert(turn.results, item);
+                turn.results += 1;
+            }
+            None => self.turns.insert(at, ChatTurn::user(vec![item], 1)),
+        }
+    }
+
+    fn add_assistant<F: TurnForm>(
+        &mut self,
+        text: &str,
+        calls: &'a [ToolCall],
+        native: Option<&[Value]>,
+    ) {
+        let native =
+            native.filter(|items| items.iter().filter_map(F::call_id).count() == calls.len());
+        let content = match native {
+            Some(items) => self.echo::<F>(items, calls),
+            None => self.write::<F>(text, calls),
+        };
+        if content.is_empty() {
+            return;
+        }
+        // A turn with thoughts has to begin with one.
+        let begins_with_thought = |content: &[Value]| content.first().is_some_and(F::is_thought);
+        let is_apart =
+            |turn: &ChatTurn| begins_with_thought(&content) && !begins_with_thought(&turn.content);
+        if self
+            .turns
+            .last()
+            .is_some_and(|turn| turn.is_model && is_apart(turn))
+        {
+            self.turns.push(ChatTurn::user(vec![F::text(CONTINUE)], 0));
+        }
+        match self.turns.last_mut().filter(|turn| turn.is_model) {
+            Some(turn) => turn.content.extend(content),
+            None => self.turns.push(ChatTurn {
+                is_model: true,
+                content,
+                results: 0,
+            }),
+        }
+    }
+
+    /// Writes a step of this provider item by item. Calls have the names and the arguments of the history.
+    fn echo<F: TurnForm>(&mut self, items: &[Value], calls: &'a [ToolCall]) -> Vec<Value> {
+        let mut calls = calls.iter();
+        let mut content = Vec::new();
+        for item in items {
+            let Some(given) = F::call_id(item) else {
+                content.extend(F::echo(item, self.host));
+                continue;
+            };
+            let (Some(call), Some(mut item)) = (calls.next(), F::echo(item, self.host)) else {
+                continue;
+            };
+            let given = if given.is_empty() && F::IDS {
+                call.id()
+            } else {
+                given
+            };
+            let id = self.add_call::<F>(given, call);
+            let name = self.request.declarations.written_name(call.name());
+            F::set_call(&mut item, &id, &name, object_arguments(call.arguments()));
+            content.push(item);
+        }
+        content
+    }
+
+    /// Writes a step as text and calls: one of another provider, or one that was never sent.
+    fn write<F: TurnForm>(&mut self, text: &str, calls: &'a [ToolCall]) -> Vec<Value> {
+        let mut content = Vec::new();
+        if !text.trim().is_empty() {
+            content.push(F::text(text));
+        }
+        for (position, call) in calls.iter().enumerate() {
+            let id = self.add_call::<F>(if F::IDS { call.id() } else { "" }, call);
+            let name = self.request.declarations.written_name(call.name());
+            let input = object_arguments(call.arguments());
+            content.push(F::call(&id, &name, input, position));
+        }
+        content
+    }
+
+    /// Returns the id of a call in this request: the given one, or the history's if another call has it.
+    fn add_call<F: TurnForm>(&mut self, given: &str, call: &'a ToolCall) -> String {
+        let mut id = String::new();
+        if !given.is_empty() || F::IDS {
+            let further = (2..).map(|number| format!("{}_{number}", call.id()));
+            let mut ids = [given.to_owned(), call.id().to_owned()]
+                .into_iter()
+                .chain(further);
+            let unused = ids.find_map(|id| {
+                let id = F::conforming_id(&id).into_owned();
+                self.used.insert(id.clone()).then_some(id)
+            });
+            id = unused.unwrap_or_default();
+        }
+        let name = self
+            .request
+            .declarations
+            .written_name(call.name())
+            .into_owned();
+        self.calls.insert(call.id(), (id.clone(), name));
+        id
+    }
+}
+
+/// Parses a result's text, unless it has a whole number above `max`, which would be rounded.
+pub(crate) fn exact_json(text: &str, max: u64) -> Option<Value> {
+    let value = serde_json::from_str(text).ok()?;
+    has_exact_numbers(text, max).then_some(value)
+}
+
+fn has_exact_numbers(text: &str, max: u64) -> bool {
+    let (mut in_text, mut escaped) = (false, false);
+    let mut numbers = text.split(|char: char| {
+        match char {
+            _ if escaped => escaped = false,
+            '\\' => escaped = in_text,
+            '"' => in_text = !in_text,
+            _ => {}
+        }
+        in_text || !matches!(char, '0'..='9' | '-' | '+' | '.' | 'e' | 'E')
+    });
+    numbers.all(|number| {
+        number.len() < 16
+            || number.contains(['.', 'e', 'E'])
+            || number
+                .parse::<i64>()
+                .map(i64::unsigned_abs)
+                .or_else(|_| number.parse())
+                .is_ok_and(|whole| whole <= max)
+    })
+}
+
+/// Returns the place of the user's last message; 0 if there is none.
+pub(crate) fn begin_of_turn(history: &[Message]) -> usize {
+    let is_user =
+        |message: &Message| matches!(message, Message::User(text) if !text.trim().is_empty());
+    history.iter().rposition(is_user).unwrap_or_default()
+}

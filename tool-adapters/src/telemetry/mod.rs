@@ -1,8 +1,0 @@
-//! Spans, costs and metrics for other systems.
-
-pub mod observer;
-#[cfg(feature = "otel")]
-pub mod otel;
-pub mod prices;
-#[cfg(feature = "metrics")]
-pub mod prometheus;

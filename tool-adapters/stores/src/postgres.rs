@@ -1,0 +1,285 @@
+//! The records of agents in PostgreSQL.
+
+use crate::sql::{
+    APPLIED, Param, Rows, SqlDatabase, SqlStore, arguments, failed, is_migrated, migrator,
+};
+use sqlx::error::DatabaseError;
+use sqlx::pool::PoolConnection;
+use sqlx::postgres::{PgArguments, PgConnectOptions, PgPool, PgPoolOptions, PgRow};
+use sqlx::{ConnectOptions, Connection, Error, Executor, Postgres, query_as, query_with};
+use std::str::FromStr;
+use std::time::Duration;
+use tokio::time::timeout;
+use tool_core::agents::AgentStoreError;
+use tracing::subscriber::{NoSubscriber, with_default};
+
+const CONNECTIONS: u32 = 8;
+/// Longest wait for a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// Longest wait for an answer. The server gives up first, so that it does not apply a change after the store has failed.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
+const SERVER_TIMEOUTS: &str = "SET lock_timeout = '5s'; SET statement_timeout = '10s'";
+/// Connections that were idle for longer are tested before use. Testing each would cost each statement a round trip.
+const TEST_AFTER: Duration = Duration::from_secs(1);
+/// Number of attempts to make a change that the server rolls back because of a conflict.
+const ATTEMPTS: u32 = 5;
+
+/// The records of agents on a PostgreSQL server, version 12 or later, with a database in UTF-8. Cheap to clone.
+///
+/// ```no_run
+/// use tool_adapters::stores::PostgresStore;
+/// use tool_core::agents::{Agents, Keyring};
+///
+/// # async fn open() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = PostgresStore::connect("postgres://assistant@db.example/assistant?sslmode=verify-full").await?;
+/// let agents = Agents::builder(store).keys(Keyring::from_env("TOOL_SECRETS_KEYS")?).build()?;
+/// # Ok(())
+/// # }
+/// ```
+pub type PostgresStore = SqlStore<PostgresDatabase>;
+
+/// The connections of a [`PostgresStore`].
+#[derive(Clone, Debug)]
+pub struct PostgresDatabase(PostgresPool);
+
+/// A pool of connections to a server, or to a pooler before it.
+#[derive(Clone, Debug)]
+pub struct PostgresPool {
+    /// The connections.
+    pub pool: PgPool,
+    /// True if a pooler may give each transaction another connection to the server, such as `PgBouncer` in transaction mode. Then no
+    /// statement is prepared by name, and each runs in a transaction with its parsing.
+    is_pooled: bool,
+}
+
+/// The parameter of an address that turns prepared statements with a name off, if it is 0.
+const STATEMENT_CACHE: &str = "statement-cache-capacity";
+
+/// Begins a transaction over a connection that keeps no settings.
+const BEGIN_POOLED: &str =
+    "BEGIN; SET LOCAL lock_timeout = '5s'; SET LOCAL statement_timeout = '10s'";
+
+impl SqlStore<PostgresDatabase> {
+    /// Opens the store at an address, such as `postgres://user:password@host:5432/database`. The tables are created in the
+    /// first schema of the search path; `?options=-csearch_path%3Dagents` sets it. `?sslmode=verify-full` requires TLS.
+    ///
+    /// Add `?statement-cache-capacity=0` for a pooler that may give each transaction another connection, such as `PgBouncer` in
+    /// transaction mode. Then no statement is prepared by name, and each costs two round trips more.
+    pub async fn connect(url: &str) -> Result<Self, AgentStoreError> {
+        Self::open(connect(url).await.map_err(failed)?).await
+    }
+
+    /// Opens the store in the database of a pool. The pool's options determine how long statements wait for a connection, and
+    /// whether connections are tested before use.
+    pub async fn from_pool(pool: PgPool) -> Result<Self, AgentStoreError> {
+        Self::open(PostgresPool {
+            pool,
+            is_pooled: false,
+        })
+        .await
+    }
+
+    async fn open(pool: PostgresPool) -> Result<Self, AgentStoreError> {
+        let actions = include_str!("migrations/postgres/0002_actions.sql");
+        let migrator = migrator(include_str!("migrations/postgres/0001_agents.sql"), actions);
+        if pool.is_pooled {
+            let mut transaction = pool.pool.begin().await.map_err(failed)?;
+            let applied = query_as(APPLIED).fetch_all(&mut *transaction).await;
+            drop(transaction);
+            if !is_migrated(&migrator, applied) {
+                // The migrator's lock and its statements belong to one connection.
+                let mut transaction = pool.pool.begin().await.map_err(failed)?;
+                let migrated = migrator.run_direct(None, &mut *transaction, false).await;
+                migrated.map_err(|error| failed(error.into()))?;
+                transaction.commit().await.map_err(failed)?;
+            }
+        } else if !is_migrated(&migrator, query_as(APPLIED).fetch_all(&pool.pool).await) {
+            migrator
+                .run(&pool.pool)
+                .await
+                .map_err(|error| failed(error.into()))?;
+        }
+        Ok(Self(PostgresDatabase(pool)))
+    }
+}
+
+/// Returns true if an address is that of a pooler which keeps no prepared statements.
+fn is_pooled(url: &str) -> bool {
+    let parameters = url.split_once('?').map_or("", |(_, query)| query);
+    let mut pairs = parameters
+        .split('&')
+        .filter_map(|pair| pair.split_once('='));
+    pairs.any(|(name, value)| name == STATEMENT_CACHE && value == "0")
+}
+
+/// Connects to a database.
+pub async fn connect(url: &str) -> Result<PostgresPool, Error> {
+    // The parser logs the values of parameters that it does not know, and they may be secret.
+    let parse = || PgConnectOptions::from_str(url);
+    let options = with_default(NoSubscriber::default(), parse)?.disable_statement_logging();
+    let is_pooled = is_pooled(url);
+    // A pooler refuses this parameter of a connection.
+    let options = if is_pooled {
+        options.extra_float_digits(None)
+    } else {
+        options
+    };
+    let pool = PgPoolOptions::new()
+        .max_connections(CONNECTIONS)
+        .acquire_timeout(CONNECT_TIMEOUT);
+    let pool = pool
+        .test_before_acquire(false)
+        .before_acquire(|connection, state| {
+            Box::pin(async move {
+                if state.idle_for >= TEST_AFTER {
+                    connection.ping().await?;
+                }
+                Ok(true)
+            })
+        });
+    let pool = pool.after_connect(move |connection, _| {
+        Box::pin(async move {
+            if !is_pooled {
+                connection.execute(SERVER_TIMEOUTS).await?;
+            }
+            Ok(())
+        })
+    });
+    Ok(PostgresPool {
+        pool: pool.connect_with(options).await?,
+        is_pooled,
+    })
+}
+
+impl PostgresPool {
+    /// Runs a statement over one of the connections.
+    pub async fn fetch_all(
+        &self,
+        connection: &mut PoolConnection<Postgres>,
+        sql: &'static str,
+        arguments: PgArguments,
+    ) -> Result<Vec<PgRow>, Error> {
+        if !self.is_pooled {
+            return query_with(sql, arguments)
+                .fetch_all(&mut **connection)
+                .await;
+        }
+        let mut transaction = connection.begin_with(BEGIN_POOLED).await?;
+        let rows = query_with(sql, arguments)
+            .persistent(false)
+            .fetch_all(&mut *transaction)
+            .await?;
+        transaction.commit().await?;
+        Ok(rows)
+    }
+}
+
+impl SqlDatabase for PostgresDatabase {
+    type Row = PgRow;
+
+    /// Looks for the record first, because the trigger runs before the index finds a duplicate.
+    const INSERT: &'static str = include_str!("sql/postgres/insert.sql");
+
+    const UPDATE: &'static str = include_str!("sql/postgres/update.sql");
+
+    const LEASE: &'static str = include_str!("sql/postgres/lease.sql");
+
+    const KEEP_ACTION: &'static str = "SELECT 1 WHERE tool_keep_action($1, $2, $3, $4, $5, $6, $7)";
+
+    /// Repeats the statement over another connection if the first one is lost.
+    async fn select(&self, sql: &'static str, params: &[Param<'_>]) -> Rows<PgRow> {
+        let rows = match run(&self.0, self.0.pool.acquire().await, sql, params).await {
+            Err(error) if is_lost(&error) => {
+                run(&self.0, self.working_connection().await, sql, params).await
+            }
+            outcome => outcome,
+        };
+        rows.map_err(failed)
+    }
+
+    /// Does not repeat the statement after a lost connection, because it may have taken effect.
+    async fn change(&self, sql: &'static str, params: &[Param<'_>]) -> Rows<PgRow> {
+        let mut attempts = ATTEMPTS;
+        loop {
+            attempts -= 1;
+            match run(&self.0, self.0.pool.acquire().await, sql, params).await {
+                Err(error) if is_rolled_back(&error) && attempts > 0 => {}
+                // Another writer has inserted the record at the same moment.
+                Err(Error::Database(error)) if error.is_unique_violation() => return Ok(Vec::new()),
+                outcome => return outcome.map_err(failed),
+            }
+        }
+    }
+}
+
+impl PostgresDatabase {
+    /// Returns a tested connection. A restart of the server breaks all connections of the pool.
+    async fn working_connection(&self) -> Result<PoolConnection<Postgres>, Error> {
+        for _ in 0..=self.0.pool.options().get_max_connections() {
+            let mut connection = self.0.pool.acquire().await?;
+            if timeout(CONNECT_TIMEOUT, connection.ping())
+                .await
+                .is_ok_and(|answer| answer.is_ok())
+            {
+                return Ok(connection);
+            }
+            drop(connection.detach());
+        }
+        Err(Error::PoolTimedOut)
+    }
+}
+
+/// Runs a statement. Closes the connection if there is no answer in time.
+async fn run(
+    pool: &PostgresPool,
+    connection: Result<PoolConnection<Postgres>, Error>,
+    sql: &'static str,
+    params: &[Param<'_>],
+) -> Result<Vec<PgRow>, Error> {
+    let mut connection = connection?;
+    let answer = pool.fetch_all(&mut connection, sql, arguments::<PgArguments>(params)?);
+    if let Ok(rows) = timeout(ANSWER_TIMEOUT, answer).await {
+        return rows;
+    }
+    drop(connection.detach());
+    Err(Error::Io(std::io::ErrorKind::TimedOut.into()))
+}
+
+/// Returns true if the connection is lost and another one may work.
+fn is_lost(error: &Error) -> bool {
+    match error {
+        Error::Io(_) | Error::Protocol(_) | Error::WorkerCrashed => true,
+        // Shut down, crashed, starting, connection failed.
+        Error::Database(error) => error.code().is_some_and(|code| {
+            matches!(&*code, "57P01" | "57P02" | "57P03") || code.starts_with("08")
+        }),
+        _ => false,
+    }
+}
+
+/// Returns true if the server has rolled the change back: a serialization failure or a deadlock.
+fn is_rolled_back(error: &Error) -> bool {
+    let code = error.as_database_error().and_then(DatabaseError::code);
+    code.is_some_and(|code| matches!(&*code, "40001" | "40P01"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_says_that_a_pooler_is_before_the_server() {
+        for (url, expected) in [
+            ("postgres://a@h/d?statement-cache-capacity=0", true),
+            (
+                "postgres://a@h/d?sslmode=require&statement-cache-capacity=0",
+                true,
+            ),
+            ("postgres://a@h/d?statement-cache-capacity=100", false),
+            ("postgres://a:statement-cache-capacity=0@h/d", false),
+            ("postgres://a@h/d", false),
+        ] {
+            assert_eq!(is_pooled(url), expected, "{url}");
+        }
+    }
+}

@@ -1,0 +1,585 @@
+//! One session in Redis. Each operation is a script, whose answers also update a local copy of the session's state.
+
+use crate::redis::connection::{
+    ADMIT, CHANGE, Connection, END, KEEP_CALL, MINT, NEXT_TURN, PENDING, REFRESH, SETTLE,
+    SWITCH_MODE, SessionKeys, from_json, milliseconds, slot_member,
+};
+use redis::{FromRedisValue, ParsingError, Script, ScriptInvocation, Value};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tool_core::serde::Serialize;
+use tool_core::session::{
+    Admission, Allowance, AnsweredCallRecord, ApprovalLimit, ApprovalRequest, ApprovalVerdict,
+    AuditEntry, BudgetLimit, CapAmount, CapScope, Charge, OpenRequest, PendingCall, Refusal,
+    SessionCall, SessionRecord, SessionState, Settlement, Spending, StateChange, StoreError, Turn,
+    UsedCap, Verdict,
+};
+use tool_core::trace::Cost;
+use tool_core::{Category, Mode, serde_json};
+
+/// Maximum number of entries of the audit log that are kept.
+const MAX_AUDIT: usize = 1000;
+
+// The fields of a session's state. Each value of the program has its own field, so that it can be changed alone.
+const AUDIO: &str = "audio";
+const TRANSCRIPT: &str = "transcript";
+const MESSAGE: &str = "message";
+/// The scripts read this field.
+const ENDING: &str = "ending";
+/// The prefix of the program's values, which are JSON texts.
+const VALUE: &str = "value:";
+
+/// One session of a [`RedisStore`](super::RedisStore).
+pub struct RedisRecord {
+    connection: Arc<Connection>,
+    keys: SessionKeys,
+    /// The incarnation as the server has it, and as a number.
+    incarnation: (String, u128),
+    /// The member of the session's slot.
+    member: String,
+    /// The bytes that the session's calls may take.
+    call_bytes: usize,
+    copy: Mutex<SessionCopy>,
+}
+
+impl RedisRecord {
+    pub(crate) fn new(
+        connection: Arc<Connection>,
+        keys: SessionKeys,
+        request: &OpenRequest,
+        incarnation: &str,
+    ) -> Result<Self, StoreError> {
+        let number = u128::from_str_radix(incarnation, 16)
+            .map_err(|_| StoreError::new("the server holds an invalid incarnation of a session"))?;
+        let member = slot_member(incarnation, request.id.as_str());
+        let incarnation = (incarnation.to_owned(), number);
+        Ok(Self {
+            connection,
+            keys,
+            incarnation,
+            member,
+            call_bytes: request.call_bytes,
+            copy: Mutex::default(),
+        })
+    }
+
+    /// Updates the copy. Without an update the session no longer exists.
+    pub(crate) fn apply(&self, update: Option<SessionUpdate>) -> Result<(), StoreError> {
+        let mut copy = self.copy();
+        let Some(update) = update else {
+            copy.close();
+            return Ok(());
+        };
+        copy.apply(update)
+    }
+
+    fn copy(&self) -> MutexGuard<'_, SessionCopy> {
+        self.copy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a call of a script with the arguments that all scripts of a session take.
+    fn call<'a>(&self, script: &'a Script) -> ScriptInvocation<'a> {
+        let mut call = script.key(&self.keys.0[..]);
+        let copy = self.copy();
+        let version = copy
+            .version
+            .map_or_else(String::new, |version| version.to_string());
+        call.arg(&self.incarnation.0).arg(version).arg(copy.entries);
+        call
+    }
+
+    /// Runs a script, updates the copy, and returns the answer.
+    async fn run(&self, call: &ScriptInvocation<'_>) -> Result<ScriptAnswer, StoreError> {
+        let (words, update): (Vec<String>, Option<SessionUpdate>) =
+            self.connection.script(call).await?;
+        let turn = update.as_ref().map_or(0, |update| update.turn);
+        self.apply(update)?;
+        Ok(ScriptAnswer { words, turn })
+    }
+
+    /// Reads a call that waits for approval, and removes it if `take` is true.
+    async fn read_pending(&self, id: &str, take: bool) -> Result<Option<PendingCall>, StoreError> {
+        let answer = self
+            .run(self.call(&PENDING).arg(id).arg(u8::from(take)))
+            .await?;
+        match answer.words.as_slice() {
+            [word, call] if word == "waits" => from_json(call).map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
+impl SessionRecord for RedisRecord {
+    async fn admit(&self, call: &Admission<'_>) -> Result<Verdict, StoreError> {
+        let mut script = self.call(&ADMIT);
+        script
+            .arg(charge_name(call.charge)?)
+            .arg(call.tool)
+            .arg(call.category.as_str());
+        // Without a count, the arguments are not compared.
+        let is_counted = !matches!(call.charge, Charge::Free | Charge::Approved);
+        script.arg(if is_counted {
+            call.arguments.digest()
+        } else {
+            String::new()
+        });
+        let limits = call.limits;
+        for limit in [
+            limits.repeated,
+            limits.empty,
+            call.max_calls,
+            limits.category(call.category),
+            limits.max_calls,
+        ] {
+            script.arg(limit.map_or_else(String::new, |limit| limit.to_string()));
+        }
+        script.arg(u8::from(call.caps.is_some()));
+        if let Some(caps) = call.caps {
+            let costs = CapScope::STORED.map(|scope| caps.cost(scope).map(cost_number));
+            let times = CapScope::STORED.map(|scope| caps.time(scope).map(time_number));
+            for cap in costs.into_iter().chain(times) {
+                script.arg(cap.map_or_else(String::new, |cap| cap.to_string()));
+            }
+        }
+        self.run(&script).await?.verdict(call.category)
+    }
+
+    async fn settle(&self, settlement: &Settlement<'_>) -> Result<(), StoreError> {
+        let mut script = self.call(&SETTLE);
+        script
+            .arg(settlement.tool)
+            .arg(settlement.category.as_str())
+            .arg(settlement.turn);
+        script
+            .arg(u8::from(settlement.refund))
+            .arg(u8::from(settlement.empty));
+        let Spending { cost, time } = settlement.spent;
+        let caps = settlement
+            .caps
+            .filter(|_| settlement.spent != Spending::default());
+        let window = caps.map_or_else(String::new, |caps| {
+            milliseconds(caps.principal_window()).to_string()
+        });
+        let of_principal = cost_number(cost).saturating_sub(cost_number(settlement.paid_inside));
+        script
+            .arg(cost_number(cost))
+            .arg(time_number(time))
+            .arg(window)
+            .arg(of_principal);
+        if let Some(id) = settlement.amount_id.filter(|_| caps.is_some()) {
+            // No other key has this last part.
+            script.key(format!("{}:{id:032x}:charged", self.keys.session()));
+        }
+        script.arg(2 * settlement.changes.len());
+        for change in settlement.changes {
+            script.arg(&encode_change(change)?);
+        }
+        for entry in settlement.audit {
+            script.arg(to_json(entry)?);
+        }
+        let (_, update): (Vec<String>, Option<SessionUpdate>) =
+            self.connection.script(&script).await?;
+        let applied = self.apply(update);
+        // An amount that the server has taken is settled, whatever the session's state looks like.
+        if settlement.changes.is_empty() {
+            Ok(())
+        } else {
+            applied
+        }
+    }
+
+    async fn keep_call(&self, record: &AnsweredCallRecord<'_>) -> Result<(), StoreError> {
+        let call = record.call.map(to_json).transpose()?.unwrap_or_default();
+        let mut script = self.call(&KEEP_CALL);
+        script.arg(call).arg(self.call_bytes);
+        if let Some(entry) = record.audit {
+            script.arg(to_json(entry)?);
+        }
+        self.run(&script).await.map(drop)
+    }
+
+    async fn calls(&self) -> Result<Vec<SessionCall>, StoreError> {
+        self.keys
+            .calls(&self.connection, Some(&self.incarnation.0))
+            .await
+    }
+
+    async fn next_turn(&self) -> Result<Turn, StoreError> {
+        let ScriptAnswer { mut words, turn } =
+            self.run(self.call(&NEXT_TURN).arg(&self.member)).await?;
+        let ended = words.first().is_none_or(|word| word != "turn");
+        // The script of a session that is unknown to the server knows no number.
+        let number = if ended { self.turn() } else { turn };
+        Ok(Turn {
+            number,
+            pending_message: words.drain(..).nth(1),
+            ended,
+        })
+    }
+
+    async fn mint(&self, request: &ApprovalRequest<'_>) -> Result<ApprovalVerdict, StoreError> {
+        let (mut script, call, limits) = (self.call(&MINT), request.call, request.limits);
+        script
+            .arg(&call.id)
+            .arg(to_json(call)?)
+            .arg(milliseconds(request.lifetime))
+            .arg(call.turn)
+            .arg(call.size());
+        script
+            .arg(limits.session)
+            .arg(limits.turn)
+            .arg(limits.bytes);
+        let answer = self.run(&script).await?;
+        Ok(
+            match answer.words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+                ["waits"] => ApprovalVerdict::Waits,
+                ["inactive"] => ApprovalVerdict::Inactive,
+                ["full", "turn"] => ApprovalVerdict::Full(ApprovalLimit::Turn),
+                ["full", "session"] => ApprovalVerdict::Full(ApprovalLimit::Session),
+                ["full", "bytes"] => ApprovalVerdict::Full(ApprovalLimit::Bytes),
+                _ => return Err(unexpected_answer()),
+            },
+        )
+    }
+
+    async fn pending(&self, id: &str) -> Result<Option<PendingCall>, StoreError> {
+        self.read_pending(id, false).await
+    }
+
+    async fn consume(&self, id: &str) -> Result<bool, StoreError> {
+        Ok(self.read_pending(id, true).await?.is_some())
+    }
+
+    async fn change(&self, changes: &[StateChange]) -> Result<(), StoreError> {
+        let mut script = self.call(&CHANGE);
+        for change in changes {
+            script.arg(&encode_change(change)?);
+        }
+        self.run(&script).await.map(drop)
+    }
+
+    async fn switch_mode(&self, mode: Mode) -> Result<(), StoreError> {
+        self.run(self.call(&SWITCH_MODE).arg(mode.as_str()))
+            .await
+            .map(drop)
+    }
+
+    async fn end(&self) -> Result<(), StoreError> {
+        self.run(self.call(&END).arg(&self.member)).await.map(drop)
+    }
+
+    async fn refresh(&self) -> Result<(), StoreError> {
+        self.run(&self.call(&REFRESH)).await.map(drop)
+    }
+
+    fn incarnation(&self) -> u128 {
+        self.incarnation.1
+    }
+
+    fn mode(&self) -> Mode {
+        self.copy().mode
+    }
+
+    fn turn(&self) -> u64 {
+        self.copy().turn
+    }
+
+    fn state(&self) -> Arc<SessionState> {
+        Arc::clone(&self.copy().state)
+    }
+
+    fn audit(&self) -> Vec<AuditEntry> {
+        self.copy().audit.iter().cloned().collect()
+    }
+}
+
+/// The answer of a script.
+struct ScriptAnswer {
+    words: Vec<String>,
+    /// The turn in which the script ran.
+    turn: u64,
+}
+
+impl ScriptAnswer {
+    /// Returns the decision about a call of a tool of `category`.
+    fn verdict(&self, category: Category) -> Result<Verdict, StoreError> {
+        let words = self.words.iter().map(String::as_str).collect::<Vec<_>>();
+        let figure = |text: &str| text.parse::<u32>().map_err(|_| unexpected_answer());
+        let refused = |refusal| Ok(Verdict::Refused(refusal));
+        let budget = |limit, used, of| {
+            refused(Refusal::Budget {
+                limit,
+                used: figure(used)?,
+                of: figure(of)?,
+            })
+        };
+        match words.as_slice() {
+            ["admitted"] => Ok(Verdict::Admitted { turn: self.turn }),
+            ["capped", cost, time, principal_cost] => {
+                let [cost, principal_cost] =
+                    [cost, principal_cost].map(|text| Ok(amount(text)?.map(Cost::pico)));
+                let time = amount(time)?.map(Duration::from_micros);
+                let left = Allowance {
+                    cost: cost?,
+                    time,
+                    principal_cost: principal_cost?,
+                };
+                Ok(Verdict::Capped {
+                    turn: self.turn,
+                    left: Box::new(left),
+                })
+            }
+            ["inactive"] => Ok(Verdict::Inactive),
+            ["repeated", count] => refused(Refusal::Repeated(figure(count)?)),
+            ["empty", count] => refused(Refusal::Empty(figure(count)?)),
+            ["tool", used, of] => budget(BudgetLimit::Tool, used, of),
+            ["category", used, of] => budget(BudgetLimit::Category(category), used, of),
+            ["total", used, of] => budget(BudgetLimit::Total, used, of),
+            ["cap", scope, kind, used, of, window] => refused(Refusal::Cap(Box::new(used_cap(
+                scope,
+                kind,
+                [used, of],
+                window,
+            )?))),
+            _ => Err(unexpected_answer()),
+        }
+    }
+}
+
+fn unexpected_answer() -> StoreError {
+    StoreError::new("the server sent an unexpected answer")
+}
+
+/// Returns a cost as the server has it: in picodollars, less than its greatest integer.
+fn cost_number(cost: Cost) -> u64 {
+    cost.picodollars().min(MAX_AMOUNT)
+}
+
+/// Returns a time as the server has it: in microseconds, less than its greatest integer.
+fn time_number(time: Duration) -> u64 {
+    u64::try_from(time.as_micros())
+        .unwrap_or(MAX_AMOUNT)
+        .min(MAX_AMOUNT)
+}
+
+/// The greatest amount that the scripts can add.
+const MAX_AMOUNT: u64 = 9_000_000_000_000_000_000;
+
+/// Reads an amount, or an empty text.
+fn amount(text: &str) -> Result<Option<u64>, StoreError> {
+    if text.is_empty() {
+        Ok(None)
+    } else {
+        text.parse().map(Some).map_err(|_| unexpected_answer())
+    }
+}
+
+/// Reads a cap that is used up. `window` has the milliseconds that are left of the principal's window, or less than zero.
+fn used_cap(
+    scope: &str,
+    kind: &str,
+    amounts: [&str; 2],
+    window: &str,
+) -> Result<UsedCap, StoreError> {
+    let scope = match scope {
+        "turn" => CapScope::Turn,
+        "session" => CapScope::Session,
+        "principal" => CapScope::Principal,
+        _ => return Err(unexpected_answer()),
+    };
+    let [used, of] = amounts.map(|text| {
+        let amount = amount(text)?.unwrap_or_default();
+        let is_cost = kind == "cost";
+        Ok(if is_cost {
+            CapAmount::Cost(Cost::pico(amount))
+        } else {
+            CapAmount::Time(Duration::from_micros(amount))
+        })
+    });
+    let window = window.parse().ok().filter(|_| scope == CapScope::Principal);
+    Ok(UsedCap {
+        scope,
+        used: used?,
+        of: of?,
+        resets_in: window.map(Duration::from_millis),
+    })
+}
+
+/// The changes of a session that the local copy does not have yet. Scripts return it beside their answer.
+pub(crate) struct SessionUpdate {
+    turn: u64,
+    is_over: bool,
+    /// The version of the state.
+    version: u64,
+    /// The fields of the state, if its version is newer than that of the copy.
+    state: Option<Vec<(String, String)>>,
+    /// Number of entries that the audit log has had.
+    entries: u64,
+    /// The last of them, if the copy lacks any.
+    unseen: Option<Vec<String>>,
+    mode: Mode,
+}
+
+impl FromRedisValue for SessionUpdate {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        type Parts = (
+            u64,
+            u8,
+            u64,
+            Option<Vec<(String, String)>>,
+            u64,
+            Option<Vec<String>>,
+            String,
+        );
+        let (turn, over, version, state, entries, unseen, mode) = Parts::from_redis_value(value)?;
+        Ok(Self {
+            turn,
+            is_over: over != 0,
+            version,
+            state,
+            entries,
+            unseen,
+            mode: decode_mode(&mode),
+        })
+    }
+}
+
+/// A copy of the parts of a session that are read without waiting. Answers may arrive in another order than the server gave
+/// them, so that older updates change nothing.
+#[derive(Default)]
+struct SessionCopy {
+    turn: u64,
+    mode: Mode,
+    state: Arc<SessionState>,
+    version: Option<u64>,
+    entries: u64,
+    audit: VecDeque<AuditEntry>,
+}
+
+impl SessionCopy {
+    fn apply(&mut self, update: SessionUpdate) -> Result<(), StoreError> {
+        self.turn = self.turn.max(update.turn);
+        if let Some(fields) = update.state
+            && self.version.is_none_or(|known| known < update.version)
+        {
+            self.state = Arc::new(decode_state(fields)?);
+            (self.version, self.mode) = (Some(update.version), update.mode);
+        }
+        if update.is_over {
+            self.close();
+        }
+        let unseen = update.unseen.unwrap_or_default();
+        let new =
+            usize::try_from(update.entries.saturating_sub(self.entries)).unwrap_or(usize::MAX);
+        let known = unseen.len().saturating_sub(new);
+        for text in unseen.iter().skip(known) {
+            // A process of another version may have written what this one does not know.
+            let entry = match from_json(text) {
+                Ok(entry) => entry,
+                Err(error) => {
+                    tracing::warn!(%error, "an entry of the audit log cannot be read; it is left out");
+                    continue;
+                }
+            };
+            if self.audit.len() == MAX_AUDIT {
+                self.audit.pop_front();
+            }
+            self.audit.push_back(entry);
+        }
+        self.entries = self.entries.max(update.entries);
+        Ok(())
+    }
+
+    /// Marks the session as ended.
+    fn close(&mut self) {
+        if !self.state.ended {
+            Arc::make_mut(&mut self.state).ended = true;
+        }
+    }
+}
+
+/// Returns a charge's name in the scripts.
+fn charge_name(charge: Charge) -> Result<&'static str, StoreError> {
+    Ok(match charge {
+        Charge::Run => "run",
+        Charge::Hold => "hold",
+        Charge::Attempt => "attempt",
+        Charge::Approved => "approved",
+        Charge::Free => "free",
+        // A call that is not counted would exceed its limits.
+        _ => {
+            return Err(StoreError::new(
+                "this version of the Redis store does not know the charge",
+            ));
+        }
+    })
+}
+
+/// Encodes a change as the scripts take it: the field, and `=` with its value, or an empty text to remove the field.
+fn encode_change(change: &StateChange) -> Result<[String; 2], StoreError> {
+    let flag = |is_set: bool| {
+        if is_set {
+            "=1".to_owned()
+        } else {
+            String::new()
+        }
+    };
+    Ok(match change {
+        StateChange::AudioSuppressed(is_set) => [AUDIO.to_owned(), flag(*is_set)],
+        StateChange::TranscriptSuppressed(is_set) => [TRANSCRIPT.to_owned(), flag(*is_set)],
+        StateChange::Ending(is_set) => [ENDING.to_owned(), flag(*is_set)],
+        StateChange::PendingMessage(message) => [
+            MESSAGE.to_owned(),
+            message
+                .as_ref()
+                .map_or_else(String::new, |message| format!("={message}")),
+        ],
+        StateChange::Value(name, value) => {
+            let value = if value.is_null() {
+                String::new()
+            } else {
+                format!("={value}")
+            };
+            [format!("{VALUE}{name}"), value]
+        }
+        _ => {
+            return Err(StoreError::new(
+                "this version of the Redis store does not know the change",
+            ));
+        }
+    })
+}
+
+/// Decodes the name of a mode.
+pub(crate) fn decode_mode(name: &str) -> Mode {
+    if name == Mode::Voice.as_str() {
+        Mode::Voice
+    } else {
+        Mode::Text
+    }
+}
+
+/// Decodes the fields of a state. Fields of later versions are left out.
+fn decode_state(fields: Vec<(String, String)>) -> Result<SessionState, StoreError> {
+    let mut state = SessionState::default();
+    for (field, text) in fields {
+        match field.as_str() {
+            AUDIO => state.audio_suppressed = true,
+            TRANSCRIPT => state.transcript_suppressed = true,
+            ENDING => state.ending = true,
+            MESSAGE => state.pending_message = Some(text),
+            field => {
+                if let Some(name) = field.strip_prefix(VALUE) {
+                    state.values.insert(name.to_owned(), from_json(&text)?);
+                }
+            }
+        }
+    }
+    Ok(state)
+}
+
+fn to_json(value: &impl Serialize) -> Result<String, StoreError> {
+    serde_json::to_string(value)
+        .map_err(|error| StoreError::with_source("failed to write a value as JSON", error))
+}

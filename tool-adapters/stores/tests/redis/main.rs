@@ -1,0 +1,12 @@
+//! The Redis store against a server: `REDIS_URL=redis://127.0.0.1:6379 cargo test -p tool-adapters --features redis`.
+
+mod conformance;
+mod faults;
+mod processes;
+mod relay;
+mod runtime;
+mod secure;
+mod server;
+#[path = "../../../tests/support/redis.rs"]
+mod shared_server;
+mod trips;
