@@ -11,7 +11,7 @@ use crate::session::caps::Spending;
 use crate::session::inner::{Approval, SessionInner};
 use crate::session::metrics::{ContextMetrics, SessionCall, SessionMetrics, SpeechEvent};
 use crate::session::model::{History, Model, ToolChoice};
-use crate::session::pipeline::{call, confirm, record};
+use crate::session::pipeline::{call, confirm, record, step};
 use crate::session::policy::Policy;
 use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 use crate::session::store::{StoreError, TurnReport};
@@ -95,9 +95,9 @@ impl Session {
     /// A call with an empty id gets an id. A second call with an id that was already used is not run, and the response of
     /// the first carries a warning. A `sequential` tool waits for the calls before it and delays those after it.
     pub async fn call_all(&self, calls: impl IntoIterator<Item = ToolCall>) -> Vec<ToolResponse> {
-        join_all(call::run_step(
+        join_all(step::run_step(
             &self.0,
-            call::distinct_calls(&self.0, calls),
+            step::distinct_calls(&self.0, calls),
         ))
         .await
     }

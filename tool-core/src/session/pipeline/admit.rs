@@ -4,7 +4,7 @@ use crate::arguments::fingerprint::Fingerprint;
 use crate::call::{ErrorKind, ToolError};
 use crate::session::caps::{CapAmount, CapScope, UsedCap};
 use crate::session::inner::SessionInner;
-use crate::session::pipeline::cx::{CallCx, session_over};
+use crate::session::pipeline::governed_call::{GovernedCall, session_over};
 use crate::session::pipeline::meter::CallMeter;
 use crate::session::policy::Policy;
 use crate::session::running::RunningGuard;
@@ -26,7 +26,7 @@ use tracing::Instrument;
 
 /// Decides for the wrapper, once it has decoded the arguments, if the method runs at once.
 pub(crate) struct AdmissionGate<'a> {
-    pub(crate) call: &'a CallCx<'a>,
+    pub(crate) call: &'a GovernedCall<'a>,
     /// True if an admitted call still has to wait for a hook, the journal, a thread, or a cached result.
     defers_admitted: bool,
     /// One more than the turn in which the call was admitted; 0 before.
@@ -63,7 +63,7 @@ pub(crate) enum Deferral {
 
 impl<'a> AdmissionGate<'a> {
     #[inline]
-    pub(crate) fn new(call: &'a CallCx<'a>) -> Self {
+    pub(crate) fn new(call: &'a GovernedCall<'a>) -> Self {
         let runtime = &call.session.runtime;
         let waits = !runtime.hooks.is_empty()
             || runtime.journal.is_some()
@@ -434,7 +434,7 @@ fn refund_of(tool: &FunctionTool, turn: u64) -> Settlement<'_> {
 
 /// Describes a refusal of the store to the model.
 #[cold]
-fn refusal_error(call: &CallCx<'_>, refusal: &Refusal) -> ToolError {
+fn refusal_error(call: &GovernedCall<'_>, refusal: &Refusal) -> ToolError {
     let tool = call.tool.name();
     let (kind, message) = match refusal {
         Refusal::Repeated(count) => (

@@ -1,13 +1,11 @@
-//! The way of a governed call, from its arrival to its response, and the calls of one step.
+//! The way of a governed call, from its arrival to its response. Read it from the top: each function calls the next.
 
 use crate::arguments::prepare::{PreparedArguments, RefusedArguments, check_length};
 use crate::arguments::{Fingerprint, Problem};
-use crate::call::asker::QuestionLimits;
-use crate::call::context::{CallContext, CallDeadline, RunContext, SessionHandle, SessionMemos};
+use crate::call::context::{CallContext, CallDeadline, RunContext};
 use crate::call::error::MASKED;
 use crate::call::{ErrorKind, Mode, ToolCall, ToolError, ToolResponse};
 use crate::registry::context::MissedCall;
-use crate::session::approvals::fresh_id;
 use crate::session::calls_in_progress::CallInProgress;
 use crate::session::caps::SpendingCaps;
 #[cfg(feature = "tower")]
@@ -16,32 +14,28 @@ use crate::session::inner::SessionInner;
 #[cfg(feature = "tower")]
 use crate::session::layers::LayerStack;
 use crate::session::pipeline::admit::{AdmissionGate, RefundGuard};
-use crate::session::pipeline::cx::{
-    CallCx, canonical_sent_arguments, idempotency_key, progress_of, session_over, time_limit,
+use crate::session::pipeline::governed_call::{
+    GovernedCall, progress_of, session_over, time_limit,
 };
+use crate::session::pipeline::governed_tool::GovernedTool;
 use crate::session::pipeline::meter::CallMeter;
-use crate::session::pipeline::{confirm, execute, log_lines, record};
+use crate::session::pipeline::{deferred, log_lines, record};
 use crate::session::store::Charge;
 use crate::session::timer;
 use crate::session::updates::call_in_background;
 use crate::time::CallInstant;
-use crate::tool::dispatch::{repair, report_nulls};
-use crate::tool::invocation::{Execution, Invocation, InvocationFrame, Rejection};
-use crate::tool::thread_time::UNCHECKED;
-use crate::tool::{FunctionTool, guarded_tool};
-use crate::trace::redaction::Redaction;
+use crate::tool::FunctionTool;
+use crate::tool::bare_call::repair_arguments;
+use crate::tool::driver::drive;
+use crate::tool::invocation::Rejection;
 use crate::trace::span::{self, OpenSpan};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use serde_json::Value;
-use std::collections::HashMap;
 use std::future::ready;
 use std::panic::AssertUnwindSafe;
 use std::slice;
-use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
-use std::task::Poll;
-use std::time::Duration;
 use tokio::time::timeout_at;
 use tokio_util::sync::CancellationToken;
 
@@ -51,7 +45,7 @@ pub(crate) async fn call(session: &Arc<SessionInner>, call: ToolCall) -> ToolRes
         !session.runtime.has_layers() && session.background().is_none() && !is_observed(session);
     // Most calls need none of the futures between, each of which would move the call and its response.
     if is_plain {
-        governed(session, call).await
+        govern(session, call).await
     } else {
         call_outside(session, call).await
     }
@@ -120,7 +114,7 @@ pub(crate) async fn call_from_layers(
 async fn call_inside_layers(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
     // An approved call has a result in the conversation already, which its first update cannot become.
     match session.background().filter(|_| call.approval().is_none()) {
-        None => run(session, call).await,
+        None => call_nested(session, call).await,
         Some(answers) => {
             Box::pin(call_in_background(
                 Arc::clone(session),
@@ -132,17 +126,18 @@ async fn call_inside_layers(session: &Arc<SessionInner>, call: ToolCall) -> Tool
     }
 }
 
-/// Makes a call, in a span and with log lines where they are wanted.
-async fn run(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
+/// Makes a call inside the layers, in a span and with log lines where they are wanted. A tool's own calls begin here.
+pub(crate) async fn call_nested(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
     if is_observed(session) {
-        let observed = log_lines::observe(session, call, |call| governed(session, call));
+        let observed = log_lines::observe(session, call, |call| govern(session, call));
         Box::pin(observed).await
     } else {
-        governed(session, call).await
+        govern(session, call).await
     }
 }
 
-async fn governed(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
+/// Finds the tool, and makes the call under the limits of its session.
+async fn govern(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
     let began = CallInstant::now();
     let Some(mut place) = session.calls.enter() else {
         return Box::pin(inactive(session, &call, began)).await;
@@ -171,7 +166,7 @@ async fn governed(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
     let mode = session.mode();
     let policy = session.policy_of(mode);
     let meter = policy.caps().map(|caps| metered(session, tool, caps, ctx));
-    let cx = CallCx {
+    let governed = GovernedCall {
         session,
         mode,
         policy,
@@ -185,7 +180,7 @@ async fn governed(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
         progress: OnceLock::new(),
         has_run: AtomicBool::new(false),
     };
-    cx.run(&mut place).await
+    governed.run(&mut place).await
 }
 
 /// Creates the meter of a call, and hands it to the call's span if costs are capped.
@@ -207,9 +202,9 @@ fn metered(
     meter
 }
 
-impl CallCx<'_> {
-    /// Makes the call. What few calls need is boxed, so that it does not enlarge the future of every call, and the response
-    /// exists after the last wait of most calls, so that it is not kept in a future.
+impl GovernedCall<'_> {
+    /// Takes the call from its arrival to its response. What few calls need is boxed, so that it does not enlarge the future of
+    /// every call, and the response exists after the last wait of most calls, so that it is not kept in a future.
     async fn run(&self, place: &mut CallInProgress<'_>) -> ToolResponse {
         let may_run = match self.may_run(place) {
             Ok(false) => Box::pin(self.wait_to_run(place)).await,
@@ -218,49 +213,28 @@ impl CallCx<'_> {
         if let Err(error) = may_run {
             return Box::pin(self.answer_unrun(error)).await;
         }
+
         let gate = AdmissionGate::new(self);
+        let arguments = self.request.arguments();
         let settings = self.settings();
-        if let Err(problem) = check_length(self.request.arguments(), settings.argument_bytes) {
-            return Box::pin(record::recorded(
-                self,
-                &gate,
-                self.refuse(&gate, slice::from_ref(&problem)),
-            ))
-            .await;
+        if let Err(problem) = check_length(arguments, settings.argument_bytes) {
+            let refused = self.refuse(&gate, slice::from_ref(&problem));
+            return Box::pin(record::recorded(self, &gate, refused)).await;
         }
-        let frame =
-            self.answer()
-                .frame(self.request.arguments(), settings, false, Some(&gate), self);
-        let mut has_waited = false;
-        let outcome = match guarded_tool::start(self.tool, Invocation(&frame)) {
-            Ok(Execution::Done(outcome)) => outcome,
-            Ok(Execution::Pending(future)) => {
-                let mut future = guarded_tool::guard(self.tool, future);
-                match future.poll_once().await {
-                    Poll::Ready(outcome) => outcome,
-                    Poll::Pending => {
-                        has_waited = true;
-                        // Boxed, as most tools do not wait, or wait for longer than a box takes.
-                        Box::pin(execute::wait(self, &gate, future, self.began)).await
-                    }
-                }
-            }
+
+        let frame = self
+            .responses()
+            .frame(arguments, settings, false, Some(&gate), self);
+        let tool = GovernedTool::at_gate(&gate);
+        let mut response = match drive(&tool, &frame, self.began).await {
+            Ok(response) => response,
             Err(rejection) => {
-                return Box::pin(record::recorded(
-                    self,
-                    &gate,
-                    self.run_rejected(&gate, &frame, rejection),
-                ))
-                .await;
+                let answered = Box::pin(self.answer_rejected(&gate, rejection));
+                self.catch_panics(answered).await
             }
         };
-        self.set_run();
-        let mut response = execute::done(self, &gate, outcome);
-        let taken = response.meta().duration();
-        if taken > UNCHECKED && !has_waited {
-            self.thread_time().check(Duration::ZERO, taken);
-        }
-        report_nulls(&mut response, self.tool, &frame);
+        self.responses().report_nulls(&mut response, &frame);
+
         if record::record_now(self, &gate, &mut response) {
             return response;
         }
@@ -269,7 +243,7 @@ impl CallCx<'_> {
 
     /// Answers a call that was not let in.
     async fn answer_unrun(&self, error: ToolError) -> ToolResponse {
-        let mut response = self.answer().fail(error);
+        let mut response = self.responses().fail(error);
         record::finish(self, None, false, &mut response).await;
         response
     }
@@ -354,25 +328,18 @@ impl CallCx<'_> {
         }
     }
 
-    /// Answers a call whose method did not run at the first start.
-    async fn run_rejected(
+    /// Answers a call whose method did not run at the first start: its arguments are repaired, or it waits for something else.
+    async fn answer_rejected(
         &self,
         gate: &AdmissionGate<'_>,
-        frame: &InvocationFrame<'_>,
         rejection: Rejection,
     ) -> ToolResponse {
         match rejection {
+            Rejection::Arguments(_) | Rejection::Refused(_) => {
+                self.repair_and_run(gate, rejection.refused()).await
+            }
+            Rejection::NotAdmitted => deferred::run(gate, self.request.arguments()).await,
             Rejection::Context(error) => self.without_context(gate, error).await,
-            Rejection::NotAdmitted => {
-                let deferred = Box::pin(execute::run_deferred(gate, self.request.arguments()));
-                let mut response = self.catch_panics(deferred).await;
-                report_nulls(&mut response, self.tool, frame);
-                response
-            }
-            rejection @ (Rejection::Arguments(_) | Rejection::Refused(_)) => {
-                self.catch_panics(Box::pin(self.repair_and_run(gate, rejection.refused())))
-                    .await
-            }
         }
     }
 
@@ -387,25 +354,25 @@ impl CallCx<'_> {
             text,
             coerced,
             confirm_duplicate,
-        } = match repair(self.tool, self.request.arguments(), refused, settings) {
+        } = match repair_arguments(self.tool, self.request.arguments(), refused, settings) {
             Ok(prepared) => prepared,
             Err(problems) => return self.refuse(gate, &problems).await,
         };
         gate.confirm_duplicate(confirm_duplicate);
-        let frame = self.answer().frame(&text, settings, true, Some(gate), self);
-        let started = CallInstant::now();
-        let mut response = match guarded_tool::start(self.tool, Invocation(&frame)) {
-            Ok(execution) => {
-                self.set_run();
-                execute::run_started(self, gate, execution, started).await
-            }
-            Err(Rejection::NotAdmitted) => execute::run_deferred(gate, &text).await,
-            Err(Rejection::Arguments(error)) => {
-                self.refuse(gate, &[Problem::refused(error.path(), error.message())])
-                    .await
-            }
+
+        let frame = self
+            .responses()
+            .frame(&text, settings, true, Some(gate), self);
+        let tool = GovernedTool::at_gate(gate);
+        let mut response = match drive(&tool, &frame, CallInstant::now()).await {
+            Ok(response) => response,
+            Err(Rejection::NotAdmitted) => deferred::run(gate, &text).await,
             Err(Rejection::Context(error)) => self.without_context(gate, error).await,
-            Err(rejection @ Rejection::Refused(_)) => self.answer().reject(rejection),
+            Err(Rejection::Arguments(error)) => {
+                let problem = Problem::refused(error.path(), error.message());
+                self.refuse(gate, &[problem]).await
+            }
+            Err(rejection @ Rejection::Refused(_)) => self.responses().reject(rejection),
         };
         if !coerced.is_empty() {
             response.optional_meta().coerced = coerced.into();
@@ -420,8 +387,8 @@ impl CallCx<'_> {
             Charge::Attempt,
         );
         match gate.ask(&attempt).await {
-            Ok(()) => self.answer().refuse(problems),
-            Err(error) => self.answer().fail(error),
+            Ok(()) => self.responses().refuse(problems),
+            Err(error) => self.responses().fail(error),
         }
     }
 
@@ -430,14 +397,14 @@ impl CallCx<'_> {
         RefundGuard::new(self.session, self.tool, gate.turn())
             .refund(self.meter.as_deref())
             .await;
-        self.answer().fail(error)
+        self.responses().fail(error)
     }
 
     /// Answers the call even if a store or a journal of the host panics.
     async fn catch_panics(&self, work: BoxFuture<'_, ToolResponse>) -> ToolResponse {
         AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| {
             tracing::error!(tool = %self.tool.name().escape_debug(), "a store, journal or hook panicked");
-            self.answer().fail(ToolError::new(ErrorKind::Internal, MASKED, false).unexpected())
+            self.responses().fail(ToolError::new(ErrorKind::Internal, MASKED, false).unexpected())
         })
     }
 }
@@ -496,180 +463,4 @@ async fn unknown(session: &SessionInner, call: &ToolCall, began: CallInstant) ->
     };
     let response = tools.answer_without_tool(&missed, &ctx, hint);
     record::count_without_tool(session, call, response).await
-}
-
-impl SessionHandle for SessionInner {
-    fn call(self: Arc<Self>, call: ToolCall) -> BoxFuture<'static, ToolResponse> {
-        Box::pin(async move { run(&self, call).await })
-    }
-
-    fn deny(self: Arc<Self>, token: String) -> BoxFuture<'static, ToolResponse> {
-        let denied = async move {
-            let response = confirm::deny(&self, &token, None).await;
-            response.unwrap_or_else(confirm::response_without_call)
-        };
-        Box::pin(denied)
-    }
-
-    fn state(&self) -> Arc<Value> {
-        Arc::new(serde_json::to_value(&*self.record.state()).unwrap_or_default())
-    }
-
-    fn idempotency_key(&self, call: &ToolCall, turn: u64) -> Option<Arc<str>> {
-        let (_, tool) = self.tools.find(call.name())?;
-        let arguments = canonical_sent_arguments(self, tool, call.arguments());
-        Some(idempotency_key(self, turn, call.name(), &arguments).into())
-    }
-
-    fn playout(self: Arc<Self>) -> BoxFuture<'static, ()> {
-        Box::pin(async move {
-            if let Some(rare) = self.rare.get() {
-                rare.playout.finished().await;
-            }
-        })
-    }
-
-    fn cancel_for_model(&self, call_id: &str) -> Result<(), ToolError> {
-        self.running.cancel_for_model(call_id)
-    }
-
-    fn running_for_model(&self) -> Value {
-        self.running.list_for_model()
-    }
-
-    fn guide_for_model(&self, tool: &str) -> Result<String, ToolError> {
-        let (visible, searchable) = (self.definitions(), self.searchable_definitions());
-        if let Some(definition) = visible
-            .iter()
-            .chain(&searchable)
-            .find(|definition| definition.name() == tool)
-        {
-            return Ok(definition.documentation().to_owned());
-        }
-        let with_guide = visible
-            .iter()
-            .filter(|definition| definition.guide().is_some());
-        let names = with_guide
-            .map(|definition| format!("`{}`", definition.name()))
-            .collect::<Vec<_>>();
-        let guides = if names.is_empty() {
-            "is no guide".to_owned()
-        } else {
-            format!("are guides for {}", names.join(", "))
-        };
-        let message = format!(
-            "no tool has the name `{}`; there {guides}",
-            tool.escape_debug()
-        );
-        Err(ToolError::new(ErrorKind::NotFound, message, false))
-    }
-
-    fn search_for_model(&self, query: &str, limit: Option<usize>) -> String {
-        self.search_tools(query, limit)
-    }
-
-    fn mode(&self) -> Mode {
-        self.record.mode()
-    }
-
-    fn redaction(&self) -> Redaction {
-        self.policy().redaction.clone()
-    }
-
-    fn question_limits(&self) -> QuestionLimits {
-        self.policy().questions
-    }
-
-    fn waiting_questions(&self) -> &AtomicU32 {
-        &self.rare().waiting_questions
-    }
-
-    fn memos(&self) -> &SessionMemos {
-        &self.rare().memos
-    }
-}
-
-/// A call of the step, with warnings about other calls that had its id.
-pub(crate) struct StepCall {
-    pub(crate) call: ToolCall,
-    warnings: Vec<String>,
-}
-
-/// Makes the calls of one step: returns a future for each of them, in order.
-pub(crate) fn run_step(
-    session: &Arc<SessionInner>,
-    calls: Vec<StepCall>,
-) -> impl Iterator<Item = impl Future<Output = ToolResponse>> {
-    let limit = session.policy().step_calls.max(1);
-    calls
-        .into_iter()
-        .enumerate()
-        .map(move |(index, step_call)| async move {
-            let mut response = match step_call.call {
-                admitted if index < limit => call(session, admitted).await,
-                call => Box::pin(beyond_step(session, &call, limit)).await,
-            };
-            if !step_call.warnings.is_empty() {
-                response.optional_meta().warnings.extend(step_call.warnings);
-            }
-            response
-        })
-}
-
-/// Answers a call of a step that has too many.
-#[cold]
-async fn beyond_step(session: &SessionInner, call: &ToolCall, limit: usize) -> ToolResponse {
-    let message = format!(
-        "budget exceeded: the {limit} calls that one step may make are used, so nothing was done; make this call in the \
-         next step"
-    );
-    let error = ToolError::new(ErrorKind::BudgetExceeded, message, false);
-    record::count_without_tool(
-        session,
-        call,
-        ToolResponse::refused(call, error, CallInstant::now()),
-    )
-    .await
-}
-
-/// Gives an id to calls without one, and keeps the first call of each id.
-pub(crate) fn distinct_calls(
-    session: &SessionInner,
-    calls: impl IntoIterator<Item = ToolCall>,
-) -> Vec<StepCall> {
-    let mut step: Vec<StepCall> = Vec::new();
-    let mut indices: HashMap<Arc<str>, usize> = HashMap::new();
-    for mut call in calls {
-        if call.id().is_empty() {
-            call = call.with_id(format!("call_{}", fresh_id()));
-        }
-        let Some(index) = indices.get(call.id()) else {
-            indices.insert(Arc::clone(call.shared_id()), step.len());
-            step.push(StepCall {
-                call,
-                warnings: Vec::new(),
-            });
-            continue;
-        };
-        let first = &mut step[*index];
-        // A provider may deliver one call twice.
-        if !is_same_call(session, &first.call, &call) {
-            first.warnings.push(format!(
-                "another call, of `{}`, had the same id `{}` and was not run; send it again with a new id",
-                call.name().escape_debug(),
-                call.id().escape_debug()
-            ));
-        }
-    }
-    step
-}
-
-fn is_same_call(session: &SessionInner, one: &ToolCall, other: &ToolCall) -> bool {
-    let are_equal = |(_, tool)| {
-        let canonical = |call: &ToolCall| canonical_sent_arguments(session, tool, call.arguments());
-        canonical(one) == canonical(other)
-    };
-    one.name() == other.name()
-        && (one.arguments() == other.arguments()
-            || session.tools.find(one.name()).is_some_and(are_equal))
 }

@@ -7,7 +7,7 @@ use crate::session::approvals::{
 };
 use crate::session::hooks::HookedCall;
 use crate::session::inner::{Outcome, SessionInner};
-use crate::session::pipeline::cx::{CallCx, session_over};
+use crate::session::pipeline::governed_call::{GovernedCall, session_over};
 use crate::session::pipeline::record::{self, run_after_hooks};
 use crate::session::store::StoreError;
 use crate::time::CENTURY;
@@ -174,7 +174,7 @@ pub(crate) fn no_pending_call() -> ToolError {
 }
 
 /// Keeps the call for its approval, and answers `CONFIRMATION_REQUIRED` with a token for the host.
-pub(crate) async fn request_approval(call: &CallCx<'_>, text: &str) -> ToolResponse {
+pub(crate) async fn request_approval(call: &GovernedCall<'_>, text: &str) -> ToolResponse {
     let (session, policy) = (call.session, call.policy);
     let lifetime = policy.confirmation_lifetime.min(CENTURY);
     let expires = jiff::Timestamp::now() + lifetime;
@@ -196,17 +196,17 @@ pub(crate) async fn request_approval(call: &CallCx<'_>, text: &str) -> ToolRespo
     let outcome = match session.record.mint(&request).await {
         Ok(ApprovalVerdict::Waits) => session.runtime.approvals.add(session, &pending.id),
         Ok(ApprovalVerdict::Full(limit)) => {
-            return call.answer().fail(too_many(&policy.approvals, limit));
+            return call.responses().fail(too_many(&policy.approvals, limit));
         }
         Ok(ApprovalVerdict::Inactive) => {
-            let mut response = call.answer().fail(session_over());
+            let mut response = call.responses().fail(session_over());
             response.optional_meta().session_is_lost = session.is_lost();
             return response;
         }
         Err(error) => {
             tracing::error!(session = %session.id.as_str().escape_debug(), %error, "failed to keep a call for approval");
             let message = "a person has to approve this, and cannot be asked at the moment; nothing was done. Try again later";
-            return call.answer().fail(ToolError::transient(message));
+            return call.responses().fail(ToolError::transient(message));
         }
     };
     let confirmation = Confirmation {
@@ -222,7 +222,7 @@ pub(crate) async fn request_approval(call: &CallCx<'_>, text: &str) -> ToolRespo
         pending.tool,
         session.runtime.signer.mark(&pending.id)
     );
-    let mut response = call.answer().fail(ToolError::new(
+    let mut response = call.responses().fail(ToolError::new(
         ErrorKind::ConfirmationRequired,
         message,
         false,

@@ -17,7 +17,7 @@ use crate::session::hooks::{HookFuture, HookedCall, HookedRequest, RequestKind};
 use crate::session::inner::SessionInner;
 use crate::session::metrics::call_log::{AnsweredCall, SessionCall, UNKNOWN};
 use crate::session::pipeline::admit::AdmissionGate;
-use crate::session::pipeline::cx::CallCx;
+use crate::session::pipeline::governed_call::GovernedCall;
 use crate::session::state::StateChange;
 use crate::session::store::{AnsweredCallRecord, Settlement, StoreError};
 use crate::session::timer;
@@ -42,7 +42,7 @@ pub(crate) const HOOK_GRACE: Duration = Duration::from_secs(1);
 /// false.
 #[inline]
 pub(crate) fn record_now(
-    call: &CallCx<'_>,
+    call: &GovernedCall<'_>,
     gate: &AdmissionGate<'_>,
     response: &mut ToolResponse,
 ) -> bool {
@@ -62,7 +62,7 @@ pub(crate) fn record_now(
 
 /// Records a call that has reached the gate, once it is answered.
 pub(crate) async fn recorded(
-    call: &CallCx<'_>,
+    call: &GovernedCall<'_>,
     gate: &AdmissionGate<'_>,
     answer: impl Future<Output = ToolResponse>,
 ) -> ToolResponse {
@@ -92,7 +92,7 @@ pub(crate) async fn recorded(
 /// Counts the response to a call and runs the hooks after it. `turn` is the turn in which the call was charged. A call that is
 /// audited has an entry in the audit log already.
 pub(crate) async fn finish(
-    call: &CallCx<'_>,
+    call: &GovernedCall<'_>,
     turn: Option<u64>,
     is_audited: bool,
     response: &mut ToolResponse,
@@ -130,7 +130,7 @@ async fn keep(session: &SessionInner, call: &CallToKeep) {
 /// body would keep the intermediate values in its future.
 #[inline(never)]
 fn count(
-    call: &CallCx<'_>,
+    call: &GovernedCall<'_>,
     turn: Option<u64>,
     is_audited: bool,
     response: &mut ToolResponse,
@@ -188,7 +188,7 @@ fn count(
 
 /// Keeps the updates that no listener has heard. The call is answered, so it reports nothing any more.
 #[cold]
-fn keep_updates(call: &CallCx<'_>, progress: &Progress) {
+fn keep_updates(call: &GovernedCall<'_>, progress: &Progress) {
     progress.end();
     let updates = if progress.has_listener() {
         Vec::new()
@@ -228,7 +228,7 @@ fn kept_call(
 
 /// Returns the entry of a call in the audit log.
 fn audit_entry(
-    call: &CallCx<'_>,
+    call: &GovernedCall<'_>,
     turn: u64,
     response: &ToolResponse,
     intents: Vec<AuditedIntent>,
@@ -346,10 +346,10 @@ pub(crate) fn record_refusal(
 
 /// Adds a call whose caller has gone away while it ran to the audit log.
 #[cold]
-pub(crate) fn audit_dropped(call: &CallCx<'_>) {
+pub(crate) fn audit_dropped(call: &GovernedCall<'_>) {
     let session = call.session;
     let error = ToolError::new(ErrorKind::Cancelled, String::new(), false);
-    let response = call.answer().fail(error);
+    let response = call.responses().fail(error);
     let entry = AuditEntry {
         outcome: CallOutcome::Failed(ErrorKind::Cancelled),
         ..audit_entry(call, session.record.turn(), &response, Vec::new())
@@ -425,7 +425,7 @@ pub(crate) async fn count_denial(
 
 /// Adds a warning to the response of a call that took longer than the policy's soft limit, and returns true.
 #[inline]
-fn warn_if_slow(call: &CallCx<'_>, response: &mut ToolResponse) -> bool {
+fn warn_if_slow(call: &GovernedCall<'_>, response: &mut ToolResponse) -> bool {
     let (policy, taken) = (call.policy, response.meta().duration());
     let exceeded = |limit: Option<Duration>| limit.filter(|limit| taken > *limit);
     let is_retrieval = call.definition().options.category == Category::Retrieval;
@@ -442,7 +442,12 @@ fn warn_if_slow(call: &CallCx<'_>, response: &mut ToolResponse) -> bool {
 }
 
 #[cold]
-fn add_slow_warning(call: &CallCx<'_>, response: &mut ToolResponse, kind: &str, limit: Duration) {
+fn add_slow_warning(
+    call: &GovernedCall<'_>,
+    response: &mut ToolResponse,
+    kind: &str,
+    limit: Duration,
+) {
     let (tool, mode, taken) = (
         call.tool.name(),
         call.mode.as_str(),
@@ -460,7 +465,7 @@ fn add_slow_warning(call: &CallCx<'_>, response: &mut ToolResponse, kind: &str, 
 
 /// Returns true for an empty result, and for what the tool itself declared empty.
 #[inline]
-fn counts_as_empty(call: &CallCx<'_>, response: &ToolResponse) -> bool {
+fn counts_as_empty(call: &GovernedCall<'_>, response: &ToolResponse) -> bool {
     let Some(data) = response.data_json() else {
         return false;
     };
@@ -538,7 +543,7 @@ fn is_empty_value(json: &mut Decoder<'_>) -> Result<bool, Error> {
 
 /// Records the outcome of the call in the store, with its entry in the audit log. Returns false if the store failed.
 async fn settle(
-    call: &CallCx<'_>,
+    call: &GovernedCall<'_>,
     turn: u64,
     empty: bool,
     payment: Option<Payment>,
@@ -623,7 +628,7 @@ fn carry_out(intent: &Intent, mode: Mode) -> (Option<StateChange>, String) {
 }
 
 /// Returns the call as hooks see it.
-pub(crate) fn hooked<'a>(call: &CallCx<'a>, turn: Option<u64>) -> HookedCall<'a> {
+pub(crate) fn hooked<'a>(call: &GovernedCall<'a>, turn: Option<u64>) -> HookedCall<'a> {
     HookedCall {
         session: call.session.id.as_str(),
         principal: &call.session.principal,
