@@ -134,10 +134,10 @@ impl Host {
         match event {
             LiveEvent::Connected { resumed: false } => screen.line("[connected]"),
             LiveEvent::Connected { resumed: true } => {
-                screen.line("[connected again: the conversation goes on]")
+                screen.line("[connected again: the conversation goes on]");
             }
             LiveEvent::Disconnected { error, .. } => {
-                screen.line(format!("[disconnected: {}]", error.message()))
+                screen.line(format!("[disconnected: {}]", error.message()));
             }
             LiveEvent::Model(event) => {
                 self.answered &= matches!(event, Event::Unknown(_) | Event::Usage(_));
@@ -155,7 +155,7 @@ impl Host {
                     .map(|asked| asked.token.clone());
             }
             LiveEvent::Updated(response) => {
-                screen.line(format!("  < later: {}", outcome(&response)))
+                screen.line(format!("  < later: {}", outcome(&response)));
             }
             LiveEvent::Intent { intent, .. } => {
                 screen.line(format!("  ! {}", intent.name()));
@@ -184,7 +184,7 @@ impl Host {
             }
             Event::Call(call) => {
                 self.screen
-                    .line(format!("  > {} {}", call.name(), call.arguments()))
+                    .line(format!("  > {} {}", call.name(), call.arguments()));
             }
             Event::Interrupted => self.screen.line("[the loudspeaker falls silent]"),
             _ => {}

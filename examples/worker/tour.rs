@@ -137,7 +137,7 @@ async fn deliver(worker: &Worker, outbox: &Outbox) -> Result<(), Failure> {
     while sent.is_empty() {
         outbox
             .send_due(&CancellationToken::new(), |told| {
-                sent.push(told.to_string())
+                sent.push(told.to_string());
             })
             .await?;
         tokio::time::sleep(Duration::from_millis(100)).await;

@@ -368,7 +368,9 @@ def check_prompt(page: Inspector, found: Findings):
 
     page.view("traces")
     page.look("document.querySelector('#span-list').scrollTop = 0")
+    # The page draws a trace while it grows: the third step of the model is the last of its spans.
     page.until("document.querySelector('#span-list [aria-posinset=\"1\"]')?.innerText.includes('conversation')")
+    page.until("[...document.querySelectorAll('#span-list [role=option]')].filter((o) => o.ariaPosInSet <= 7 && o.innerText.includes('script')).length === 3")
     rows = page.screen("waterfall(7)")
     names = [f"{row['kind']} {row['name']}" for row in rows]
     found.same("the spans of the prompt", sorted(names), sorted(["agent conversation", "llm script", "tool import_rows", "llm script", "tool create_event", "tool draw_chart", "llm script"]))

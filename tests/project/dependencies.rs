@@ -67,7 +67,6 @@ const ARROWS: [Arrows; 15] = [
     (
         "tool-adapters-gateway",
         &[
-            "tool-adapters-cli",
             "tool-adapters-http",
             "tool-adapters-inspector",
             "tool-adapters-mcp",

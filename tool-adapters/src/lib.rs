@@ -88,11 +88,11 @@ pub mod interop {
 
 /// Providers: declarations of tools in a provider's form, and protocols that read and write its messages.
 ///
-/// - [`declare`]: tools in a provider's form, with a [`Report`] on what the form cannot express
-/// - [`protocol`]: a provider's bytes as [`Event`]s, and requests and results in the provider's form
+/// - [`declare`](fn@declare): tools in a provider's form, with a [`Report`] on what the form cannot express
+/// - [`protocol`]: a provider's bytes as [`Event`](providers::Event)s, and requests and results in the provider's form
 /// - [`lint`](fn@lint): the findings for all providers at once
-/// - [`manifest`]: the manifest with the declarations of each provider
-/// - [`provider_tools`]: tools that providers run themselves
+/// - [`manifest`](providers::manifest): the manifest with the declarations of each provider
+/// - [`provider_tools`](providers::provider_tools): tools that providers run themselves
 pub mod providers {
     #[doc(inline)]
     pub use tool_adapters_providers::{

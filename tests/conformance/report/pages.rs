@@ -133,7 +133,7 @@ async fn real(collector: Collector) -> Result<trace::Report, Box<dyn Error>> {
         .customer_id("acme");
     let work = async {
         trace::import(context, async {
-            trace::agent("planner", plan(&tools)).await
+            trace::agent("planner", plan(&tools)).await;
         })
         .await;
         // Unsolicited.
@@ -144,7 +144,7 @@ async fn real(collector: Collector) -> Result<trace::Report, Box<dyn Error>> {
                     input: 10,
                     ..TokenUsage::default()
                 },
-            ))
+            ));
         };
         trace::http("POST api.example", seen).await;
     };
@@ -206,7 +206,7 @@ fn many(collector: &Collector) -> trace::Report {
             trace::in_scope(SpanKind::Agent, format!("agent {agent}"), || {
                 for _ in 0..99 {
                     trace::in_scope(SpanKind::Tool, "search", || {
-                        trace::record_cost("search", Cost::micros(7))
+                        trace::record_cost("search", Cost::micros(7));
                     });
                 }
             });

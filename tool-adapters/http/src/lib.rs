@@ -1,4 +1,4 @@
-//! What the adapters that speak HTTP share.
+//! The parts that all adapters that speak HTTP share.
 //!
 //! You reach the public parts through `tool-adapters`: [`egress`], the guarded client of tools, is
 //! `tool_adapters::egress`, and [`middleware`] is `tool_adapters::interop::reqwest`. The other modules serve the packages

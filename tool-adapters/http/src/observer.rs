@@ -173,6 +173,7 @@ fn provider_and_model(host: &str, path: &str) -> Option<(Provider, Option<String
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::biller::BillerLookup;
     use proptest::prelude::*;
     use tool_core::trace::TokenUsage;
 
@@ -418,89 +419,146 @@ mod tests {
         assert_eq!(used.tool_calls.len(), MAX_CALLS);
     }
 
+    // The price table is a layer above, whose own test holds the billers of these hosts.
+    inventory::submit! {
+        BillerLookup(|url| {
+            let hosts = [
+                ("api.openai.com", "openai"),
+                ("api.groq.com", "groq"),
+                ("openrouter.ai", "openrouter"),
+                ("azure.com", "azure"),
+                ("aiplatform.googleapis.com", "google"),
+                ("api.deepseek.com", "deepseek"),
+            ];
+            let found = hosts.into_iter().find(|(host, _)| url.contains(host))?;
+            Some(found.1)
+        })
+    }
+
     #[test]
     fn recognizes_providers_by_path_and_host() {
         let recognized = |url: &str| {
-            let observer = Observer::for_url("POST", url)?;
-            let model = observer.requested_model.clone().unwrap_or_default();
-            Some((observer.provider(), model))
+            Observer::for_url("POST", url).map(|observer| {
+                let (model, biller) = (
+                    observer.requested_model.clone(),
+                    observer.used.provider.clone(),
+                );
+                (
+                    observer.provider(),
+                    model.unwrap_or_default(),
+                    biller.unwrap_or_default().into_owned(),
+                )
+            })
         };
-        for (url, provider, model) in [
+        for (url, provider, model, billed_by) in [
             (
                 "https://api.openai.com/v1/chat/completions",
                 Provider::OpenAiChat,
                 "",
+                "openai",
             ),
             (
                 "https://api.openai.com/v1/responses",
                 Provider::OpenAiResponses,
                 "",
+                "openai",
             ),
             (
                 "https://api.groq.com/openai/v1/chat/completions",
                 Provider::OpenAiChat,
                 "",
+                "groq",
             ),
             (
                 "https://openrouter.ai/api/v1/chat/completions",
                 Provider::OpenAiChat,
                 "",
+                "openrouter",
             ),
             (
                 "http://127.0.0.1:8080/v1/chat/completions?x=1#y",
                 Provider::OpenAiChat,
+                "",
                 "",
             ),
             (
                 "https://u:p@[::1]:8443/v1/responses/",
                 Provider::OpenAiResponses,
                 "",
+                "",
             ),
             (
                 "https://me.openai.azure.com/openai/deployments/gpt%2D5-mini/chat/completions?api-version=2025-01-01",
                 Provider::OpenAiChat,
                 "gpt-5-mini",
+                "azure",
             ),
             (
                 "https://me.services.ai.azure.com/anthropic/v1/messages",
                 Provider::Anthropic,
                 "",
+                "azure",
             ),
             (
                 "https://api.anthropic.com/v1/messages",
                 Provider::Anthropic,
                 "",
+                "anthropic",
             ),
-            ("http://[::1]/v1/messages", Provider::Anthropic, ""),
+            (
+                "http://[::1]/v1/messages",
+                Provider::Anthropic,
+                "",
+                "anthropic",
+            ),
             (
                 "https://generativelanguage.googleapis.com/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse",
                 Provider::Gemini,
                 "gemini-2.5-flash",
+                "google",
             ),
             (
                 "https://europe-west1-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/anthropic/models/claude-opus-4-5@20251101:streamRawPredict",
                 Provider::Anthropic,
                 "claude-opus-4-5@20251101",
+                "google",
             ),
             (
                 "https://bedrock-runtime.eu-west-1.amazonaws.com/model/eu.amazon.nova-pro-v1%3A0/converse",
                 Provider::Bedrock,
                 "eu.amazon.nova-pro-v1:0",
+                "aws",
             ),
             (
                 "https://API.MISTRAL.AI/v1/chat/completions",
                 Provider::Mistral,
                 "",
+                "mistral",
             ),
-            ("https://api.cohere.com/v2/chat", Provider::Cohere, ""),
-            ("http://localhost:11434/api/chat", Provider::Ollama, ""),
+            (
+                "https://api.cohere.com/v2/chat",
+                Provider::Cohere,
+                "",
+                "cohere",
+            ),
+            (
+                "http://localhost:11434/api/chat",
+                Provider::Ollama,
+                "",
+                "ollama",
+            ),
             (
                 "https://api.deepseek.com/chat/completions",
                 Provider::OpenAiChat,
                 "",
+                "deepseek",
             ),
         ] {
-            assert_eq!(recognized(url), Some((provider, model.to_owned())), "{url}");
+            assert_eq!(
+                recognized(url),
+                Some((provider, model.to_owned(), billed_by.to_owned())),
+                "{url}"
+            );
         }
         for url in [
             "https://api.openai.com/v1/models",

@@ -27,7 +27,7 @@ pub enum QuotaExceeded {
 /// The amounts that are taken.
 pub type Quota<K> = Mutex<Taken<K>>;
 
-/// What clients hold at the moment.
+/// The memory that clients hold at the moment.
 #[derive(Debug)]
 pub struct Taken<K> {
     all: usize,

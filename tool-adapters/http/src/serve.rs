@@ -1,6 +1,6 @@
 //! A server over HTTP whose clients can neither hold a connection without using it nor hold up its shutdown.
 //!
-//! hyper bounds the time for the head of a request, and closes connections on which no request follows. [`PacedStream`]
+//! hyper bounds the time for the head of a request, and closes connections on which no request follows. `PacedStream`
 //! closes those whose client does not read. Of the connections and of the bytes that wait for slow clients, each address has
 //! a share.
 

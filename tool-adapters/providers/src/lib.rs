@@ -3,7 +3,7 @@
 //! Each provider has a folder, whose `SPEC` has its facts: the schemas that it accepts, the way it writes a tool, its
 //! reader and its endpoints. The shared code asks the spec of a [`Provider`] and names no provider.
 //!
-//! - [`declare`]: tools in a provider's form, with a [`Report`] on what the form cannot express
+//! - [`declare`](fn@declare): tools in a provider's form, with a [`Report`] on what the form cannot express
 //! - [`protocol`]: a provider's bytes as [`Event`]s, and requests and results in the provider's form
 //! - [`lint`](fn@lint): the findings for all providers at once
 //! - [`manifest`]: the manifest with the declarations of each provider

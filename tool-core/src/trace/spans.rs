@@ -540,7 +540,7 @@ mod tests {
             Progress::default().message("outside of any call");
             in_scope(SpanKind::Tool, "import", || {
                 in_scope(SpanKind::Section, "part", || {
-                    Progress::default().fraction(0.5, "password=hunter2")
+                    Progress::default().fraction(0.5, "password=hunter2");
                 });
             });
         });
@@ -572,8 +572,8 @@ mod tests {
         let collector = Collector::builder().sink(watcher.clone()).build();
         collector.run_sync(|| {
             in_scope(SpanKind::Tool, "import", || {
-                Progress::default().message("x".repeat(10_000_000))
-            })
+                Progress::default().message("x".repeat(10_000_000));
+            });
         });
         assert_eq!(watcher.0.lock()[1].len(), MAX_ATTRIBUTE + "... None".len());
     }

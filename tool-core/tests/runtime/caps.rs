@@ -132,7 +132,7 @@ impl Shop {
         )];
         let context = trace::DistributedContext::from_pairs(ids);
         trace::import(&context, async {
-            ctx.record_cost("search", Cost::micros(micros))
+            ctx.record_cost("search", Cost::micros(micros));
         })
         .await;
     }

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use tool_core::RunContext;
 
 /// The name that servers see, as some refuse requests without one.
-const USER_AGENT: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
+const USER_AGENT: &str = concat!("tool-adapters/", env!("CARGO_PKG_VERSION"));
 
 /// An HTTP client for tools, under an [`EgressPolicy`]. Cheap to clone; clones share their connections.
 ///

@@ -44,7 +44,7 @@ pub(crate) struct ListChanges {
 impl ClientHandler for ListChanges {
     fn get_info(&self) -> ClientConfig {
         let mut info = ClientConfig::default();
-        info.client_info = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+        info.client_info = Implementation::new("tool-adapters", env!("CARGO_PKG_VERSION"));
         info.capabilities = self.options.rights.capabilities();
         info.capabilities.extensions = self.options.shows_pages.then(rights::pages_extension);
         info

@@ -330,8 +330,9 @@ async fn the_newest_revision_tells_of_changes_over_http() {
     let (book, stamp) = ("letters://book", "letters://stamps/a");
     let updated = |uri: &str| ServerChange::Resource(uri.to_owned());
     let report = |uris: [&'static str; 2]| {
-        uris.into_iter()
-            .for_each(|uri| notifier.resource_updated(uri));
+        for uri in uris {
+            notifier.resource_updated(uri);
+        }
     };
     assert!(
         !told(&imported, &updated(book), || report([stamp, book]))

@@ -271,9 +271,9 @@ impl Script {
             let counts = &self.board.calls[self.number][call];
             let is_first = self.open.remove(&call) | self.orphans.remove(&call);
             if is_first {
-                counts.answers.add()
+                counts.answers.add();
             } else {
-                counts.repeats.add()
+                counts.repeats.add();
             }
         }
     }
@@ -291,9 +291,9 @@ impl Script {
 
     async fn say_bye(&mut self, peer: &mut Peer) {
         if self.is_gemini() {
-            peer.send(text("bye")).await
+            peer.send(text("bye")).await;
         } else {
-            self.respond("bye", peer).await
+            self.respond("bye", peer).await;
         }
     }
 }

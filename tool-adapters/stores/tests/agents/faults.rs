@@ -70,7 +70,7 @@ async fn foreign_and_newer_tables_are_errors() {
                 "newer version",
             ),
             Database::Postgres(schema) => {
-                down(PostgresStore::connect(&schema.url()).await, "newer version")
+                down(PostgresStore::connect(&schema.url()).await, "newer version");
             }
         }
     }

@@ -77,7 +77,7 @@ async fn killed_writer_loses_no_acknowledged_write_in_sqlite() {
     let file = place.path().join("agents.db");
     let store = SqliteStore::open(&file).await.expect("it opens");
     kills(file.to_str().expect("a path"), &store, async || {
-        assert!(is_sound(&file).await)
+        assert!(is_sound(&file).await);
     })
     .await;
     drop(store);

@@ -425,7 +425,7 @@ fn the_assertion_shows_the_new_version() {
     let version = version_of(search());
     assert_manifest_version(&tools, &version);
     let panic = catch_unwind(AssertUnwindSafe(|| {
-        assert_manifest_version(&tools, "1.0.00000000")
+        assert_manifest_version(&tools, "1.0.00000000");
     }))
     .expect_err("another version");
     let message = panic.downcast_ref::<String>().expect("a message");

@@ -404,7 +404,7 @@ mod tests {
         BoundSettings::of(schema, config).changed(&BoundSettings::none())
     }
 
-    fn property(schema: Value) -> Value {
+    fn property(schema: &Value) -> Value {
         json!({"properties": {"it": schema}})
     }
 
@@ -422,7 +422,7 @@ mod tests {
             json!({"allOf": [{"type": "string"}, {"minLength": 1}]}),
         ];
         for schema in free {
-            let mut schema = property(schema);
+            let mut schema = property(&schema);
             schema["$defs"] = json!({"Text": {"type": "string"}});
             for text in ["https://evil.example", "evil", "/etc/passwd", "09:30", ""] {
                 assert_eq!(names(&schema, &json!({"it": text})), ["/it"], "{schema}");
@@ -462,7 +462,7 @@ mod tests {
             ),
         ];
         for (schema, value) in free {
-            let mut schema = property(schema);
+            let mut schema = property(&schema);
             schema["$defs"] = json!({"Mode": {"enum": ["slow", "fast"]}});
             let before = schema.clone();
             assert!(names(&schema, &json!({"it": value})).is_empty(), "{schema}");
@@ -474,7 +474,7 @@ mod tests {
     // C12
     #[test]
     fn lists_of_texts_are_bound_as_a_whole_in_a_form() {
-        let mut schema = property(json!({"type": "array", "items": {"type": "string"}}));
+        let mut schema = property(&json!({"type": "array", "items": {"type": "string"}}));
         let config = json!({"it": ["a", "b"]});
         assert_eq!(names(&schema, &config), ["/it/0", "/it/1"]);
         mark_settings(&mut schema);
@@ -487,10 +487,10 @@ mod tests {
         for value in [json!(null), json!("x"), json!(1), json!({"limit": 1})] {
             let config = json!({"it": {"evil.example": value}});
             for rest in [json!(true), json!({"type": "integer"})] {
-                let map = property(json!({"type": "object", "additionalProperties": rest}));
+                let map = property(&json!({"type": "object", "additionalProperties": rest}));
                 assert_eq!(names(&map, &config), ["/it/evil.example"]);
             }
-            let free = property(json!({"additionalProperties": {"x-binds-secret": false}}));
+            let free = property(&json!({"additionalProperties": {"x-binds-secret": false}}));
             assert!(names(&free, &config).is_empty());
         }
     }
@@ -498,13 +498,13 @@ mod tests {
     #[test]
     fn a_default_map_that_is_emptied_is_bound() {
         let map = json!({"default": {"a": 1}, "additionalProperties": {"type": "integer"}});
-        assert_eq!(names(&property(map), &json!({"it": {}})), ["/it"]);
+        assert_eq!(names(&property(&map), &json!({"it": {}})), ["/it"]);
     }
 
     #[test]
     fn a_schema_that_fans_out_is_bound_in_bounded_time() {
         let branches = vec![json!({"type": "array", "items": {"$ref": "#/$defs/Deep"}}); 40];
-        let mut schema = property(json!({"$ref": "#/$defs/Deep"}));
+        let mut schema = property(&json!({"$ref": "#/$defs/Deep"}));
         schema["$defs"] = json!({"Deep": {"anyOf": branches}});
         mark_settings(&mut schema);
         assert_eq!(schema["properties"]["it"][BINDS_SECRET], true);

@@ -84,7 +84,7 @@ async fn a_collector_inside_a_span_receives_its_own_spans() {
     let (outer, inner) = (Collector::new(), Collector::new());
     outer
         .run(trace::agent("a", async {
-            inner.run(trace::agent("b", async {})).await
+            inner.run(trace::agent("b", async {})).await;
         }))
         .await;
     assert_eq!(
@@ -117,7 +117,7 @@ async fn a_customer_imported_inside_a_span_counts_for_its_work() {
             &acme,
             trace::agent("b", async { trace::record_cost("x", Cost::micros(1)) }),
         )
-        .await
+        .await;
     };
     collector.run(trace::agent("a", work)).await;
     let report = collector.report();
@@ -187,7 +187,7 @@ async fn long_names_and_ids_are_truncated() {
     let told = told.service_tier(long.clone());
     collector
         .run(trace::llm("m", async {
-            trace::record(told.tool_call(long.clone(), long))
+            trace::record(told.tool_call(long.clone(), long));
         }))
         .await;
     let report = collector.report();
@@ -319,7 +319,7 @@ fn concurrent_observations_do_not_count_beside_a_record() {
                 threads.spawn(trace::in_current_span_sync(|| trace::observe(used(1))));
                 threads.spawn(trace::in_current_span_sync(|| trace::record(used(10))));
                 threads.spawn(trace::in_current_span_sync(|| {
-                    trace::observe(used(100).response_id("r"))
+                    trace::observe(used(100).response_id("r"));
                 }));
             });
         };

@@ -84,7 +84,7 @@ async fn a_task_bound_to_the_span_is_its_child() {
     let collector = Collector::new();
     let work = async {
         tokio::spawn(trace::in_current_span(async {
-            trace::section("x", async {}).await
+            trace::section("x", async {}).await;
         }))
         .await
     };
@@ -237,7 +237,7 @@ async fn usage_counts_for_the_agent_or_is_untracked() {
     let collector = Collector::new();
     let seen = || {
         trace::http("POST host", async {
-            trace::observe(ModelUsage::new("m", TokenUsage::default()))
+            trace::observe(ModelUsage::new("m", TokenUsage::default()));
         })
     };
     collector.run(trace::section("s", seen())).await;

@@ -182,7 +182,7 @@ fn chat(step: &Step, reasoning: Reasoning) -> String {
             }
         }
         Value::Array(parts) => {
-            events.push(chunk(json!({"role": "assistant", "content": parts}), None))
+            events.push(chunk(json!({"role": "assistant", "content": parts}), None));
         }
         _ => {}
     }

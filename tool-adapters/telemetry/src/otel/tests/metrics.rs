@@ -43,11 +43,11 @@ impl PushMetricExporter for MetricsRecorder {
             slot.unit = metric.unit().to_owned();
             match metric.data() {
                 AggregatedMetrics::F64(MetricData::Histogram(histogram)) => {
-                    slot.fill(histogram, |sum| sum)
+                    slot.fill(histogram, |sum| sum);
                 }
                 #[allow(clippy::cast_precision_loss)] // a few tokens
                 AggregatedMetrics::U64(MetricData::Histogram(histogram)) => {
-                    slot.fill(histogram, |sum| sum as f64)
+                    slot.fill(histogram, |sum| sum as f64);
                 }
                 other => panic!("{other:?}"),
             }
@@ -98,7 +98,7 @@ async fn records_durations_and_tokens_by_tool_and_model() {
             ..TokenUsage::default()
         };
         trace::llm("gpt-5", async move {
-            trace::record(ModelUsage::new("gpt-5-1", usage).provider("openai"))
+            trace::record(ModelUsage::new("gpt-5-1", usage).provider("openai"));
         })
     };
     let work = trace::agent("planner", async {

@@ -16,7 +16,7 @@ async fn look_up(what: String) -> Result<String, ToolError> {
         return Err(ToolError::permanent("nothing\nto look up"));
     }
     trace::http("GET example.com", async {
-        trace::attribute("http.response.status_code", 200)
+        trace::attribute("http.response.status_code", 200);
     })
     .await;
     trace::record_cost("index", Cost::micros(30));

@@ -129,7 +129,7 @@ fn any_text_at_all_has_a_fingerprint() {
                     _ = bytes.splice(
                         place..place,
                         *dice.pick(&[*b"\"", *b"\\", *b"[", *b"{", *b"}", *b"-", *b"\0"]),
-                    )
+                    );
                 }
                 _ => _ = bytes.drain(..place),
             }

@@ -87,7 +87,7 @@ async fn dropped_parents_differ_from_open_ones() {
     let work = async {
         spawn
             .send(trace::in_current_span(trace::section("late", async {})))
-            .expect("somebody takes it")
+            .expect("somebody takes it");
     };
     collector.run(trace::agent("gone", work)).await;
     spawned.recv().await.expect("a task").await;
