@@ -31,11 +31,9 @@ pub(crate) fn left_out(
     call_id: Option<&Arc<str>>,
     began: CallInstant,
 ) -> ToolResponse {
-    let (name, toolset, failure) = (
-        tool.name().escape_debug(),
-        toolset.escape_debug(),
-        describe_failure(error),
-    );
+    let name = tool.name().escape_debug();
+    let toolset = toolset.escape_debug();
+    let failure = describe_failure(error);
     let message = format!(
         "`{name}` is not available, as the setup of toolset `{toolset}` failed: {failure}; do without it, or try it in a \
          later session"

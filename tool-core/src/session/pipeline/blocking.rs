@@ -3,9 +3,10 @@
 use crate::call::progress::Reporting;
 use crate::call::{ToolError, ToolResponse};
 use crate::session::inner::ThreadPool;
-use crate::session::pipeline::admit::{AdmissionGate, RefundGuard};
+use crate::session::pipeline::admit::AdmissionGate;
 use crate::session::pipeline::governed_call::GovernedCall;
 use crate::session::pipeline::governed_tool::wait_for;
+use crate::session::pipeline::refund::RefundGuard;
 use crate::tool::bare_call::BareCall;
 use crate::tool::driver::drive;
 use crate::tool::response_builder::ResponseBuilder;
@@ -37,13 +38,12 @@ pub(crate) async fn run(
     };
     refund.keep_charge();
     let running = gate.take_running().unwrap_or_else(|| call.list());
-    let (tool, ctx, session, began) = (
-        call.tool.clone(),
-        call.ctx.clone(),
-        Arc::clone(call.session),
-        call.began,
-    );
-    let (call_id, text) = (Arc::clone(call.request.shared_id()), text.to_owned());
+    let tool = call.tool.clone();
+    let ctx = call.ctx.clone();
+    let session = Arc::clone(call.session);
+    let began = call.began;
+    let call_id = Arc::clone(call.request.shared_id());
+    let text = text.to_owned();
     let progress = call.progress().clone();
     let abandoned = Arc::new(OnceLock::new());
     // Dropped when the caller gets the answer, or no longer waits for it.
@@ -54,7 +54,8 @@ pub(crate) async fn run(
     let handle = Handle::current();
     let task = tokio::task::spawn_blocking(trace::in_current_span_sync(move || {
         // Both are dropped when the thread is free, even if the caller is gone.
-        let (_permits, _abandoned) = (permits, abandoned);
+        let _permits = permits;
+        let _abandoned = abandoned;
         let settings = *session.tools.context.settings();
         let answer = ResponseBuilder {
             tool: &tool,

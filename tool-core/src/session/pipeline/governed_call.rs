@@ -94,12 +94,11 @@ impl<'a> GovernedCall<'a> {
     /// Returns the time by which the polls of the tool are checked.
     #[inline]
     pub(crate) fn thread_time(&self) -> ThreadTime<'a> {
-        let (call_id, limit) = (Some(self.request.shared_id()), Some(self.limit()));
         ThreadTime {
             tool: self.tool,
-            call_id,
+            call_id: Some(self.request.shared_id()),
             began: self.began,
-            limit,
+            limit: Some(self.limit()),
         }
     }
 

@@ -2,9 +2,10 @@
 
 use crate::call::ToolError;
 use crate::call::asker::CallQuestions;
-use crate::session::pipeline::admit::{AdmissionGate, RefundGuard};
+use crate::session::pipeline::admit::AdmissionGate;
 use crate::session::pipeline::governed_call::GovernedCall;
 use crate::session::pipeline::record;
+use crate::session::pipeline::refund::RefundGuard;
 use crate::session::running::RunningGuard;
 use crate::session::timer;
 use crate::time;

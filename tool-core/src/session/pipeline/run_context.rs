@@ -4,8 +4,8 @@ use crate::call::asker::QuestionLimits;
 use crate::call::context::{SessionHandle, SessionMemos};
 use crate::call::{ErrorKind, Mode, ToolCall, ToolError, ToolResponse};
 use crate::session::inner::SessionInner;
-use crate::session::pipeline::call::call_nested;
 use crate::session::pipeline::confirm;
+use crate::session::pipeline::entry::call_nested;
 use crate::session::pipeline::governed_call::{canonical_sent_arguments, idempotency_key};
 use crate::trace::redaction::Redaction;
 use futures_util::future::BoxFuture;
@@ -53,7 +53,8 @@ impl SessionHandle for SessionInner {
     }
 
     fn guide_for_model(&self, tool: &str) -> Result<String, ToolError> {
-        let (visible, searchable) = (self.definitions(), self.searchable_definitions());
+        let visible = self.definitions();
+        let searchable = self.searchable_definitions();
         if let Some(definition) = visible
             .iter()
             .chain(&searchable)

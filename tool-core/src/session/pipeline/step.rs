@@ -1,12 +1,11 @@
 //! The calls of one step of a model, which are made concurrently.
 
-use crate::call::{ErrorKind, ToolCall, ToolError, ToolResponse};
+use crate::call::{ToolCall, ToolResponse};
 use crate::session::approvals::fresh_id;
 use crate::session::inner::SessionInner;
-use crate::session::pipeline::call::call;
+use crate::session::pipeline::entry::call;
 use crate::session::pipeline::governed_call::canonical_sent_arguments;
-use crate::session::pipeline::record;
-use crate::time::CallInstant;
+use crate::session::pipeline::without_tool;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -28,29 +27,13 @@ pub(crate) fn run_step(
         .map(move |(index, step_call)| async move {
             let mut response = match step_call.call {
                 admitted if index < limit => call(session, admitted).await,
-                call => Box::pin(beyond_step(session, &call, limit)).await,
+                call => Box::pin(without_tool::beyond_step(session, &call, limit)).await,
             };
             if !step_call.warnings.is_empty() {
                 response.optional_meta().warnings.extend(step_call.warnings);
             }
             response
         })
-}
-
-/// Answers a call of a step that has too many.
-#[cold]
-async fn beyond_step(session: &SessionInner, call: &ToolCall, limit: usize) -> ToolResponse {
-    let message = format!(
-        "budget exceeded: the {limit} calls that one step may make are used, so nothing was done; make this call in the \
-         next step"
-    );
-    let error = ToolError::new(ErrorKind::BudgetExceeded, message, false);
-    record::count_without_tool(
-        session,
-        call,
-        ToolResponse::refused(call, error, CallInstant::now()),
-    )
-    .await
 }
 
 /// Gives an id to calls without one, and keeps the first call of each id.
