@@ -1,4 +1,4 @@
-//! The protocol between the dispatcher and the wrappers that the macros generate.
+//! The protocol between the driver and the wrappers that the macros generate.
 
 use crate::arguments::coerce::Coercions;
 use crate::arguments::fields::{ArgumentSource, ArgumentStruct, ObjectFields, Slot, refused};

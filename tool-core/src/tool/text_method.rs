@@ -10,8 +10,9 @@ use crate::call::output::encode_owned;
 use crate::call::response::ToolResponse;
 use crate::call::tool_call::Arguments;
 use crate::schema::parameter::Parameter;
+use crate::tool::bare_call::call_bare;
+use crate::tool::call_settings::CallSettings;
 use crate::tool::completion::{Completion, CompletionRequest, TextArguments, no_completion};
-use crate::tool::dispatch::{self, DispatchSettings};
 use crate::tool::function::FunctionTool;
 use crate::tool::invocation::ToolResult;
 use crate::tool::invocation::Visible;
@@ -30,7 +31,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The limits of the decoding. A context checks the sizes itself.
-const SETTINGS: DispatchSettings = DispatchSettings {
+const SETTINGS: CallSettings = CallSettings {
     coercions: Coercions::ALL,
     argument_bytes: usize::MAX,
     output_bytes: MAX_BYTES,
@@ -94,7 +95,8 @@ impl<T: Send + Sync> TextMethod<T> {
             .map(|(name, text)| (name, Value::String(text)))
             .collect::<Map<_, _>>();
         let arguments = Arguments::from(Value::Object(arguments));
-        decode(&dispatch::run(|| Ok((&self.tool, &SETTINGS)), arguments, ctx, false).await)
+        let find = || Ok((&self.tool, &SETTINGS));
+        decode(&call_bare(find, arguments, ctx, false).await)
     }
 
     fn complete(&self, request: CompletionRequest) -> CompletionFuture<'_> {
