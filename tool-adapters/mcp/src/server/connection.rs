@@ -6,13 +6,14 @@
 )]
 
 use crate::server::asking::{Asking, Step};
+use crate::server::calls::{CallUnderWay, CallsUnderWay};
 use crate::server::changes::{OpenStream, Recipient, Subscriptions};
 use crate::server::client::Client;
 use crate::server::client_requests::Capabilities;
 use crate::server::confirm::RepeatedRequest;
 use crate::server::features::Features;
 use crate::server::forwarder::{self, LogThreshold, Wanted};
-use crate::server::ongoing_call::{OngoingCall, UnansweredCalls};
+use crate::server::ongoing_call::OngoingCall;
 use crate::server::parked::ParkedCalls;
 use crate::server::session::{
     ClientInfo, ClientSession, McpResult, RunningCall, ServerContext, ServerState, SharedSessions,
@@ -43,11 +44,11 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
 use tokio_util::sync::DropGuard;
 use tool_adapters_providers::{Provider, declare};
-use tool_core::Session;
 use tool_core::call::HostHandlers;
 use tool_core::session::SEARCH_TOOL;
 use tool_core::text::hex;
 use tool_core::trace::{self, DistributedContext};
+use tool_core::{CancellationToken, Session};
 
 /// Does the work of a request, unless the client cancels it.
 async fn until_cancelled<T>(
@@ -81,8 +82,7 @@ pub(crate) struct Connection {
     initialized: OnceLock<Box<InitializeRequestParams>>,
     /// The log messages that the client of the session takes.
     log: LogThreshold,
-    /// The calls that rmcp does not see.
-    pub(crate) calls: UnansweredCalls,
+    pub(crate) calls: CallsUnderWay,
     parked: Arc<ParkedCalls>,
     tasks: Arc<Tasks>,
     /// The subscriptions of the client, once it has initialized the session, and the end of their notifications.
@@ -107,7 +107,7 @@ impl Connection {
             client: OnceLock::new(),
             initialized: OnceLock::new(),
             log: LogThreshold::default(),
-            calls: UnansweredCalls::default(),
+            calls: CallsUnderWay::default(),
             parked: Arc::default(),
             tasks: Arc::default(),
             subscriptions: OnceLock::new(),
@@ -142,6 +142,7 @@ impl Connection {
         client: &Client,
         request: &CallToolRequestParams,
         wanted: Wanted,
+        cancellation: CancellationToken,
     ) -> Option<OngoingCall> {
         if request.name == SEARCH_TOOL {
             // Its client is notified, through its connection.
@@ -159,7 +160,13 @@ impl Connection {
             .then(|| session.begin_at_once())??;
         // The capabilities of a client without a session are read when its call waits.
         let may_ask = shared.is_some() || self.has_capabilities();
-        Some(OngoingCall::new(begun, request, wanted, may_ask))
+        Some(OngoingCall::new(
+            begun,
+            request,
+            wanted,
+            may_ask,
+            cancellation,
+        ))
     }
 
     /// Returns true if tools may ask the client of a call. From revision 2026-07-28 on that is known with the way of asking.
@@ -323,6 +330,7 @@ impl Connection {
             request,
             wanted,
             self.may_ask(context),
+            CancellationToken::new(),
         ))
     }
 
@@ -636,6 +644,11 @@ impl ServerHandler for Connection {
         request: CallToolRequestParams,
         context: ServerContext,
     ) -> McpResult<CallToolResponse> {
+        let under_way = CallUnderWay::of(&context.extensions);
+        if under_way.is_some_and(|call| call.is_cancelled()) {
+            // rmcp was told before it knew the call.
+            context.ct.cancel();
+        }
         let attributes = || {
             self.attributes(
                 &context.id,
