@@ -3,14 +3,13 @@
 //! rmcp's own transport drops lines that are too long or not readable, so that their calls wait until they time out. Here such a
 //! line is the error of its call.
 
-use crate::client::answer::{MAX_MESSAGE, failure, too_long, too_many_values, unreadable};
+use crate::client::answer::{MAX_MESSAGE, failure, too_long};
 use crate::client::direct::{DirectCalls, LineWriter, write_line};
+use crate::client::message::{MessageReader, ReadError};
 use crate::client::notices::RateLimit;
 use crate::client::process::ServerProcess;
-use crate::client::rights::with_unknown_modes;
 use crate::client::tasks::TaskTools;
 use crate::lines::{BoundedLines, IdScanner, Line, MessageId};
-use crate::original;
 use futures_util::StreamExt;
 use rmcp::RoleClient;
 use rmcp::model::ErrorData;
@@ -26,7 +25,6 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 use tokio_util::bytes::Bytes;
 use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec};
-use tool_adapters_providers::framing::frame::is_too_large_to_parse;
 
 /// The time in which a message that is being written is finished before the streams are closed.
 const LAST_WRITE: Duration = Duration::from_secs(1);
@@ -40,7 +38,7 @@ pub(crate) struct LineTransport {
     lines: FramedRead<Input, BoundedLines>,
     writer: LineWriter,
     process: Option<ServerProcess>,
-    tasks: TaskTools,
+    reader: MessageReader,
     calls: DirectCalls,
     /// The messages of a line that are not yet received.
     read: VecDeque<ServerMessage>,
@@ -64,7 +62,7 @@ impl LineTransport {
             lines,
             writer,
             process,
-            tasks,
+            reader: MessageReader::over_lines(tasks),
             calls,
             read: VecDeque::new(),
             dropped: RateLimit::new("messages"),
@@ -72,46 +70,33 @@ impl LineTransport {
     }
 
     fn read(&mut self, text: &Bytes) {
-        if is_too_large_to_parse(text) {
-            return self.fail(IdScanner::scan(text), too_many_values);
-        }
-        let text = &without_mark(text);
-        if self.calls.take_text(text) {
-            return;
-        }
-        self.tasks.note(text);
-        let marked = with_unknown_modes(text).map(|message| Bytes::from(message.to_string()));
-        let text = marked.as_ref().unwrap_or(text);
-        if let Some(message) = read_message(text) {
-            self.read.push_back(message);
-        } else if let Some(messages) = read_batch(text) {
-            self.read.extend(messages);
-        } else {
-            self.fail(IdScanner::scan(text), unreadable);
+        let text = without_mark(text);
+        match self.reader.read(&text) {
+            Ok(message) => self.read.extend(self.calls.take_message(message)),
+            Err(error @ ReadError::TooManyValues) => self.fail(IdScanner::scan(&text), error),
+            Err(error @ ReadError::Unreadable) => match self.read_batch(&text) {
+                Some(messages) => self.read.extend(messages),
+                None => self.fail(IdScanner::scan(&text), error),
+            },
         }
     }
 
+    fn read_batch(&self, text: &[u8]) -> Option<Vec<ServerMessage>> {
+        let messages = serde_json::from_slice::<Vec<&RawValue>>(text).ok()?;
+        messages
+            .into_iter()
+            .map(|message| self.reader.read(message.get().as_bytes()).ok())
+            .collect()
+    }
+
     /// Answers the request to which a message belongs that cannot be read.
-    fn fail(&mut self, id: MessageId, error: impl FnOnce() -> ErrorData) {
+    fn fail(&mut self, id: MessageId, error: impl Into<ErrorData>) {
         if let MessageId::Response(id) = id {
-            self.read.push_back(failure(error(), id));
+            self.read.push_back(failure(error.into(), id));
         } else if self.dropped.admits() {
             tracing::debug!("dropped a message of a server that cannot be read");
         }
     }
-}
-
-/// Reads a message. The result of one that answers a request is kept as it is.
-fn read_message(text: &[u8]) -> Option<ServerMessage> {
-    original::seal(text).or_else(|| serde_json::from_slice(text).ok())
-}
-
-fn read_batch(text: &[u8]) -> Option<Vec<ServerMessage>> {
-    let messages = serde_json::from_slice::<Vec<&RawValue>>(text).ok()?;
-    messages
-        .into_iter()
-        .map(|message| read_message(message.get().as_bytes()))
-        .collect()
 }
 
 /// Returns a line without the byte order mark that some programs write before UTF-8. It is no part of JSON.
@@ -142,7 +127,7 @@ impl Transport<RoleClient> for LineTransport {
             }
             match self.lines.next().await? {
                 Ok(Line::Whole(text)) => self.read(&text),
-                Ok(Line::TooLong { size, id }) => self.fail(id, || too_long(size)),
+                Ok(Line::TooLong { size, id }) => self.fail(id, too_long(size)),
                 Err(error) => {
                     tracing::debug!(%error, "failed to read from a server");
                     return None;
