@@ -8,7 +8,7 @@ use crate::client::lists::ServerList;
 use crate::client::offered_names::OfferedNames;
 use crate::client::pins::{Declaration, Fingerprint};
 use crate::client::quarantine::QuarantineReason;
-use crate::client::remote::{Connection, RemoteServer};
+use crate::client::remote::{RemoteServer, ServerConnection};
 use crate::original;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -63,7 +63,7 @@ const RESOURCE_NOT_FOUND: ErrorCode = ErrorCode(-32002);
 
 impl RemoteServer {
     /// Returns true if the server declares prompts.
-    pub(crate) fn has_prompts(connection: &Connection) -> bool {
+    pub(crate) fn has_prompts(connection: &ServerConnection) -> bool {
         connection
             .peer
             .peer_info()
@@ -71,7 +71,7 @@ impl RemoteServer {
     }
 
     /// Returns true if the server declares resources.
-    pub(crate) fn has_resources(connection: &Connection) -> bool {
+    pub(crate) fn has_resources(connection: &ServerConnection) -> bool {
         connection
             .peer
             .peer_info()
@@ -85,7 +85,7 @@ impl RemoteServer {
             .is_some_and(|info| info.capabilities.completions.is_some())
     }
 
-    async fn list_prompts(&self, connection: &Connection) -> Vec<Listed<model::Prompt>> {
+    async fn list_prompts(&self, connection: &ServerConnection) -> Vec<Listed<model::Prompt>> {
         if !Self::has_prompts(connection) {
             return Vec::new();
         }
@@ -101,7 +101,7 @@ impl RemoteServer {
         self.listed(listed, Declaration::Prompt, |prompt| &prompt.name)
     }
 
-    async fn list_resources(&self, connection: &Connection) -> Vec<Listed<model::Resource>> {
+    async fn list_resources(&self, connection: &ServerConnection) -> Vec<Listed<model::Resource>> {
         if !Self::has_resources(connection) {
             return Vec::new();
         }
@@ -119,7 +119,7 @@ impl RemoteServer {
 
     async fn list_templates(
         &self,
-        connection: &Connection,
+        connection: &ServerConnection,
     ) -> Vec<Listed<model::ResourceTemplate>> {
         if !Self::has_resources(connection) {
             return Vec::new();
@@ -143,7 +143,7 @@ impl RemoteServer {
     /// Returns the keys and fingerprints of the prompts.
     pub(crate) async fn pinned_prompts(
         &self,
-        connection: &Connection,
+        connection: &ServerConnection,
     ) -> Vec<(String, Fingerprint)> {
         self.list_prompts(connection)
             .await
@@ -155,7 +155,7 @@ impl RemoteServer {
     /// Returns the keys and fingerprints of the resources and the templates.
     pub(crate) async fn pinned_resources(
         &self,
-        connection: &Connection,
+        connection: &ServerConnection,
     ) -> Vec<(String, Fingerprint)> {
         let resources = self.list_resources(connection).await;
         let templates = self.list_templates(connection).await;
@@ -169,7 +169,7 @@ impl RemoteServer {
     /// Returns the entries of a list. One that fails ends there, as the tools of its server are still of use.
     async fn pages_if_any<T: DeserializeOwned>(
         &self,
-        connection: &Connection,
+        connection: &ServerConnection,
         list: &ServerList,
     ) -> Vec<Declared<T>> {
         let mut items = Vec::new();

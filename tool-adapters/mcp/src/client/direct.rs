@@ -5,7 +5,7 @@
 //! rmcp, also those that come in the stream of a call.
 
 use crate::client::http_answer::{Events, HttpError, Posted, too_long_event};
-use crate::client::http_client::{AuthorizedClient, HttpSession};
+use crate::client::http_client::{AuthorizedClient, SessionHeaders};
 use crate::lines::send_line;
 use foldhash::HashMap;
 use futures_util::StreamExt;
@@ -43,10 +43,10 @@ pub(crate) async fn write_line(writer: &LineWriter, message: &impl Serialize) ->
 
 /// The calls of a connection that wait for their answer, and the way to the server. Clones are the same.
 #[derive(Clone, Default)]
-pub(crate) struct DirectCalls(Arc<Inner>);
+pub(crate) struct DirectCalls(Arc<SharedCalls>);
 
 #[derive(Default)]
-struct Inner {
+struct SharedCalls {
     calls: AtomicI64,
     waiting: Mutex<Waiting>,
     way: OnceLock<Way>,
@@ -256,7 +256,7 @@ impl DirectCalls {
     async fn follow(
         &self,
         mut events: Events,
-        (client, session): (&AuthorizedClient, &HttpSession),
+        (client, session): (&AuthorizedClient, &SessionHeaders),
         others: &Sender<ServerJsonRpcMessage>,
         id: &RequestId,
     ) -> Result<(), ServiceError> {

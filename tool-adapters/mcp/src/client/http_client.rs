@@ -43,7 +43,7 @@ pub(crate) struct AuthorizedClient {
     http: Client,
     plain: Option<PlainClient>,
     url: Url,
-    session: Arc<Mutex<Arc<HttpSession>>>,
+    session: Arc<Mutex<Arc<SessionHeaders>>>,
     credentials: Arc<Credentials>,
     reader: MessageReader,
     routes: CallRoutes,
@@ -51,12 +51,12 @@ pub(crate) struct AuthorizedClient {
 
 /// The session of a client, as the headers of its messages.
 #[derive(Clone, Default)]
-pub(crate) struct HttpSession {
+pub(crate) struct SessionHeaders {
     has_id: bool,
     headers: HeaderMap,
 }
 
-impl HttpSession {
+impl SessionHeaders {
     fn new(id: Option<&str>, headers: HashMap<HeaderName, HeaderValue>) -> Self {
         let mut headers = headers.into_iter().collect::<HeaderMap>();
         let accepted = HeaderValue::from_static("text/event-stream, application/json");
@@ -130,12 +130,16 @@ impl AuthorizedClient {
     }
 
     /// Returns the session that rmcp has opened last.
-    pub(crate) fn session(&self) -> Arc<HttpSession> {
+    pub(crate) fn session(&self) -> Arc<SessionHeaders> {
         Arc::clone(&self.session.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Makes a call in a session.
-    pub(crate) async fn post(&self, session: &HttpSession, message: Bytes) -> HttpResult<Posted> {
+    pub(crate) async fn post(
+        &self,
+        session: &SessionHeaders,
+        message: Bytes,
+    ) -> HttpResult<Posted> {
         match self.answer(session, message, Sent::Call).await? {
             Posted::Refused(status, text) => {
                 let text = self.credentials.display(&text);
@@ -182,7 +186,7 @@ impl AuthorizedClient {
     /// Sends a message, and returns its answer.
     async fn answer(
         &self,
-        session: &HttpSession,
+        session: &SessionHeaders,
         message: Bytes,
         sent: Sent,
     ) -> HttpResult<Posted> {
@@ -208,7 +212,7 @@ impl AuthorizedClient {
     /// Requests a stream of a session, or the rest of one after an event.
     pub(crate) async fn stream(
         &self,
-        session: &HttpSession,
+        session: &SessionHeaders,
         last_event: Option<&str>,
     ) -> HttpResult<Events> {
         let mut headers = session.headers.clone();
@@ -407,7 +411,7 @@ impl StreamableHttpClient for AuthorizedClient {
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> HttpResult<StreamableHttpPostResponse> {
-        let session = HttpSession::new(session_id.as_deref(), headers);
+        let session = SessionHeaders::new(session_id.as_deref(), headers);
         if let ClientJsonRpcMessage::Notification(sent) = &message
             && let ClientNotification::InitializedNotification(_) = &sent.notification
         {
@@ -474,7 +478,7 @@ impl StreamableHttpClient for AuthorizedClient {
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> HttpResult<()> {
-        let session = HttpSession::new(Some(&session_id), headers);
+        let session = SessionHeaders::new(Some(&session_id), headers);
         let response = self
             .send(&Method::DELETE, &session.headers, None)
             .await
@@ -496,7 +500,7 @@ impl StreamableHttpClient for AuthorizedClient {
     ) -> HttpResult<Events> {
         let events = self
             .stream(
-                &HttpSession::new(session_id.as_deref(), headers),
+                &SessionHeaders::new(session_id.as_deref(), headers),
                 last_event_id.as_deref(),
             )
             .await?;

@@ -34,7 +34,7 @@ type Output = Box<dyn AsyncWrite + Send + Unpin>;
 type ServerMessage = RxJsonRpcMessage<RoleClient>;
 
 /// Messages as lines of JSON.
-pub(crate) struct LineTransport {
+pub(crate) struct ServerLines {
     lines: FramedRead<Input, BoundedLines>,
     writer: LineWriter,
     process: Option<ServerProcess>,
@@ -45,7 +45,7 @@ pub(crate) struct LineTransport {
     dropped: RateLimit,
 }
 
-impl LineTransport {
+impl ServerLines {
     pub(crate) fn new(
         (input, output): (Input, Output),
         process: Option<ServerProcess>,
@@ -109,7 +109,7 @@ fn without_mark(line: &Bytes) -> Bytes {
     }
 }
 
-impl Transport<RoleClient> for LineTransport {
+impl Transport<RoleClient> for ServerLines {
     type Error = io::Error;
 
     fn send(
@@ -147,7 +147,7 @@ impl Transport<RoleClient> for LineTransport {
     }
 }
 
-impl Drop for LineTransport {
+impl Drop for ServerLines {
     fn drop(&mut self) {
         if let Some(process) = &self.process {
             process.begin_stop();

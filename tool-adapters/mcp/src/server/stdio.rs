@@ -42,7 +42,7 @@ pub(crate) async fn serve(
     transport: Option<&'static str>,
 ) -> io::Result<()> {
     let connection = Arc::new(Connection::over_streams(Arc::new(state.clone()), transport));
-    let lines = LineTransport::new(input, output, &connection);
+    let lines = ClientLines::new(input, output, &connection);
     let served = loop {
         let shutdown = state.settings.shutdown.child_token();
         let transport = RandomIds::new(lines.clone());
@@ -72,7 +72,7 @@ type LineWriter = Arc<Mutex<FramedWrite<Output, LinesCodec>>>;
 
 /// Messages as lines of JSON. A clone continues where the other left off.
 #[derive(Clone)]
-struct LineTransport {
+struct ClientLines {
     reader: Arc<Mutex<LineReader>>,
     writer: LineWriter,
     batches: Arc<std::sync::Mutex<Batches>>,
@@ -148,7 +148,7 @@ impl Batches {
     }
 }
 
-impl LineTransport {
+impl ClientLines {
     fn new(input: Input, output: Output, connection: &Arc<Connection>) -> Self {
         let lines = FramedRead::new(
             input,
@@ -265,7 +265,7 @@ async fn write_line(writer: LineWriter, line: String) -> io::Result<()> {
     send_line(&mut *writer.lock().await, line).await
 }
 
-impl Transport<RoleServer> for LineTransport {
+impl Transport<RoleServer> for ClientLines {
     type Error = io::Error;
 
     fn send(
