@@ -8,6 +8,7 @@ use crate::client::http_client::AuthorizedClient;
 use crate::client::line_transport::ServerLines;
 use crate::client::notices::{LimitedNotices, ListChanges};
 use crate::client::process::{self, ServerProcess};
+use crate::lines::{Input, Output};
 use process_wrap::tokio::CommandWrap;
 use rmcp::RoleClient;
 use rmcp::model::{ErrorCode, ProtocolVersion, ServerJsonRpcMessage};
@@ -17,13 +18,9 @@ use rmcp::transport::{StreamableHttpClientTransport, Transport};
 use std::env;
 use std::process::Command;
 use std::sync::Arc;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc::Receiver;
 
 pub(crate) type RunningClient = RunningService<RoleClient, ListChanges>;
-
-type Input = Box<dyn AsyncRead + Send + Unpin>;
-type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// The address of a server.
 pub(crate) enum ServerAddress {

@@ -6,7 +6,7 @@
 
 use crate::client::http_answer::{Events, HttpError, Posted, too_long_event};
 use crate::client::http_client::{AuthorizedClient, SessionHeaders};
-use crate::lines::send_line;
+use crate::lines::LineWriter;
 use foldhash::HashMap;
 use futures_util::StreamExt;
 use rmcp::RoleClient;
@@ -19,27 +19,12 @@ use rmcp::transport::streamable_http_client::StreamableHttpError;
 use rmcp::transport::{DynamicTransportError, StreamableHttpClientTransport};
 use serde::Serialize;
 use std::any::TypeId;
-use std::io;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
-use tokio::io::AsyncWrite;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
-use tokio_util::codec::{FramedWrite, LinesCodec};
-
-/// The output of a transport over lines. `None` once the transport is closed.
-pub(crate) type LineWriter =
-    Arc<tokio::sync::Mutex<Option<FramedWrite<Box<dyn AsyncWrite + Send + Unpin>, LinesCodec>>>>;
-
-/// Writes a message.
-pub(crate) async fn write_line(writer: &LineWriter, message: &impl Serialize) -> io::Result<()> {
-    let line = serde_json::to_string(message)?;
-    let mut writer = writer.lock().await;
-    let writer = writer.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-    send_line(writer, line).await
-}
 
 /// The calls of a connection that wait for their answer, and the way to the server. Clones are the same.
 #[derive(Clone, Default)]
@@ -201,7 +186,7 @@ impl DirectCalls {
         let (_waiting, answer) = self.expect(id)?;
         match self.0.way.get() {
             Some(Way::Lines(writer)) => {
-                let written = write_line(writer, &message).await;
+                let written = writer.write_message(&message).await;
                 written.map_err(|error| {
                     let error = DynamicTransportError::from_parts(
                         "lines",

@@ -4,12 +4,12 @@
 //! line is the error of its call.
 
 use crate::client::answer::{MAX_MESSAGE, failure, too_long};
-use crate::client::direct::{DirectCalls, LineWriter, write_line};
+use crate::client::direct::DirectCalls;
 use crate::client::message::{MessageReader, ReadError};
 use crate::client::notices::RateLimit;
 use crate::client::process::ServerProcess;
 use crate::client::tasks::TaskTools;
-use crate::lines::{BoundedLines, IdScanner, Line, MessageId};
+use crate::lines::{IdScanner, Input, Line, LineReader, LineWriter, MessageId, Output, read_lines};
 use futures_util::StreamExt;
 use rmcp::RoleClient;
 use rmcp::model::ErrorData;
@@ -18,24 +18,17 @@ use rmcp::transport::Transport;
 use serde_json::value::RawValue;
 use std::collections::VecDeque;
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::Mutex;
-use tokio::time::timeout;
 use tokio_util::bytes::Bytes;
-use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec};
 
 /// The time in which a message that is being written is finished before the streams are closed.
 const LAST_WRITE: Duration = Duration::from_secs(1);
 
-type Input = Box<dyn AsyncRead + Send + Unpin>;
-type Output = Box<dyn AsyncWrite + Send + Unpin>;
 type ServerMessage = RxJsonRpcMessage<RoleClient>;
 
 /// Messages as lines of JSON.
 pub(crate) struct ServerLines {
-    lines: FramedRead<Input, BoundedLines>,
+    lines: LineReader,
     writer: LineWriter,
     process: Option<ServerProcess>,
     reader: MessageReader,
@@ -52,12 +45,9 @@ impl ServerLines {
         tasks: TaskTools,
         calls: DirectCalls,
     ) -> Self {
-        let lines = FramedRead::new(input, BoundedLines::new(MAX_MESSAGE));
-        let writer = Arc::new(Mutex::new(Some(FramedWrite::new(
-            output,
-            LinesCodec::new(),
-        ))));
-        calls.over_lines(Arc::clone(&writer));
+        let lines = read_lines(input, MAX_MESSAGE);
+        let writer = LineWriter::new(output);
+        calls.over_lines(writer.clone());
         Self {
             lines,
             writer,
@@ -116,8 +106,8 @@ impl Transport<RoleClient> for ServerLines {
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let writer = Arc::clone(&self.writer);
-        async move { write_line(&writer, &message).await }
+        let writer = self.writer.clone();
+        async move { writer.write_message(&message).await }
     }
 
     async fn receive(&mut self) -> Option<ServerMessage> {
@@ -137,9 +127,7 @@ impl Transport<RoleClient> for ServerLines {
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        if let Ok(mut writer) = timeout(LAST_WRITE, self.writer.lock()).await {
-            writer.take();
-        }
+        self.writer.close(LAST_WRITE).await;
         if let Some(process) = &self.process {
             process.stop().await;
         }

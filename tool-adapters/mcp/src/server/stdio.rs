@@ -3,7 +3,7 @@
 //! rmcp's own stdio transport drops lines that are not JSON and lines that are too long, and accepts a byte order mark. Here
 //! each invalid line is answered with a JSON-RPC error. The answers to a batch are sent as one array.
 
-use crate::lines::{BoundedLines, Line, send_line};
+use crate::lines::{Input, Line, LineReader, LineWriter, Output, read_lines};
 use crate::server::calls;
 use crate::server::connection::Connection;
 use crate::server::direct::LineCall;
@@ -27,11 +27,9 @@ use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
-use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec};
 use tokio_util::task::TaskTracker;
 
 /// Serves one client until `input` ends. `transport` is OpenTelemetry's name of the transport, if it is known.
@@ -66,14 +64,10 @@ pub(crate) async fn serve(
 /// The time in which calls under way are answered after the end of the input.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
-pub(crate) type Input = Box<dyn AsyncRead + Send + Unpin>;
-pub(crate) type Output = Box<dyn AsyncWrite + Send + Unpin>;
-type LineWriter = Arc<Mutex<FramedWrite<Output, LinesCodec>>>;
-
 /// Messages as lines of JSON. A clone continues where the other left off.
 #[derive(Clone)]
 struct ClientLines {
-    reader: Arc<Mutex<LineReader>>,
+    reader: Arc<Mutex<IncomingMessages>>,
     writer: LineWriter,
     batches: Arc<std::sync::Mutex<Batches>>,
     hand_over: UnboundedSender<RxJsonRpcMessage<RoleServer>>,
@@ -82,8 +76,8 @@ struct ClientLines {
     connection: Arc<Connection>,
 }
 
-struct LineReader {
-    lines: FramedRead<Input, BoundedLines>,
+struct IncomingMessages {
+    lines: LineReader,
     /// The messages of a batch that are not yet received.
     batch: VecDeque<ReadMessage>,
     /// The requests of calls that rmcp takes over.
@@ -150,21 +144,17 @@ impl Batches {
 
 impl ClientLines {
     fn new(input: Input, output: Output, connection: &Arc<Connection>) -> Self {
-        let lines = FramedRead::new(
-            input,
-            BoundedLines::new(connection.state.settings.max_message),
-        );
+        let lines = read_lines(input, connection.state.settings.max_message);
         let (hand_over, handed_over) = unbounded_channel();
-        let reader = LineReader {
+        let reader = IncomingMessages {
             lines,
             batch: VecDeque::new(),
             handed_over,
             answer: None,
         };
-        let writer = FramedWrite::new(output, LinesCodec::new());
         Self {
             reader: Arc::new(Mutex::new(reader)),
-            writer: Arc::new(Mutex::new(writer)),
+            writer: LineWriter::new(output),
             batches: Arc::default(),
             hand_over,
             running: TaskTracker::new(),
@@ -191,7 +181,7 @@ impl ClientLines {
                 Ok(Some((id, answer))) => {
                     let line = transport.batches().end(&id, Some(answer));
                     let Some(line) = line else { return };
-                    if let Err(error) = write_line(Arc::clone(&transport.writer), line).await {
+                    if let Err(error) = transport.writer.write(line).await {
                         tracing::debug!(%error, "failed to write the answer to a call");
                     }
                 }
@@ -210,7 +200,10 @@ impl ClientLines {
     }
 
     /// Waits until the calls under way are answered. Returns the request of one that rmcp takes over.
-    async fn last_message(&self, reader: &mut LineReader) -> Option<RxJsonRpcMessage<RoleServer>> {
+    async fn last_message(
+        &self,
+        reader: &mut IncomingMessages,
+    ) -> Option<RxJsonRpcMessage<RoleServer>> {
         self.running.close();
         tokio::select! {
             biased;
@@ -240,11 +233,12 @@ impl ClientLines {
     }
 }
 
-impl LineReader {
+impl IncomingMessages {
     /// Writes a line, if there is one, before the next message is received.
     fn answer(&mut self, writer: &LineWriter, line: Option<String>) {
         if let Some(line) = line {
-            self.answer = Some(Box::pin(write_line(Arc::clone(writer), line)));
+            let writer = writer.clone();
+            self.answer = Some(Box::pin(async move { writer.write(line).await }));
         }
     }
 }
@@ -261,10 +255,6 @@ async fn next_handed_over(
     }
 }
 
-async fn write_line(writer: LineWriter, line: String) -> io::Result<()> {
-    send_line(&mut *writer.lock().await, line).await
-}
-
 impl Transport<RoleServer> for ClientLines {
     type Error = io::Error;
 
@@ -272,10 +262,11 @@ impl Transport<RoleServer> for ClientLines {
         &mut self,
         mut message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let (writer, line) = (Arc::clone(&self.writer), self.line(&mut message));
+        let writer = self.writer.clone();
+        let line = self.line(&mut message);
         async move {
             match line? {
-                Some(line) => write_line(writer, line).await,
+                Some(line) => writer.write(line).await,
                 None => Ok(()),
             }
         }
@@ -310,7 +301,7 @@ impl Transport<RoleServer> for ClientLines {
                 None => {}
             }
             let line = {
-                let LineReader {
+                let IncomingMessages {
                     lines, handed_over, ..
                 } = &mut *reader;
                 tokio::select! {

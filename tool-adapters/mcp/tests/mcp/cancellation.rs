@@ -126,7 +126,7 @@ async fn no_moment_of_a_call_on_lines_loses_its_cancellation() {
         client.send(&call(7, "report", &json!({}))).await;
         pass(moment).await;
         client.send(&cancellation(7)).await;
-        until(async || runtime.metrics().tools["report"].calls == 1).await;
+        until(async || runtime.metrics().tools.contains_key("report")).await;
         client.request(json!("last"), "ping", json!({})).await;
         let answered = client.received.iter().any(|line| line.contains("\"id\":7"));
         assert!(!answered, "{moment}: {:?}", client.received);
@@ -178,7 +178,7 @@ async fn no_moment_of_a_call_over_http_loses_its_cancellation() {
 async fn cancellation_after_its_answer_on_lines_is_ignored() {
     let runtime = Runtime::builder(tools()).build().expect("a runtime");
     let mut client = LineClient::initialized(&Server::new(runtime), json!({})).await;
-    for _ in 0..3 {
+    for _ in 0..2 {
         let answer = client.call("add", json!({"a": 1, "b": 2})).await;
         assert_eq!(answer["result"]["content"][0]["text"], "3", "{answer}");
         client.send(&cancellation(7)).await;
@@ -189,7 +189,7 @@ async fn cancellation_after_its_answer_on_lines_is_ignored() {
 async fn cancellation_after_its_answer_over_http_is_ignored() {
     let runtime = Runtime::builder(tools()).build().expect("a runtime");
     let session = HttpSession::open(runtime).await;
-    for _ in 0..3 {
+    for _ in 0..2 {
         let answer = session.ask(&add()).await;
         assert!(answer.contains(r#""text":"3""#), "{answer}");
         let cancelled = session.post(&cancellation(7)).await;
