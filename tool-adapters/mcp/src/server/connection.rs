@@ -14,6 +14,7 @@ use crate::server::confirm::RepeatedRequest;
 use crate::server::features::Features;
 use crate::server::forwarder::{self, LogThreshold, Wanted};
 use crate::server::ongoing_call::OngoingCall;
+use crate::server::pages::PageRequest;
 use crate::server::parked::ParkedCalls;
 use crate::server::session::{
     ClientInfo, ClientSession, McpResult, RunningCall, ServerContext, ServerState, SharedSessions,
@@ -63,8 +64,15 @@ async fn until_cancelled<T>(
         .unwrap_or_else(|| Err(cancelled()))
 }
 
-/// The part of a list that a client asks for.
-type PageRequest = Option<PaginatedRequestParams>;
+type ListParams = Option<PaginatedRequestParams>;
+
+/// A request for a prompt or a resource, which may ask the client, and which the client repeats with its answers.
+struct AskingRequest {
+    digest: String,
+    /// The state of a repeated request.
+    state: Option<String>,
+    answers: Option<InputResponses>,
+}
 
 /// The handler of a connection. Over HTTP without sessions a connection is one request.
 pub(crate) struct Connection {
@@ -413,7 +421,7 @@ impl Connection {
     /// Reads a prompt or a resource, until its result or a question with which the client repeats the request.
     async fn read<T, F>(
         &self,
-        request: (Option<String>, Option<InputResponses>, String),
+        request: AskingRequest,
         context: &ServerContext,
         start: impl FnOnce(HostHandlers) -> F,
     ) -> McpResult<ControlFlow<InputRequiredResult, T>>
@@ -421,7 +429,12 @@ impl Connection {
         T: Send + 'static,
         F: Future<Output = McpResult<T>> + Send + 'static,
     {
-        let (client, (state, answers, digest)) = (self.client_session(context)?, request);
+        let client = self.client_session(context)?;
+        let AskingRequest {
+            digest,
+            state,
+            answers,
+        } = request;
         let mut reading: Asking<McpResult<T>> = if let Some(state) = state {
             let mut repeated = RepeatedRequest {
                 state,
@@ -628,13 +641,12 @@ impl ServerHandler for Connection {
 
     async fn list_tools(
         &self,
-        request: PageRequest,
+        params: ListParams,
         context: ServerContext,
     ) -> McpResult<ListToolsResult> {
         let client = self.client_session(&context)?;
         let session = client.get(&context).await?;
-        let cursor = request.and_then(|request| request.cursor);
-        let mut page = tools::page(&session, cursor.as_deref(), is_stateless(&context))?;
+        let mut page = tools::page(&session, &PageRequest::of(params, &context))?;
         page.answer.meta = Some(passed_on::carrying(passed_on::list("tools", &page.tools)));
         Ok(page.answer)
     }
@@ -663,19 +675,14 @@ impl ServerHandler for Connection {
 
     async fn list_prompts(
         &self,
-        request: PageRequest,
+        params: ListParams,
         context: ServerContext,
     ) -> McpResult<ListPromptsResult> {
         let session = self
             .session_with(&context, |features| features.prompts)
             .await?;
-        let cursor = request.and_then(|request| request.cursor);
-        prompts::list(
-            &session,
-            self.state.settings.guides,
-            cursor.as_deref(),
-            is_stateless(&context),
-        )
+        let guides = self.state.settings.guides;
+        prompts::list(&session, guides, &PageRequest::of(params, &context))
     }
 
     async fn get_prompt(
@@ -686,15 +693,14 @@ impl ServerHandler for Connection {
         let session = self
             .session_with(&context, |features| features.prompts)
             .await?;
-        let digest = confirm::digest(&(&request.name, &request.arguments));
-        let repeated = (
-            request.request_state.take(),
-            request.input_responses.take(),
-            digest,
-        );
+        let asked = AskingRequest {
+            digest: confirm::digest(&(&request.name, &request.arguments)),
+            state: request.request_state.take(),
+            answers: request.input_responses.take(),
+        };
         let guides = self.state.settings.guides;
         let get = |handlers| async move { prompts::get(&session, guides, request, handlers).await };
-        Ok(match self.read(repeated, &context, get).await? {
+        Ok(match self.read(asked, &context, get).await? {
             ControlFlow::Continue(got) => GetPromptResponse::Complete(got),
             ControlFlow::Break(asked) => GetPromptResponse::InputRequired(asked),
         })
@@ -702,31 +708,25 @@ impl ServerHandler for Connection {
 
     async fn list_resources(
         &self,
-        request: PageRequest,
+        params: ListParams,
         context: ServerContext,
     ) -> McpResult<ListResourcesResult> {
         let session = self
             .session_with(&context, |features| features.resources)
             .await?;
-        let cursor = request.and_then(|request| request.cursor);
-        resources::list(
-            &session,
-            self.state.settings.guides,
-            cursor.as_deref(),
-            is_stateless(&context),
-        )
+        let guides = self.state.settings.guides;
+        resources::list(&session, guides, &PageRequest::of(params, &context))
     }
 
     async fn list_resource_templates(
         &self,
-        request: PageRequest,
+        params: ListParams,
         context: ServerContext,
     ) -> McpResult<ListResourceTemplatesResult> {
         let session = self
             .session_with(&context, |features| features.resources)
             .await?;
-        let cursor = request.and_then(|request| request.cursor);
-        resources::list_templates(&session, cursor.as_deref(), is_stateless(&context))
+        resources::list_templates(&session, &PageRequest::of(params, &context))
     }
 
     async fn read_resource(
@@ -737,20 +737,18 @@ impl ServerHandler for Connection {
         let session = self
             .session_with(&context, |features| features.resources)
             .await?;
-        let repeated = (
-            request.request_state,
-            request.input_responses,
-            confirm::digest(&request.uri),
-        );
-        let (guides, uri, with_hints) = (
-            self.state.settings.guides,
-            request.uri,
-            is_stateless(&context),
-        );
+        let asked = AskingRequest {
+            digest: confirm::digest(&request.uri),
+            state: request.request_state,
+            answers: request.input_responses,
+        };
+        let uri = request.uri;
+        let guides = self.state.settings.guides;
+        let with_hints = is_stateless(&context);
         let read = |handlers| async move {
             resources::read(&session, guides, &uri, (with_hints, handlers)).await
         };
-        Ok(match self.read(repeated, &context, read).await? {
+        Ok(match self.read(asked, &context, read).await? {
             ControlFlow::Continue(read) => ReadResourceResponse::Complete(read),
             ControlFlow::Break(asked) => ReadResourceResponse::InputRequired(asked),
         })
@@ -758,14 +756,13 @@ impl ServerHandler for Connection {
 
     async fn list_skills(
         &self,
-        request: PageRequest,
+        params: ListParams,
         context: ServerContext,
     ) -> McpResult<ListSkillsResult> {
         let session = self
             .session_with(&context, |features| features.skills)
             .await?;
-        let cursor = request.and_then(|request| request.cursor);
-        skills::list(&session, cursor.as_deref(), is_stateless(&context))
+        skills::list(&session, &PageRequest::of(params, &context))
     }
 
     async fn get_skill(

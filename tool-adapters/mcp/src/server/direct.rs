@@ -14,6 +14,7 @@ use crate::server::connection::Connection;
 use crate::server::http_sessions::{HttpSessions, Opener, SessionError};
 use crate::server::message::CallRequest;
 use crate::server::ongoing_call::OngoingCall;
+use crate::server::pages::PageRequest;
 use crate::server::session_streams::SessionStreams;
 use crate::server::{passed_on, tools};
 use axum::body::Body;
@@ -185,11 +186,12 @@ pub(crate) fn list_tools(
         return None;
     }
     let (session, id) = (connection.session.current()?, message.id.clone());
-    let cursor = request
-        .params
-        .as_ref()
-        .and_then(|params| params.cursor.as_deref());
-    let answer = match tools::page(&session, cursor, false) {
+    let params = request.params.as_ref();
+    let page = PageRequest {
+        cursor: params.and_then(|params| params.cursor.clone()),
+        with_hints: false,
+    };
+    let answer = match tools::page(&session, &page) {
         Ok(page) => {
             let mut list = page.answer;
             list.result_type = None;
