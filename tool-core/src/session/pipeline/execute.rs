@@ -355,7 +355,7 @@ pub(crate) async fn run_deferred(gate: &AdmissionGate<'_>, text: &str) -> ToolRe
         arguments: text,
         ..record::hooked(call, gate.turn())
     };
-    let _claim = match prepare(call, &hooked, &refund).await {
+    let _claim = match prepare(call, &hooked).await {
         Ok(claim) => claim,
         Err(response) => {
             refund.refund(call.meter.as_deref()).await;
@@ -402,7 +402,6 @@ async fn admit(gate: &AdmissionGate<'_>, text: &str) -> Result<Option<RefundGuar
 async fn prepare<'a>(
     call: &CallCx<'a>,
     hooked: &HookedCall<'_>,
-    refund: &RefundGuard,
 ) -> Result<Option<JournalClaim<'a>>, Box<ToolResponse>> {
     let fail = |error| Box::new(call.answer().fail(error));
     let late = |doing| call.timed_out(doing).did_not_run();
@@ -411,7 +410,6 @@ async fn prepare<'a>(
         .unwrap_or_else(|_| Err(late("waiting for a hook")))
         .map_err(fail)?;
     if let Some(response) = call.cached_result(hooked.arguments) {
-        refund.keep_charge();
         return Err(Box::new(response));
     }
     redeem(call).await.map_err(fail)?;
