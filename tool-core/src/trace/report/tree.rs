@@ -327,7 +327,7 @@ impl<'r> SpanNode<'r> {
         }
     }
 
-    /// Returns the id of the span, also of one that the report does not have.
+    /// Returns the id of the span, even of one that the report does not have.
     pub fn span_id(self) -> SpanId {
         self.node.id.1
     }
