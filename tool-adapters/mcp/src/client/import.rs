@@ -165,12 +165,6 @@ impl McpClient {
         self
     }
 
-    /// Tells the server that its pages are shown (MCP Apps).
-    pub fn show_pages(mut self) -> Self {
-        self.options.shows_pages = true;
-        self
-    }
-
     /// Connects to a server over streamable HTTP. A URL without a scheme is `https`, and `http` for loopback hosts.
     /// Redirects to another origin are not followed.
     pub fn url(url: impl Into<String>) -> Self {
@@ -496,15 +490,6 @@ impl McpClient {
         self
     }
 
-    /// Leaves out the tools for which a function returns the setting that switches them off.
-    pub fn switch_off(
-        mut self,
-        setting: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
-    ) -> Self {
-        self.offer.switched_off = Some(Arc::new(setting));
-        self
-    }
-
     /// Connects and imports the server's tools, prompts and resources. Those that differ from their pins or cannot be registered
     /// are [quarantined](ImportedToolset::quarantined).
     pub async fn connect(mut self) -> Result<ImportedToolset, ImportError> {
@@ -522,6 +507,25 @@ impl McpClient {
         let connected = RemoteServer::connect(self.address, self.options).await;
         let (remote, declared) = connected.map_err(|error| credentials.login_error(error))?;
         self.offer.toolset(remote, declared).await
+    }
+}
+
+/// What the gateway needs beside the public interface. It may change in a patch version.
+#[doc(hidden)]
+impl McpClient {
+    /// Tells the server that its pages are shown (MCP Apps).
+    pub fn show_pages(mut self) -> Self {
+        self.options.shows_pages = true;
+        self
+    }
+
+    /// Leaves out the tools for which a function returns the setting that switches them off.
+    pub fn switch_off(
+        mut self,
+        setting: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        self.offer.switched_off = Some(Arc::new(setting));
+        self
     }
 }
 
@@ -779,6 +783,37 @@ impl ImportedToolset {
         !self.remote.is_lost()
     }
 
+    /// Requests the server's lists again, and quarantines tools, prompts and resources that have changed. This happens
+    /// automatically when the server notifies that a list has changed.
+    pub async fn refresh(&self) -> Result<(), ImportError> {
+        self.remote.refresh().await
+    }
+
+    /// Returns a receiver of the changes of which the server notifies from now on.
+    ///
+    /// ```no_run
+    /// use tool_adapters::mcp::{McpClient, ServerChange};
+    ///
+    /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+    /// let tracker = McpClient::url("https://tracker.example/mcp").connect().await?;
+    /// let mut changes = tracker.changes();
+    /// while let Some(change) = changes.next().await {
+    ///     if let ServerChange::Tools = change {
+    ///         // The tools that changed are quarantined. Import again to offer new ones.
+    ///         eprintln!("{:?}", tracker.quarantined());
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn changes(&self) -> ServerChanges {
+        self.remote.changes.subscribe()
+    }
+}
+
+/// What the gateway needs beside the public interface. It may change in a patch version.
+#[doc(hidden)]
+impl ImportedToolset {
     /// Returns true if resources that the server does not list may be read.
     pub fn has_unlisted_resources(&self) -> bool {
         !self.remote.options.pinned_only && RemoteServer::has_resources(&self.remote.current())
@@ -839,33 +874,6 @@ impl ImportedToolset {
                 .missing()?
                 .into(),
         )
-    }
-
-    /// Requests the server's lists again, and quarantines tools, prompts and resources that have changed. This happens
-    /// automatically when the server notifies that a list has changed.
-    pub async fn refresh(&self) -> Result<(), ImportError> {
-        self.remote.refresh().await
-    }
-
-    /// Returns a receiver of the changes of which the server notifies from now on.
-    ///
-    /// ```no_run
-    /// use tool_adapters::mcp::{McpClient, ServerChange};
-    ///
-    /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
-    /// let tracker = McpClient::url("https://tracker.example/mcp").connect().await?;
-    /// let mut changes = tracker.changes();
-    /// while let Some(change) = changes.next().await {
-    ///     if let ServerChange::Tools = change {
-    ///         // The tools that changed are quarantined. Import again to offer new ones.
-    ///         eprintln!("{:?}", tracker.quarantined());
-    ///     }
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn changes(&self) -> ServerChanges {
-        self.remote.changes.subscribe()
     }
 }
 

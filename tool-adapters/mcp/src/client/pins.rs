@@ -327,11 +327,6 @@ impl Pins {
         ))))
     }
 
-    /// Copies the pins of a file, which does not change.
-    pub fn copy(path: &Path) -> Result<Self, PinError> {
-        Ok(Self(Arc::new(PinStore::Memory(Mutex::new(read(path)?)))))
-    }
-
     /// Creates a file without pins, so that the next imports trust what they find. Its lock is a file beside it, with the
     /// ending `.lock`, and both belong to this user only. A user who may write the folder may replace the pins, so
     /// give that permission to the program's user alone.
@@ -424,6 +419,15 @@ impl Pins {
                 Ok(result)
             }
         }
+    }
+}
+
+/// What the gateway needs beside the public interface. It may change in a patch version.
+#[doc(hidden)]
+impl Pins {
+    /// Copies the pins of a file, which does not change.
+    pub fn copy(path: &Path) -> Result<Self, PinError> {
+        Ok(Self(Arc::new(PinStore::Memory(Mutex::new(read(path)?)))))
     }
 }
 

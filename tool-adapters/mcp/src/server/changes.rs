@@ -88,14 +88,18 @@ impl ChangeNotifier {
         let _ = self.0.send(Change::Tools);
     }
 
-    /// Returns the resources to which clients have subscribed.
-    pub fn watched(&self) -> &WatchedResources {
-        &self.1
-    }
-
     /// Reports that the list of prompts has changed, such as when a `dynamic` toolset shows others.
     pub fn prompts_changed(&self) {
         let _ = self.0.send(Change::Prompts);
+    }
+}
+
+/// What the gateway needs beside the public interface. It may change in a patch version.
+#[doc(hidden)]
+impl ChangeNotifier {
+    /// Returns the resources to which clients have subscribed.
+    pub fn watched(&self) -> &WatchedResources {
+        &self.1
     }
 }
 
