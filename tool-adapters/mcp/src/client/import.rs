@@ -96,7 +96,8 @@ impl McpClient {
     fn new(address: ServerAddress, name: String) -> Self {
         let (pins, timeout, credentials) =
             (Pins::memory(), Duration::from_secs(30), Arc::default());
-        let (rights, tasks) = (ServerRights::default(), HashSet::new());
+        let rights = ServerRights::default();
+        let tasks = HashSet::new();
         let options = RemoteOptions {
             name,
             pins,
@@ -545,7 +546,8 @@ impl Offer {
         remote: Arc<RemoteServer>,
         declared: Vec<DeclaredTool>,
     ) -> Result<ImportedToolset, ImportError> {
-        let (prefix, mut tools) = (self.prefix.as_deref(), Vec::new());
+        let prefix = self.prefix.as_deref();
+        let mut tools = Vec::new();
         let declared = self.without_switched_off(&remote, declared);
         let names = OfferedNames::new(prefix, declared.iter().map(|declared| &*declared.item.name));
         for declared in declared {

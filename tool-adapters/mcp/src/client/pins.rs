@@ -365,7 +365,8 @@ impl Pins {
         tools: ToolPins,
         pin_new: bool,
     ) -> Result<ToolPins, PinError> {
-        let (pins, server) = (self.clone(), server.to_owned());
+        let pins = self.clone();
+        let server = server.to_owned();
         let merge = move || {
             pins.change(|servers| {
                 let pinned = servers.entry(server.clone()).or_default();

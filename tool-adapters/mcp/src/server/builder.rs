@@ -428,7 +428,8 @@ impl Server {
         let settings = &self.state.settings;
         #[cfg(feature = "auth")]
         settings.check_oauth()?;
-        let (shutdown, limits) = (settings.shutdown.clone(), settings.limits.clone());
+        let shutdown = settings.shutdown.clone();
+        let limits = settings.limits.clone();
         let finds_principal = Some(settings.find_principal.is_some());
         settings
             .access

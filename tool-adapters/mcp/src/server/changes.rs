@@ -164,7 +164,8 @@ pub(crate) struct Subscriptions {
 
 impl Subscriptions {
     pub(crate) fn new(changes: &ChangeNotifier, client: &Client) -> Self {
-        let (watched, each) = (Arc::clone(&changes.1), MAX_SUBSCRIPTIONS);
+        let watched = Arc::clone(&changes.1);
+        let each = MAX_SUBSCRIPTIONS;
         let each = if watched.host.get().is_some() {
             each
         } else {
@@ -386,7 +387,8 @@ pub(crate) async fn listen(
     ended: &CancellationToken,
 ) -> Result<(), ErrorData> {
     let wanted = stream.accepted();
-    let (subscriptions, received) = (Subscriptions::new(changes, client), changes.0.subscribe());
+    let subscriptions = Subscriptions::new(changes, client);
+    let received = changes.0.subscribe();
     for uri in wanted.resource_subscriptions.iter().flatten() {
         subscriptions.add(uri.clone())?;
     }

@@ -100,11 +100,9 @@ struct Gate {
 
 impl Gate {
     fn connect(&self) -> Arc<Connection> {
-        let (shared, parked, tasks) = (
-            Arc::clone(&self.shared),
-            Arc::clone(&self.parked),
-            Arc::clone(&self.tasks),
-        );
+        let shared = Arc::clone(&self.shared);
+        let parked = Arc::clone(&self.parked);
+        let tasks = Arc::clone(&self.tasks);
         Arc::new(Connection::over_http(
             Arc::clone(&self.state),
             shared,
