@@ -76,7 +76,9 @@ impl Tasks {
             end: None,
             bytes: 0,
         };
-        let (id, cancel, state) = (random_id()?, CancellationToken::new(), Mutex::new(state));
+        let id = random_id()?;
+        let cancel = CancellationToken::new();
+        let state = Mutex::new(state);
         let entry = Arc::new(Entry {
             id: id.clone(),
             created: now,
