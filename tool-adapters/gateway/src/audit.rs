@@ -2,7 +2,7 @@
 //! in PostgreSQL.
 
 use crate::audit_sinks::{AuditRecord, AuditSinks};
-use crate::policy::AuditSettings;
+use crate::policy_file::AuditSettings;
 use crate::unlisted::UnlistedResources;
 use jiff::Timestamp;
 use std::collections::HashMap;

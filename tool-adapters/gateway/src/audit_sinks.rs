@@ -1,6 +1,6 @@
 //! The records of the audit log, and the places that keep them: a file of JSON lines, and a table in PostgreSQL.
 
-use crate::policy::AuditSettings;
+use crate::policy_file::AuditSettings;
 use jiff::Timestamp;
 use serde::Serialize;
 use std::fs::{File, OpenOptions};
