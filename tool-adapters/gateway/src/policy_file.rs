@@ -189,6 +189,7 @@ pub(crate) enum ToolModes {
 /// A table of `servers`: the options of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a key of the table")]
 pub(crate) struct ServerRule {
     /// The prefix of its tools, in place of its name.
     pub(crate) prefix: Option<String>,

@@ -132,13 +132,12 @@ pub(crate) fn page_token<'de, D: Deserializer<'de>>(
 
 /// Reads a time such as `800ms`, `30s`, `10m`, `2h` or `1d`, or a number of seconds.
 fn duration(value: &Value) -> Option<Duration> {
-    let time = match value.as_u64() {
-        Some(seconds) => Duration::from_secs(seconds),
-        None => {
-            let time = value.as_str()?.parse::<Span>().ok()?;
-            let time = time.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?;
-            time.try_into().ok()?
-        }
+    let time = if let Some(seconds) = value.as_u64() {
+        Duration::from_secs(seconds)
+    } else {
+        let time = value.as_str()?.parse::<Span>().ok()?;
+        let time = time.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?;
+        time.try_into().ok()?
     };
     Some(time).filter(|time| !time.is_zero())
 }
@@ -156,14 +155,13 @@ fn dollars(value: &Value) -> Option<Cost> {
 
 /// Reads a size such as `64KiB` or `4MiB`, or a number of bytes.
 fn size(value: &Value) -> Option<usize> {
-    let (number, unit) = match value.as_u64() {
-        Some(bytes) => (bytes, "B"),
-        None => {
-            let text = value.as_str()?;
-            let end = text.find(|letter: char| !letter.is_ascii_digit())?;
-            let (number, unit) = text.split_at(end);
-            (number.parse().ok()?, unit.trim_start())
-        }
+    let (number, unit) = if let Some(bytes) = value.as_u64() {
+        (bytes, "B")
+    } else {
+        let text = value.as_str()?;
+        let end = text.find(|letter: char| !letter.is_ascii_digit())?;
+        let (number, unit) = text.split_at(end);
+        (number.parse().ok()?, unit.trim_start())
     };
     let bytes: u64 = match unit {
         "B" => 1,
