@@ -23,7 +23,6 @@ use tool_adapters_http::serve::BoundServer;
 use tool_adapters_mcp::{ChangeNotifier, Pins, messages};
 use tool_core::Toolset;
 use tool_core::text::{escape_invisible, truncate};
-use tool_core::tool::Confirm;
 use tracing::level_filters::LevelFilter;
 
 /// Put budgets, approvals, loop detection, pins, audit and traces in front of MCP servers.
@@ -458,10 +457,8 @@ async fn check(settings: Settings) -> Result<ExitCode, Failure> {
                 .is_some_and(|server| **server == upstream.route.entry.name)
         }) {
             _ = write!(text, "  {} ({}", tool.name(), tool.category().as_str());
-            match tool.confirm() {
-                Confirm::Never => {}
-                Confirm::Always => text.push_str(", confirm"),
-                Confirm::When(_) => text.push_str(", confirm by arguments"),
+            if let Some(label) = tool.confirm().label() {
+                _ = write!(text, ", {label}");
             }
             if let Some(calls) = tool.max_calls() {
                 _ = write!(text, ", max_calls {calls}");
