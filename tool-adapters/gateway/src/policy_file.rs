@@ -206,7 +206,7 @@ pub(crate) struct ServerRule {
     pub(crate) elicitation: bool,
     /// True if it learns the folders.
     pub(crate) roots: bool,
-    /// What it may use of the client's model in a session.
+    /// The requests and tokens of the client's model that it may use in a session.
     pub(crate) sampling: Option<SamplingLimits>,
     pub(crate) oauth: Option<LoginSettings>,
 }

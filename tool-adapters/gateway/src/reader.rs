@@ -91,7 +91,7 @@ struct Unread {
     /// The way to the value, from the inside out.
     steps: Vec<Step>,
     text: String,
-    /// What is read in its place: null, which counts as absent, or a table without members.
+    /// The value that is read in its place: null, which counts as absent, or a table without members.
     instead: Value,
 }
 
