@@ -69,7 +69,8 @@ impl StringScanner {
                 }
                 Some(b'\\') => at += 2,
                 Some(b'\n' | b'\r') => return StringPart::Broken(at),
-                _ => at += 1,
+                Some(_) => at += 1,
+                None => {}
             }
         }
         self.is_escaped = at > bytes.len();
@@ -106,7 +107,8 @@ fn string_end(json: &[u8], mut at: usize) -> usize {
         match json.get(at) {
             Some(b'"') => return at + 1,
             Some(b'\\') => at += 2,
-            _ => at += 1,
+            Some(_) => at += 1,
+            None => {}
         }
     }
     json.len()
