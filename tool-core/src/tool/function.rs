@@ -316,9 +316,9 @@ impl FunctionInner {
 
 /// Returns true if decoding alone enforces the schema of a tool: its types read the tool's probe as its schema says.
 fn are_types_proven(compiled: &CompiledDefinition, handler: &dyn Handler) -> bool {
-    struct Closed;
+    struct RefusesAll;
 
-    impl AdmissionGate for Closed {
+    impl AdmissionGate for RefusesAll {
         fn admit(&self, _: &str) -> bool {
             false
         }
@@ -339,7 +339,7 @@ fn are_types_proven(compiled: &CompiledDefinition, handler: &dyn Handler) -> boo
             output_bytes: 0,
             nulls: AtomicU64::new(0),
             // The arguments are decoded before the gate refuses, and the method does not run.
-            gate: Some(&Closed),
+            gate: Some(&RefusesAll),
         };
         let started = catch_unwind(AssertUnwindSafe(|| handler.start(Invocation(&frame))));
         matches!(
