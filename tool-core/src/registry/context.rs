@@ -6,11 +6,13 @@ use crate::json::string::push_string;
 use crate::registry::freeze::{FrozenTools, RegistryError, RegistryErrors, freeze};
 use crate::registry::published::PromptsAndResources;
 use crate::time::CallInstant;
-use crate::tool::dispatch::DispatchSettings;
+use crate::tool::bare_call::call_bare;
+use crate::tool::call_settings::CallSettings;
 use crate::tool::instance::ToolsetInstance;
+use crate::tool::missing_tool::{left_out, not_set_up, unknown_tool};
 use crate::tool::{
     FunctionTool, IntoPrompt, IntoResource, IntoTool, ProviderTool, Tool, ToolDefinition, Toolset,
-    ToolsetMetadata, dispatch,
+    ToolsetMetadata,
 };
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -106,7 +108,7 @@ pub(crate) struct ContextParts {
     /// The tools as they were added.
     pub(crate) entries: Vec<Tool>,
     pub(crate) unconfigured: Vec<ToolsetMetadata>,
-    pub(crate) settings: DispatchSettings,
+    pub(crate) settings: CallSettings,
     /// The toolsets of which only a part is offered. They are set up and closed as well.
     pub(crate) enclosing: Vec<Arc<dyn Toolset>>,
     /// The toolsets that are left out.
@@ -154,7 +156,7 @@ impl ToolContext {
         arguments: impl Into<Arguments<'a>>,
         ctx: &RunContext,
     ) -> impl Future<Output = ToolResponse> + Send {
-        dispatch::run(
+        call_bare(
             move || self.callable(name, ctx),
             arguments.into(),
             ctx,
@@ -168,11 +170,11 @@ impl ToolContext {
         &self,
         name: &str,
         ctx: &RunContext,
-    ) -> Result<(&FunctionTool, &DispatchSettings), ToolResponse> {
+    ) -> Result<(&FunctionTool, &CallSettings), ToolResponse> {
         match self.function_tool(name) {
             Some(tool) if !tool.is_dynamic() || tool.visible_in(ctx) => {
                 match self.missing_setup(name) {
-                    Some(error) => Err(dispatch::not_set_up(tool, error, ctx)),
+                    Some(error) => Err(not_set_up(tool, error, ctx)),
                     None => Ok((tool, self.settings())),
                 }
             }
@@ -308,7 +310,7 @@ impl ToolContext {
         self.0.tools.published.as_deref()
     }
 
-    pub(crate) fn settings(&self) -> &DispatchSettings {
+    pub(crate) fn settings(&self) -> &CallSettings {
         &self.0.parts.settings
     }
 
@@ -354,16 +356,11 @@ impl ToolContext {
                 tool.name() == name && serves(tool.definition()) && tool.visible_in(ctx)
             };
             if let Some(tool) = tools.iter().find(is_it) {
-                return dispatch::left_out(
-                    tool,
-                    (&failure.toolset, &failure.error),
-                    call_id,
-                    began,
-                );
+                return left_out(tool, (&failure.toolset, &failure.error), call_id, began);
             }
         }
         let offered = self.definitions_for(ctx).filter(|tool| serves(tool));
-        dispatch::unknown_tool(
+        unknown_tool(
             name,
             call_id,
             offered.map(ToolDefinition::name),

@@ -8,9 +8,9 @@ use crate::session::inner::SessionInner;
 use crate::session::model::{
     History, Message, Model, ModelRequest, ModelStep, RawTurn, ReplyFinish, ToolChoice,
 };
-use crate::session::pipeline::call::{StepCall, distinct_calls, run_step};
-use crate::session::pipeline::cx::canonical_sent_arguments;
-use crate::session::pipeline::record;
+use crate::session::pipeline::governed_call::canonical_sent_arguments;
+use crate::session::pipeline::step::{StepCall, distinct_calls, run_step};
+use crate::session::pipeline::without_tool;
 use crate::session::typed_answer::{AnswerForm, AnswerVerdict};
 use crate::time::CallInstant;
 use crate::tool::{ToolDefinition, spans};
@@ -577,7 +577,7 @@ impl<'a> OpenStep<'a> {
         for (place, step_call) in step_calls.iter().enumerate() {
             let response = refused_unread(&step_call.call, message);
             open.answers[place] =
-                Some(record::count_without_tool(session, &step_call.call, response).await);
+                Some(without_tool::count_without_tool(session, &step_call.call, response).await);
         }
         open.write();
         std::mem::take(&mut open.answers)

@@ -11,7 +11,7 @@ use crate::session::caps::Spending;
 use crate::session::inner::{Approval, SessionInner};
 use crate::session::metrics::{ContextMetrics, SessionCall, SessionMetrics, SpeechEvent};
 use crate::session::model::{History, Model, ToolChoice};
-use crate::session::pipeline::{call, confirm, record};
+use crate::session::pipeline::{confirm, entry, step, without_tool};
 use crate::session::policy::Policy;
 use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 use crate::session::store::{StoreError, TurnReport};
@@ -72,7 +72,7 @@ impl Session {
     /// The response carries the call's id. Two calls with one id are two calls; only a journal identifies a call by its id.
     pub fn call(&self, call: ToolCall) -> impl Future<Output = ToolResponse> + Send {
         // Not `async`, as another future around this one would move the call and its response once more.
-        call::call(&self.0, call)
+        entry::call(&self.0, call)
     }
 
     /// Makes the calls of one step concurrently, and returns one response for each id, in the order of the calls.
@@ -80,9 +80,9 @@ impl Session {
     /// A call with an empty id gets an id. If two calls have the same id, the second does not run, and the response of the first
     /// carries a warning. A `sequential` tool waits for the calls before it and delays those after it.
     pub async fn call_all(&self, calls: impl IntoIterator<Item = ToolCall>) -> Vec<ToolResponse> {
-        join_all(call::run_step(
+        join_all(step::run_step(
             &self.0,
-            call::distinct_calls(&self.0, calls),
+            step::distinct_calls(&self.0, calls),
         ))
         .await
     }
@@ -91,7 +91,7 @@ impl Session {
     /// that arrived in part.
     pub fn refuse(&self, call: &ToolCall, error: ToolError) -> ToolResponse {
         let response = ToolResponse::refused(call, error, CallInstant::now());
-        record::record_refusal(&self.0, call, &response);
+        without_tool::record_refusal(&self.0, call, &response);
         response
     }
 
@@ -100,7 +100,7 @@ impl Session {
     /// calls.
     pub fn refuse_step(&self, call: &ToolCall) -> ToolResponse {
         let response = refused_step(self.max_tool_steps(), call);
-        record::record_refusal(&self.0, call, &response);
+        without_tool::record_refusal(&self.0, call, &response);
         response
     }
 
@@ -399,7 +399,7 @@ impl Session {
             let call = ToolCall::new(call_id, tool, arguments)
                 .approved(given)
                 .with_handlers(handlers);
-            let response = call::call(&self.0, call).await;
+            let response = entry::call(&self.0, call).await;
             if let Some(waiter) = approval.take_waiter() {
                 waiter.answer(&response);
             }

@@ -8,9 +8,9 @@ use crate::call::{ErrorKind, ToolError};
 use crate::session::handle::Session;
 use crate::session::hooks::RequestKind;
 use crate::session::inner::SessionInner;
-use crate::session::pipeline::cx::session_over;
-use crate::session::pipeline::execute::Deadline;
-use crate::session::pipeline::record::around_request;
+use crate::session::pipeline::governed_call::session_over;
+use crate::session::pipeline::governed_tool::Deadline;
+use crate::session::pipeline::hooks::around_request;
 use crate::time::{self, CallInstant};
 use crate::tool::{
     Completion, CompletionRequest, CompletionTarget, PromptMessage, ResourceContents, TextArguments,
@@ -77,7 +77,8 @@ impl Session {
         let work = Box::pin(governed(&self.0, "the prompt", handlers, get));
         around_request(
             &self.0,
-            (RequestKind::Prompt, name),
+            RequestKind::Prompt,
+            name,
             || sent.unwrap_or_default(),
             work,
         )
@@ -108,7 +109,8 @@ impl Session {
         let work = Box::pin(governed(&self.0, "the resource", handlers, read));
         around_request(
             &self.0,
-            (RequestKind::Resource, uri),
+            RequestKind::Resource,
+            uri,
             || "{}".to_owned(),
             work,
         )
@@ -139,7 +141,8 @@ impl Session {
         ));
         around_request(
             &self.0,
-            (RequestKind::Completion, name),
+            RequestKind::Completion,
+            name,
             || sent.unwrap_or_default(),
             work,
         )

@@ -19,7 +19,7 @@ use crate::session::layers::{CallService, LayerStack, WrapService, wrap_in};
 use crate::session::metrics::call_log::SessionCall;
 use crate::session::metrics::report::{LoopMetrics, Metrics, RuntimeMetrics};
 #[cfg(feature = "tower")]
-use crate::session::pipeline::call;
+use crate::session::pipeline::entry;
 use crate::session::policy::Policy;
 use crate::session::state::SessionId;
 use crate::session::store::handle::DynStore;
@@ -322,7 +322,7 @@ fn check_policies(policies: &Policies) -> Result<(), RegistryErrors> {
 fn innermost_service(runtime: Weak<RuntimeInner>) -> CallService {
     CallService::new(tower::service_fn(move |call: ToolCall| {
         let runtime = runtime.upgrade();
-        async move { Ok(call::call_from_layers(runtime, call).await) }
+        async move { Ok(entry::call_from_layers(runtime, call).await) }
     }))
 }
 

@@ -2,7 +2,7 @@
 
 use crate::call::{ToolCall, ToolResponse};
 use crate::session::handle::Session;
-use crate::session::pipeline::call;
+use crate::session::pipeline::entry;
 use crate::session::runtime::Runtime;
 use futures_util::future::BoxFuture;
 use std::convert::Infallible;
@@ -24,7 +24,7 @@ impl Service<ToolCall> for Runtime {
         let session = call.session().and_then(|id| self.0.session(id));
         Box::pin(async move {
             Ok(match session {
-                Some(session) => call::call(&session, call).await,
+                Some(session) => entry::call(&session, call).await,
                 None => ToolResponse::outside_session(&call),
             })
         })

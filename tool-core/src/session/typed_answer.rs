@@ -8,8 +8,8 @@ use crate::session::agent_loop::{
 };
 use crate::session::inner::SessionInner;
 use crate::session::model::{History, Message, ModelStep, ReplyFinish};
-use crate::session::pipeline::call::distinct_calls;
-use crate::session::pipeline::record::record_refusal;
+use crate::session::pipeline::step::distinct_calls;
+use crate::session::pipeline::without_tool::record_refusal;
 use crate::tool::typed_value::{Validator, ValueSlot, arguments_of, read, value_in};
 use crate::tool::{FunctionTool, ToolDefinition};
 use serde::de::IgnoredAny;

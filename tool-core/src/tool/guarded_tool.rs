@@ -21,15 +21,6 @@ pub(crate) fn start<'a>(tool: &'a FunctionTool, call: Invocation<'a>) -> Handler
     started.unwrap_or_else(|panic| Ok(Execution::Done(panicked(tool, panic))))
 }
 
-/// Drives a started tool to its result.
-#[inline]
-pub(crate) async fn drive<'a>(tool: &'a FunctionTool, execution: Execution<'a>) -> ToolResult {
-    match execution {
-        Execution::Done(result) => result,
-        Execution::Pending(future) => guard(tool, future).await,
-    }
-}
-
 /// Catches the panics of a tool's future.
 #[inline]
 pub(crate) fn guard<'a>(tool: &'a FunctionTool, future: PendingExecution<'a>) -> GuardedTool<'a> {

@@ -2,14 +2,16 @@
 //! resources.
 
 pub(crate) mod action;
+pub(crate) mod bare_call;
+pub(crate) mod call_settings;
 pub(crate) mod completion;
 pub(crate) mod configure;
 pub(crate) mod confirm_function;
 pub(crate) mod default_json;
 pub(crate) mod definition;
 pub(crate) mod derived_toolset;
-pub(crate) mod dispatch;
 pub(crate) mod docs;
+pub(crate) mod driver;
 pub(crate) mod function;
 pub(crate) mod guarded_tool;
 pub(crate) mod guide;
@@ -17,6 +19,7 @@ pub(crate) mod instance;
 pub(crate) mod invocation;
 #[doc(hidden)]
 pub mod locals;
+pub(crate) mod missing_tool;
 pub(crate) mod options;
 pub(crate) mod panic_guard;
 pub(crate) mod prompt;
@@ -25,6 +28,7 @@ pub(crate) mod published;
 pub(crate) mod raw;
 pub(crate) mod registration;
 pub(crate) mod resource;
+pub(crate) mod response_builder;
 pub(crate) mod returns;
 pub(crate) mod spans;
 pub(crate) mod spec;

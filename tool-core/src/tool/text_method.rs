@@ -10,8 +10,9 @@ use crate::call::output::encode_owned;
 use crate::call::response::ToolResponse;
 use crate::call::tool_call::Arguments;
 use crate::schema::parameter::Parameter;
+use crate::tool::bare_call::call_bare;
+use crate::tool::call_settings::CallSettings;
 use crate::tool::completion::{Completion, CompletionRequest, TextArguments, no_completion};
-use crate::tool::dispatch::{self, DispatchSettings};
 use crate::tool::function::FunctionTool;
 use crate::tool::invocation::ToolResult;
 use crate::tool::invocation::Visible;
@@ -30,7 +31,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The limits of the decoding. A context checks the sizes itself.
-const SETTINGS: DispatchSettings = DispatchSettings {
+const SETTINGS: CallSettings = CallSettings {
     coercions: Coercions::ALL,
     argument_bytes: usize::MAX,
     output_bytes: MAX_BYTES,
@@ -94,7 +95,8 @@ impl<T: Send + Sync> TextMethod<T> {
             .map(|(name, text)| (name, Value::String(text)))
             .collect::<Map<_, _>>();
         let arguments = Arguments::from(Value::Object(arguments));
-        decode(&dispatch::run(|| Ok((&self.tool, &SETTINGS)), arguments, ctx, false).await)
+        let find = || Ok((&self.tool, &SETTINGS));
+        decode(&call_bare(find, arguments, ctx, false).await)
     }
 
     fn complete(&self, request: CompletionRequest) -> CompletionFuture<'_> {
@@ -457,25 +459,14 @@ where
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __respond_text {
-    ($convert:ident, $call:expr, $value:expr) => {{
-        #[allow(unused_imports)]
-        use $crate::__private::{PlainKind as _, ResultKind as _};
+    ($convert:ident, $call:expr, $value:ident) => {{
         let _ = $call;
-        match $value {
-            __tool_value => {
-                match (&&$crate::__private::Probe::of(&__tool_value))
-                    .__tool_split()
-                    .into_result(__tool_value)
-                {
-                    ::core::result::Result::Ok(__tool_value) => $crate::__private::Execution::Done(
-                        $crate::__private::$convert(__tool_value),
-                    ),
-                    ::core::result::Result::Err(__tool_error) => {
-                        $crate::__private::Execution::Done(::core::result::Result::Err(
-                            $crate::__failure!(__tool_error),
-                        ))
-                    }
-                }
+        match $crate::__split!($value) {
+            ::core::result::Result::Ok(__tool_value) => {
+                $crate::__private::Execution::Done($crate::__private::$convert(__tool_value))
+            }
+            ::core::result::Result::Err(__tool_error) => {
+                $crate::__private::Execution::failed($crate::__failure!(__tool_error))
             }
         }
     }};
@@ -486,15 +477,10 @@ macro_rules! __respond_text {
 #[macro_export]
 macro_rules! __completed {
     ($value:expr) => {{
-        #[allow(unused_imports)]
-        use $crate::__private::{FutureKind as _, OverKind as _, PlainKind as _, ResultKind as _};
         let __tool_value = $value;
-        let __tool_kind = (&&$crate::__private::Probe::of(&__tool_value)).__tool_goes_on();
+        let __tool_kind = $crate::__private::Probe::of(&__tool_value).__tool_future();
         let __tool_value = __tool_kind.into_future(__tool_value).await;
-        match (&&$crate::__private::Probe::of(&__tool_value))
-            .__tool_split()
-            .into_result(__tool_value)
-        {
+        match $crate::__split!(__tool_value) {
             ::core::result::Result::Ok(__tool_value) => ::core::result::Result::Ok(
                 ::core::convert::Into::<$crate::tool::Completion>::into(__tool_value),
             ),

@@ -65,15 +65,15 @@ impl ThreadTime<'_> {
 
 /// The future of a tool that has waited, each of whose further polls is checked. It was just polled, so that the first poll
 /// of this future does nothing.
-pub(crate) struct WaitingTool<'a, 't> {
+pub(crate) struct WaitingTool<'a> {
     future: GuardedTool<'a>,
-    time: ThreadTime<'t>,
+    time: ThreadTime<'a>,
     was_polled: bool,
 }
 
-impl<'a, 't> WaitingTool<'a, 't> {
+impl<'a> WaitingTool<'a> {
     /// Creates the future of a tool whose first poll began at `started`.
-    pub(crate) fn new(future: GuardedTool<'a>, time: ThreadTime<'t>, started: CallInstant) -> Self {
+    pub(crate) fn new(future: GuardedTool<'a>, time: ThreadTime<'a>, started: CallInstant) -> Self {
         time.check_since(started);
         Self {
             future,
@@ -83,7 +83,7 @@ impl<'a, 't> WaitingTool<'a, 't> {
     }
 }
 
-impl Future for WaitingTool<'_, '_> {
+impl Future for WaitingTool<'_> {
     type Output = ToolResult;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<ToolResult> {

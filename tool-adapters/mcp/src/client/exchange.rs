@@ -4,7 +4,7 @@
 use crate::client::budget::Spending;
 use crate::client::direct::DirectError;
 use crate::client::options::{AskedRun, is_stateless};
-use crate::client::remote::{Connection, RemoteServer};
+use crate::client::remote::{RemoteServer, ServerConnection};
 use crate::client::requests;
 use crate::client::routes::{CallMessage, CallRoute, RelayedRequest};
 use crate::client::tasks;
@@ -115,7 +115,7 @@ impl Exchange<'_> {
     /// agreed to the pages that it requires (revision 2025-11-25).
     pub(crate) async fn converse(
         &self,
-        connection: &Connection,
+        connection: &ServerConnection,
         request: Asked<'_>,
     ) -> Result<Result<ServerResult, ServiceError>, ToolError> {
         // What is rare is boxed, as a call's future has room for all of it.
@@ -136,7 +136,7 @@ impl Exchange<'_> {
 
     async fn converse_without_session(
         &self,
-        connection: &Connection,
+        connection: &ServerConnection,
         request: Box<ClientRequest>,
     ) -> Result<Result<ServerResult, ServiceError>, ToolError> {
         let mut next = request.clone();
@@ -194,7 +194,7 @@ impl Exchange<'_> {
     /// Runs a call as a task, and as another one after the user has agreed to the pages that it requires.
     pub(crate) async fn run_task(
         &self,
-        connection: &Arc<Connection>,
+        connection: &Arc<ServerConnection>,
         params: &CallToolRequestParams,
     ) -> Result<Result<ServerResult, ServiceError>, ToolError> {
         let answer = self.attempt_task(Arc::clone(connection), params).await;
@@ -208,7 +208,7 @@ impl Exchange<'_> {
     /// Runs a call as a task. When the connection is lost, the task is looked for over the next one.
     async fn attempt_task(
         &self,
-        mut connection: Arc<Connection>,
+        mut connection: Arc<ServerConnection>,
         params: &CallToolRequestParams,
     ) -> Result<ServerResult, ServiceError> {
         let options = &self.remote.options;
@@ -240,7 +240,7 @@ impl Exchange<'_> {
 
     async fn send_in_session(
         &self,
-        connection: &Connection,
+        connection: &ServerConnection,
         request: Asked<'_>,
     ) -> Result<ServerResult, ServiceError> {
         match request {
@@ -252,7 +252,7 @@ impl Exchange<'_> {
     /// Makes a call without rmcp. If the session has expired, rmcp opens another and makes it.
     async fn call(
         &self,
-        connection: &Connection,
+        connection: &ServerConnection,
         params: &CallToolRequestParams,
     ) -> Result<ServerResult, ServiceError> {
         let (route, calls) = (connection.routes.enter(), &connection.calls);
@@ -279,7 +279,7 @@ impl Exchange<'_> {
     /// cancelled.
     async fn send(
         &self,
-        connection: &Connection,
+        connection: &ServerConnection,
         request: Box<ClientRequest>,
     ) -> Result<ServerResult, ServiceError> {
         let peer = &connection.peer;

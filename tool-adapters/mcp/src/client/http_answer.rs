@@ -252,11 +252,20 @@ pub(crate) fn events(response: Response<Body>) -> Events {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum StreamError {
+enum StreamError {
     #[error("an event has more than {MAX_MESSAGE} bytes")]
     TooLong,
     #[error(transparent)]
     Broken(reqwest::Error),
+}
+
+/// Returns the error of a request in whose stream an event is over the maximum.
+pub(crate) fn too_long_event(error: &SseError) -> Option<ErrorData> {
+    let SseError::Body(error) = error else {
+        return None;
+    };
+    let is_too_long = matches!(error.downcast_ref(), Some(StreamError::TooLong));
+    is_too_long.then(|| too_long(format_args!("more than {MAX_MESSAGE}")))
 }
 
 /// The size of an event that is being read.

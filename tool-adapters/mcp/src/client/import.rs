@@ -14,7 +14,7 @@ use crate::client::offered_names::OfferedNames;
 use crate::client::options::RemoteOptions;
 use crate::client::pins::Pins;
 use crate::client::quarantine::{QuarantineReason, QuarantinedTool};
-use crate::client::remote::{Connection, DeclaredTool, RemoteServer};
+use crate::client::remote::{DeclaredTool, RemoteServer, ServerConnection};
 use crate::client::resource_tools::resource_tools;
 use crate::client::rights::ServerRights;
 use crate::client::tasks::is_lost;
@@ -1099,7 +1099,7 @@ impl RemoteTool {
         &self,
         params: &CallToolRequestParams,
         exchange: Exchange<'_>,
-    ) -> Result<(Arc<Connection>, Result<ServerResult, ServiceError>), ToolError> {
+    ) -> Result<(Arc<ServerConnection>, Result<ServerResult, ServiceError>), ToolError> {
         // The list is checked again before a new connection is used.
         let connection = self.remote.connection().await?;
         self.remote.check_offered(&self.name, "tool", &self.name)?;
@@ -1128,7 +1128,7 @@ impl RemoteTool {
             .contains(&self.name)
     }
 
-    async fn convert_error(&self, error: ServiceError, connection: &Connection) -> ToolError {
+    async fn convert_error(&self, error: ServiceError, connection: &ServerConnection) -> ToolError {
         let credentials = &self.remote.options.credentials;
         let error = match error {
             ServiceError::McpError(error) => {

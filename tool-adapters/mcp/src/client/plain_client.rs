@@ -36,9 +36,9 @@ type PlainError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A client for one address without encryption. Clones share their connections.
 #[derive(Clone)]
-pub(crate) struct PlainClient(Arc<Inner>);
+pub(crate) struct PlainClient(Arc<PlainConnections>);
 
-struct Inner {
+struct PlainConnections {
     connector: TowerToHyperService<HttpConnector>,
     server: Uri,
     /// The path and the query of requests, and their `Host`.
@@ -63,7 +63,7 @@ impl PlainClient {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
         connector.set_keepalive(Some(KEEPALIVE));
-        Some(Self(Arc::new(Inner {
+        Some(Self(Arc::new(PlainConnections {
             connector: TowerToHyperService::new(connector),
             target: Uri::from(server.path_and_query()?.clone()),
             host: host.try_into().ok()?,

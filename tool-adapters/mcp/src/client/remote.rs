@@ -13,8 +13,8 @@ use crate::client::pins::{Declaration, Fingerprint, ToolPins};
 use crate::client::process::ServerProcess;
 use crate::client::quarantine::{Quarantine, QuarantineReason};
 use crate::client::routes::CallRoutes;
-use crate::client::subscriptions::Subscriptions;
-use crate::client::tasks::{TaskSupport, TaskTools, is_lost};
+use crate::client::subscriptions::SubscribedResources;
+use crate::client::tasks::{TaskNeed, TaskTools, is_lost};
 use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, CustomRequest, ListToolsRequest, Tool};
 use rmcp::service::{Peer, ServiceError};
@@ -33,7 +33,7 @@ pub(crate) struct RemoteParts {
     pub(crate) options: Arc<RemoteOptions>,
     changed: Arc<ChangedLists>,
     pub(crate) changes: ChangeSender,
-    pub(crate) subscriptions: Arc<Subscriptions>,
+    pub(crate) subscriptions: Arc<SubscribedResources>,
     pub(crate) spending: ServerSpending,
     tasks: TaskTools,
 }
@@ -43,7 +43,7 @@ pub(crate) struct RemoteServer {
     parts: RemoteParts,
     /// OpenTelemetry's name of the transport, if it is known.
     pub(crate) transport: Option<&'static str>,
-    current: Mutex<Arc<Connection>>,
+    current: Mutex<Arc<ServerConnection>>,
     launcher: tokio::sync::Mutex<Launcher>,
     closed: CancellationToken,
     /// The toolsets that use the connection.
@@ -67,7 +67,7 @@ impl Deref for RemoteServer {
 pub(crate) type DeclaredTool = Declared<Tool>;
 
 /// One connection to a server. It is replaced once it is lost.
-pub(crate) struct Connection {
+pub(crate) struct ServerConnection {
     pub(crate) peer: Peer<RoleClient>,
     pub(crate) routes: CallRoutes,
     pub(crate) calls: DirectCalls,
@@ -122,7 +122,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Connection {
+impl ServerConnection {
     async fn new(
         address: &mut ServerAddress,
         remote: &RemoteParts,
@@ -191,7 +191,7 @@ impl Connection {
 }
 
 /// Returns true if the server declares that it has tools.
-fn declares_tools(connection: &Connection) -> bool {
+fn declares_tools(connection: &ServerConnection) -> bool {
     connection
         .peer
         .peer_info()
@@ -213,7 +213,7 @@ impl RemoteServer {
             spending: ServerSpending::default(),
             tasks: TaskTools::default(),
         };
-        let connection = Connection::new(&mut address, &parts).await?;
+        let connection = ServerConnection::new(&mut address, &parts).await?;
         let launcher = Launcher {
             address,
             repairs: 0,
@@ -237,7 +237,7 @@ impl RemoteServer {
         Ok((remote, tools))
     }
 
-    pub(crate) fn current(&self) -> Arc<Connection> {
+    pub(crate) fn current(&self) -> Arc<ServerConnection> {
         Arc::clone(&lock(&self.current))
     }
 
@@ -249,14 +249,14 @@ impl RemoteServer {
     /// wants it.
     pub(crate) fn runs_as_task(&self, tool: &str) -> bool {
         match self.tasks.support(tool) {
-            Some(TaskSupport::Required) => true,
-            Some(TaskSupport::Optional) => self.options.tasks.contains(tool),
+            Some(TaskNeed::Required) => true,
+            Some(TaskNeed::Optional) => self.options.tasks.contains(tool),
             None => false,
         }
     }
 
     /// Returns the connection. A lost one is made again, and the list of the server checked, before a call may use it.
-    pub(crate) async fn connection(&self) -> Result<Arc<Connection>, ToolError> {
+    pub(crate) async fn connection(&self) -> Result<Arc<ServerConnection>, ToolError> {
         let current = self.current();
         if !current.is_lost() || self.closed.is_cancelled() {
             return Ok(current);
@@ -268,7 +268,7 @@ impl RemoteServer {
         }
     }
 
-    async fn repair(&self) -> Result<Arc<Connection>, ToolError> {
+    async fn repair(&self) -> Result<Arc<ServerConnection>, ToolError> {
         let mut launcher = self.launcher.lock().await;
         let lost = self.current();
         if !lost.is_lost() || !launcher.address.can_reconnect() {
@@ -285,7 +285,7 @@ impl RemoteServer {
             .await?;
         tracing::warn!(%server, status, lines, attempt = launcher.repairs, "connecting again to a server that was lost");
         let repaired = async {
-            let connection = Connection::new(&mut launcher.address, &self.parts).await?;
+            let connection = ServerConnection::new(&mut launcher.address, &self.parts).await?;
             self.check_again(&connection, &self.imported_kinds())
                 .await?;
             let renewed = self.subscriptions.renew(&connection.peer, &self.changes);
@@ -303,7 +303,7 @@ impl RemoteServer {
     }
 
     /// Returns true if the server no longer lists a tool. Quarantines it then.
-    pub(crate) async fn has_removed(&self, connection: &Connection, tool: &str) -> bool {
+    pub(crate) async fn has_removed(&self, connection: &ServerConnection, tool: &str) -> bool {
         let Ok(listed) = self.list(connection).await else {
             return false;
         };
@@ -366,7 +366,7 @@ impl RemoteServer {
     }
 
     /// Returns the reader of the lists of a connection.
-    pub(crate) fn reader<'a>(&'a self, connection: &'a Connection) -> ListReader<'a> {
+    pub(crate) fn reader<'a>(&'a self, connection: &'a ServerConnection) -> ListReader<'a> {
         ListReader {
             peer: &connection.peer,
             options: &self.options,
@@ -378,7 +378,7 @@ impl RemoteServer {
     /// with a key in a name.
     async fn list(
         &self,
-        connection: &Connection,
+        connection: &ServerConnection,
     ) -> Result<Vec<(DeclaredTool, Fingerprint)>, ImportError> {
         let credentials = &self.options.credentials;
         let list = ServerList {
@@ -504,7 +504,7 @@ impl RemoteServer {
     /// Returns the keys and fingerprints of a list.
     async fn list_again(
         &self,
-        connection: &Connection,
+        connection: &ServerConnection,
         kind: Declaration,
     ) -> Result<Vec<(String, Fingerprint)>, ImportError> {
         Ok(match kind {
@@ -522,7 +522,7 @@ impl RemoteServer {
     /// Quarantines what changed or is gone of these kinds, and offers again what was removed and is listed as before.
     async fn check_again(
         &self,
-        connection: &Connection,
+        connection: &ServerConnection,
         kinds: &[Declaration],
     ) -> Result<(), ImportError> {
         for kind in kinds {

@@ -19,7 +19,7 @@ use tokio::time::sleep;
 
 /// The resources to which the host has subscribed.
 #[derive(Default)]
-pub(crate) struct Subscriptions {
+pub(crate) struct SubscribedResources {
     uris: Mutex<BTreeSet<String>>,
     changed: Notify,
 }
@@ -44,7 +44,7 @@ async fn subscribe(peer: &Peer<RoleClient>, uri: &str) -> Result<(), ServiceErro
         .map(drop)
 }
 
-impl Subscriptions {
+impl SubscribedResources {
     fn edit<T>(&self, edit: impl FnOnce(&mut BTreeSet<String>) -> T) -> T {
         edit(&mut self.uris.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -16,14 +16,14 @@ use tokio::time::sleep;
 
 /// The word of a server about a tool and tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TaskSupport {
+pub(crate) enum TaskNeed {
     Required,
     Optional,
 }
 
 /// The tools of which a server says that they need a task, or may run as one. rmcp's type of a tool does not have this member.
 #[derive(Clone, Default)]
-pub(crate) struct TaskTools(Arc<Mutex<HashMap<String, TaskSupport>>>);
+pub(crate) struct TaskTools(Arc<Mutex<HashMap<String, TaskNeed>>>);
 
 /// Maximum number of tools that are known to run as tasks.
 const MAX_KNOWN: usize = 10_000;
@@ -43,8 +43,8 @@ impl TaskTools {
                 continue;
             };
             let support = match tool["execution"]["taskSupport"].as_str() {
-                Some("required") => TaskSupport::Required,
-                Some("optional") => TaskSupport::Optional,
+                Some("required") => TaskNeed::Required,
+                Some("optional") => TaskNeed::Optional,
                 _ => {
                     known.remove(name);
                     continue;
@@ -56,7 +56,7 @@ impl TaskTools {
         }
     }
 
-    pub(crate) fn support(&self, tool: &str) -> Option<TaskSupport> {
+    pub(crate) fn support(&self, tool: &str) -> Option<TaskNeed> {
         self.0
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -2,7 +2,7 @@
 
 use crate::lines::{IdScanner, MessageId};
 use crate::server::client::Identity;
-use crate::server::strict::InvalidMessage;
+use crate::server::message::InvalidMessage;
 use axum::body::{Body, Bytes};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};

@@ -4,6 +4,7 @@
 //! session. So it runs only while it serves requests: the first of them starts it, and it ends once all are answered. Sessions
 //! are opened without it, unless the request is unusual.
 
+use crate::server::calls;
 use crate::server::client::{Client, Identity};
 use crate::server::connection::Connection;
 use crate::server::passed_on;
@@ -128,6 +129,14 @@ impl HttpSessions {
         Ok(id)
     }
 
+    /// Passes the cancellation of a call on to the session of the call, where rmcp may have taken it over.
+    pub(crate) async fn cancel(&self, id: &str, cancellation: ClientJsonRpcMessage) {
+        if let Ok(session) = self.session(id) {
+            // A session that ends cancels its calls.
+            _ = session.accept(cancellation).await;
+        }
+    }
+
     /// Ends a session, if it is open.
     pub(crate) fn end(&self, id: &str) {
         let ended = lock(&self.open).sessions.remove(id);
@@ -224,12 +233,38 @@ impl HttpSession {
             .streams
             .lock()
             .of_request(&message, Some(handler.clone()));
+        if let JsonRpcMessage::Request(request) = &message
+            && calls::is_cancelled(&message)
+        {
+            // Its cancellation may have come before its stream.
+            self.streams.lock().end_request(request.id.clone());
+            return Ok(events);
+        }
         handler
             .0
             .send(Box::new(message))
             .await
             .map_err(|_| SessionError::Ended)?;
         Ok(events)
+    }
+
+    /// Passes a message on to the handler that has no answer.
+    async fn accept(&self, message: ClientJsonRpcMessage) -> SessionResult<()> {
+        if let JsonRpcMessage::Notification(sent) = &message
+            && let ClientNotification::CancelledNotification(cancelled) = &sent.notification
+            && let Some(request) = &cancelled.params.request_id
+        {
+            self.streams.lock().end_request(request.clone());
+        }
+        let handler = lock(&self.handler).as_ref().and_then(WeakSender::upgrade);
+        match handler {
+            Some(handler) => handler
+                .send(Box::new(message))
+                .await
+                .map_err(|_| SessionError::Ended),
+            // It answers or cancels nothing, and no notification starts anything.
+            None => Ok(()),
+        }
     }
 }
 
@@ -306,24 +341,7 @@ impl SessionManager for HttpSessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> SessionResult<()> {
-        let session = self.session(id)?;
-        if let JsonRpcMessage::Notification(sent) = &message
-            && let ClientNotification::CancelledNotification(cancelled) = &sent.notification
-            && let Some(request) = &cancelled.params.request_id
-        {
-            session.streams.lock().end_request(request.clone());
-        }
-        let handler = lock(&session.handler)
-            .as_ref()
-            .and_then(WeakSender::upgrade);
-        match handler {
-            Some(handler) => handler
-                .send(Box::new(message))
-                .await
-                .map_err(|_| SessionError::Ended),
-            // It answers or cancels nothing, and no notification starts anything.
-            None => Ok(()),
-        }
+        self.session(id)?.accept(message).await
     }
 
     async fn create_standalone_stream(

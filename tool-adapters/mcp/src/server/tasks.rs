@@ -40,10 +40,10 @@ struct Entry {
     created: Timestamp,
     ttl: Duration,
     cancel: CancellationToken,
-    state: Mutex<State>,
+    state: Mutex<TaskState>,
 }
 
-struct State {
+struct TaskState {
     updated: Timestamp,
     requests: WaitingRequests,
     end: Option<TaskPayload>,
@@ -70,7 +70,7 @@ impl Tasks {
         (max, ttl): (usize, Duration),
     ) -> McpResult<Task> {
         let now = Timestamp::now();
-        let state = State {
+        let state = TaskState {
             updated: now,
             requests: WaitingRequests::default(),
             end: None,
@@ -169,11 +169,11 @@ fn has_place(tasks: &ClientTasks, max: usize) -> McpResult<()> {
 }
 
 impl Entry {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, TaskState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut TaskState) -> T) -> T {
         let mut state = self.lock();
         state.updated = Timestamp::now();
         change(&mut state)
@@ -255,7 +255,7 @@ impl Entry {
     }
 }
 
-impl State {
+impl TaskState {
     fn payload(&self) -> TaskPayload {
         match &self.end {
             Some(end) => end.clone(),

@@ -1,16 +1,15 @@
 //! The gate between valid arguments and the method: duplicates, loop detection and budgets.
 
 use crate::arguments::fingerprint::Fingerprint;
-use crate::call::{ErrorKind, ToolError};
+use crate::arguments::problem::Problem;
+use crate::call::{ErrorKind, ToolError, ToolResponse};
 use crate::session::caps::{CapAmount, CapScope, UsedCap};
-use crate::session::inner::SessionInner;
-use crate::session::pipeline::cx::{CallCx, session_over};
-use crate::session::pipeline::meter::CallMeter;
+use crate::session::pipeline::governed_call::{GovernedCall, session_over};
+use crate::session::pipeline::refund::{RefundGuard, refund_of};
 use crate::session::policy::Policy;
 use crate::session::running::RunningGuard;
-use crate::session::store::{
-    Admission, BudgetLimit, Charge, Refusal, Settlement, StoreError, Verdict,
-};
+use crate::session::store::{Admission, BudgetLimit, Charge, Refusal, StoreError, Verdict};
+use crate::session::timer;
 use crate::time::CallInstant;
 use crate::tool::{Category, Confirm, FunctionTool, OnDuplicate, invocation};
 use crate::trace::cost::Cost;
@@ -19,14 +18,12 @@ use parking_lot::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tokio::runtime::Handle;
-use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tracing::Instrument;
 
 /// Decides for the wrapper, once it has decoded the arguments, if the method runs at once.
 pub(crate) struct AdmissionGate<'a> {
-    pub(crate) call: &'a CallCx<'a>,
+    pub(crate) call: &'a GovernedCall<'a>,
     /// True if an admitted call still has to wait for a hook, the journal, a thread, or a cached result.
     defers_admitted: bool,
     /// One more than the turn in which the call was admitted; 0 before.
@@ -48,7 +45,7 @@ struct GateState<'a> {
 }
 
 /// The reason for which the gate stopped a call.
-pub(crate) enum Deferral {
+enum Deferral {
     /// The store has to be awaited, with this charge.
     AsksStore(Charge),
     /// The call was refused.
@@ -63,7 +60,7 @@ pub(crate) enum Deferral {
 
 impl<'a> AdmissionGate<'a> {
     #[inline]
-    pub(crate) fn new(call: &'a CallCx<'a>) -> Self {
+    pub(crate) fn new(call: &'a GovernedCall<'a>) -> Self {
         let runtime = &call.session.runtime;
         let waits = !runtime.hooks.is_empty()
             || runtime.journal.is_some()
@@ -106,7 +103,7 @@ impl<'a> AdmissionGate<'a> {
             .is_some_and(|state| state.session_is_lost)
     }
 
-    pub(crate) fn take_deferral(&self) -> Option<Deferral> {
+    fn take_deferral(&self) -> Option<Deferral> {
         self.state.lock().as_mut()?.deferral.take()
     }
 
@@ -120,11 +117,7 @@ impl<'a> AdmissionGate<'a> {
     }
 
     #[inline]
-    pub(crate) fn admission<'b>(
-        &'b self,
-        arguments: Fingerprint<'b>,
-        charge: Charge,
-    ) -> Admission<'b> {
+    fn admission<'b>(&'b self, arguments: Fingerprint<'b>, charge: Charge) -> Admission<'b> {
         admission(
             self.call.policy,
             self.call.tool,
@@ -134,22 +127,68 @@ impl<'a> AdmissionGate<'a> {
         )
     }
 
+    /// Waits for the verdict on a call that the gate has stopped. Returns the guard of the call's charge, or `None` if the call
+    /// needs approval first.
+    pub(crate) async fn wait(&self, text: &str) -> Result<Option<RefundGuard>, ToolError> {
+        let call = self.call;
+        let deferral = self.take_deferral();
+        // A refusal waits for nothing.
+        if !matches!(deferral, Some(Deferral::Refused(_))) {
+            timer::check().map_err(ToolError::did_not_run)?;
+        }
+        match deferral {
+            Some(Deferral::Refused(error)) => Err(error),
+            // A call that may not run beside another one is an attempt all the same.
+            Some(Deferral::Duplicate(error)) => {
+                self.ask(&self.admission(call.fingerprint(text), Charge::Attempt))
+                    .await?;
+                Err(error)
+            }
+            Some(Deferral::NeedsApproval) => Ok(None),
+            Some(Deferral::AsksStore(charge)) => {
+                let refund = self.charge(text, charge).await?;
+                Ok((charge != Charge::Hold).then_some(refund))
+            }
+            Some(Deferral::Admitted) | None => {
+                Ok(Some(RefundGuard::new(call.session, call.tool, self.turn())))
+            }
+        }
+    }
+
+    /// Answers VALIDATION, or `LOOP_DETECTED` once the same text was sent too often.
+    pub(crate) async fn refuse(&self, problems: &[Problem]) -> ToolResponse {
+        let call = self.call;
+        let sent = Fingerprint::opaque(call.tool.name(), call.request.arguments());
+        match self.ask(&self.admission(sent, Charge::Attempt)).await {
+            Ok(()) => call.responses().refuse(problems),
+            Err(error) => call.responses().fail(error),
+        }
+    }
+
+    /// Answers a call whose context parameter could not be provided, so that the method did not run.
+    pub(crate) async fn without_context(&self, error: ToolError) -> ToolResponse {
+        let call = self.call;
+        RefundGuard::new(call.session, call.tool, self.turn())
+            .refund(call.meter.as_deref())
+            .await;
+        call.responses().fail(error)
+    }
+
     /// Asks the store and waits for its answer.
-    pub(crate) async fn ask(&self, admission: &Admission<'_>) -> Result<(), ToolError> {
+    async fn ask(&self, admission: &Admission<'_>) -> Result<(), ToolError> {
         let verdict = self.call.session.record.admit(admission).await;
         self.apply(verdict, admission.charge)
     }
 
     /// Asks the store to charge a call. The question runs in its own task, so that a charge is refunded even if it comes
     /// after the deadline, or after the caller is gone.
-    pub(crate) async fn charge(
-        &self,
-        text: &str,
-        charge: Charge,
-    ) -> Result<RefundGuard, ToolError> {
+    async fn charge(&self, text: &str, charge: Charge) -> Result<RefundGuard, ToolError> {
         let call = self.call;
-        let (session, tool, text) = (Arc::clone(call.session), call.tool.clone(), text.to_owned());
-        let (mode, began) = (call.mode, call.began);
+        let session = Arc::clone(call.session);
+        let tool = call.tool.clone();
+        let text = text.to_owned();
+        let mode = call.mode;
+        let began = call.began;
         let asked = tokio::spawn(
             async move {
                 let arguments =
@@ -360,81 +399,9 @@ impl invocation::AdmissionGate for AdmissionGate<'_> {
     }
 }
 
-/// Refunds a call's budget when it is dropped, unless the call runs. This holds even if the caller is gone.
-pub(crate) struct RefundGuard {
-    session: Arc<SessionInner>,
-    tool: FunctionTool,
-    /// The turn in which the call was charged, until it runs or is refunded.
-    turn: Mutex<Option<u64>>,
-}
-
-impl RefundGuard {
-    /// Creates a guard of a call that was charged in `turn`, or that was not charged.
-    pub(crate) fn new(session: &Arc<SessionInner>, tool: &FunctionTool, turn: Option<u64>) -> Self {
-        Self {
-            session: Arc::clone(session),
-            tool: tool.clone(),
-            turn: Mutex::new(turn),
-        }
-    }
-
-    /// Keeps the charge, as the call runs.
-    pub(crate) fn keep_charge(&self) {
-        *self.turn.lock() = None;
-    }
-
-    /// Refunds the budget and waits for the store, unless the call has run. A call that has not run took no time.
-    pub(crate) async fn refund(mut self, meter: Option<&CallMeter>) {
-        if let Some(meter) = meter.filter(|_| self.turn.get_mut().is_some()) {
-            meter.did_not_run();
-        }
-        if let Some(task) = self.start() {
-            // The task continues if this future is dropped.
-            let _ = task.await;
-        }
-    }
-
-    /// Starts the refund once. Returns a task if the store has to be awaited.
-    fn start(&mut self) -> Option<JoinHandle<()>> {
-        let turn = self.turn.get_mut().take()?;
-        if self
-            .session
-            .record
-            .settle_now(&refund_of(&self.tool, turn))
-            .is_some()
-        {
-            return None;
-        }
-        let (session, tool) = (Arc::clone(&self.session), self.tool.clone());
-        let refund = async move {
-            if let Err(error) = session.record.settle(&refund_of(&tool, turn)).await {
-                tracing::error!(%error, "failed to refund the budget of a call");
-            }
-        };
-        Some(Handle::try_current().ok()?.spawn(refund.in_current_span()))
-    }
-}
-
-impl Drop for RefundGuard {
-    fn drop(&mut self) {
-        drop(self.start());
-    }
-}
-
-fn refund_of(tool: &FunctionTool, turn: u64) -> Settlement<'_> {
-    let category = tool.definition().category();
-    Settlement {
-        tool: tool.name(),
-        category,
-        turn,
-        refund: true,
-        ..Settlement::default()
-    }
-}
-
 /// Describes a refusal of the store to the model.
 #[cold]
-fn refusal_error(call: &CallCx<'_>, refusal: &Refusal) -> ToolError {
+fn refusal_error(call: &GovernedCall<'_>, refusal: &Refusal) -> ToolError {
     let tool = call.tool.name();
     let (kind, message) = match refusal {
         Refusal::Repeated(count) => (
@@ -505,7 +472,8 @@ fn describe_cap(cap: &UsedCap) -> String {
     } else {
         "time"
     };
-    let (used, of) = (amount(&cap.used), amount(&cap.of));
+    let used = amount(&cap.used);
+    let of = amount(&cap.of);
     format!(
         "budget exceeded: the {kind} of {scope} is {used} of {of}; {resets}. Answer with what you have."
     )

@@ -1,177 +1,78 @@
-//! The way of a governed call, from its arrival to its response, and the calls of one step.
+//! The way of a governed call, as a table of contents: [`run`](GovernedCall::run) for a call that runs at once, and
+//! [`run_deferred`](GovernedCall::run_deferred) for one that has to wait. Both go from the admission to the response, and each step is a
+//! file of this folder.
 
+use crate::arguments::Problem;
 use crate::arguments::prepare::{PreparedArguments, RefusedArguments, check_length};
-use crate::arguments::{Fingerprint, Problem};
-use crate::call::asker::QuestionLimits;
-use crate::call::context::{CallContext, CallDeadline, RunContext, SessionHandle, SessionMemos};
+use crate::call::context::{CallContext, CallDeadline, RunContext};
 use crate::call::error::MASKED;
-use crate::call::{ErrorKind, Mode, ToolCall, ToolError, ToolResponse};
-use crate::registry::context::MissedCall;
-use crate::session::approvals::fresh_id;
+use crate::call::{ErrorKind, ToolCall, ToolError, ToolResponse};
 use crate::session::calls_in_progress::CallInProgress;
 use crate::session::caps::SpendingCaps;
-#[cfg(feature = "tower")]
-use crate::session::inner::RuntimeInner;
+use crate::session::hooks::HookedCall;
 use crate::session::inner::SessionInner;
-#[cfg(feature = "tower")]
-use crate::session::layers::LayerStack;
-use crate::session::pipeline::admit::{AdmissionGate, RefundGuard};
-use crate::session::pipeline::cx::{
-    CallCx, canonical_sent_arguments, idempotency_key, progress_of, session_over, time_limit,
-};
+use crate::session::pipeline::admit::AdmissionGate;
+use crate::session::pipeline::confirm::{self, redeem};
+use crate::session::pipeline::governed_call::{GovernedCall, progress_of, time_limit};
+use crate::session::pipeline::governed_tool::GovernedTool;
+use crate::session::pipeline::journal::{JournalClaim, record_end, record_start};
 use crate::session::pipeline::meter::CallMeter;
-use crate::session::pipeline::{confirm, execute, log_lines, record};
-use crate::session::store::Charge;
-use crate::session::timer;
-use crate::session::updates::call_in_background;
+use crate::session::pipeline::{hooks, record, start, without_tool};
 use crate::time::CallInstant;
-use crate::tool::dispatch::{repair, report_nulls};
-use crate::tool::invocation::{Execution, Invocation, InvocationFrame, Rejection};
-use crate::tool::thread_time::UNCHECKED;
-use crate::tool::{FunctionTool, guarded_tool};
-use crate::trace::redaction::Redaction;
-use crate::trace::span::{self, OpenSpan};
+use crate::tool::FunctionTool;
+use crate::tool::bare_call::repair_arguments;
+use crate::tool::driver::drive;
+use crate::tool::invocation::Rejection;
+use crate::trace::span;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use serde_json::Value;
-use std::collections::HashMap;
 use std::future::ready;
 use std::panic::AssertUnwindSafe;
 use std::slice;
-use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
-use std::task::Poll;
-use std::time::Duration;
 use tokio::time::timeout_at;
 use tokio_util::sync::CancellationToken;
 
-/// Makes a call, through the host's layers if there are some.
-pub(crate) async fn call(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
-    let is_plain =
-        !session.runtime.has_layers() && session.background().is_none() && !is_observed(session);
-    // Most calls need none of the futures between, each of which would move the call and its response.
-    if is_plain {
-        governed(session, call).await
-    } else {
-        call_outside(session, call).await
-    }
-}
-
-/// Makes a call that has to pass layers, or that may be answered in the background, or that is observed.
-fn call_outside(session: &Arc<SessionInner>, call: ToolCall) -> BoxFuture<'_, ToolResponse> {
-    #[cfg(feature = "tower")]
-    if let Some(layers) = &session.runtime.layers {
-        return Box::pin(call_through_layers(session, layers, call));
-    }
-    Box::pin(call_inside_layers(session, call))
-}
-
-/// Returns true if calls have spans and log lines.
-#[inline]
-fn is_observed(session: &SessionInner) -> bool {
-    span::is_wanted() || session.policy().caps().is_some_and(SpendingCaps::have_cost)
-}
-
-#[cfg(feature = "tower")]
-async fn call_through_layers(
-    session: &Arc<SessionInner>,
-    layers: &LayerStack,
-    call: ToolCall,
-) -> ToolResponse {
-    let tool = session.tools.find(call.name());
-    // A control tool must not wait for the calls that it cancels.
-    if tool.is_some_and(|(index, _)| session.tools.is_control_tool(index)) {
-        return call_inside_layers(session, call).await;
-    }
-    let harmless = tool.is_none_or(|(_, tool)| tool.definition().compiled.is_harmless());
-    let (began, unanswered) = (CallInstant::now(), call.clone());
-    match layers
-        .call(call.in_session(session.id.shared()), harmless)
-        .await
-    {
-        Ok(response) => response,
-        Err(error) => {
-            let response = ToolResponse::refused(&unanswered, error, began);
-            record::record_refusal(session, &unanswered, &response);
-            response
-        }
-    }
-}
-
-/// Makes a call that has passed the layers, in the session that it came from.
-#[cfg(feature = "tower")]
-pub(crate) async fn call_from_layers(
-    runtime: Option<Arc<RuntimeInner>>,
-    call: ToolCall,
-) -> ToolResponse {
-    let session = runtime.and_then(|runtime| {
-        let id = call.shared_session()?;
-        // Another session may have opened under the same id while a layer held the call.
-        runtime
-            .session(id)
-            .filter(|session| Arc::ptr_eq(&session.id.shared(), id))
-    });
-    match session {
-        Some(session) => call_inside_layers(&session, call).await,
-        None => ToolResponse::outside_session(&call),
-    }
-}
-
-async fn call_inside_layers(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
-    // An approved call has a result in the conversation already, which its first update cannot become.
-    match session.background().filter(|_| call.approval().is_none()) {
-        None => run(session, call).await,
-        Some(answers) => {
-            Box::pin(call_in_background(
-                Arc::clone(session),
-                call,
-                Arc::clone(answers),
-            ))
-            .await
-        }
-    }
-}
-
-/// Makes a call, in a span and with log lines where they are wanted.
-async fn run(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
-    if is_observed(session) {
-        let observed = log_lines::observe(session, call, |call| governed(session, call));
-        Box::pin(observed).await
-    } else {
-        governed(session, call).await
-    }
-}
-
-async fn governed(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
+/// Finds the tool, and makes the call under the limits of its session.
+pub(crate) async fn govern(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
     let began = CallInstant::now();
     let Some(mut place) = session.calls.enter() else {
-        return Box::pin(inactive(session, &call, began)).await;
+        return Box::pin(without_tool::inactive(session, &call, began)).await;
     };
     let epoch = session.running.epoch();
     let Some((index, tool)) = session.find_tool(call.name()) else {
-        return Box::pin(unknown(session, &call, began)).await;
+        return Box::pin(without_tool::unknown(session, &call, began)).await;
     };
     if let Some(search) = session.tools.search.as_deref()
         && call.depth() == 0
     {
         session.keep_called(search, index);
     }
+
+    // A tool that never looks at its context runs on the session's.
     let (scope, own_ctx, owned_call);
     let (ctx, call) = if tool.definition().compiled.uses_context {
         scope = Arc::new(call_scope(session, tool, call, began));
         own_ctx = session.base.for_tool_in(&scope, &tool.definition().name);
         let Some(call) = &scope.call else {
-            return Box::pin(inactive(session, &ToolCall::new("", "", ""), began)).await;
+            return Box::pin(without_tool::inactive(
+                session,
+                &ToolCall::new("", "", ""),
+                began,
+            ))
+            .await;
         };
         (&own_ctx, call)
     } else {
         owned_call = call;
         (&session.base, &owned_call)
     };
+
     let mode = session.mode();
     let policy = session.policy_of(mode);
     let meter = policy.caps().map(|caps| metered(session, tool, caps, ctx));
-    let cx = CallCx {
+    let governed = GovernedCall {
         session,
         mode,
         policy,
@@ -185,7 +86,183 @@ async fn governed(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
         progress: OnceLock::new(),
         has_run: AtomicBool::new(false),
     };
-    cx.run(&mut place).await
+    governed.run(&mut place).await
+}
+
+impl GovernedCall<'_> {
+    /// Takes the call from its arrival to its response. What few calls need is boxed, so that it does not enlarge the future of
+    /// every call, and the response exists after the last wait of most calls, so that it is not kept in a future.
+    async fn run(&self, place: &mut CallInProgress<'_>) -> ToolResponse {
+        // Check the mode, the depth, the cost of the callers, and the turn among the session's other calls.
+        let may_run = match self.may_run(place) {
+            Ok(false) => Box::pin(self.wait_to_run(place)).await,
+            at_once => at_once.map(drop),
+        };
+        if let Err(error) = may_run {
+            return Box::pin(record::unrun(self, error)).await;
+        }
+
+        // Admit and start: the tool decodes its arguments and asks the gate. If the gate admits the call, the method runs.
+        let gate = AdmissionGate::new(self);
+        let arguments = self.request.arguments();
+        let settings = self.settings();
+        if let Err(problem) = check_length(arguments, settings.argument_bytes) {
+            let refused = gate.refuse(slice::from_ref(&problem));
+            return Box::pin(record::recorded(self, &gate, refused)).await;
+        }
+        let frame = self
+            .responses()
+            .frame(arguments, settings, false, Some(&gate), self);
+        let tool = GovernedTool::at_gate(&gate);
+        let mut response = match drive(&tool, &frame, self.began).await {
+            Ok(response) => response,
+            Err(rejection) => {
+                let answered = Box::pin(self.run_rejected(&gate, rejection));
+                self.catch_panics(answered).await
+            }
+        };
+        self.responses().report_nulls(&mut response, &frame);
+
+        // Record and answer.
+        if record::record_now(self, &gate, &mut response) {
+            return response;
+        }
+        Box::pin(record::recorded(self, &gate, ready(response))).await
+    }
+
+    /// Makes a call whose method did not run at the first start: its arguments need a repair, or it has to wait.
+    async fn run_rejected(&self, gate: &AdmissionGate<'_>, rejection: Rejection) -> ToolResponse {
+        match rejection {
+            Rejection::NotAdmitted => self.run_deferred(gate, self.request.arguments()).await,
+            Rejection::Context(error) => gate.without_context(error).await,
+            Rejection::Arguments(_) | Rejection::Refused(_) => {
+                self.run_repaired(gate, rejection.refused()).await
+            }
+        }
+    }
+
+    /// Repairs arguments that did not decode, and makes the call with them, or refuses it with every problem.
+    async fn run_repaired(
+        &self,
+        gate: &AdmissionGate<'_>,
+        refused: Option<Box<RefusedArguments>>,
+    ) -> ToolResponse {
+        let settings = self.settings();
+        let PreparedArguments {
+            text,
+            coerced,
+            confirm_duplicate,
+        } = match repair_arguments(self.tool, self.request.arguments(), refused, settings) {
+            Ok(prepared) => prepared,
+            Err(problems) => return gate.refuse(&problems).await,
+        };
+        gate.confirm_duplicate(confirm_duplicate);
+
+        let frame = self
+            .responses()
+            .frame(&text, settings, true, Some(gate), self);
+        let tool = GovernedTool::at_gate(gate);
+        let mut response = match drive(&tool, &frame, CallInstant::now()).await {
+            Ok(response) => response,
+            Err(Rejection::NotAdmitted) => self.run_deferred(gate, &text).await,
+            Err(Rejection::Context(error)) => gate.without_context(error).await,
+            Err(Rejection::Arguments(error)) => {
+                let problem = Problem::refused(error.path(), error.message());
+                gate.refuse(&[problem]).await
+            }
+            Err(rejection @ Rejection::Refused(_)) => self.responses().reject(rejection),
+        };
+        if !coerced.is_empty() {
+            response.optional_meta().coerced = coerced.into();
+        }
+        response
+    }
+
+    /// Makes a call that the gate has stopped, because something has to be awaited before the method runs. Its arguments were
+    /// decoded from `text`, so they are known to be valid.
+    async fn run_deferred(&self, gate: &AdmissionGate<'_>, text: &str) -> ToolResponse {
+        // Admit, if the store can only be awaited. Confirm: without an approval the call ends here, and comes again with it.
+        let refund = match gate.wait(text).await {
+            Ok(Some(refund)) => refund,
+            Ok(None) => return confirm::request_approval(self, text).await,
+            Err(error) => return self.responses().fail(error),
+        };
+        let hooked = HookedCall {
+            arguments: text,
+            ..hooks::hooked(self, gate.turn())
+        };
+        let _claim = match self.prepare(&hooked).await {
+            Ok(claim) => claim,
+            Err(response) => {
+                refund.refund(self.meter.as_deref()).await;
+                return *response;
+            }
+        };
+
+        // Start, inside the hooks around the call.
+        let tool =
+            || -> BoxFuture<'_, ToolResponse> { Box::pin(start::past_gate(gate, text, &refund)) };
+        let response = hooks::around(self, &hooked, &tool).await;
+
+        // Without a free thread, or if a hook answered in its place, the call has not run.
+        refund.refund(self.meter.as_deref()).await;
+        record_end(self, &response).await;
+        self.cache_result(text, &response);
+        response
+    }
+
+    /// Waits for the hooks before the call, redeems its approval and records its start in the journal. Returns the call's claim in the
+    /// journal, or the response of a call that does not run.
+    async fn prepare(
+        &self,
+        hooked: &HookedCall<'_>,
+    ) -> Result<Option<JournalClaim<'_>>, Box<ToolResponse>> {
+        let fail = |error| Box::new(self.responses().fail(error));
+        let late = |doing| self.timed_out(doing).did_not_run();
+
+        let before = timeout_at(self.deadline(), hooks::before(self, hooked)).await;
+        before
+            .unwrap_or_else(|_| Err(late("waiting for a hook")))
+            .map_err(fail)?;
+        if let Some(response) = self.cached_result(hooked.arguments) {
+            return Err(Box::new(response));
+        }
+
+        // As late as possible, so that an approval is not used up by a call that does not run.
+        redeem(self).await.map_err(fail)?;
+        let start = record_start(self, hooked.arguments, hooked.turn);
+        let started = timeout_at(self.deadline(), start).await;
+        started.unwrap_or_else(|_| Err(fail(late("waiting for the journal"))))
+    }
+
+    /// Answers the call even if a store or a journal of the host panics.
+    async fn catch_panics(&self, work: BoxFuture<'_, ToolResponse>) -> ToolResponse {
+        AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| {
+            tracing::error!(tool = %self.tool.name().escape_debug(), "a store, journal or hook panicked");
+            self.responses().fail(ToolError::new(ErrorKind::Internal, MASKED, false).unexpected())
+        })
+    }
+}
+
+/// Creates the call's own part of the context of its tool.
+fn call_scope(
+    session: &SessionInner,
+    tool: &FunctionTool,
+    call: ToolCall,
+    began: CallInstant,
+) -> CallContext {
+    let progress = progress_of(session, &call, began);
+    // What the tool has spawned ends with the call, and the host's token may be that of other calls, too.
+    let cancellation = call.cancellation().map(CancellationToken::child_token);
+    let limit = time_limit(session.policy(), tool);
+    CallContext {
+        turn: session.record.turn(),
+        deadline: Some(CallDeadline::After(began, limit)),
+        progress: progress.map(OnceLock::from).unwrap_or_default(),
+        cancellation: cancellation.map(OnceLock::from).unwrap_or_default(),
+        call: Some(call),
+        ..CallContext::default()
+    }
 }
 
 /// Creates the meter of a call, and hands it to the call's span if costs are capped.
@@ -205,471 +282,4 @@ fn metered(
         }
     }
     meter
-}
-
-impl CallCx<'_> {
-    /// Makes the call. What few calls need is boxed, so that it does not enlarge the future of every call, and the response
-    /// exists after the last wait of most calls, so that it is not kept in a future.
-    async fn run(&self, place: &mut CallInProgress<'_>) -> ToolResponse {
-        let may_run = match self.may_run(place) {
-            Ok(false) => Box::pin(self.wait_to_run(place)).await,
-            at_once => at_once.map(drop),
-        };
-        if let Err(error) = may_run {
-            return Box::pin(self.answer_unrun(error)).await;
-        }
-        let gate = AdmissionGate::new(self);
-        let settings = self.settings();
-        if let Err(problem) = check_length(self.request.arguments(), settings.argument_bytes) {
-            return Box::pin(record::recorded(
-                self,
-                &gate,
-                self.refuse(&gate, slice::from_ref(&problem)),
-            ))
-            .await;
-        }
-        let frame =
-            self.answer()
-                .frame(self.request.arguments(), settings, false, Some(&gate), self);
-        let mut has_waited = false;
-        let outcome = match guarded_tool::start(self.tool, Invocation(&frame)) {
-            Ok(Execution::Done(outcome)) => outcome,
-            Ok(Execution::Pending(future)) => {
-                let mut future = guarded_tool::guard(self.tool, future);
-                match future.poll_once().await {
-                    Poll::Ready(outcome) => outcome,
-                    Poll::Pending => {
-                        has_waited = true;
-                        // Boxed, as most tools do not wait, or wait for longer than a box takes.
-                        Box::pin(execute::wait(self, &gate, future, self.began)).await
-                    }
-                }
-            }
-            Err(rejection) => {
-                return Box::pin(record::recorded(
-                    self,
-                    &gate,
-                    self.run_rejected(&gate, &frame, rejection),
-                ))
-                .await;
-            }
-        };
-        self.set_run();
-        let mut response = execute::done(self, &gate, outcome);
-        let taken = response.meta().duration();
-        if taken > UNCHECKED && !has_waited {
-            self.thread_time().check(Duration::ZERO, taken);
-        }
-        report_nulls(&mut response, self.tool, &frame);
-        if record::record_now(self, &gate, &mut response) {
-            return response;
-        }
-        Box::pin(record::recorded(self, &gate, ready(response))).await
-    }
-
-    /// Answers a call that was not let in.
-    async fn answer_unrun(&self, error: ToolError) -> ToolResponse {
-        let mut response = self.answer().fail(error);
-        record::finish(self, None, false, &mut response).await;
-        response
-    }
-
-    /// Checks that the tool serves the session's mode.
-    #[inline]
-    fn check_mode(&self) -> Result<(), ToolError> {
-        if self.definition().options.modes.contains(self.mode) {
-            Ok(())
-        } else {
-            Err(self.mode_restricted())
-        }
-    }
-
-    #[cold]
-    fn mode_restricted(&self) -> ToolError {
-        let needed = self
-            .definition()
-            .options
-            .modes
-            .iter()
-            .map(Mode::as_str)
-            .collect::<Vec<_>>()
-            .join(" or ");
-        let mode = self.mode.as_str();
-        let message = format!(
-            "`{}` needs {needed} mode; this is {mode} mode",
-            self.tool.name()
-        );
-        ToolError::new(ErrorKind::ModeRestricted, message, false)
-    }
-
-    /// Bounds the depth of tools that call tools.
-    fn check_depth(&self) -> Result<(), ToolError> {
-        let limit = self.policy.max_depth;
-        if self.request.depth() <= limit {
-            return Ok(());
-        }
-        let message = format!(
-            "tools may call tools {limit} deep; `{}` would be one too many",
-            self.tool.name()
-        );
-        Err(ToolError::new(ErrorKind::BudgetExceeded, message, false))
-    }
-
-    /// Refuses a call of a tool that has cost more than it may, and has not been cancelled yet.
-    fn check_callers(&self) -> Result<(), ToolError> {
-        let is_over = |span: &Arc<OpenSpan>| span.meters().any(|meter| meter.is_over());
-        if self.meter.is_none() || !span::current().as_ref().is_some_and(is_over) {
-            return Ok(());
-        }
-        let message = format!(
-            "budget exceeded: the tool that calls `{}` has cost more than it may",
-            self.tool.name()
-        );
-        Err(ToolError::new(ErrorKind::BudgetExceeded, message, false))
-    }
-
-    /// Checks that the call may be made. Returns false if it has to wait for others of its session.
-    #[inline]
-    fn may_run(&self, place: &mut CallInProgress<'_>) -> Result<bool, ToolError> {
-        self.check_mode()
-            .and_then(|()| self.check_depth())
-            .and_then(|()| self.check_callers())?;
-        if self.request.is_cancelled() {
-            return Err(self.cancelled().did_not_run());
-        }
-        // A nested call uses its parent's permit, and a control tool must not wait for the calls that it cancels.
-        let needs_none = self.request.depth() > 0 || self.session.tools.is_control_tool(self.index);
-        Ok(needs_none || place.try_run(self.definition().options.annotations.sequential))
-    }
-
-    /// Waits until the call may run beside the others of its session.
-    async fn wait_to_run(&self, place: &mut CallInProgress<'_>) -> Result<(), ToolError> {
-        let turn = place.run_in_turn(self.definition().options.annotations.sequential);
-        timer::check().map_err(ToolError::did_not_run)?;
-        match timeout_at(self.deadline(), turn).await {
-            Ok(()) => self.check_wanted(),
-            Err(_) => Err(self
-                .timed_out("waiting for other calls of the session")
-                .did_not_run()),
-        }
-    }
-
-    /// Answers a call whose method did not run at the first start.
-    async fn run_rejected(
-        &self,
-        gate: &AdmissionGate<'_>,
-        frame: &InvocationFrame<'_>,
-        rejection: Rejection,
-    ) -> ToolResponse {
-        match rejection {
-            Rejection::Context(error) => self.without_context(gate, error).await,
-            Rejection::NotAdmitted => {
-                let deferred = Box::pin(execute::run_deferred(gate, self.request.arguments()));
-                let mut response = self.catch_panics(deferred).await;
-                report_nulls(&mut response, self.tool, frame);
-                response
-            }
-            rejection @ (Rejection::Arguments(_) | Rejection::Refused(_)) => {
-                self.catch_panics(Box::pin(self.repair_and_run(gate, rejection.refused())))
-                    .await
-            }
-        }
-    }
-
-    /// Repairs arguments that did not decode, and runs the call with them, or refuses it with every problem.
-    async fn repair_and_run(
-        &self,
-        gate: &AdmissionGate<'_>,
-        refused: Option<Box<RefusedArguments>>,
-    ) -> ToolResponse {
-        let settings = self.settings();
-        let PreparedArguments {
-            text,
-            coerced,
-            confirm_duplicate,
-        } = match repair(self.tool, self.request.arguments(), refused, settings) {
-            Ok(prepared) => prepared,
-            Err(problems) => return self.refuse(gate, &problems).await,
-        };
-        gate.confirm_duplicate(confirm_duplicate);
-        let frame = self.answer().frame(&text, settings, true, Some(gate), self);
-        let started = CallInstant::now();
-        let mut response = match guarded_tool::start(self.tool, Invocation(&frame)) {
-            Ok(execution) => {
-                self.set_run();
-                execute::run_started(self, gate, execution, started).await
-            }
-            Err(Rejection::NotAdmitted) => execute::run_deferred(gate, &text).await,
-            Err(Rejection::Arguments(error)) => {
-                self.refuse(gate, &[Problem::refused(error.path(), error.message())])
-                    .await
-            }
-            Err(Rejection::Context(error)) => self.without_context(gate, error).await,
-            Err(rejection @ Rejection::Refused(_)) => self.answer().reject(rejection),
-        };
-        if !coerced.is_empty() {
-            response.optional_meta().coerced = coerced.into();
-        }
-        response
-    }
-
-    /// Answers VALIDATION, or `LOOP_DETECTED` once the same text was sent too often.
-    async fn refuse(&self, gate: &AdmissionGate<'_>, problems: &[Problem]) -> ToolResponse {
-        let attempt = gate.admission(
-            Fingerprint::opaque(self.tool.name(), self.request.arguments()),
-            Charge::Attempt,
-        );
-        match gate.ask(&attempt).await {
-            Ok(()) => self.answer().refuse(problems),
-            Err(error) => self.answer().fail(error),
-        }
-    }
-
-    /// Answers a call whose context parameter could not be provided, so that the method did not run.
-    async fn without_context(&self, gate: &AdmissionGate<'_>, error: ToolError) -> ToolResponse {
-        RefundGuard::new(self.session, self.tool, gate.turn())
-            .refund(self.meter.as_deref())
-            .await;
-        self.answer().fail(error)
-    }
-
-    /// Answers the call even if a store or a journal of the host panics.
-    async fn catch_panics(&self, work: BoxFuture<'_, ToolResponse>) -> ToolResponse {
-        AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| {
-            tracing::error!(tool = %self.tool.name().escape_debug(), "a store, journal or hook panicked");
-            self.answer().fail(ToolError::new(ErrorKind::Internal, MASKED, false).unexpected())
-        })
-    }
-}
-
-fn call_scope(
-    session: &SessionInner,
-    tool: &FunctionTool,
-    call: ToolCall,
-    began: CallInstant,
-) -> CallContext {
-    let progress = progress_of(session, &call, began);
-    // What the tool has spawned ends with the call, and the host's token may be that of other calls, too.
-    let cancellation = call.cancellation().map(CancellationToken::child_token);
-    CallContext {
-        turn: session.record.turn(),
-        deadline: Some(CallDeadline::After(
-            began,
-            time_limit(session.policy(), tool),
-        )),
-        progress: progress.map(OnceLock::from).unwrap_or_default(),
-        cancellation: cancellation.map(OnceLock::from).unwrap_or_default(),
-        call: Some(call),
-        ..CallContext::default()
-    }
-}
-
-/// Answers `SESSION_INACTIVE`.
-#[cold]
-async fn inactive(session: &SessionInner, call: &ToolCall, began: CallInstant) -> ToolResponse {
-    let mut response = ToolResponse::refused(call, session_over(), began);
-    if session.is_lost() {
-        response.optional_meta().session_is_lost = true;
-    }
-    record::count_without_tool(session, call, response).await
-}
-
-/// Answers a call of a tool that the session does not have.
-#[cold]
-async fn unknown(session: &SessionInner, call: &ToolCall, began: CallInstant) -> ToolResponse {
-    let (tools, ctx) = (&session.tools.context, session.current_context());
-    let searches = session
-        .tools
-        .search
-        .as_ref()
-        .is_some_and(|search| search.modes.contains(session.mode()));
-    let hint = if searches {
-        "; find others by `search_tools`"
-    } else {
-        ""
-    };
-    let missed = MissedCall {
-        name: call.name(),
-        call_id: Some(call.shared_id()),
-        mode: Some(session.mode()),
-        began,
-    };
-    let response = tools.answer_without_tool(&missed, &ctx, hint);
-    record::count_without_tool(session, call, response).await
-}
-
-impl SessionHandle for SessionInner {
-    fn call(self: Arc<Self>, call: ToolCall) -> BoxFuture<'static, ToolResponse> {
-        Box::pin(async move { run(&self, call).await })
-    }
-
-    fn deny(self: Arc<Self>, token: String) -> BoxFuture<'static, ToolResponse> {
-        let denied = async move {
-            let response = confirm::deny(&self, &token, None).await;
-            response.unwrap_or_else(confirm::response_without_call)
-        };
-        Box::pin(denied)
-    }
-
-    fn state(&self) -> Arc<Value> {
-        Arc::new(serde_json::to_value(&*self.record.state()).unwrap_or_default())
-    }
-
-    fn idempotency_key(&self, call: &ToolCall, turn: u64) -> Option<Arc<str>> {
-        let (_, tool) = self.tools.find(call.name())?;
-        let arguments = canonical_sent_arguments(self, tool, call.arguments());
-        Some(idempotency_key(self, turn, call.name(), &arguments).into())
-    }
-
-    fn playout(self: Arc<Self>) -> BoxFuture<'static, ()> {
-        Box::pin(async move {
-            if let Some(rare) = self.rare.get() {
-                rare.playout.finished().await;
-            }
-        })
-    }
-
-    fn cancel_for_model(&self, call_id: &str) -> Result<(), ToolError> {
-        self.running.cancel_for_model(call_id)
-    }
-
-    fn running_for_model(&self) -> Value {
-        self.running.list_for_model()
-    }
-
-    fn guide_for_model(&self, tool: &str) -> Result<String, ToolError> {
-        let (visible, searchable) = (self.definitions(), self.searchable_definitions());
-        if let Some(definition) = visible
-            .iter()
-            .chain(&searchable)
-            .find(|definition| definition.name() == tool)
-        {
-            return Ok(definition.documentation().to_owned());
-        }
-        let with_guide = visible
-            .iter()
-            .filter(|definition| definition.guide().is_some());
-        let names = with_guide
-            .map(|definition| format!("`{}`", definition.name()))
-            .collect::<Vec<_>>();
-        let guides = if names.is_empty() {
-            "is no guide".to_owned()
-        } else {
-            format!("are guides for {}", names.join(", "))
-        };
-        let message = format!(
-            "no tool has the name `{}`; there {guides}",
-            tool.escape_debug()
-        );
-        Err(ToolError::new(ErrorKind::NotFound, message, false))
-    }
-
-    fn search_for_model(&self, query: &str, limit: Option<usize>) -> String {
-        self.search_tools(query, limit)
-    }
-
-    fn mode(&self) -> Mode {
-        self.record.mode()
-    }
-
-    fn redaction(&self) -> Redaction {
-        self.policy().redaction.clone()
-    }
-
-    fn question_limits(&self) -> QuestionLimits {
-        self.policy().questions
-    }
-
-    fn waiting_questions(&self) -> &AtomicU32 {
-        &self.rare().waiting_questions
-    }
-
-    fn memos(&self) -> &SessionMemos {
-        &self.rare().memos
-    }
-}
-
-/// A call of the step, with warnings about other calls that had its id.
-pub(crate) struct StepCall {
-    pub(crate) call: ToolCall,
-    warnings: Vec<String>,
-}
-
-/// Makes the calls of one step: returns a future for each of them, in order.
-pub(crate) fn run_step(
-    session: &Arc<SessionInner>,
-    calls: Vec<StepCall>,
-) -> impl Iterator<Item = impl Future<Output = ToolResponse>> {
-    let limit = session.policy().step_calls.max(1);
-    calls
-        .into_iter()
-        .enumerate()
-        .map(move |(index, step_call)| async move {
-            let mut response = match step_call.call {
-                admitted if index < limit => call(session, admitted).await,
-                call => Box::pin(beyond_step(session, &call, limit)).await,
-            };
-            if !step_call.warnings.is_empty() {
-                response.optional_meta().warnings.extend(step_call.warnings);
-            }
-            response
-        })
-}
-
-/// Answers a call of a step that has too many.
-#[cold]
-async fn beyond_step(session: &SessionInner, call: &ToolCall, limit: usize) -> ToolResponse {
-    let message = format!(
-        "budget exceeded: the {limit} calls that one step may make are used, so nothing was done; make this call in the \
-         next step"
-    );
-    let error = ToolError::new(ErrorKind::BudgetExceeded, message, false);
-    record::count_without_tool(
-        session,
-        call,
-        ToolResponse::refused(call, error, CallInstant::now()),
-    )
-    .await
-}
-
-/// Gives an id to calls without one, and keeps the first call of each id.
-pub(crate) fn distinct_calls(
-    session: &SessionInner,
-    calls: impl IntoIterator<Item = ToolCall>,
-) -> Vec<StepCall> {
-    let mut step: Vec<StepCall> = Vec::new();
-    let mut indices: HashMap<Arc<str>, usize> = HashMap::new();
-    for mut call in calls {
-        if call.id().is_empty() {
-            call = call.with_id(format!("call_{}", fresh_id()));
-        }
-        let Some(index) = indices.get(call.id()) else {
-            indices.insert(Arc::clone(call.shared_id()), step.len());
-            step.push(StepCall {
-                call,
-                warnings: Vec::new(),
-            });
-            continue;
-        };
-        let first = &mut step[*index];
-        // A provider may deliver one call twice.
-        if !is_same_call(session, &first.call, &call) {
-            first.warnings.push(format!(
-                "another call, of `{}`, had the same id `{}` and was not run; send it again with a new id",
-                call.name().escape_debug(),
-                call.id().escape_debug()
-            ));
-        }
-    }
-    step
-}
-
-fn is_same_call(session: &SessionInner, one: &ToolCall, other: &ToolCall) -> bool {
-    let are_equal = |(_, tool)| {
-        let canonical = |call: &ToolCall| canonical_sent_arguments(session, tool, call.arguments());
-        canonical(one) == canonical(other)
-    };
-    one.name() == other.name()
-        && (one.arguments() == other.arguments()
-            || session.tools.find(one.name()).is_some_and(are_equal))
 }

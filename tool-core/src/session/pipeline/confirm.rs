@@ -1,14 +1,15 @@
 //! Requesting the approval of a call, and redeeming it.
 
 use crate::call::meta::PendingOutcome;
+use crate::call::tool_call::CallApproval;
 use crate::call::{Confirmation, ErrorKind, ToolCall, ToolError, ToolResponse};
 use crate::session::approvals::{
     ApprovalLimit, ApprovalLimits, ApprovalRequest, ApprovalVerdict, PendingCall, Signer, fresh_id,
 };
 use crate::session::hooks::HookedCall;
 use crate::session::inner::{Outcome, SessionInner};
-use crate::session::pipeline::cx::{CallCx, session_over};
-use crate::session::pipeline::record::{self, run_after_hooks};
+use crate::session::pipeline::governed_call::{GovernedCall, session_over};
+use crate::session::pipeline::{hooks, without_tool};
 use crate::session::store::StoreError;
 use crate::time::CENTURY;
 use crate::time::CallInstant;
@@ -32,28 +33,23 @@ pub(crate) async fn deny(
         mode,
         ..
     } = pending_call(session, token).await?;
-    let (requests, waiter) = (
-        &session.runtime.approvals,
-        session.runtime.approvals.take_waiter(&id),
-    );
+    let requests = &session.runtime.approvals;
+    let waiter = requests.take_waiter(&id);
     let consumed = session.record.consume(&id).await;
     if consumed.as_ref().is_ok_and(|consumed| *consumed) {
         let mut response = denied(&call_id, &tool);
         if let Some((index, found)) = session.tools.find(&tool) {
-            record::count_denial(session, index, &response, person).await;
-            let (session_id, principal, tool) =
-                (session.id.as_str(), &*session.principal, found.definition());
-            let (call_id, arguments) = (&*call_id, &*arguments);
+            without_tool::count_denial(session, index, &response, person).await;
             let call = HookedCall {
-                session: session_id,
-                principal,
+                session: session.id.as_str(),
+                principal: &session.principal,
                 mode,
                 turn,
-                call_id,
-                tool,
-                arguments,
+                call_id: &call_id,
+                tool: found.definition(),
+                arguments: &arguments,
             };
-            run_after_hooks(session, &call, &mut response).await;
+            hooks::after(session, &call, &mut response).await;
         }
         if let Some(waiter) = waiter {
             waiter.answer(&response);
@@ -173,9 +169,34 @@ pub(crate) fn no_pending_call() -> ToolError {
     ToolError::new(ErrorKind::NotFound, message, false)
 }
 
+/// Redeems the token of an approved call.
+pub(crate) async fn redeem(call: &GovernedCall<'_>) -> Result<(), ToolError> {
+    let Some(CallApproval { id, .. }) = call.request.approval() else {
+        return Ok(());
+    };
+    // Taken first: a waiter that finds neither the call nor its own entry goes on waiting.
+    let requests = &call.session.runtime.approvals;
+    let waiter = requests.take_waiter(id);
+    let consumed = call.session.record.consume(id).await;
+    let is_redeemed = consumed.as_ref().is_ok_and(|consumed| *consumed);
+    requests.put_back(id, waiter, is_redeemed.then_some(id));
+    match consumed {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(no_pending_call()),
+        Err(error) => {
+            let session = call.session.id.as_str().escape_debug();
+            tracing::error!(%session, %error, "failed to redeem an approval");
+            let message = "the approval could not be redeemed, and may be used up; nothing was done. Try it once more, \
+                           then ask again";
+            Err(ToolError::transient(message))
+        }
+    }
+}
+
 /// Keeps the call for its approval, and answers `CONFIRMATION_REQUIRED` with a token for the host.
-pub(crate) async fn request_approval(call: &CallCx<'_>, text: &str) -> ToolResponse {
-    let (session, policy) = (call.session, call.policy);
+pub(crate) async fn request_approval(call: &GovernedCall<'_>, text: &str) -> ToolResponse {
+    let session = call.session;
+    let policy = call.policy;
     let lifetime = policy.confirmation_lifetime.min(CENTURY);
     let expires = jiff::Timestamp::now() + lifetime;
     let pending = PendingCall {
@@ -196,17 +217,17 @@ pub(crate) async fn request_approval(call: &CallCx<'_>, text: &str) -> ToolRespo
     let outcome = match session.record.mint(&request).await {
         Ok(ApprovalVerdict::Waits) => session.runtime.approvals.add(session, &pending.id),
         Ok(ApprovalVerdict::Full(limit)) => {
-            return call.answer().fail(too_many(&policy.approvals, limit));
+            return call.responses().fail(too_many(&policy.approvals, limit));
         }
         Ok(ApprovalVerdict::Inactive) => {
-            let mut response = call.answer().fail(session_over());
+            let mut response = call.responses().fail(session_over());
             response.optional_meta().session_is_lost = session.is_lost();
             return response;
         }
         Err(error) => {
             tracing::error!(session = %session.id.as_str().escape_debug(), %error, "failed to keep a call for approval");
             let message = "a person has to approve this, and cannot be asked at the moment; nothing was done. Try again later";
-            return call.answer().fail(ToolError::transient(message));
+            return call.responses().fail(ToolError::transient(message));
         }
     };
     let confirmation = Confirmation {
@@ -222,7 +243,7 @@ pub(crate) async fn request_approval(call: &CallCx<'_>, text: &str) -> ToolRespo
         pending.tool,
         session.runtime.signer.mark(&pending.id)
     );
-    let mut response = call.answer().fail(ToolError::new(
+    let mut response = call.responses().fail(ToolError::new(
         ErrorKind::ConfirmationRequired,
         message,
         false,

@@ -4,14 +4,14 @@ use crate::call::{ToolError, ToolResponse};
 use crate::schema::timestamp::Timestamp;
 use crate::session::inner::SessionInner;
 use crate::session::journal::{JournalEntry, JournalError, RecoveredCall};
-use crate::session::pipeline::cx::{CallCx, idempotency_key};
+use crate::session::pipeline::governed_call::{GovernedCall, idempotency_key};
 use crate::session::store::handle::within;
 use std::sync::Arc;
 
 /// Records that the call is about to run. Returns the call's claim, `None` without a journal, or the response of a call
 /// that does not run: it failed to be recorded, or an earlier process has started it.
 pub(crate) async fn record_start<'a>(
-    call: &CallCx<'a>,
+    call: &GovernedCall<'a>,
     text: &str,
     turn: u64,
 ) -> Result<Option<JournalClaim<'a>>, Box<ToolResponse>> {
@@ -24,7 +24,7 @@ pub(crate) async fn record_start<'a>(
     {
         return Err(Box::new(response));
     }
-    let fail = |error| Box::new(call.answer().fail(error));
+    let fail = |error| Box::new(call.responses().fail(error));
     let claim = JournalClaim::new(call).map_err(fail)?;
     let session = call.session;
     let entry = JournalEntry {
@@ -51,7 +51,7 @@ pub(crate) async fn record_start<'a>(
 }
 
 /// Records the end of the call.
-pub(crate) async fn record_end(call: &CallCx<'_>, response: &ToolResponse) {
+pub(crate) async fn record_end(call: &GovernedCall<'_>, response: &ToolResponse) {
     let Some(journal) = &call.session.runtime.journal else {
         return;
     };
@@ -70,7 +70,7 @@ pub(crate) struct JournalClaim<'a> {
 }
 
 impl<'a> JournalClaim<'a> {
-    fn new(call: &CallCx<'a>) -> Result<Self, ToolError> {
+    fn new(call: &GovernedCall<'a>) -> Result<Self, ToolError> {
         let id = Arc::clone(call.request.shared_id());
         if !call.session.rare().journaled.lock().insert(Arc::clone(&id)) {
             let message = "a call with the same id is still running; give each call its own id";
@@ -90,7 +90,7 @@ impl Drop for JournalClaim<'_> {
 }
 
 /// Takes what an earlier process recorded of this call. Taken once, so that a further call with the same id runs.
-fn take_recovered(call: &CallCx<'_>, arguments: &str) -> Option<RecoveredCall> {
+fn take_recovered(call: &GovernedCall<'_>, arguments: &str) -> Option<RecoveredCall> {
     let mut recovered = call.session.rare.get()?.recovered.lock();
     let index = recovered.iter().rposition(|RecoveredCall { entry, .. }| {
         entry.call_id == call.request.id()
@@ -101,7 +101,7 @@ fn take_recovered(call: &CallCx<'_>, arguments: &str) -> Option<RecoveredCall> {
 }
 
 /// Returns the recorded response, or UNKNOWN if the call may have had effects. A harmless call runs again.
-fn recovered_response(call: &CallCx<'_>, found: &RecoveredCall) -> Option<ToolResponse> {
+fn recovered_response(call: &GovernedCall<'_>, found: &RecoveredCall) -> Option<ToolResponse> {
     // A response that cannot be read counts as missing.
     if let Some(mut response) = found
         .response
@@ -121,7 +121,7 @@ fn recovered_response(call: &CallCx<'_>, found: &RecoveredCall) -> Option<ToolRe
         found.entry.tool, found.entry.started_at
     );
     Some(
-        call.answer()
+        call.responses()
             .fail(ToolError::unknown(message).partial_side_effects(true)),
     )
 }

@@ -82,19 +82,16 @@ impl CallLines {
         else {
             return response;
         };
-        let (meta, error_type) = (
-            response.meta(),
-            response.error().map(|error| error.kind.as_str()),
-        );
-        let (ok, size_chars) = (response.is_ok(), meta.size_chars());
+        let meta = response.meta();
+        let error_type = response.error().map(|error| error.kind.as_str());
+        let ok = response.is_ok();
+        let size_chars = meta.size_chars();
         let duration_ms = milliseconds(meta.duration());
         tracing::info!(
             target: CALLS_TARGET, tool, call_id, session, ok, error_type, duration_ms, size_chars, "tool call completed"
         );
-        let (bytes, tokens) = (
-            response.data_json().map_or(0, str::len),
-            meta.token_estimate(),
-        );
+        let bytes = response.data_json().map_or(0, str::len);
+        let tokens = meta.token_estimate();
         tracing::debug!(target: CALLS_TARGET, tool, call_id, session, size_chars, bytes, tokens, "tool call result");
         response
     }

@@ -1,16 +1,34 @@
-//! The way of a governed call: find, mode, concurrency limit, decode, admit, approve, run, record.
+//! The way of a governed call: admit, confirm, start, record, answer. Begin with [`call`], which is its table of contents.
 //!
-//! Most calls are decoded, admitted and run in one go: the wrapper decodes the arguments, asks the gate
-//! ([`admit::AdmissionGate`]), and calls the method. A call that has to wait between these steps, for a store across a
-//! network, an approval, a hook, the journal or a thread, is stopped at the gate and started a second time
-//! ([`execute::run_deferred`]).
+//! | step | file |
+//! |---|---|
+//! | enter through layers and spans | [`entry`], [`log_lines`] |
+//! | check the mode, the depth and the turn among other calls | [`checks`] |
+//! | admit: count the call, and check loops, budgets and caps | [`admit`], [`refund`], [`meter`] |
+//! | confirm: ask a person, and redeem the approval | [`confirm`] |
+//! | start: run the tool, list and end it | [`start`], [`governed_tool`], [`blocking`] |
+//! | record: count the response, and carry out its intents | [`record`], [`empty`], [`journal`] |
+//! | answer calls that reach no tool | [`without_tool`] |
+//!
+//! All steps read [`governed_call`]. [`hooks`] runs the host's hooks, [`step`] makes the calls of one step of a model, and
+//! [`run_context`] serves what a running tool asks of its session.
 
 pub(crate) mod admit;
+pub(crate) mod blocking;
 pub(crate) mod call;
+pub(crate) mod checks;
 pub(crate) mod confirm;
-pub(crate) mod cx;
-pub(crate) mod execute;
+pub(crate) mod empty;
+pub(crate) mod entry;
+pub(crate) mod governed_call;
+pub(crate) mod governed_tool;
+pub(crate) mod hooks;
 pub(crate) mod journal;
 pub(crate) mod log_lines;
 pub(crate) mod meter;
 pub(crate) mod record;
+pub(crate) mod refund;
+pub(crate) mod run_context;
+pub(crate) mod start;
+pub(crate) mod step;
+pub(crate) mod without_tool;

@@ -1,7 +1,7 @@
 //! Results that hold nothing.
 
 use crate::json::decoder::Decoder;
-use crate::session::pipeline::record::{is_empty, is_empty_object};
+use crate::session::pipeline::empty::{is_empty, is_empty_object};
 use serde_json::json;
 
 #[track_caller]

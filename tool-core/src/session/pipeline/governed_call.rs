@@ -14,8 +14,10 @@ use crate::text;
 use crate::time;
 use crate::time::CallInstant;
 use crate::tool::FunctionTool;
+use crate::tool::bare_call::repair_arguments;
+use crate::tool::call_settings::CallSettings;
 use crate::tool::definition::CompiledDefinition;
-use crate::tool::dispatch::{DispatchSettings, ResponseBuilder, repair};
+use crate::tool::response_builder::ResponseBuilder;
 use crate::tool::thread_time::ThreadTime;
 use sha2::{Digest, Sha256};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +26,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// A governed call whose tool was found.
-pub(crate) struct CallCx<'a> {
+pub(crate) struct GovernedCall<'a> {
     pub(crate) session: &'a Arc<SessionInner>,
     /// The mode in which the call began, which governs all of it.
     pub(crate) mode: Mode,
@@ -46,7 +48,7 @@ pub(crate) struct CallCx<'a> {
     pub(crate) has_run: AtomicBool,
 }
 
-impl Reporting for CallCx<'_> {
+impl Reporting for GovernedCall<'_> {
     fn progress(&self) -> &Progress {
         match self.scope() {
             Some(_) => self.ctx.progress(),
@@ -57,9 +59,9 @@ impl Reporting for CallCx<'_> {
     }
 }
 
-impl<'a> CallCx<'a> {
+impl<'a> GovernedCall<'a> {
     #[inline]
-    pub(crate) fn answer(&self) -> ResponseBuilder<'a> {
+    pub(crate) fn responses(&self) -> ResponseBuilder<'a> {
         ResponseBuilder {
             tool: self.tool,
             ctx: self.ctx,
@@ -70,7 +72,7 @@ impl<'a> CallCx<'a> {
     }
 
     #[inline]
-    pub(crate) fn settings(&self) -> &'a DispatchSettings {
+    pub(crate) fn settings(&self) -> &'a CallSettings {
         self.session.tools.context.settings()
     }
 
@@ -92,12 +94,11 @@ impl<'a> CallCx<'a> {
     /// Returns the time by which the polls of the tool are checked.
     #[inline]
     pub(crate) fn thread_time(&self) -> ThreadTime<'a> {
-        let (call_id, limit) = (Some(self.request.shared_id()), Some(self.limit()));
         ThreadTime {
             tool: self.tool,
-            call_id,
+            call_id: Some(self.request.shared_id()),
             began: self.began,
-            limit,
+            limit: Some(self.limit()),
         }
     }
 
@@ -295,7 +296,7 @@ pub(crate) fn canonical_sent_arguments(
     tool: &FunctionTool,
     text: &str,
 ) -> String {
-    match repair(tool, text, None, session.tools.context.settings()) {
+    match repair_arguments(tool, text, None, session.tools.context.settings()) {
         Ok(prepared) => tool
             .definition()
             .compiled

@@ -1,0 +1,118 @@
+//! The entry of a call into its session: the host's layers, an answer in the background, a span and log lines. Most calls need none of
+//! them.
+
+use crate::call::{ToolCall, ToolResponse};
+use crate::session::caps::SpendingCaps;
+#[cfg(feature = "tower")]
+use crate::session::inner::RuntimeInner;
+use crate::session::inner::SessionInner;
+#[cfg(feature = "tower")]
+use crate::session::layers::LayerStack;
+use crate::session::pipeline::call::govern;
+use crate::session::pipeline::log_lines;
+#[cfg(feature = "tower")]
+use crate::session::pipeline::without_tool;
+use crate::session::updates::call_in_background;
+#[cfg(feature = "tower")]
+use crate::time::CallInstant;
+use crate::trace::span;
+use futures_util::future::BoxFuture;
+use std::sync::Arc;
+
+/// Makes a call, through the host's layers if there are some.
+pub(crate) async fn call(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
+    let is_plain =
+        !session.runtime.has_layers() && session.background().is_none() && !is_observed(session);
+    // Most calls need none of the futures between, each of which would move the call and its response.
+    if is_plain {
+        govern(session, call).await
+    } else {
+        call_outside(session, call).await
+    }
+}
+
+/// Makes a call that has to pass layers, or that may be answered in the background, or that is observed.
+fn call_outside(session: &Arc<SessionInner>, call: ToolCall) -> BoxFuture<'_, ToolResponse> {
+    #[cfg(feature = "tower")]
+    if let Some(layers) = &session.runtime.layers {
+        return Box::pin(call_through_layers(session, layers, call));
+    }
+    Box::pin(call_inside_layers(session, call))
+}
+
+/// Returns true if calls have spans and log lines.
+#[inline]
+fn is_observed(session: &SessionInner) -> bool {
+    span::is_wanted() || session.policy().caps().is_some_and(SpendingCaps::have_cost)
+}
+
+#[cfg(feature = "tower")]
+async fn call_through_layers(
+    session: &Arc<SessionInner>,
+    layers: &LayerStack,
+    call: ToolCall,
+) -> ToolResponse {
+    let tool = session.tools.find(call.name());
+    // A control tool must not wait for the calls that it cancels.
+    if tool.is_some_and(|(index, _)| session.tools.is_control_tool(index)) {
+        return call_inside_layers(session, call).await;
+    }
+    let harmless = tool.is_none_or(|(_, tool)| tool.definition().compiled.is_harmless());
+    let began = CallInstant::now();
+    let unanswered = call.clone();
+    match layers
+        .call(call.in_session(session.id.shared()), harmless)
+        .await
+    {
+        Ok(response) => response,
+        Err(error) => {
+            let response = ToolResponse::refused(&unanswered, error, began);
+            without_tool::record_refusal(session, &unanswered, &response);
+            response
+        }
+    }
+}
+
+/// Makes a call that has passed the layers, in the session that it came from.
+#[cfg(feature = "tower")]
+pub(crate) async fn call_from_layers(
+    runtime: Option<Arc<RuntimeInner>>,
+    call: ToolCall,
+) -> ToolResponse {
+    let session = runtime.and_then(|runtime| {
+        let id = call.shared_session()?;
+        // Another session may have opened under the same id while a layer held the call.
+        runtime
+            .session(id)
+            .filter(|session| Arc::ptr_eq(&session.id.shared(), id))
+    });
+    match session {
+        Some(session) => call_inside_layers(&session, call).await,
+        None => ToolResponse::outside_session(&call),
+    }
+}
+
+async fn call_inside_layers(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
+    // An approved call has a result in the conversation already, which its first update cannot become.
+    match session.background().filter(|_| call.approval().is_none()) {
+        None => call_nested(session, call).await,
+        Some(answers) => {
+            Box::pin(call_in_background(
+                Arc::clone(session),
+                call,
+                Arc::clone(answers),
+            ))
+            .await
+        }
+    }
+}
+
+/// Makes a call inside the layers, in a span and with log lines where they are wanted. A tool's own calls begin here.
+pub(crate) async fn call_nested(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
+    if is_observed(session) {
+        let observed = log_lines::observe(session, call, |call| govern(session, call));
+        Box::pin(observed).await
+    } else {
+        govern(session, call).await
+    }
+}

@@ -1,0 +1,106 @@
+//! What a running tool asks of its session, by its run context.
+
+use crate::call::asker::QuestionLimits;
+use crate::call::context::{SessionHandle, SessionMemos};
+use crate::call::{ErrorKind, Mode, ToolCall, ToolError, ToolResponse};
+use crate::session::inner::SessionInner;
+use crate::session::pipeline::confirm;
+use crate::session::pipeline::entry::call_nested;
+use crate::session::pipeline::governed_call::{canonical_sent_arguments, idempotency_key};
+use crate::trace::redaction::Redaction;
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+
+impl SessionHandle for SessionInner {
+    fn call(self: Arc<Self>, call: ToolCall) -> BoxFuture<'static, ToolResponse> {
+        Box::pin(async move { call_nested(&self, call).await })
+    }
+
+    fn deny(self: Arc<Self>, token: String) -> BoxFuture<'static, ToolResponse> {
+        let denied = async move {
+            let response = confirm::deny(&self, &token, None).await;
+            response.unwrap_or_else(confirm::response_without_call)
+        };
+        Box::pin(denied)
+    }
+
+    fn state(&self) -> Arc<Value> {
+        Arc::new(serde_json::to_value(&*self.record.state()).unwrap_or_default())
+    }
+
+    fn idempotency_key(&self, call: &ToolCall, turn: u64) -> Option<Arc<str>> {
+        let (_, tool) = self.tools.find(call.name())?;
+        let arguments = canonical_sent_arguments(self, tool, call.arguments());
+        Some(idempotency_key(self, turn, call.name(), &arguments).into())
+    }
+
+    fn playout(self: Arc<Self>) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            if let Some(rare) = self.rare.get() {
+                rare.playout.finished().await;
+            }
+        })
+    }
+
+    fn cancel_for_model(&self, call_id: &str) -> Result<(), ToolError> {
+        self.running.cancel_for_model(call_id)
+    }
+
+    fn running_for_model(&self) -> Value {
+        self.running.list_for_model()
+    }
+
+    fn guide_for_model(&self, tool: &str) -> Result<String, ToolError> {
+        let visible = self.definitions();
+        let searchable = self.searchable_definitions();
+        if let Some(definition) = visible
+            .iter()
+            .chain(&searchable)
+            .find(|definition| definition.name() == tool)
+        {
+            return Ok(definition.documentation().to_owned());
+        }
+        let with_guide = visible
+            .iter()
+            .filter(|definition| definition.guide().is_some());
+        let names = with_guide
+            .map(|definition| format!("`{}`", definition.name()))
+            .collect::<Vec<_>>();
+        let guides = if names.is_empty() {
+            "is no guide".to_owned()
+        } else {
+            format!("are guides for {}", names.join(", "))
+        };
+        let message = format!(
+            "no tool has the name `{}`; there {guides}",
+            tool.escape_debug()
+        );
+        Err(ToolError::new(ErrorKind::NotFound, message, false))
+    }
+
+    fn search_for_model(&self, query: &str, limit: Option<usize>) -> String {
+        self.search_tools(query, limit)
+    }
+
+    fn mode(&self) -> Mode {
+        self.record.mode()
+    }
+
+    fn redaction(&self) -> Redaction {
+        self.policy().redaction.clone()
+    }
+
+    fn question_limits(&self) -> QuestionLimits {
+        self.policy().questions
+    }
+
+    fn waiting_questions(&self) -> &AtomicU32 {
+        &self.rare().waiting_questions
+    }
+
+    fn memos(&self) -> &SessionMemos {
+        &self.rare().memos
+    }
+}

@@ -1,0 +1,199 @@
+//! Answers to calls that reach no tool: the session is over, the name is unknown, a step has too many calls, a layer refused the call, or
+//! a person denied it.
+
+use crate::call::response::shorten_name;
+use crate::call::{ErrorKind, ToolCall, ToolError, ToolResponse};
+use crate::registry::context::MissedCall;
+use crate::schema::timestamp::Timestamp;
+use crate::session::audit::{AuditEntry, CallDecision, CallOutcome, kept_id};
+use crate::session::hooks::RequestKind;
+use crate::session::inner::SessionInner;
+use crate::session::metrics::call_log::{AnsweredCall, UNKNOWN};
+use crate::session::pipeline::governed_call::session_over;
+use crate::session::pipeline::hooks::around_request;
+use crate::session::pipeline::record::{CallToKeep, audit, keep, keep_later, kept_call};
+use crate::time::CallInstant;
+use std::future::ready;
+use std::sync::Arc;
+
+/// Answers `SESSION_INACTIVE`.
+#[cold]
+pub(crate) async fn inactive(
+    session: &SessionInner,
+    call: &ToolCall,
+    began: CallInstant,
+) -> ToolResponse {
+    let mut response = ToolResponse::refused(call, session_over(), began);
+    if session.is_lost() {
+        response.optional_meta().session_is_lost = true;
+    }
+    count_without_tool(session, call, response).await
+}
+
+/// Answers a call of a tool that the session does not have.
+#[cold]
+pub(crate) async fn unknown(
+    session: &SessionInner,
+    call: &ToolCall,
+    began: CallInstant,
+) -> ToolResponse {
+    let searches = session
+        .tools
+        .search
+        .as_ref()
+        .is_some_and(|search| search.modes.contains(session.mode()));
+    let hint = if searches {
+        "; find others by `search_tools`"
+    } else {
+        ""
+    };
+    let missed = MissedCall {
+        name: call.name(),
+        call_id: Some(call.shared_id()),
+        mode: Some(session.mode()),
+        began,
+    };
+    let ctx = session.current_context();
+    let response = session
+        .tools
+        .context
+        .answer_without_tool(&missed, &ctx, hint);
+    count_without_tool(session, call, response).await
+}
+
+/// Answers a call of a step that has too many.
+#[cold]
+pub(crate) async fn beyond_step(
+    session: &SessionInner,
+    call: &ToolCall,
+    limit: usize,
+) -> ToolResponse {
+    let message = format!(
+        "budget exceeded: the {limit} calls that one step may make are used, so nothing was done; make this call in the \
+         next step"
+    );
+    let error = ToolError::new(ErrorKind::BudgetExceeded, message, false);
+    let response = ToolResponse::refused(call, error, CallInstant::now());
+    count_without_tool(session, call, response).await
+}
+
+/// Counts a response that no tool was asked for: of a session that is over, or to an unknown name.
+pub(crate) async fn count_without_tool(
+    session: &SessionInner,
+    call: &ToolCall,
+    response: ToolResponse,
+) -> ToolResponse {
+    if let Some(kept) = count_refusal(session, call, &response) {
+        keep(session, &kept).await;
+    }
+    if let Some(error) = response.error() {
+        let error = ToolError::new(error.kind, error.message.clone(), error.retryable);
+        let refused = Box::pin(ready(Err::<(), _>(error)));
+        _ = around_request(
+            session,
+            RequestKind::Call,
+            call.name(),
+            || call.arguments().to_owned(),
+            refused,
+        )
+        .await;
+    }
+    response
+}
+
+/// Records a call that was refused before its tool was asked for. A store outside of this process keeps it later.
+pub(crate) fn record_refusal(
+    session: &Arc<SessionInner>,
+    call: &ToolCall,
+    response: &ToolResponse,
+) {
+    if let Some(kept) = count_refusal(session, call, response) {
+        keep_later(session, kept);
+    }
+}
+
+/// Counts a call that was refused before its tool was asked for, and adds it to the audit log. Returns the call if a store outside of
+/// this process has to keep it.
+fn count_refusal(
+    session: &SessionInner,
+    call: &ToolCall,
+    response: &ToolResponse,
+) -> Option<Box<CallToKeep>> {
+    let found = session.tools.find(call.name());
+    let name = found.map_or(UNKNOWN, |(_, tool)| tool.name());
+    let turn = session.record.turn();
+    let answered = AnsweredCall {
+        refused: true,
+        ..AnsweredCall::new(name, turn, response, call.arguments())
+    };
+    match found.and_then(|(index, _)| session.tools.stats.get(index)) {
+        Some(stats) => stats.record(&answered, 0),
+        None => session.runtime.metrics.unknown.record(&answered, 0),
+    };
+    session.log().add(&answered);
+    let called = CalledAs {
+        call_id: call.id(),
+        tool: call.name(),
+    };
+    let entry = entry_without_tool(session, turn, called, response);
+    if session.record.is_remote() {
+        return kept_call(session, &answered, Some(entry));
+    }
+    session.log().add_entry(&entry);
+    None
+}
+
+/// Counts the refusal of a call that a person has denied, and adds it to the audit log. The call itself was counted when it asked
+/// for approval.
+pub(crate) async fn count_denial(
+    session: &SessionInner,
+    index: usize,
+    response: &ToolResponse,
+    person: Option<&str>,
+) {
+    let turn = session.record.turn();
+    if let Some(stats) = session.tools.stats.get(index) {
+        let denied = AnsweredCall {
+            refused: true,
+            ..AnsweredCall::new("", turn, response, "")
+        };
+        stats.record(&denied, 0);
+    }
+    let meta = response.meta();
+    let called = CalledAs {
+        call_id: meta.call_id().unwrap_or_default(),
+        tool: meta.tool(),
+    };
+    let entry = entry_without_tool(session, turn, called, response);
+    let decision = person.map(|person| CallDecision {
+        approved: false,
+        by: person.to_owned(),
+    });
+    audit(session, AuditEntry { decision, ..entry }).await;
+}
+
+/// A call as its response or its model names it.
+#[derive(Clone, Copy)]
+struct CalledAs<'a> {
+    call_id: &'a str,
+    tool: &'a str,
+}
+
+/// Returns the entry of a call that no tool has served.
+fn entry_without_tool(
+    session: &SessionInner,
+    turn: u64,
+    called: CalledAs<'_>,
+    response: &ToolResponse,
+) -> AuditEntry {
+    AuditEntry {
+        at: Timestamp(jiff::Timestamp::now()),
+        turn,
+        call_id: kept_id(called.call_id).to_owned(),
+        tool: shorten_name(called.tool),
+        principal: session.principal.to_string(),
+        outcome: CallOutcome::of_response(response, true),
+        intents: Vec::new(),
+        decision: None,
+    }
+}
