@@ -6,8 +6,7 @@ use crate::call::error::ToolError;
 use crate::text;
 use crate::tool::definition::{CompiledDefinition, SourceLocation, ToolDefinition, ToolDescriptor};
 use crate::tool::invocation::{
-    AdmissionGate, HandlerResult, Invocation, InvocationFrame, Rejection, RequiredSetup, Scrub,
-    Visible,
+    CallGate, HandlerResult, Invocation, InvocationFrame, Rejection, RequiredSetup, Scrub, Visible,
 };
 use crate::tool::options::{Confirm, ToolOptions};
 use crate::tool::spec::{ToolSpec, Wrapper};
@@ -318,7 +317,7 @@ impl FunctionInner {
 fn are_types_proven(compiled: &CompiledDefinition, handler: &dyn Handler) -> bool {
     struct RefusesAll;
 
-    impl AdmissionGate for RefusesAll {
+    impl CallGate for RefusesAll {
         fn admit(&self, _: &str) -> bool {
             false
         }
