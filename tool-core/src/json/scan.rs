@@ -63,13 +63,14 @@ impl StringScanner {
         while at < bytes.len() {
             at = run_end(bytes, at);
             match bytes.get(at) {
+                None => break,
                 Some(b'"') => {
                     self.in_string = false;
                     return StringPart::End(at + 1);
                 }
                 Some(b'\\') => at += 2,
                 Some(b'\n' | b'\r') => return StringPart::Broken(at),
-                _ => at += 1,
+                Some(_) => at += 1,
             }
         }
         self.is_escaped = at > bytes.len();
