@@ -214,7 +214,8 @@ impl Policy {
         /// Sets the sessions that may be open at once. Defaults to 100,000.
         max_sessions: u64 => max_sessions;
         /// Sets the time for which the result of an `idempotent` tool or of a retrieval answers equal calls of the same session. Such
-        /// an answer uses up no budget, and counts as an attempt. Defaults to `None`: results are not cached.
+        /// an answer counts against the budgets and as an attempt, as the call itself does. Defaults to `None`: results are not
+        /// cached.
         result_cache_ttl: Option<Duration> => result_cache_ttl;
         /// Sets the steps of tool calls that a reply may take before the model must answer. Defaults to 3 in voice and 16 in
         /// text.

@@ -17,6 +17,7 @@ use crate::session::pipeline::governed_call::{GovernedCall, progress_of, time_li
 use crate::session::pipeline::governed_tool::GovernedTool;
 use crate::session::pipeline::journal::{JournalClaim, record_end, record_start};
 use crate::session::pipeline::meter::CallMeter;
+use crate::session::pipeline::refund::RefundGuard;
 use crate::session::pipeline::{hooks, record, start, without_tool};
 use crate::time::CallInstant;
 use crate::tool::FunctionTool;
@@ -191,7 +192,7 @@ impl GovernedCall<'_> {
             arguments: text,
             ..hooks::hooked(self, gate.turn())
         };
-        let _claim = match self.prepare(&hooked).await {
+        let _claim = match self.prepare(&hooked, &refund).await {
             Ok(claim) => claim,
             Err(response) => {
                 refund.refund(self.meter.as_deref()).await;
@@ -216,6 +217,7 @@ impl GovernedCall<'_> {
     async fn prepare(
         &self,
         hooked: &HookedCall<'_>,
+        refund: &RefundGuard,
     ) -> Result<Option<JournalClaim<'_>>, Box<ToolResponse>> {
         let fail = |error| Box::new(self.responses().fail(error));
         let late = |doing| self.timed_out(doing).did_not_run();
@@ -225,6 +227,7 @@ impl GovernedCall<'_> {
             .unwrap_or_else(|_| Err(late("waiting for a hook")))
             .map_err(fail)?;
         if let Some(response) = self.cached_result(hooked.arguments) {
+            refund.keep_charge();
             return Err(Box::new(response));
         }
 
