@@ -146,7 +146,7 @@ mod tests {
                     other => panic!("{other:?} at {cut}"),
                 },
                 StringPart::End(end) => end,
-                other => panic!("{other:?} at {cut}"),
+                other @ StringPart::Broken(_) => panic!("{other:?} at {cut}"),
             };
             assert_eq!(end, 16, "{cut}");
             assert!(!scanner.is_in_string());
