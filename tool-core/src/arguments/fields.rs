@@ -4,7 +4,7 @@ use crate::arguments::flatten::FlattenedEntries;
 use crate::json::decoder::Decoder;
 use crate::json::error;
 use crate::json::keys::Key;
-use crate::json::probe::Probe;
+use crate::json::probe::SchemaProbe;
 use crate::schema::build::FieldRule;
 use crate::schema::nullable::NullMeaning;
 use crate::schema::parameter::{AbsentValue, DefaultValue, Parameter};
@@ -22,7 +22,6 @@ pub trait ArgumentStruct<'de>: Sized {
 
     /// Returns the row of a parameter.
     #[inline]
-    #[must_use]
     fn row(index: usize) -> &'static Parameter {
         &Self::PARAMETERS[index]
     }
@@ -224,7 +223,7 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
         text: &'de str,
         rules: &'n [FieldRule],
         null_as_absent: bool,
-        probe: Option<&'de Probe>,
+        probe: Option<&'de SchemaProbe>,
     ) -> Self {
         let mut decoder = Decoder::new(text);
         decoder.probe_with(probe);
@@ -406,9 +405,9 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
 pub fn deserialize_arguments<'de, A: ArgumentStruct<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<A, D::Error> {
-    struct Arguments<A>(PhantomData<A>);
+    struct ArgumentsVisitor<A>(PhantomData<A>);
 
-    impl<'de, A: ArgumentStruct<'de>> Visitor<'de> for Arguments<A> {
+    impl<'de, A: ArgumentStruct<'de>> Visitor<'de> for ArgumentsVisitor<A> {
         type Value = A;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -423,7 +422,7 @@ pub fn deserialize_arguments<'de, A: ArgumentStruct<'de>, D: Deserializer<'de>>(
         }
     }
 
-    deserializer.deserialize_map(Arguments(PhantomData))
+    deserializer.deserialize_map(ArgumentsVisitor(PhantomData))
 }
 
 /// The arguments in a deserializer's map.

@@ -31,7 +31,7 @@ pub struct Truncated {
     pub limit: usize,
     /// The unit of `limit` and `total`.
     pub unit: SizeUnit,
-    /// The size of the whole result; absent where serialisation stopped at the limit.
+    /// The size of the whole result; absent if serialisation stopped at the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<usize>,
 }
@@ -46,7 +46,7 @@ pub enum SizeUnit {
     Bytes,
 }
 
-/// Cuts `data` to about `limit` characters; `None` where it fits.
+/// Cuts `data` to about `limit` characters; `None` if it fits.
 pub(crate) fn truncate_characters(data: &str, limit: usize) -> Option<(String, Truncated)> {
     if data.len() <= limit {
         return None;
@@ -62,7 +62,7 @@ pub(crate) fn truncate_characters(data: &str, limit: usize) -> Option<(String, T
     Some((cut, truncated))
 }
 
-/// Cuts `data` to about `limit` bytes; `None` where it fits.
+/// Cuts `data` to about `limit` bytes; `None` if it fits.
 pub(crate) fn truncate_bytes(data: &str, limit: usize) -> Option<(String, Truncated)> {
     let partial = data
         .as_bytes()
@@ -76,7 +76,7 @@ pub(crate) fn truncate_bytes(data: &str, limit: usize) -> Option<(String, Trunca
     Some((close_partial(partial, &truncated), truncated))
 }
 
-/// Cuts the result of [`close_partial`] further, to about `limit` characters; `None` where it fits.
+/// Cuts the result of [`close_partial`] further, to about `limit` characters; `None` if it fits.
 pub(crate) fn truncate_again(data: &str, limit: usize) -> Option<(String, Truncated)> {
     let (_, partial) = data.strip_suffix('}')?.split_once(PARTIAL)?;
     let end = partial.char_indices().nth(limit)?.0;
@@ -142,7 +142,7 @@ struct PartialScanner {
     /// The closing brackets that are missing, the outermost first.
     open: Vec<u8>,
     strings: StringScanner,
-    /// True where the current or next string is an object's key.
+    /// True if the current or next string is an object's key.
     is_key: bool,
     /// The offset of the last escape in the current string.
     escape_at: Option<usize>,

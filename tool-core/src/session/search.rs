@@ -99,7 +99,7 @@ impl ToolSearch {
         }
     }
 
-    /// Adds tools that are always declared, by their names. A `*` stands for any text, also for none: `kb_*`.
+    /// Adds tools that are always declared, by their names. A `*` stands for any text, even an empty one: `kb_*`.
     pub fn always<T: Into<String>>(mut self, patterns: impl IntoIterator<Item = T>) -> Self {
         self.always.extend(patterns.into_iter().map(Into::into));
         self
@@ -135,7 +135,7 @@ impl ToolSearch {
     }
 }
 
-/// The tools of a session that the model has to find.
+/// The tools of a session that the model must find.
 pub(crate) struct SearchableTools {
     /// The modes in which the model searches.
     pub(crate) modes: Modes,
@@ -310,7 +310,7 @@ impl SessionInner {
             .collect()
     }
 
-    /// Returns the definitions of the tools that the model has to find, found or not.
+    /// Returns the definitions of the tools that the model must find, found or not.
     pub(crate) fn searchable_definitions(&self) -> Vec<ToolDefinition> {
         let Some(search) = self.tools.search.as_deref() else {
             return Vec::new();
@@ -352,7 +352,7 @@ impl SessionInner {
         text
     }
 
-    /// Declares a tool that the model calls, if it has to find it.
+    /// Declares a tool that the model calls, if it must find it.
     #[cold]
     pub(crate) fn keep_called(&self, search: &SearchableTools, index: usize) {
         if let Some(settings) = self

@@ -6,8 +6,7 @@ use crate::call::error::ToolError;
 use crate::text;
 use crate::tool::definition::{CompiledDefinition, SourceLocation, ToolDefinition, ToolDescriptor};
 use crate::tool::invocation::{
-    AdmissionGate, HandlerResult, Invocation, InvocationFrame, Rejection, RequiredSetup, Scrub,
-    Visible,
+    CallGate, HandlerResult, Invocation, InvocationFrame, Rejection, RequiredSetup, Scrub, Visible,
 };
 use crate::tool::options::{Confirm, ToolOptions};
 use crate::tool::spec::{ToolSpec, Wrapper};
@@ -316,9 +315,9 @@ impl FunctionInner {
 
 /// Returns true if decoding alone enforces the schema of a tool: its types read the tool's probe as its schema says.
 fn are_types_proven(compiled: &CompiledDefinition, handler: &dyn Handler) -> bool {
-    struct Closed;
+    struct RefusesAll;
 
-    impl AdmissionGate for Closed {
+    impl CallGate for RefusesAll {
         fn admit(&self, _: &str) -> bool {
             false
         }
@@ -339,7 +338,7 @@ fn are_types_proven(compiled: &CompiledDefinition, handler: &dyn Handler) -> boo
             output_bytes: 0,
             nulls: AtomicU64::new(0),
             // The arguments are decoded before the gate refuses, and the method does not run.
-            gate: Some(&Closed),
+            gate: Some(&RefusesAll),
         };
         let started = catch_unwind(AssertUnwindSafe(|| handler.start(Invocation(&frame))));
         matches!(

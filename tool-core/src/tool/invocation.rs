@@ -90,7 +90,7 @@ impl From<error::Error> for Rejection {
 pub type HandlerResult<'a> = Result<Execution<'a>, Rejection>;
 
 /// A check between the decoded arguments and the method: a session's limits.
-pub(crate) trait AdmissionGate: Sync {
+pub(crate) trait CallGate: Sync {
     /// Returns true where the method may run now. `text` is the text that was decoded.
     fn admit(&self, text: &str) -> bool;
 }
@@ -113,7 +113,7 @@ pub(crate) struct InvocationFrame<'a> {
     pub(crate) output_bytes: usize,
     /// The parameters whose `null` was coerced, a bit for each.
     pub(crate) nulls: AtomicU64,
-    pub(crate) gate: Option<&'a dyn AdmissionGate>,
+    pub(crate) gate: Option<&'a dyn CallGate>,
 }
 
 /// The state of the decoder after the arguments.

@@ -15,7 +15,7 @@ use crate::time::CallInstant;
 use crate::tool::call_settings::CallSettings;
 use crate::tool::function::FunctionTool;
 use crate::tool::guarded_tool;
-use crate::tool::invocation::{AdmissionGate, Invocation, InvocationFrame, Rejection, ToolResult};
+use crate::tool::invocation::{CallGate, Invocation, InvocationFrame, Rejection, ToolResult};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A gate that admits no call, for arguments that are decoded and not used.
 struct Closed;
 
-impl AdmissionGate for Closed {
+impl CallGate for Closed {
     fn admit(&self, _: &str) -> bool {
         false
     }
@@ -48,7 +48,7 @@ impl<'a> ResponseBuilder<'a> {
         text: &'a str,
         settings: &CallSettings,
         validated: bool,
-        gate: Option<&'a dyn AdmissionGate>,
+        gate: Option<&'a dyn CallGate>,
         reporting: &'a dyn Reporting,
     ) -> InvocationFrame<'a> {
         let definition = self.tool.definition();

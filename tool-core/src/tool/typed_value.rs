@@ -91,10 +91,11 @@ pub(crate) fn arguments_of(value: &str) -> String {
 pub(crate) fn value_in(arguments: &str) -> &str {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Arguments<'a> {
+    struct AnswerArguments<'a> {
         #[serde(borrow)]
         answer: &'a RawValue,
     }
 
-    serde_json::from_str::<Arguments<'_>>(arguments).map_or(arguments, |found| found.answer.get())
+    serde_json::from_str::<AnswerArguments<'_>>(arguments)
+        .map_or(arguments, |found| found.answer.get())
 }

@@ -32,7 +32,7 @@ pub const WATERFALL_CSS: &str = include_str!("waterfall.css");
 
 /// Maximum number of spans on the page. A browser does not open a page with all spans of a long run.
 const MAX_SPANS: usize = 10_000;
-/// Maximum number of rows directly inside of a row, and of roots. A browser takes too long to unfold more.
+/// Maximum number of rows directly inside a row, and of roots. A browser takes too long to unfold more.
 const MAX_SIBLINGS: usize = 1_000;
 /// Maximum nesting of elements. A deeper span shows its depth as a number.
 const MAX_DEPTH: usize = 16;
@@ -252,7 +252,7 @@ fn write_table(
 /// A node on the page.
 struct VisibleRow<'r> {
     node: SpanNode<'r>,
-    /// The number of nodes inside of this one that are not on the page, without those inside of another row.
+    /// The number of nodes inside this one that are not on the page, without those inside another row.
     hidden: usize,
 }
 
