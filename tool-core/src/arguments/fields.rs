@@ -22,7 +22,6 @@ pub trait ArgumentStruct<'de>: Sized {
 
     /// Returns the row of a parameter.
     #[inline]
-    #[must_use]
     fn row(index: usize) -> &'static Parameter {
         &Self::PARAMETERS[index]
     }
