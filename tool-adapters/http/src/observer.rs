@@ -46,7 +46,7 @@ impl Observer {
     /// Creates an observer for a response of a provider.
     pub fn new(provider: Provider) -> Self {
         let mut used = ModelUsage::default();
-        used.provider = provider.spec().biller.map(Cow::Borrowed);
+        used.provider = provider.spec().names.biller.map(Cow::Borrowed);
         Self {
             protocol: protocol(provider),
             requested_model: None,

@@ -1,6 +1,6 @@
 //! The declarations of tools to a provider.
 
-use crate::provider::Provider;
+use crate::Provider;
 use crate::report::Report;
 use crate::schema::renames::PropertyRenames;
 use crate::schema::restore::NullRules;

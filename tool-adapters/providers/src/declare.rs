@@ -1,9 +1,9 @@
 //! Declarations of the tools of a context: of its functions, and of the provider tools beside them.
 
+use crate::Provider;
 use crate::declarations::{Declarations, DeclareOptions, DeclaredTools};
 use crate::declared_tool::{DeclaredTool, JsonObject, json_array, write_schema};
 use crate::projection::{Projection, ProjectionResult, project_all};
-use crate::provider::Provider;
 use crate::report::{Report, Skipped, ToolReport};
 use crate::schema::renames::PropertyRenames;
 use crate::schema::restore::NullRules;
@@ -222,7 +222,7 @@ impl RequestTools {
             projection.is_ok() && !mixed.answered.contains(definition.name())
         });
         let declared = declared.map(|(index, (definition, _))| (index, definition.name()));
-        let mut names = ToolNames::new(spec.names, declared, &mixed.names());
+        let mut names = ToolNames::new(spec.tool_names, declared, &mixed.names());
         let (mut reports, mut functions) = (Vec::with_capacity(definitions.len()), Vec::new());
         let mut renames = HashMap::default();
         for (index, (definition, mut projection)) in definitions.iter().zip(projections).enumerate()
@@ -281,7 +281,7 @@ impl RequestTools {
             settings: settings
                 .and_then(|settings| settings.as_object().cloned())
                 .unwrap_or_default(),
-            name_rule: spec.names,
+            name_rule: spec.tool_names,
             names,
             renames: (!renames.is_empty()).then(|| Box::new(renames)),
             null_rules: definitions.iter().map(|_| NullRules::default()).collect(),

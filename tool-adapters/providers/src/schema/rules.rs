@@ -33,9 +33,21 @@ pub(crate) enum SchemaForm {
     /// Any schema of an object.
     AsIs,
     /// Nearly any schema, with a restricted root.
-    Whole,
+    Whole(&'static WholeSchema),
     /// Schemas of a few keywords.
     Subset(&'static SchemaSubset),
+}
+
+/// A form with nearly all keywords.
+pub(crate) struct WholeSchema {
+    /// The keywords that the provider refuses: assertions and annotations. The description has them instead, except for
+    /// `const` and `oneOf`, which become `enum` and `anyOf`.
+    pub(crate) refuses: &'static [&'static str],
+}
+
+impl WholeSchema {
+    /// The form without refused keywords.
+    pub(crate) const ANY: Self = Self { refuses: &[] };
 }
 
 /// A form with a few keywords besides `type`, `description`, `enum`, `items`, `anyOf`, `properties` and `required`.

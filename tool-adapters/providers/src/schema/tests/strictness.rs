@@ -1,7 +1,7 @@
 //! Strict forms are strict, for schemas of all keywords and for the tools as MCP servers declare them.
 
+use crate::Provider;
 use crate::projection::Projection;
-use crate::provider::Provider;
 use crate::report::ChangeKind;
 use crate::schema::document::SchemaDocument;
 use crate::schema::restore::restore;
