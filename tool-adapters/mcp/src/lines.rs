@@ -10,6 +10,7 @@ use std::io;
 use tokio::io::AsyncWrite;
 use tokio_util::bytes::{Buf, Bytes, BytesMut};
 use tokio_util::codec::{Decoder, FramedWrite, LinesCodec, LinesCodecError};
+use tool_core::json::StringScanner;
 
 /// The kind and the id of a message, by its members at the top level.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,8 +25,7 @@ pub(crate) enum MessageId {
 #[derive(Debug, Default)]
 pub(crate) struct IdScanner {
     depth: usize,
-    in_string: bool,
-    is_escaped: bool,
+    strings: StringScanner,
     /// The name of the member at the top level, once its value begins.
     name: Option<Vec<u8>>,
     /// The text of a name or of a value at the top level, up to one byte more than [`Self::MAX_TEXT`].
@@ -52,16 +52,10 @@ impl IdScanner {
     }
 
     fn step(&mut self, byte: u8) {
-        if self.in_string {
-            self.in_string = self.is_escaped || byte != b'"';
-            self.is_escaped = !self.is_escaped && byte == b'\\';
+        if !self.strings.step(byte) {
             return self.keep(byte);
         }
         match byte {
-            b'"' => {
-                self.in_string = true;
-                self.keep(byte);
-            }
             b'{' | b'[' => {
                 self.keep(byte);
                 self.depth += 1;

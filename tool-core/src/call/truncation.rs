@@ -1,5 +1,6 @@
 //! Truncation of results that exceed their limit: the cut text is valid JSON again, with a marker.
 
+use crate::json::StringScanner;
 use serde::{Deserialize, Serialize};
 
 /// A description of how a result was cut.
@@ -125,7 +126,7 @@ fn close(prefix: &str) -> String {
     for (at, byte) in prefix.bytes().enumerate() {
         scanner.step(at, byte);
     }
-    if scanner.in_string && !scanner.is_key {
+    if scanner.strings.is_in_string() && !scanner.is_key {
         return scanner.close(&prefix[..scanner.string_end(prefix)], "\"");
     }
     match scanner.complete {
@@ -140,7 +141,7 @@ fn close(prefix: &str) -> String {
 struct PartialScanner {
     /// The closing brackets that are missing, the outermost first.
     open: Vec<u8>,
-    in_string: bool,
+    strings: StringScanner,
     /// True where the current or next string is an object's key.
     is_key: bool,
     /// The offset of the last escape in the current string.
@@ -151,15 +152,11 @@ struct PartialScanner {
 
 impl PartialScanner {
     fn step(&mut self, at: usize, byte: u8) {
-        if self.in_string {
-            self.step_string(at, byte);
+        if !self.strings.step(byte) {
+            self.step_string(at);
             return;
         }
         match byte {
-            b'"' => {
-                self.in_string = true;
-                self.escape_at = None;
-            }
             b'{' | b'[' => {
                 self.open.push(if byte == b'{' { b'}' } else { b']' });
                 self.is_key = byte == b'{';
@@ -179,12 +176,11 @@ impl PartialScanner {
         }
     }
 
-    fn step_string(&mut self, at: usize, byte: u8) {
-        let escaped = self.escape_at.is_some_and(|escape| escape + 1 == at);
-        if byte == b'\\' && !escaped {
+    fn step_string(&mut self, at: usize) {
+        if self.strings.is_escaped() {
             self.escape_at = Some(at);
-        } else if byte == b'"' && !escaped {
-            self.in_string = false;
+        } else if !self.strings.is_in_string() {
+            self.escape_at = None;
             if !self.is_key {
                 self.complete = at + 1;
             }
