@@ -27,9 +27,9 @@ pub struct ProviderSpec {
     pub urls: Option<ModelUrls>,
     /// The messages of the provider.
     pub(crate) messages: MessageForm,
-    /// The details of a server of which `known_hosts` says nothing.
+    /// What a server takes back, and other details in which servers with the same messages differ.
     pub(crate) host_rules: HostRules,
-    /// The servers that speak the protocol and differ from others.
+    /// The servers that have other details than these.
     pub(crate) known_hosts: &'static [KnownHost],
     /// Writes the declaration of a function tool as JSON.
     pub(crate) declaration: fn(&DeclaredTool<'_>) -> String,
