@@ -85,12 +85,6 @@ impl Observer {
         }
     }
 
-    /// Sets the provider that bills the request, by its name in price tables. With `None`, the model's name decides.
-    pub fn billed_by(mut self, provider: Option<impl Into<Cow<'static, str>>>) -> Self {
-        self.used.provider = provider.map(Into::into);
-        self
-    }
-
     /// Returns the provider whose protocol is read.
     pub fn provider(&self) -> Provider {
         self.protocol.provider()

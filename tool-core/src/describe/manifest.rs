@@ -31,6 +31,7 @@ use crate::schema::meta::problems_in_2020_12;
 use crate::schema::timestamp::Timestamp;
 use crate::schema::walk::join_pointer;
 use crate::text;
+use crate::time::whole_milliseconds;
 use crate::tool::{
     Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations, ToolDefinition,
 };
@@ -357,6 +358,16 @@ pub enum ManifestConfirm {
     Conditional,
 }
 
+impl From<Confirm> for ManifestConfirm {
+    fn from(confirm: Confirm) -> Self {
+        match confirm {
+            Confirm::Never => Self::Never,
+            Confirm::Always => Self::Always,
+            Confirm::When(_) => Self::Conditional,
+        }
+    }
+}
+
 /// Returns true for a member of a tool that a model or the runtime depends on.
 fn is_content(member: &str) -> bool {
     !["handlerPath", "providerSchemas", "source"].contains(&member)
@@ -378,17 +389,11 @@ impl ManifestTool {
             handler_path: tool.path().to_owned(),
             source: tool.source().to_string(),
             modes: tool.modes().iter().collect(),
-            confirm: match tool.confirm() {
-                Confirm::Never => ManifestConfirm::Never,
-                Confirm::Always => ManifestConfirm::Always,
-                Confirm::When(_) => ManifestConfirm::Conditional,
-            },
+            confirm: tool.confirm().into(),
             flags: flags(tool.flags()),
             on_duplicate: tool.on_duplicate(),
             duplicate_scope: tool.duplicate_scope(),
-            timeout_ms: tool
-                .timeout()
-                .map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
+            timeout_ms: tool.timeout().map(whole_milliseconds),
             max_output: tool.max_output(),
             max_calls: tool.max_calls(),
         }
@@ -408,20 +413,23 @@ impl ManifestTool {
 /// Returns the names of the options that are on, sorted. An option that is added later changes no version of a tool
 /// without it.
 fn flags(flags: ToolAnnotations) -> Vec<String> {
-    let named = [
-        ("blocking", flags.blocking),
-        ("cancellable", flags.cancellable),
-        ("destructive", flags.destructive == Some(true)),
-        ("idempotent", flags.idempotent),
-        ("ignoreOnEnter", flags.ignore_on_enter),
-        ("openWorld", flags.open_world == Some(true)),
-        ("sequential", flags.sequential),
-    ];
-    named
-        .into_iter()
-        .filter(|(_, on)| *on)
-        .map(|(name, _)| name.to_owned())
-        .collect()
+    let mut names = flags.names().map(camel_case).collect::<Vec<_>>();
+    names.sort();
+    names
+}
+
+/// Returns a name such as `open_world` as members of JSON are spelled: `openWorld`.
+fn camel_case(name: &str) -> String {
+    let mut camel = String::new();
+    for (at, word) in name.split('_').enumerate() {
+        let mut letters = word.chars();
+        match letters.next() {
+            Some(first) if at > 0 => camel.push(first.to_ascii_uppercase()),
+            first => camel.extend(first),
+        }
+        camel.push_str(letters.as_str());
+    }
+    camel
 }
 
 /// A problem of a manifest: a tool that cannot be published, a difference, or an unreadable file.

@@ -51,20 +51,17 @@ fn first_mark(marks: u64) -> usize {
 /// assert_eq!(run_end(b"\"seven\\u0041\"", 1), 6);
 /// ```
 #[inline]
-pub fn run_end(bytes: &[u8], at: usize) -> usize {
-    let mut rest = bytes.get(at..).unwrap_or_default();
-    while let Some((chunk, tail)) = rest.split_first_chunk::<8>() {
-        let run = run_length(*chunk);
+pub fn run_end(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        let run = run_length(*word);
+        at += run;
         if run < 8 {
-            return bytes.len() - rest.len() + run;
+            return at;
         }
-        rest = tail;
     }
-    bytes.len() - rest.len()
-        + rest
-            .iter()
-            .position(|byte| is_special(*byte))
-            .unwrap_or(rest.len())
+    let rest = bytes.get(at..).unwrap_or_default();
+    let special = rest.iter().position(|byte| is_special(*byte));
+    at + special.unwrap_or(rest.len())
 }
 
 /// Reads the string whose opening quote is at `at`, as plain runs of which each but the last is followed by an escaped

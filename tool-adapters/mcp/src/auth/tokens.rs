@@ -166,7 +166,8 @@ impl ServerTokens {
 
     /// Gets a token in a task. A request whose time is over does not end it: the next one finds the token.
     async fn run(self: &Arc<Self>, refused: Option<Refused>) -> Result<Option<Secret>, LoginError> {
-        let (tokens, seen) = (Arc::clone(self), self.attempts.load(Ordering::Acquire));
+        let tokens = Arc::clone(self);
+        let seen = self.attempts.load(Ordering::Acquire);
         let task = tokio::spawn(tool_core::trace::in_current_span(async move {
             let mut state = tokens.state.lock().await;
             tokens.provide(&mut state, refused, seen).await
@@ -386,7 +387,8 @@ impl ServerTokens {
             .scope
             .as_ref()
             .map(|scope| scope.split_whitespace().map(str::to_owned).collect());
-        let (access, scopes) = (tokens.access.clone(), granted.unwrap_or(asked));
+        let access = tokens.access.clone();
+        let scopes = granted.unwrap_or(asked);
         state.refreshed = None;
         self.keep(
             state,

@@ -89,7 +89,8 @@ impl ServerAddress {
                 Command::new(""),
             )));
         }
-        let (tasks, calls) = (changes.tasks.clone(), changes.calls.clone());
+        let tasks = changes.tasks.clone();
+        let calls = changes.calls.clone();
         match self {
             Self::Command(..) => {
                 Err(ImportError::Protocol("the command has no environment".into()).into())

@@ -225,7 +225,8 @@ impl RemoteServer {
         let mut messages = Vec::with_capacity(of);
         let mut size = 0;
         for (at, message) in result.messages.into_iter().enumerate() {
-            let (sent, content) = (message.content.get().len(), answer::part(&message.content));
+            let sent = message.content.get().len();
+            let content = answer::part(&message.content);
             size += sent;
             check_size(size)?;
             let further_bytes = sent.saturating_sub(content.bytes());
@@ -384,10 +385,8 @@ impl RemoteServer {
                 ToolError::transient("the connection to the server is lost")
             }
             error => {
-                let (server, error) = (
-                    self.options.name.escape_debug(),
-                    credentials.display(&describe(error)),
-                );
+                let server = self.options.name.escape_debug();
+                let error = credentials.display(&describe(error));
                 tracing::warn!(%server, error, "failed to read the answer of a server");
                 unreadable()
             }

@@ -245,7 +245,9 @@ impl DirectCalls {
         others: &Sender<ServerJsonRpcMessage>,
         id: &RequestId,
     ) -> Result<(), ServiceError> {
-        let (mut last, mut pause, mut is_alone) = (None, None, true);
+        let mut last = None;
+        let mut pause = None;
+        let mut is_alone = true;
         for resumed in 0..=MAX_RESUMED {
             while let Some(event) = events.next().await {
                 let event = match event {

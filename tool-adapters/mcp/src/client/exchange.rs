@@ -95,7 +95,8 @@ impl Exchange<'_> {
 
     /// Waits until the time of the run is over. It goes on while the user is asked.
     async fn deadline(&self) {
-        let (began, limit) = (Instant::now(), self.remote.options.timeout);
+        let began = Instant::now();
+        let limit = self.remote.options.timeout;
         let end = || match self.ctx.deadline() {
             Some(deadline) => Instant::from_std(deadline),
             None => time::after(began, limit.saturating_add(self.ctx.waited_for_user())),
@@ -255,7 +256,8 @@ impl Exchange<'_> {
         connection: &ServerConnection,
         params: &CallToolRequestParams,
     ) -> Result<ServerResult, ServiceError> {
-        let (route, calls) = (connection.routes.enter(), &connection.calls);
+        let route = connection.routes.enter();
+        let calls = &connection.calls;
         let (id, token) = calls.next_id();
         route.set_request(id.clone(), token.clone());
         self.set_attributes(&connection.peer, &id, "tools/call");
@@ -283,7 +285,8 @@ impl Exchange<'_> {
         request: Box<ClientRequest>,
     ) -> Result<ServerResult, ServiceError> {
         let peer = &connection.peer;
-        let (route, method) = (connection.routes.enter(), request.method().to_owned());
+        let route = connection.routes.enter();
+        let method = request.method().to_owned();
         let sent = peer
             .send_request_with_option(*request, PeerRequestOptions::no_options())
             .await?;
@@ -298,7 +301,8 @@ impl Exchange<'_> {
     }
 
     fn set_attributes(&self, peer: &Peer<RoleClient>, id: &RequestId, method: &str) {
-        let (options, transport) = (&self.remote.options, self.remote.transport);
+        let options = &self.remote.options;
+        let transport = self.remote.transport;
         trace::attributes(|| {
             let version = peer
                 .peer_info()
@@ -433,7 +437,8 @@ fn cancel_on_drop<'a>(
     id: &'a RequestId,
 ) -> SendOnDrop<impl FnOnce() -> BoxFuture<'static, ()> + 'a> {
     SendOnDrop::new(|| {
-        let (peer, id) = (peer.clone(), id.clone());
+        let peer = peer.clone();
+        let id = id.clone();
         Box::pin(async move {
             let reason = Some("the caller no longer waits for the result".to_owned());
             if let Err(error) = peer

@@ -231,7 +231,8 @@ async fn body(response: Response<Body>, max: usize) -> HttpResult<Result<Bytes, 
 
 /// Returns the events of a stream. It fails at one that is over the maximum.
 pub(crate) fn events(response: Response<Body>) -> Events {
-    let (mut sizes, mut has_failed) = (EventSize::default(), false);
+    let mut sizes = EventSize::default();
+    let mut has_failed = false;
     let mut chunks = reqwest::Response::from(response).bytes_stream();
     let chunks = poll_fn_stream(move |cx| {
         // Chunks that bring no event, such as comments, are there at once, and the deadline needs its turn.

@@ -121,7 +121,8 @@ impl PlainClient {
             (error.into_error(), unsent)
         })?;
         Ok(answer.map(|incoming| {
-            let (is_read, connection) = (incoming.is_end_stream(), Some(connection));
+            let is_read = incoming.is_end_stream();
+            let connection = Some(connection);
             Body::wrap(PlainBody {
                 incoming,
                 is_read,
@@ -144,7 +145,8 @@ impl PlainClient {
     }
 
     fn keep(&self, connection: Box<PlainConnection>) {
-        let (now, mut idle) = (Instant::now(), self.idle());
+        let now = Instant::now();
+        let mut idle = self.idle();
         idle.push_back((now, connection));
         while idle.len() > MAX_IDLE
             || idle

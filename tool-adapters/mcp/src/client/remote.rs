@@ -127,7 +127,8 @@ impl ServerConnection {
         address: &mut ServerAddress,
         remote: &RemoteParts,
     ) -> Result<Arc<Self>, ImportError> {
-        let (routes, calls) = (CallRoutes::default(), DirectCalls::default());
+        let routes = CallRoutes::default();
+        let calls = DirectCalls::default();
         let handler = ListChanges {
             changed: Arc::clone(&remote.changed),
             changes: remote.changes.clone(),
@@ -150,10 +151,8 @@ impl ServerConnection {
         if let Some(level) = options.log_level {
             set_log_level(&peer, level, options).await;
         }
-        let (running, has_answered) = (
-            tokio::sync::Mutex::new(Some(running)),
-            AtomicBool::new(false),
-        );
+        let running = tokio::sync::Mutex::new(Some(running));
+        let has_answered = AtomicBool::new(false);
         Ok(Arc::new(Self {
             peer,
             routes,
@@ -278,7 +277,8 @@ impl RemoteServer {
             .status()
             .await
             .unwrap_or_else(|| "no status".to_owned());
-        let (server, lines) = (self.options.name.escape_debug(), lost.last_lines());
+        let server = self.options.name.escape_debug();
+        let lines = lost.last_lines();
         // Noted once, as the next start may fail.
         launcher
             .admit(lost.has_answered.swap(false, Ordering::Relaxed))
@@ -340,7 +340,8 @@ impl RemoteServer {
     }
 
     pub(crate) fn removed(&self, what: &str, name: &str) -> ToolError {
-        let (server, name) = (self.options.name.escape_debug(), name.escape_debug());
+        let server = self.options.name.escape_debug();
+        let name = name.escape_debug();
         ToolError::not_found(format!(
             "the server `{server}` no longer has the {what} `{name}`"
         ))
@@ -443,7 +444,8 @@ impl RemoteServer {
         &self,
         found: impl IntoIterator<Item = (String, Fingerprint)>,
     ) -> Result<HashSet<String>, ImportError> {
-        let (mut fingerprints, mut duplicates) = (ToolPins::new(), HashSet::new());
+        let mut fingerprints = ToolPins::new();
+        let mut duplicates = HashSet::new();
         for (key, fingerprint) in found {
             if fingerprints.insert(key.clone(), fingerprint).is_some() {
                 duplicates.insert(key);
@@ -604,10 +606,8 @@ async fn set_log_level(peer: &Peer<RoleClient>, level: LogLevel, options: &Remot
         peer.send_request(ClientRequest::CustomRequest(request)),
     );
     if let Ok(Err(error)) = sent.await {
-        let (server, error) = (
-            options.name.escape_debug(),
-            options.credentials.display(&describe(&error)),
-        );
+        let server = options.name.escape_debug();
+        let error = options.credentials.display(&describe(&error));
         tracing::warn!(%server, error, "failed to set the level of a server's log");
     }
 }

@@ -111,12 +111,10 @@ impl SubscribedResources {
         changes: &ChangeSender,
     ) {
         if listens(peer) {
-            let (own, peer, lists, changes) = (
-                Arc::downgrade(self),
-                peer.clone(),
-                Arc::clone(lists),
-                changes.clone(),
-            );
+            let own = Arc::downgrade(self);
+            let peer = peer.clone();
+            let lists = Arc::clone(lists);
+            let changes = changes.clone();
             tokio::spawn(async move {
                 let mut has_ended = false;
                 while let Some(subscriptions) =

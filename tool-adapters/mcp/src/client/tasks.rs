@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::sleep;
+use tool_core::time::whole_milliseconds;
 
 /// The word of a server about a tool and tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,10 +111,7 @@ pub(crate) async fn begin(
 ) -> Result<Result<RunningTask, ServerResult>, ServiceError> {
     let mut params = serde_json::to_value(params).map_err(|_| ServiceError::UnexpectedResponse)?;
     if let Some(params) = params.as_object_mut() {
-        params.insert(
-            "task".to_owned(),
-            json!({"ttl": u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)}),
-        );
+        params.insert("task".to_owned(), json!({"ttl": whole_milliseconds(limit)}));
     }
     let created = request(peer, "tools/call", params).await?;
     let state = state_of(created.clone())?["task"].take();

@@ -236,10 +236,8 @@ impl Connection {
         to: Recipient,
     ) -> (Arc<Subscriptions>, DropGuard) {
         let changes = &self.state.changes;
-        let (subscriptions, ended) = (
-            Arc::new(Subscriptions::new(changes, client)),
-            self.state.settings.shutdown.child_token(),
-        );
+        let subscriptions = Arc::new(Subscriptions::new(changes, client));
+        let ended = self.state.settings.shutdown.child_token();
         changes::forward(
             changes,
             (wanted, to),

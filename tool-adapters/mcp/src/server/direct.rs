@@ -43,12 +43,6 @@ pub(crate) static SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-sess
 /// The time after which a call over HTTP gets a stream, which can be requested again when its connection is lost.
 const STREAM_AFTER: Duration = Duration::from_secs(1);
 
-/// The forms of answers that most clients take.
-const USUAL: [&str; 2] = [
-    "application/json, text/event-stream",
-    "text/event-stream, application/json",
-];
-
 /// Returns true if a call is neither a repeated one nor one that may become a task.
 fn is_ordinary(connection: &Connection, call: &CallRequest) -> bool {
     let is_repeated = call.params.request_state.is_some() || call.params.input_responses.is_some();
@@ -185,7 +179,8 @@ pub(crate) fn list_tools(
     if !agrees || !are_json_and_events_accepted(headers) {
         return None;
     }
-    let (session, id) = (connection.session.current()?, message.id.clone());
+    let session = connection.session.current()?;
+    let id = message.id.clone();
     let params = request.params.as_ref();
     let page = PageRequest {
         cursor: params.and_then(|params| params.cursor.clone()),
@@ -371,11 +366,8 @@ fn sole_header(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
 fn are_json_and_events_accepted(headers: &HeaderMap) -> bool {
     let accepted =
         sole_header(headers, header::ACCEPT).filter(|accepted| !accepted.contains([';', '"']));
-    let is_usual = accepted.is_some_and(|accepted| USUAL.contains(&accepted));
     let accepts = |kind| {
-        is_usual
-            || accepted
-                .is_some_and(|accepted| accepted.split(',').any(|accepted| accepted.trim() == kind))
+        accepted.is_some_and(|accepted| accepted.split(',').any(|accepted| accepted.trim() == kind))
     };
     sole_header(headers, header::CONTENT_TYPE) == Some("application/json")
         && accepts("application/json")

@@ -38,11 +38,11 @@ pub(crate) fn router(state: &ServerState) -> Router {
         settings.idle_timeout,
         settings.shutdown.clone(),
     ));
-    // `AccessRules` have a stricter check of both headers.
+    // `AccessRules` have a stricter check of both headers, and the size of a body is checked before it is read.
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
         .disable_allowed_origins()
-        .with_max_request_body_bytes(settings.max_message)
+        .with_max_request_body_bytes(usize::MAX)
         .with_cancellation_token(settings.shutdown.child_token());
     let state = Arc::new(state.clone());
     let gate = Arc::new(Gate {
@@ -100,11 +100,9 @@ struct Gate {
 
 impl Gate {
     fn connect(&self) -> Arc<Connection> {
-        let (shared, parked, tasks) = (
-            Arc::clone(&self.shared),
-            Arc::clone(&self.parked),
-            Arc::clone(&self.tasks),
-        );
+        let shared = Arc::clone(&self.shared);
+        let parked = Arc::clone(&self.parked);
+        let tasks = Arc::clone(&self.tasks);
         Arc::new(Connection::over_http(
             Arc::clone(&self.state),
             shared,

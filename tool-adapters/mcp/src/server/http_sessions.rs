@@ -109,7 +109,8 @@ impl HttpSessions {
         handler: Option<WeakSender<Box<ClientJsonRpcMessage>>>,
     ) -> SessionResult<SessionId> {
         let id = SessionId::from(random_id().map_err(|_| SessionError::NotOpened)?);
-        let (handler, ended) = (Mutex::new(handler), self.shutdown.child_token());
+        let handler = Mutex::new(handler);
+        let ended = self.shutdown.child_token();
         let session = HttpSession {
             opener,
             connection,
@@ -157,7 +158,8 @@ async fn end_idle(
     shutdown: CancellationToken,
 ) {
     // Sessions that are idle one after the other are ended together.
-    let (mut next, pause) = (Instant::now(), idle_timeout / 64);
+    let mut next = Instant::now();
+    let pause = idle_timeout / 64;
     loop {
         let is_over = shutdown
             .run_until_cancelled(sleep_until(next))
@@ -201,10 +203,8 @@ impl HttpSession {
         let (to_handler, from_client) = channel(CAPACITY);
         *handler = Some(to_handler.downgrade());
         drop(handler);
-        let (connection, client) = (
-            Arc::clone(&self.connection),
-            self.connection.initialized().cloned(),
-        );
+        let connection = Arc::clone(&self.connection);
+        let client = self.connection.initialized().cloned();
         let transport = RandomIds::new(HttpTransport {
             from_client,
             streams: self.streams.clone(),
@@ -277,7 +277,8 @@ impl SessionManager for HttpSessions {
             .try_with(|(connection, opener)| opener.take().zip(Some(Arc::clone(connection))));
         let (opener, connection) = opening.ok().flatten().ok_or(SessionError::NotOpened)?;
         let (to_handler, from_client) = channel(CAPACITY);
-        let (streams, handler) = (SessionStreams::default(), to_handler.downgrade());
+        let streams = SessionStreams::default();
+        let handler = to_handler.downgrade();
         // The handler waits for the first request.
         streams.hold(Some(RunningHandler(to_handler)));
         let transport = HttpTransport {
@@ -398,7 +399,9 @@ mod tests {
     use super::*;
     use crate::server::changes::Recipient;
     use crate::server::session::ServerState;
-    use rmcp::model::{InitializeRequestParams, NotificationNoParam, ServerNotification};
+    use rmcp::model::{
+        InitializeRequestParams, NotificationNoParam, RequestId, ServerNotification,
+    };
     use serde_json::json;
     use tokio::task::yield_now;
     use tool_core::{Runtime, ToolContext};
@@ -478,6 +481,25 @@ mod tests {
         );
         drop(running);
         handler_end(&session).await;
+    }
+
+    // T23
+    #[tokio::test]
+    async fn a_call_cancelled_on_its_way_is_not_asked_for() {
+        let sessions = HttpSessions::new(Duration::MAX, CancellationToken::new());
+        let session = open_session(&sessions).await;
+        let id = RequestId::Number(7);
+        let call = session.connection.calls.enter(&id).expect("a new id");
+        let mut message = ping(7);
+        if let JsonRpcMessage::Request(request) = &mut message {
+            request.request.extensions_mut().insert(call);
+        }
+        session.connection.calls.cancel(&id);
+
+        let mut events = session.ask(message).await.expect("a session");
+        while let Some(event) = events.recv().await {
+            assert!(event.message.is_none(), "{event:?}");
+        }
     }
 
     #[tokio::test]

@@ -73,10 +73,8 @@ impl OngoingCall {
         let (notifier, notices) = Notices::new(wanted).unzip();
         let mut call = ToolCall::new(&id, &tool, arguments.unwrap_or_else(|| "{}".to_owned()))
             .with_cancellation(cancellation.clone());
-        let (caller, early) = (
-            session.clone(),
-            may_ask.then(|| request.input_responses.clone().unwrap_or_default()),
-        );
+        let caller = session.clone();
+        let early = may_ask.then(|| request.input_responses.clone().unwrap_or_default());
         let asking = Asking::new(early, |handlers| {
             if let Some(handlers) = handlers {
                 call = call.with_handlers(handlers);
@@ -166,7 +164,8 @@ impl OngoingCall {
             .notices
             .take()
             .map(|notices| Forwarder::new(notices, peer));
-        let (mut cancelled, mut is_cancelled) = (pin!(cancelled), false);
+        let mut cancelled = pin!(cancelled);
+        let mut is_cancelled = false;
         let step = loop {
             let notified = OptionFuture::from(forwarder.as_mut().map(Forwarder::forward_next));
             tokio::select! {
@@ -204,10 +203,8 @@ impl OngoingCall {
     pub(crate) fn complete<'a>(&self, response: &'a ToolResponse) -> McpResult<CompletedCall<'a>> {
         // A tool's own "not found" error is a result. An approval that is used up belongs to no tool.
         let is_listed = || {
-            let (shown, searchable) = (
-                self.session.definitions(),
-                self.session.searchable_definitions(),
-            );
+            let shown = self.session.definitions();
+            let searchable = self.session.searchable_definitions();
             !response.meta().tool().is_empty()
                 && shown
                     .iter()

@@ -77,7 +77,8 @@ impl GuideSkill {
 
     /// Returns the text of the file: YAML, of which JSON is a part, and the guide.
     fn text(&self) -> String {
-        let (name, description) = (json!(self.name), json!(self.description()));
+        let name = json!(self.name);
+        let description = json!(self.description());
         format!(
             "---\nname: {name}\ndescription: {description}\n---\n\n{}",
             self.tool.documentation()

@@ -353,3 +353,35 @@ fn read_line(line: &Line, connection: &Connection) -> Incoming {
         ))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::calls::CallsUnderWay;
+    use rmcp::model::{CallToolRequestParams, RequestMetaObject};
+
+    // T23
+    #[tokio::test]
+    async fn a_call_cancelled_on_its_way_does_not_reach_rmcp() {
+        let calls = CallsUnderWay::default();
+        let (hand_over, mut handed_over) = unbounded_channel();
+        for number in [1, 2] {
+            let id = RequestId::Number(number);
+            let call = calls.enter(&id).expect("a new id");
+            let request = CallRequest {
+                id,
+                params: CallToolRequestParams::new("t"),
+                meta: RequestMetaObject::default(),
+            };
+            let sent = hand_over.send(request.into_rmcp(Some(call)));
+            assert!(sent.is_ok());
+        }
+        calls.cancel(&RequestId::Number(1));
+
+        let Some(JsonRpcMessage::Request(request)) = next_handed_over(&mut handed_over).await
+        else {
+            panic!("no request");
+        };
+        assert_eq!(request.id, RequestId::Number(2));
+    }
+}

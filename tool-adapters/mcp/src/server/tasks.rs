@@ -20,6 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout_at};
+use tool_core::time::whole_milliseconds;
 use tool_core::{CancellationToken, ErrorKind, ToolResponse};
 
 /// The time after which a client should ask for the state of a task again.
@@ -76,7 +77,9 @@ impl Tasks {
             end: None,
             bytes: 0,
         };
-        let (id, cancel, state) = (random_id()?, CancellationToken::new(), Mutex::new(state));
+        let id = random_id()?;
+        let cancel = CancellationToken::new();
+        let state = Mutex::new(state);
         let entry = Arc::new(Entry {
             id: id.clone(),
             created: now,
@@ -238,15 +241,14 @@ impl Entry {
 
     fn task(&self) -> Task {
         let (state, time) = (self.lock(), |time: Timestamp| time.to_string());
-        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Task::new(
             &self.id,
             state.payload().status(),
             time(self.created),
             time(state.updated),
         )
-        .with_ttl_ms(millis(self.ttl))
-        .with_poll_interval_ms(millis(POLL_INTERVAL))
+        .with_ttl_ms(whole_milliseconds(self.ttl))
+        .with_poll_interval_ms(whole_milliseconds(POLL_INTERVAL))
     }
 
     fn detailed(&self) -> DetailedTask {

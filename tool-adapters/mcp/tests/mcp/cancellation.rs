@@ -98,6 +98,7 @@ async fn pass(moments: usize) {
     }
 }
 
+// T23
 #[tokio::test]
 async fn cancellation_before_its_call_on_lines_is_ignored() {
     let runtime = Runtime::builder(tools()).build().expect("a runtime");
@@ -107,6 +108,7 @@ async fn cancellation_before_its_call_on_lines_is_ignored() {
     assert_eq!(answer["result"]["content"][0]["text"], "3", "{answer}");
 }
 
+// T23
 #[tokio::test]
 async fn cancellation_before_its_call_over_http_is_ignored() {
     let runtime = Runtime::builder(tools()).build().expect("a runtime");
@@ -117,6 +119,7 @@ async fn cancellation_before_its_call_over_http_is_ignored() {
     assert!(answer.contains(r#""text":"3""#), "{answer}");
 }
 
+// T23
 #[tokio::test]
 async fn no_moment_of_a_call_on_lines_loses_its_cancellation() {
     for moment in 0..MOMENTS {
@@ -133,7 +136,7 @@ async fn no_moment_of_a_call_on_lines_loses_its_cancellation() {
     }
 }
 
-// rmcp takes the call over once it needs an approval.
+// T23: rmcp takes the call over once it needs an approval.
 #[tokio::test]
 async fn no_moment_of_an_approval_loses_its_cancellation() {
     let capabilities = json!({"elicitation": {"form": {}}});
@@ -158,6 +161,7 @@ async fn no_moment_of_an_approval_loses_its_cancellation() {
     assert!((1..MOMENTS).contains(&asked), "{asked}");
 }
 
+// T23
 #[tokio::test]
 async fn no_moment_of_a_call_over_http_loses_its_cancellation() {
     for moment in 0..MOMENTS {
@@ -174,6 +178,7 @@ async fn no_moment_of_a_call_over_http_loses_its_cancellation() {
     }
 }
 
+// T23
 #[tokio::test]
 async fn cancellation_after_its_answer_on_lines_is_ignored() {
     let runtime = Runtime::builder(tools()).build().expect("a runtime");
@@ -185,6 +190,7 @@ async fn cancellation_after_its_answer_on_lines_is_ignored() {
     }
 }
 
+// T23
 #[tokio::test]
 async fn cancellation_after_its_answer_over_http_is_ignored() {
     let runtime = Runtime::builder(tools()).build().expect("a runtime");

@@ -23,7 +23,7 @@ mod tests;
 
 use crate::anthropic::read::AnthropicReader;
 use crate::anthropic::write::AnthropicTurns;
-use crate::declared_tool::{DeclaredTool, JsonObject};
+use crate::declared_tool::{DeclaredTool, ObjectText};
 use crate::schema::rules::PropertyNames;
 use crate::spec::{
     Endpoint, HttpEndpoint, MessageForm, ModelUrls, NamedModel, ProviderNames, ProviderSpec,
@@ -146,7 +146,7 @@ pub(crate) fn structured_output(model: &str) -> StructuredOutput {
 }
 
 fn write_declaration(tool: &DeclaredTool<'_>) -> String {
-    JsonObject::new()
+    ObjectText::new()
         .with("name", tool.name)
         .with_some("description", tool.description())
         .raw("input_schema", tool.schema)

@@ -20,7 +20,7 @@ mod tests;
 
 use crate::bedrock::read::ConverseReader;
 use crate::bedrock::write::ConverseTurns;
-use crate::declared_tool::{DeclaredTool, JsonObject};
+use crate::declared_tool::{DeclaredTool, ObjectText};
 use crate::schema::rules::PropertyNames;
 use crate::spec::{
     Endpoint, HttpEndpoint, MessageForm, ModelUrls, NamedModel, ProviderNames, ProviderSpec,
@@ -94,11 +94,11 @@ fn structured_output(model: &str, _host: &str) -> StructuredOutput {
 }
 
 fn write_declaration(tool: &DeclaredTool<'_>) -> String {
-    let schema = JsonObject::new().raw("json", tool.schema).finish();
-    let spec = JsonObject::new()
+    let schema = ObjectText::new().raw("json", tool.schema).finish();
+    let spec = ObjectText::new()
         .with("name", tool.name)
         .with("description", tool.some_description())
         .raw("inputSchema", &schema)
         .with_some("strict", tool.strict_flag());
-    JsonObject::new().raw("toolSpec", &spec.finish()).finish()
+    ObjectText::new().raw("toolSpec", &spec.finish()).finish()
 }

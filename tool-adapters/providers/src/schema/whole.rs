@@ -7,7 +7,7 @@ use crate::schema::document::{
 };
 use crate::schema::node::{KeywordFilter, KeywordSet, NodePart, SchemaNode};
 use crate::schema::projector::{PLAIN_NAMES, Projector};
-use crate::schema::rules::{TypeSet, WIDTH, WholeSchema, is_well_formed, restates_width};
+use crate::schema::rules::{TypeSet, WholeSchema, is_meant};
 use crate::schema::words::{DroppedKeyword, can_describe, describe, describe_or_drop};
 use indexmap::IndexSet;
 use serde_json::{Map, Value, json};
@@ -192,14 +192,11 @@ impl<'a> WholeProjector<'a> {
         (keyword, value): DroppedKeyword<'a>,
         whole: &mut WholeObject<'a>,
     ) {
-        let mut report =
-            |kind, detail: &str| self.base.log.add(&own.pointer, keyword, kind, detail);
-        if !is_well_formed(keyword, value) {
-            return report(ChangeKind::Dropped, "the keyword may not have this value");
+        let log = &mut self.base.log;
+        if !is_meant(log, &own.pointer, (keyword, value), self.keeps_widths) {
+            return;
         }
-        if !self.keeps_widths && restates_width(keyword, value) {
-            return report(ChangeKind::Rewritten, WIDTH);
-        }
+        let mut report = |kind, detail: &str| log.add(&own.pointer, keyword, kind, detail);
         let is_refused = self.form.refuses.contains(&keyword);
         let inverts = INVERTING.contains(&keyword) && !is_refused;
         self.has_inverting |= inverts;

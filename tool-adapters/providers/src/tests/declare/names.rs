@@ -1,12 +1,12 @@
 //! Names, provider by provider.
 
 use crate::Provider;
-use crate::tool_names::ToolNames;
+use crate::tool_names::DeclaredNames;
 use proptest::prelude::*;
 use std::collections::HashSet;
 
-fn names(provider: Provider, tools: &[&str]) -> ToolNames {
-    ToolNames::new(
+fn names(provider: Provider, tools: &[&str]) -> DeclaredNames {
+    DeclaredNames::new(
         provider.spec().tool_names,
         tools.iter().copied().enumerate(),
         &HashSet::new(),
@@ -91,7 +91,7 @@ fn a_long_name_is_cut_and_ends_in_a_hash_of_the_whole() {
 #[test]
 fn a_function_tool_does_not_take_the_name_of_a_provider_tool() {
     let reserved = HashSet::from(["web_search".to_owned()]);
-    let names = ToolNames::new(
+    let names = DeclaredNames::new(
         Provider::Anthropic.spec().tool_names,
         std::iter::once((0, "web_search")),
         &reserved,
