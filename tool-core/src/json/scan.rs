@@ -63,6 +63,7 @@ impl StringScanner {
         while at < bytes.len() {
             at = run_end(bytes, at);
             match bytes.get(at) {
+                None => break,
                 Some(b'"') => {
                     self.in_string = false;
                     return StringPart::End(at + 1);
@@ -70,7 +71,6 @@ impl StringScanner {
                 Some(b'\\') => at += 2,
                 Some(b'\n' | b'\r') => return StringPart::Broken(at),
                 Some(_) => at += 1,
-                None => {}
             }
         }
         self.is_escaped = at > bytes.len();
@@ -107,8 +107,7 @@ fn string_end(json: &[u8], mut at: usize) -> usize {
         match json.get(at) {
             Some(b'"') => return at + 1,
             Some(b'\\') => at += 2,
-            Some(_) => at += 1,
-            None => {}
+            _ => at += 1,
         }
     }
     json.len()
@@ -147,7 +146,7 @@ mod tests {
                     other => panic!("{other:?} at {cut}"),
                 },
                 StringPart::End(end) => end,
-                other => panic!("{other:?} at {cut}"),
+                other @ StringPart::Broken(_) => panic!("{other:?} at {cut}"),
             };
             assert_eq!(end, 16, "{cut}");
             assert!(!scanner.is_in_string());
