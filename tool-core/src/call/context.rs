@@ -102,7 +102,7 @@ pub(crate) enum CallDeadline {
 }
 
 /// The operations of a session that a run context needs. The session implements it, so this module does not depend on it.
-pub(crate) trait SessionHandle: Send + Sync {
+pub(crate) trait SessionHandle: Any + Send + Sync {
     /// Makes a call from inside another one, under the session's limits.
     fn call(self: Arc<Self>, call: ToolCall) -> BoxFuture<'static, ToolResponse>;
 
@@ -117,18 +117,6 @@ pub(crate) trait SessionHandle: Send + Sync {
 
     /// Waits until the user has heard the current speech.
     fn playout(self: Arc<Self>) -> BoxFuture<'static, ()>;
-
-    /// Cancels a running call on the model's request. Fails where the tool is not `cancellable`.
-    fn cancel_for_model(&self, call_id: &str) -> Result<(), ToolError>;
-
-    /// Returns the running calls in the form that the model reads.
-    fn running_for_model(&self) -> Value;
-
-    /// Returns the guide of a tool that the model may call now.
-    fn guide_for_model(&self, tool: &str) -> Result<String, ToolError>;
-
-    /// Searches tools for the model, declares those that it finds, and describes them.
-    fn search_for_model(&self, query: &str, limit: Option<usize>) -> String;
 
     /// Returns the mode of the conversation.
     fn mode(&self) -> Mode;

@@ -175,7 +175,7 @@ pub struct HookedCall<'a> {
 /// Declares the traits of the functions that serve as hooks of one kind: without state, and with state.
 macro_rules! hook_functions {
     ($($kind:literal: $plain:ident, $with:ident($($argument:ident: $type:ty),*) -> $output:ty;)*) => {$(
-        #[doc = concat!("A function that runs ", $kind, " calls, without captures. See [`RuntimeBuilder`](crate::session::RuntimeBuilder).")]
+        #[doc = concat!("A function that runs ", $kind, " calls, without captures. See [`RuntimeBuilder`](super::RuntimeBuilder).")]
         #[diagnostic::on_unimplemented(
             message = "`{Self}` is not a function that runs around calls",
             label = "this function captures a value, or has another form",
@@ -203,7 +203,7 @@ macro_rules! hook_functions {
             }
         }
 
-        #[doc = concat!("A function that runs ", $kind, " calls, and borrows a state. See [`RuntimeBuilder`](crate::session::RuntimeBuilder).")]
+        #[doc = concat!("A function that runs ", $kind, " calls, and borrows a state. See [`RuntimeBuilder`](super::RuntimeBuilder).")]
         #[diagnostic::on_unimplemented(
             message = "`{Self}` is not a function that runs around calls, over a state of type `{S}`",
             label = "this function captures a value, or has another form",

@@ -5,14 +5,16 @@ use crate::call::handlers::{SharedHandlers, handler_setters};
 #[cfg(feature = "tower")]
 use crate::call::{ToolCall, ToolResponse};
 use crate::registry::{RegistryError, RegistryErrors, ToolContext};
+use crate::session::approval_requests::ApprovalRequests;
 use crate::session::approvals::{PendingCall, Signer};
 use crate::session::builder::SessionBuilder;
+use crate::session::control_tools::session_tools;
 use crate::session::handle::Session;
 use crate::session::hooks::{
     AfterFn, AfterHook, AfterWith, AroundFn, AroundHook, AroundWith, BeforeFn, BeforeHook,
     BeforeWith, Hook, Stateless,
 };
-use crate::session::inner::{ApprovalRequests, RuntimeInner, SessionInner, ThreadPool};
+use crate::session::inner::{RuntimeInner, SessionInner};
 use crate::session::journal::{DynJournal, Journal};
 #[cfg(feature = "tower")]
 use crate::session::layers::{CallService, LayerStack, WrapService, wrap_in};
@@ -24,7 +26,8 @@ use crate::session::policy::Policy;
 use crate::session::state::SessionId;
 use crate::session::store::handle::DynStore;
 use crate::session::store::{MemoryStore, SessionStore, StoreError};
-use crate::session::tools::{Policies, SessionTools};
+use crate::session::thread_pool::ThreadPool;
+use crate::session::tools::Policies;
 use crate::tool::instance::release;
 use futures_util::future::join_all;
 use parking_lot::{Mutex, RwLock};
@@ -260,7 +263,7 @@ impl RuntimeBuilder {
             RuntimeMetrics::new(self.size_limit),
             Arc::new(self.policies),
         );
-        let tools = Arc::new(SessionTools::new(
+        let tools = Arc::new(session_tools(
             self.tools,
             |tool| metrics.stats_of(tool, false),
             &policies,
@@ -387,7 +390,7 @@ impl Runtime {
     pub fn update_tools(&self, tools: ToolContext) -> Result<(), RegistryErrors> {
         let stats = |tool: &str| self.0.metrics.stats_of(tool, false);
         let mut current = self.0.tools.write();
-        let tools = Arc::new(SessionTools::new(tools, stats, &current.policies)?);
+        let tools = Arc::new(session_tools(tools, stats, &current.policies)?);
         // Dropped without the lock, as dropping tools may take locks.
         let before = std::mem::replace(&mut *current, tools);
         drop(current);
@@ -414,7 +417,7 @@ impl Runtime {
         let mut policies = (*current.policies).clone();
         policies[mode as usize] = policy;
         check_policies(&policies)?;
-        let mut tools = SessionTools::new(current.context.clone(), stats, &Arc::new(policies))?;
+        let mut tools = session_tools(current.context.clone(), stats, &Arc::new(policies))?;
         tools.open.get_mut().clone_from(&current.open.lock());
         let tools = Arc::new(tools);
         let before = std::mem::replace(&mut *current, tools);
@@ -475,20 +478,15 @@ impl Runtime {
     ///
     /// The store failed.
     pub async fn waiting_calls(&self) -> Result<Vec<WaitingCall>, StoreError> {
-        let (known, mut waiting) = (self.0.approvals.calls.lock().clone(), Vec::new());
-        for (session, _, id) in known {
-            let session = session
-                .upgrade()
-                .filter(|session| !session.record.state().ended);
+        let mut waiting = Vec::new();
+        for requested in self.0.approvals.calls() {
+            let session = requested.session.upgrade();
+            let session = session.filter(|session| !session.record.state().ended);
             let pending = match &session {
-                Some(session) => session
-                    .record
-                    .pending(&id)
-                    .await?
-                    .filter(|call| !call.is_stale()),
+                Some(session) => session.record.pending(&requested.id).await?,
                 None => None,
             };
-            match session.zip(pending) {
+            match session.zip(pending.filter(|call| !call.is_stale())) {
                 Some((session, call)) => {
                     let token = self.0.signer.sign(&call);
                     waiting.push(WaitingCall {
@@ -497,12 +495,7 @@ impl Runtime {
                         token,
                     });
                 }
-                None => self
-                    .0
-                    .approvals
-                    .calls
-                    .lock()
-                    .retain(|(_, _, other)| *other != id),
+                None => self.0.approvals.forget(&requested.id),
             }
         }
         Ok(waiting)

@@ -6,7 +6,7 @@ use crate::call::error::ToolError;
 use crate::text;
 use crate::tool::definition::{CompiledDefinition, SourceLocation, ToolDefinition, ToolDescriptor};
 use crate::tool::invocation::{
-    AdmissionGate, HandlerResult, Invocation, InvocationFrame, Rejection, RequiredSetup, Scrub,
+    ClosedGate, HandlerResult, Invocation, InvocationFrame, Rejection, RequiredSetup, Scrub,
     Visible,
 };
 use crate::tool::options::{Confirm, ToolOptions};
@@ -316,14 +316,6 @@ impl FunctionInner {
 
 /// Returns true if decoding alone enforces the schema of a tool: its types read the tool's probe as its schema says.
 fn are_types_proven(compiled: &CompiledDefinition, handler: &dyn Handler) -> bool {
-    struct Closed;
-
-    impl AdmissionGate for Closed {
-        fn admit(&self, _: &str) -> bool {
-            false
-        }
-    }
-
     let Some(probe) = &compiled.schema.probe else {
         return false;
     };
@@ -339,7 +331,7 @@ fn are_types_proven(compiled: &CompiledDefinition, handler: &dyn Handler) -> boo
             output_bytes: 0,
             nulls: AtomicU64::new(0),
             // The arguments are decoded before the gate refuses, and the method does not run.
-            gate: Some(&Closed),
+            gate: Some(&ClosedGate),
         };
         let started = catch_unwind(AssertUnwindSafe(|| handler.start(Invocation(&frame))));
         matches!(

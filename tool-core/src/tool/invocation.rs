@@ -86,9 +86,18 @@ impl From<error::Error> for Rejection {
 pub type HandlerResult<'a> = Result<Execution<'a>, Rejection>;
 
 /// A check between the decoded arguments and the method: a session's limits.
-pub(crate) trait AdmissionGate: Sync {
+pub(crate) trait Gate: Sync {
     /// Returns true where the method may run now. `text` is the text that was decoded.
     fn admit(&self, text: &str) -> bool;
+}
+
+/// A gate that admits no call, for arguments that are decoded and not used.
+pub(crate) struct ClosedGate;
+
+impl Gate for ClosedGate {
+    fn admit(&self, _: &str) -> bool {
+        false
+    }
 }
 
 /// The call that a wrapper serves. It is one word wide, so that a future which keeps it stays small.
@@ -109,7 +118,7 @@ pub(crate) struct InvocationFrame<'a> {
     pub(crate) output_bytes: usize,
     /// The parameters whose `null` was coerced, a bit for each.
     pub(crate) nulls: AtomicU64,
-    pub(crate) gate: Option<&'a dyn AdmissionGate>,
+    pub(crate) gate: Option<&'a dyn Gate>,
 }
 
 /// The state of the decoder after the arguments.
