@@ -1,9 +1,9 @@
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use tool_core::session::{HookedCall, RuntimeBuilder};
 
-fn counted(runtime: RuntimeBuilder, calls: Arc<str>) -> RuntimeBuilder {
+fn counted(runtime: RuntimeBuilder, calls: AtomicU32) -> RuntimeBuilder {
     runtime.before(async move |call: HookedCall<'_>| {
-        println!("{} {calls}", call.tool.name());
+        println!("{} {}", call.tool.name(), calls.fetch_add(1, Ordering::Relaxed));
         Ok(())
     })
 }

@@ -55,8 +55,7 @@ pub use crate::session::caps::{Allowance, CapAmount, CapScope, Spending, Spendin
 pub use crate::session::control_tools::{CONTROL_TOOL_NAMES, SEARCH_TOOL};
 pub use crate::session::handle::{Session, TurnHistory};
 pub use crate::session::hooks::{
-    AfterFn, AfterWith, AroundFn, AroundWith, BeforeFn, BeforeWith, Hook, HookFuture, HookedCall,
-    HookedRequest, Next, RequestKind,
+    Hook, HookFn, HookFuture, HookedCall, HookedRequest, Next, RequestKind,
 };
 pub use crate::session::journal::{Journal, JournalEntry, JournalError, RecoveredCall};
 pub use crate::session::metrics::{

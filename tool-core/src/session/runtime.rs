@@ -1,19 +1,17 @@
 //! The runtime, which governs the calls of all sessions.
 
 use crate::call::Mode;
-use crate::call::handlers::{SharedHandlers, handler_setters};
 #[cfg(feature = "tower")]
-use crate::call::{ToolCall, ToolResponse};
+use crate::call::ToolCall;
+use crate::call::handlers::{SharedHandlers, handler_setters};
+use crate::call::{ToolError, ToolResponse};
 use crate::registry::{RegistryError, RegistryErrors, ToolContext};
 use crate::session::approval_requests::ApprovalRequests;
 use crate::session::approvals::{PendingCall, Signer};
 use crate::session::builder::SessionBuilder;
 use crate::session::control_tools::session_tools;
 use crate::session::handle::Session;
-use crate::session::hooks::{
-    AfterFn, AfterHook, AfterWith, AroundFn, AroundHook, AroundWith, BeforeFn, BeforeHook,
-    BeforeWith, Hook, Stateless,
-};
+use crate::session::hooks::{AfterHook, AroundHook, BeforeHook, Hook, HookFn, HookedCall, Next};
 use crate::session::inner::{RuntimeInner, SessionInner};
 use crate::session::journal::{DynJournal, Journal};
 #[cfg(feature = "tower")]
@@ -121,31 +119,29 @@ impl RuntimeBuilder {
     /// # runtime.build()?;
     /// # Ok::<(), tool_core::RegistryErrors>(())
     /// ```
-    pub fn before<F: for<'a> BeforeFn<'a, Future: Send> + 'static>(self, function: F) -> Self {
-        self.hook(BeforeHook(function, Stateless))
-    }
-
-    /// Does the same as [`before`](Self::before) with a state, which the function borrows.
+    ///
+    /// A closure may capture. Each call runs a clone of it, so share what it captures in an `Arc`:
     ///
     /// ```
     /// use std::collections::HashSet;
+    /// use std::sync::Arc;
     /// use tool_core::session::HookedCall;
     /// use tool_core::{Runtime, ToolContext, ToolError};
     ///
     /// # let tools = ToolContext::builder().build()?;
-    /// let blocked = HashSet::from(["user:7"]);
-    /// let runtime = Runtime::builder(tools).before_with(blocked, async |blocked: &HashSet<&str>, call: HookedCall<'_>| {
+    /// let blocked = Arc::new(HashSet::from(["user:7"]));
+    /// let runtime = Runtime::builder(tools).before(async move |call: HookedCall<'_>| {
     ///     if blocked.contains(call.principal) { Err(ToolError::auth("this account is blocked")) } else { Ok(()) }
     /// });
     /// # runtime.build()?;
     /// # Ok::<(), tool_core::RegistryErrors>(())
     /// ```
-    pub fn before_with<S, F>(self, state: S, function: F) -> Self
+    pub fn before<F>(self, function: F) -> Self
     where
-        S: Send + Sync + 'static,
-        F: for<'a> BeforeWith<'a, S, Future: Send> + 'static,
+        F: for<'a> HookFn<'a, (HookedCall<'a>,), Output = Result<(), ToolError>, Future: Send>
+            + 'static,
     {
-        self.hook(BeforeHook(state, function))
+        self.hook(BeforeHook(function))
     }
 
     /// Adds a function that runs after each call of a known tool, and may change its answer. See [`Hook::after`].
@@ -161,17 +157,12 @@ impl RuntimeBuilder {
     /// # runtime.build()?;
     /// # Ok::<(), tool_core::RegistryErrors>(())
     /// ```
-    pub fn after<F: for<'a> AfterFn<'a, Future: Send> + 'static>(self, function: F) -> Self {
-        self.hook(AfterHook(function, Stateless))
-    }
-
-    /// Does the same as [`after`](Self::after) with a state, which the function borrows.
-    pub fn after_with<S, F>(self, state: S, function: F) -> Self
+    pub fn after<F>(self, function: F) -> Self
     where
-        S: Send + Sync + 'static,
-        F: for<'a> AfterWith<'a, S, Future: Send> + 'static,
+        F: for<'a> HookFn<'a, (HookedCall<'a>, &'a mut ToolResponse), Output = (), Future: Send>
+            + 'static,
     {
-        self.hook(AfterHook(state, function))
+        self.hook(AfterHook(function))
     }
 
     /// Adds a function that runs around each call which has passed every check, and returns its answer. See
@@ -189,17 +180,12 @@ impl RuntimeBuilder {
     /// # runtime.build()?;
     /// # Ok::<(), tool_core::RegistryErrors>(())
     /// ```
-    pub fn around<F: for<'a> AroundFn<'a, Future: Send> + 'static>(self, function: F) -> Self {
-        self.hook(AroundHook(function, Stateless))
-    }
-
-    /// Does the same as [`around`](Self::around) with a state, which the function borrows.
-    pub fn around_with<S, F>(self, state: S, function: F) -> Self
+    pub fn around<F>(self, function: F) -> Self
     where
-        S: Send + Sync + 'static,
-        F: for<'a> AroundWith<'a, S, Future: Send> + 'static,
+        F: for<'a> HookFn<'a, (HookedCall<'a>, Next<'a>), Output = ToolResponse, Future: Send>
+            + 'static,
     {
-        self.hook(AroundHook(state, function))
+        self.hook(AroundHook(function))
     }
 
     /// Adds a tower layer around the calls of all sessions, such as a rate limit, a concurrency limit or load shedding.
