@@ -282,33 +282,9 @@ impl RunContext {
         });
     }
 
-    /// Returns the session's value of type `T`, which is created at first use and dropped with the session. It is of this
-    /// process only: a count that processes share belongs in the store. `None` outside a session.
-    ///
-    /// ```
-    /// use std::sync::atomic::{AtomicU32, Ordering};
-    /// use tool_core::{Mode, RunContext, Runtime, ToolCall, ToolContext, ToolError, tool};
-    ///
-    /// /// The translations of a session.
-    /// #[derive(Default)]
-    /// struct Translations(AtomicU32);
-    ///
-    /// /// Translate a text.
-    /// #[tool]
-    /// fn translate(ctx: &RunContext) -> Result<u32, ToolError> {
-    ///     let done = ctx.session_memo::<Translations>().map_or(0, |done| done.0.fetch_add(1, Ordering::Relaxed));
-    ///     if done < 2 { Ok(done) } else { Err(ToolError::permanent("a session has two translations")) }
-    /// }
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let runtime = Runtime::builder(ToolContext::builder().with(translate).build()?).build()?;
-    /// let session = runtime.session("s-1", Mode::Text).await?;
-    /// session.call(ToolCall::new("c1", "translate", "{}")).await;
-    /// assert_eq!(session.call(ToolCall::new("c2", "translate", "{}")).await.data_json(), Some("1"));
-    /// # Ok(())
-    /// # }
-    /// ```
+    // Not for tools, which keep their values in the session's state. The packages of the project use it for what belongs to one
+    // process.
+    #[doc(hidden)]
     pub fn session_memo<T: Any + Send + Sync + Default>(&self) -> Option<Arc<T>> {
         let session = self.session_handle()?;
         let memo = Arc::clone(
