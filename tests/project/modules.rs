@@ -85,6 +85,8 @@ fn imports(code: &str) -> Vec<String> {
     code.match_indices("crate::")
         .filter(|(at, _)| !code[..*at].ends_with(['$', '_']))
         .flat_map(|(at, found)| paths("", &code[at + found.len()..]))
+        // What a build for tests imports is no part of the house.
+        .filter(|path| !path.split("::").any(|part| part == "tests"))
         .collect()
 }
 
@@ -224,10 +226,20 @@ fn cycles(krate: &str) -> Vec<Vec<String>> {
 
 // P1
 #[test]
-fn at_most_three_groups_of_files_import_each_other() {
+fn files_import_each_other_in_providers_only() {
     let packages = ["tool-core", "tool-macros"].into_iter().chain(ADAPTERS);
-    let found = packages.flat_map(cycles).collect::<Vec<_>>();
-    assert!(found.len() <= 3, "{} groups: {found:#?}", found.len());
+    let others = packages.filter(|package| *package != "tool-adapters/providers");
+    assert_eq!(
+        others.flat_map(cycles).collect::<Vec<_>>(),
+        Vec::<Vec<String>>::new()
+    );
+}
+
+// P1
+#[test]
+fn at_most_one_group_of_files_of_providers_imports_each_other() {
+    let found = cycles("tool-adapters/providers");
+    assert!(found.len() <= 1, "{} groups: {found:#?}", found.len());
 }
 
 // P4

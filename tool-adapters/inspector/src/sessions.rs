@@ -1,7 +1,8 @@
 //! The sessions that the page has opened.
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use tokio::sync::{Mutex as AsyncMutex, watch};
 use tool_core::session::{CapScope, History, TurnReport};
 use tool_core::trace::Cost;
@@ -105,7 +106,7 @@ impl OpenSessions {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<PageSession>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 }
 

@@ -1,8 +1,9 @@
 //! The newest spans and the running ones, as the page shows them.
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 use tokio::sync::watch;
 use tool_adapters_http::debug_only;
@@ -170,7 +171,7 @@ impl SpanLog {
     }
 
     fn lock(&self) -> MutexGuard<'_, KeptSpans> {
-        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.kept.lock()
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::sql::{
     APPLIED, Param, Rows, SqlDatabase, SqlStore, arguments, failed, is_migrated, migrator,
 };
+use parking_lot::Mutex;
 use sqlx::sqlite::{
     SqliteArguments, SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions,
     SqliteRow, SqliteSynchronous,
@@ -11,7 +12,7 @@ use sqlx::{ConnectOptions, Connection, Error, query_as, query_with};
 use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tool_core::agents::AgentStoreError;
 
@@ -256,10 +257,7 @@ impl DatabaseFile {
     fn is_usable(&self, age: Duration) -> bool {
         let opened_at = Instant::now().checked_sub(age);
         let id = file_id(&self.path);
-        let mut usable_since = self
-            .usable_since
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut usable_since = self.usable_since.lock();
         if usable_since.0 != id {
             *usable_since = (id, Instant::now());
         }
@@ -268,10 +266,7 @@ impl DatabaseFile {
 
     /// Makes all open connections unusable.
     fn discard_connections(&self) {
-        self.usable_since
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .1 = Instant::now();
+        self.usable_since.lock().1 = Instant::now();
     }
 }
 

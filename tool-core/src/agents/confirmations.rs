@@ -18,7 +18,6 @@ use futures_util::future::{Either, select};
 use std::pin::pin;
 use std::time::Duration;
 use tokio::sync::oneshot::{self, Receiver};
-use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tracing::Instrument;
 
@@ -247,16 +246,4 @@ impl AgentExecutor {
             "the agent cannot be loaded at the moment, so nothing was done; try again",
         )
     }
-}
-
-/// Spawns work that begins when the returned handle is dropped, also with a future that is cancelled.
-pub(crate) fn run_after_drop(
-    work: impl Future<Output = ()> + Send + 'static,
-) -> (oneshot::Sender<()>, JoinHandle<()>) {
-    let (handle, dropped) = oneshot::channel();
-    let task = tokio::spawn(async move {
-        _ = dropped.await;
-        work.await;
-    });
-    (handle, task)
 }

@@ -1,7 +1,6 @@
 //! One agent: its tools, its sessions and its actions.
 
 use crate::agents::builder::{Agents, AgentsInner};
-use crate::agents::confirmations::run_after_drop;
 use crate::agents::error::{AgentError, AgentErrorKind};
 use crate::agents::load;
 use crate::agents::loaded::{LoadedAgent, ToolsetState};
@@ -12,6 +11,8 @@ use crate::registry::ToolContext;
 use crate::session::approvals::fresh_id;
 use crate::session::{Runtime, SessionBuilder, SessionId};
 use std::sync::Arc;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 /// One agent, whose tools are made from its records. Cheap to create and to clone.
 ///
@@ -206,4 +207,16 @@ fn mode_of(loaded: &LoadedAgent, tool: &str, action: &str) -> Result<Mode, Agent
     } else {
         Mode::Voice
     })
+}
+
+/// Spawns work that begins when the returned handle is dropped, also with a future that is cancelled.
+fn run_after_drop(
+    work: impl Future<Output = ()> + Send + 'static,
+) -> (oneshot::Sender<()>, JoinHandle<()>) {
+    let (handle, dropped) = oneshot::channel();
+    let task = tokio::spawn(async move {
+        _ = dropped.await;
+        work.await;
+    });
+    (handle, task)
 }

@@ -6,7 +6,7 @@ use crate::agents::tokens::Tokens;
 use crate::arguments::problem::Problem;
 use crate::call::error::{ErrorList, ToolError};
 use crate::registry::{RegistryErrors, ToolContext};
-use crate::session::tools::CONTROL_TOOLS;
+use crate::session::control_tools::CONTROL_TOOLS;
 use crate::text::hex;
 use crate::time;
 use crate::tool::definition::normalise_name;

@@ -102,7 +102,7 @@ pub(crate) enum CallDeadline {
 }
 
 /// The operations of a session that a run context needs. The session implements it, so this module does not depend on it.
-pub(crate) trait SessionHandle: Send + Sync {
+pub(crate) trait SessionHandle: Any + Send + Sync {
     /// Makes a call from inside another one, under the session's limits.
     fn call(self: Arc<Self>, call: ToolCall) -> BoxFuture<'static, ToolResponse>;
 
@@ -117,18 +117,6 @@ pub(crate) trait SessionHandle: Send + Sync {
 
     /// Waits until the user has heard the current speech.
     fn playout(self: Arc<Self>) -> BoxFuture<'static, ()>;
-
-    /// Cancels a running call on the model's request. Fails if the tool is not `cancellable`.
-    fn cancel_for_model(&self, call_id: &str) -> Result<(), ToolError>;
-
-    /// Returns the running calls in the form that the model reads.
-    fn running_for_model(&self) -> Value;
-
-    /// Returns the guide of a tool that the model may call now.
-    fn guide_for_model(&self, tool: &str) -> Result<String, ToolError>;
-
-    /// Searches tools for the model, declares those that it finds, and describes them.
-    fn search_for_model(&self, query: &str, limit: Option<usize>) -> String;
 
     /// Returns the mode of the conversation.
     fn mode(&self) -> Mode;
@@ -428,33 +416,9 @@ impl RunContext {
         });
     }
 
-    /// Returns the session's value of type `T`, which is created at first use and dropped with the session. It is of this
-    /// process only: a count that processes share belongs in the store. `None` outside a session.
-    ///
-    /// ```
-    /// use std::sync::atomic::{AtomicU32, Ordering};
-    /// use tool_core::{Mode, RunContext, Runtime, ToolCall, ToolContext, ToolError, tool};
-    ///
-    /// /// The translations of a session.
-    /// #[derive(Default)]
-    /// struct Translations(AtomicU32);
-    ///
-    /// /// Translate a text.
-    /// #[tool]
-    /// fn translate(ctx: &RunContext) -> Result<u32, ToolError> {
-    ///     let done = ctx.session_memo::<Translations>().map_or(0, |done| done.0.fetch_add(1, Ordering::Relaxed));
-    ///     if done < 2 { Ok(done) } else { Err(ToolError::permanent("a session has two translations")) }
-    /// }
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let runtime = Runtime::builder(ToolContext::builder().with(translate).build()?).build()?;
-    /// let session = runtime.session("s-1", Mode::Text).await?;
-    /// session.call(ToolCall::new("c1", "translate", "{}")).await;
-    /// assert_eq!(session.call(ToolCall::new("c2", "translate", "{}")).await.data_json(), Some("1"));
-    /// # Ok(())
-    /// # }
-    /// ```
+    // Not for tools, which keep their values in the session's state. The packages of the project use it for what belongs to one
+    // process.
+    #[doc(hidden)]
     pub fn session_memo<T: Any + Send + Sync + Default>(&self) -> Option<Arc<T>> {
         let session = self.session_handle()?;
         let memo = Arc::clone(

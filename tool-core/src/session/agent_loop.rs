@@ -3,21 +3,21 @@
 use crate::call::{
     Confirmation, ErrorBody, ErrorKind, OutputKind, ToolCall, ToolError, ToolResponse,
 };
+use crate::session::answer_form::{AnswerForm, AnswerVerdict};
 use crate::session::approvals::without_notes;
 use crate::session::inner::SessionInner;
 use crate::session::model::{
     History, Message, Model, ModelRequest, ModelStep, RawTurn, ReplyFinish, ToolChoice,
 };
 use crate::session::pipeline::governed_call::canonical_sent_arguments;
-use crate::session::pipeline::step::{StepCall, distinct_calls, run_step};
+use crate::session::pipeline::step::{StepCall, distinct_calls, run_step, with_fresh_ids};
 use crate::session::pipeline::without_tool;
-use crate::session::typed_answer::{AnswerForm, AnswerVerdict};
+use crate::session::unmade_calls::{name_of_limit, refusal_of_calls, refused_unread};
 use crate::time::CallInstant;
 use crate::tool::{ToolDefinition, spans};
 use crate::trace::{self, TokenUsage, span};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The outcome of asking a model.
@@ -428,27 +428,6 @@ fn reason_of_nothing(step: &ModelStep) -> Option<ToolError> {
     Some(ToolError::permanent(message))
 }
 
-/// Returns the name of the limit at which an answer was cut off.
-pub(crate) fn name_of_limit(max_tokens: Option<u32>) -> String {
-    match max_tokens {
-        Some(tokens) => format!("the limit of {tokens} output tokens (`max_tokens`)"),
-        None => "the provider's limit of output tokens".to_owned(),
-    }
-}
-
-/// Returns the message to the model about calls that did not run, because their answer did not end as a complete one.
-pub(crate) fn refusal_of_calls(finish: ReplyFinish, max_tokens: Option<u32>) -> String {
-    match finish {
-        ReplyFinish::Length => format!(
-            "The call was cut off: the answer reached {}, so nothing was done. Call it again with shorter arguments, or split \
-             the work into several calls.",
-            name_of_limit(max_tokens)
-        ),
-        _ => "The call was not made: the answer that it is part of did not end as a complete one."
-            .to_owned(),
-    }
-}
-
 /// The tools of a session as the model sees them.
 struct DeclaredTools {
     instructions: String,
@@ -587,23 +566,6 @@ impl<'a> OpenStep<'a> {
     }
 }
 
-/// Returns the response to a call that was not read, so that nothing was done.
-pub(crate) fn refused_unread(call: &ToolCall, message: &str) -> ToolResponse {
-    ToolResponse::refused(call, ToolError::validation(message), CallInstant::now())
-}
-
-/// Returns the response to a call after the last step of calls of a reply.
-pub(crate) fn refused_step(max_steps: u32, call: &ToolCall) -> ToolResponse {
-    let message = format!(
-        "the {max_steps} steps of calls of this reply are used up; answer without calling a tool"
-    );
-    ToolResponse::refused(
-        call,
-        ToolError::new(ErrorKind::BudgetExceeded, message, false),
-        CallInstant::now(),
-    )
-}
-
 impl OpenStep<'_> {
     /// Returns a call as it goes back into the history. A call that was refused for its text or its name stays as it was
     /// sent, so that the model finds what the error is about.
@@ -659,23 +621,6 @@ impl Drop for OpenStep<'_> {
     fn drop(&mut self) {
         self.write();
     }
-}
-
-/// Gives a new id to calls without one, and to calls whose id an earlier step has used, as some providers repeat ids.
-pub(crate) fn with_fresh_ids(history: &History, mut calls: Vec<ToolCall>) -> Vec<ToolCall> {
-    let known = history.calls().map(ToolCall::id).collect::<HashSet<_>>();
-    let mut taken = calls
-        .iter()
-        .map(|call| Arc::clone(call.shared_id()))
-        .collect::<HashSet<_>>();
-    let mut free = (history.calls().count() + calls.len()..).map(|number| format!("call_{number}"));
-    for call in &mut calls {
-        if call.id().is_empty() || known.contains(call.id()) {
-            let id = free.find(|id| !known.contains(&**id) && taken.insert(id.as_str().into()));
-            *call = call.clone().with_id(id.unwrap_or_default());
-        }
-    }
-    calls
 }
 
 /// Returns the response to a call whose end the caller did not wait for.

@@ -6,6 +6,7 @@ use crate::call::{Mode, ToolResponse};
 use crate::json::nested::unless_too_deep;
 use crate::registry::ToolContext;
 use crate::session::calls_in_progress::CallsInProgress;
+use crate::session::control_tools::session_tools;
 use crate::session::handle::Session;
 use crate::session::inner::{RareState, RuntimeInner, SessionInner, SessionResources, journal_key};
 use crate::session::journal::{JournalError, RecoveredCall};
@@ -354,8 +355,7 @@ impl SessionBuilder {
             return Ok((tools, open));
         };
         let stats_of = |tool: &str| self.runtime.metrics.stats_of(tool, self.tools.is_some());
-        let mut rest =
-            SessionTools::new(rest, stats_of, &tools.policies).map_err(OpenError::Tools)?;
+        let mut rest = session_tools(rest, stats_of, &tools.policies).map_err(OpenError::Tools)?;
         // The store and approvals know the tools by the version that the session asked for.
         rest.version = Arc::clone(&tools.version);
         if self.tools.is_some() {

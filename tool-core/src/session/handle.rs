@@ -4,18 +4,20 @@ use crate::call::tool_call::CallApproval;
 use crate::call::{Confirmation, HostHandlers, Intent, Mode, ToolCall, ToolError, ToolResponse};
 use crate::json::nested::{MAX_STORED_DEPTH, is_deeper};
 use crate::registry::ToolContext;
-use crate::session::agent_loop::{Reply, ReplyOpening, refused_step, reply};
+use crate::session::agent_loop::{Reply, ReplyOpening, reply};
+use crate::session::approval_requests::Approval;
 use crate::session::approvals::{PendingCall, Signer};
 use crate::session::audit::AuditEntry;
 use crate::session::caps::Spending;
-use crate::session::inner::{Approval, SessionInner};
+use crate::session::inner::SessionInner;
 use crate::session::metrics::{ContextMetrics, SessionCall, SessionMetrics, SpeechEvent};
 use crate::session::model::{History, Model, ToolChoice};
 use crate::session::pipeline::{confirm, entry, step, without_tool};
 use crate::session::policy::Policy;
 use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 use crate::session::store::{StoreError, TurnReport};
-use crate::session::typed_answer::{TypedAnswer, TypedReply, TypedReplyError};
+use crate::session::typed_answer::{TypedAnswer, TypedReply, TypedReplyError, typed_reply};
+use crate::session::unmade_calls::refused_step;
 use crate::session::updates::{BackgroundAnswer, CallUpdate};
 use crate::time::CallInstant;
 use crate::tool::ToolDefinition;
@@ -234,7 +236,7 @@ impl Session {
                 first_choice: ToolChoice::Auto,
             };
             let reply = reply(&self.0, model, history, opening, Some(&mut form)).await;
-            form.finish(&slot, reply)
+            typed_reply(form, &slot, reply)
         }
     }
 

@@ -172,120 +172,97 @@ pub struct HookedCall<'a> {
     pub arguments: &'a str,
 }
 
-/// Declares the traits of the functions that serve as hooks of one kind: without state, and with state.
-macro_rules! hook_functions {
-    ($($kind:literal: $plain:ident, $with:ident($($argument:ident: $type:ty),*) -> $output:ty;)*) => {$(
-        #[doc = concat!("A function that runs ", $kind, " calls, without captures. See [`RuntimeBuilder`](crate::session::RuntimeBuilder).")]
-        #[diagnostic::on_unimplemented(
-            message = "`{Self}` is not a function that runs around calls",
-            label = "this function captures a value, or has another form",
-            note = "a hook is an `async fn`, or an `async` closure without captures whose parameters have types",
-            note = "give what a closure captures to `before_with`, `after_with` or `around_with`, which lends it to each call"
-        )]
-        pub trait $plain<'a>: Send + Sync {
-            /// The future that the function returns.
-            type Future: Future<Output = $output> + 'a;
+/// A function that serves as a hook: an `async fn`, or an `async` closure whose parameters have types. See
+/// [`RuntimeBuilder::before`](super::RuntimeBuilder::before).
+///
+/// A closure may capture. Each call runs a clone of it, so share what it captures in an `Arc`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a function that runs around calls",
+    label = "this function captures a value that cannot be cloned, or has another form",
+    note = "a hook is an `async fn`, or an `async` closure whose parameters have types",
+    note = "each call runs a clone of the closure: put a captured value that cannot be cloned into an `Arc`"
+)]
+pub trait HookFn<'a, Arguments>: Send + Sync {
+    /// The value that the function returns.
+    type Output;
+    /// The future that the function returns.
+    type Future: Future<Output = Self::Output> + 'a;
 
-            /// Calls the function.
-            fn run(&self, $($argument: $type),*) -> Self::Future;
-        }
-
-        #[diagnostic::do_not_recommend]
-        impl<'a, F, A> $plain<'a> for F
-        where
-            F: Fn($($type),*) -> A + Send + Sync,
-            A: Future<Output = $output> + 'a,
-        {
-            type Future = A;
-
-            fn run(&self, $($argument: $type),*) -> A {
-                self($($argument),*)
-            }
-        }
-
-        #[doc = concat!("A function that runs ", $kind, " calls, and borrows a state. See [`RuntimeBuilder`](crate::session::RuntimeBuilder).")]
-        #[diagnostic::on_unimplemented(
-            message = "`{Self}` is not a function that runs around calls, over a state of type `{S}`",
-            label = "this function captures a value, or has another form",
-            note = "a hook is an `async fn`, or an `async` closure without captures whose parameters have types; the state comes first, by reference",
-            note = "put what a closure captures into the state"
-        )]
-        pub trait $with<'a, S: 'a>: Send + Sync {
-            /// The future that the function returns.
-            type Future: Future<Output = $output> + 'a;
-
-            /// Calls the function.
-            fn run(&self, state: &'a S, $($argument: $type),*) -> Self::Future;
-        }
-
-        #[diagnostic::do_not_recommend]
-        impl<'a, S: 'a, F, A> $with<'a, S> for F
-        where
-            F: Fn(&'a S, $($type),*) -> A + Send + Sync,
-            A: Future<Output = $output> + 'a,
-        {
-            type Future = A;
-
-            fn run(&self, state: &'a S, $($argument: $type),*) -> A {
-                self(state, $($argument),*)
-            }
-        }
-
-        impl<'a, F: $plain<'a> + 'a> $with<'a, F> for Stateless {
-            type Future = F::Future;
-
-            fn run(&self, function: &'a F, $($argument: $type),*) -> F::Future {
-                function.run($($argument),*)
-            }
-        }
-    )*};
+    /// Calls a clone of the function.
+    fn call(&self, arguments: Arguments) -> Self::Future;
 }
 
-hook_functions! {
-    "before": BeforeFn, BeforeWith(call: HookedCall<'a>) -> Result<(), ToolError>;
-    "after": AfterFn, AfterWith(call: HookedCall<'a>, response: &'a mut ToolResponse) -> ();
-    "around": AroundFn, AroundWith(call: HookedCall<'a>, next: Next<'a>) -> ToolResponse;
-}
-
-/// Calls a function without state, which takes the place of the state.
-pub(crate) struct Stateless;
-
-/// A function that runs before calls, with its state.
-pub(crate) struct BeforeHook<S, F>(pub(crate) S, pub(crate) F);
-/// A function that runs after calls, with its state.
-pub(crate) struct AfterHook<S, F>(pub(crate) S, pub(crate) F);
-/// A function that runs around calls, with its state.
-pub(crate) struct AroundHook<S, F>(pub(crate) S, pub(crate) F);
-
-impl<S: Send + Sync + 'static, F: for<'a> BeforeWith<'a, S, Future: Send> + 'static> Hook
-    for BeforeHook<S, F>
+// An `async` closure that captures lends to its future, and only as `FnOnce` gives it what it captures.
+#[diagnostic::do_not_recommend]
+impl<'a, F, R, A> HookFn<'a, (A,)> for F
+where
+    F: FnOnce(A) -> R + Clone + Send + Sync,
+    R: Future + 'a,
 {
-    fn before<'a>(&'a self, call: &'a HookedCall<'a>) -> HookFuture<'a, Result<(), ToolError>> {
-        Box::pin(self.1.run(&self.0, *call))
+    type Output = R::Output;
+    type Future = R;
+
+    fn call(&self, (first,): (A,)) -> R {
+        self.clone()(first)
     }
 }
 
-impl<S: Send + Sync + 'static, F: for<'a> AfterWith<'a, S, Future: Send> + 'static> Hook
-    for AfterHook<S, F>
+#[diagnostic::do_not_recommend]
+impl<'a, F, R, A, B> HookFn<'a, (A, B)> for F
+where
+    F: FnOnce(A, B) -> R + Clone + Send + Sync,
+    R: Future + 'a,
+{
+    type Output = R::Output;
+    type Future = R;
+
+    fn call(&self, (first, second): (A, B)) -> R {
+        self.clone()(first, second)
+    }
+}
+
+/// A function that runs before calls.
+pub(crate) struct BeforeHook<F>(pub(crate) F);
+/// A function that runs after calls.
+pub(crate) struct AfterHook<F>(pub(crate) F);
+/// A function that runs around calls.
+pub(crate) struct AroundHook<F>(pub(crate) F);
+
+impl<F> Hook for BeforeHook<F>
+where
+    F: for<'a> HookFn<'a, (HookedCall<'a>,), Output = Result<(), ToolError>, Future: Send>
+        + 'static,
+{
+    fn before<'a>(&'a self, call: &'a HookedCall<'a>) -> HookFuture<'a, Result<(), ToolError>> {
+        Box::pin(self.0.call((*call,)))
+    }
+}
+
+impl<F> Hook for AfterHook<F>
+where
+    F: for<'a> HookFn<'a, (HookedCall<'a>, &'a mut ToolResponse), Output = (), Future: Send>
+        + 'static,
 {
     fn after<'a>(
         &'a self,
         call: &'a HookedCall<'a>,
         response: &'a mut ToolResponse,
     ) -> HookFuture<'a, ()> {
-        Box::pin(self.1.run(&self.0, *call, response))
+        Box::pin(self.0.call((*call, response)))
     }
 }
 
-impl<S: Send + Sync + 'static, F: for<'a> AroundWith<'a, S, Future: Send> + 'static> Hook
-    for AroundHook<S, F>
+impl<F> Hook for AroundHook<F>
+where
+    F: for<'a> HookFn<'a, (HookedCall<'a>, Next<'a>), Output = ToolResponse, Future: Send>
+        + 'static,
 {
     fn around<'a>(
         &'a self,
         call: &'a HookedCall<'a>,
         next: Next<'a>,
     ) -> HookFuture<'a, ToolResponse> {
-        Box::pin(self.1.run(&self.0, *call, next))
+        Box::pin(self.0.call((*call, next)))
     }
 }
 

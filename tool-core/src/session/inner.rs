@@ -1,11 +1,11 @@
 //! The state behind the handles of a runtime and of its sessions.
 
+use crate::call::Mode;
 use crate::call::context::{CallContext, RunContext, SessionMemos};
 use crate::call::handlers::SharedHandlers;
-use crate::call::{Mode, ToolResponse};
 use crate::registry::context::SharedResource;
-use crate::registry::{RegistryErrors, ToolContext};
 use crate::session::account::{Accounts, Payers};
+use crate::session::approval_requests::ApprovalRequests;
 use crate::session::approvals::Signer;
 use crate::session::calls_in_progress::CallsInProgress;
 use crate::session::hooks::Hook;
@@ -13,32 +13,31 @@ use crate::session::journal::{DynJournal, JournalError, RecoveredCall};
 #[cfg(feature = "tower")]
 use crate::session::layers::LayerStack;
 use crate::session::metrics::call_log::{CallLog, SpareBytes};
-use crate::session::metrics::context::{ContextMetrics, ContextUsage, tokens_in};
+use crate::session::metrics::context::{ContextUsage, tokens_in};
 use crate::session::metrics::report::RuntimeMetrics;
 use crate::session::metrics::speech::SpeechStats;
+use crate::session::playout::Playout;
 use crate::session::policy::Policy;
+use crate::session::result_cache::ResultCache;
 use crate::session::running::RunningCalls;
 use crate::session::search::FoundTools;
 use crate::session::state::SessionId;
 use crate::session::store::handle::within;
 use crate::session::store::handle::{DynStore, RecordHandle};
-use crate::session::tools::{SessionTools, initial_context, instructions};
+use crate::session::thread_pool::ThreadPool;
+use crate::session::tools::SessionTools;
 use crate::session::updates::{BackgroundAnswers, UpdateLog, UpdateOptions};
 use crate::tool::FunctionTool;
 use crate::tool::instance::{OpenToolsets, release};
-use futures_util::FutureExt;
-use futures_util::future::Shared;
 use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
-use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
 /// The state that all sessions of a runtime share.
@@ -57,7 +56,7 @@ pub(crate) struct RuntimeInner {
     pub(crate) threads: ThreadPool,
     pub(crate) metrics: RuntimeMetrics,
     pub(crate) accounts: Mutex<Accounts>,
-    pub(crate) approvals: ApprovalRequests,
+    pub(crate) approvals: ApprovalRequests<SessionInner>,
     /// The spare bytes of the lists of calls, of sessions that are not in memory.
     pub(crate) spare: Arc<SpareBytes>,
 }
@@ -80,188 +79,11 @@ impl RuntimeInner {
         Arc::clone(&self.tools.read())
     }
 
-    /// Returns the snapshot of tools that a session brings itself.
-    pub(crate) fn tools_of(
-        self: &Arc<Self>,
-        tools: &ToolContext,
-    ) -> Result<Arc<SessionTools>, RegistryErrors> {
-        let memo = tools.memo::<SnapshotsByRuntime>();
-        let policies = Arc::clone(&self.tools.read().policies);
-        let mut snapshots = memo.lock();
-        // A snapshot with policies that were replaced is taken again.
-        snapshots.retain(|(of, known)| {
-            !std::ptr::eq(of.as_ptr(), Arc::as_ptr(self)) || Arc::ptr_eq(&known.policies, &policies)
-        });
-        if let Some((_, known)) = snapshots
-            .iter()
-            .find(|(of, _)| std::ptr::eq(of.as_ptr(), Arc::as_ptr(self)))
-        {
-            return Ok(Arc::clone(known));
-        }
-        let stats = |tool: &str| self.metrics.stats_of(tool, true);
-        let mut snapshot = SessionTools::new(tools.clone(), stats, &policies)?;
-        // The context keeps the snapshot, so the snapshot must not keep the context alive.
-        snapshot.context = snapshot.context.downgraded();
-        let snapshot = Arc::new(snapshot);
-        snapshots.retain(|(of, _)| of.strong_count() > 0);
-        snapshots.push((Arc::downgrade(self), Arc::clone(&snapshot)));
-        Ok(snapshot)
-    }
-
     /// Finds a session that has a handle in this process.
     pub(crate) fn session(&self, id: &str) -> Option<Arc<SessionInner>> {
         self.sessions.lock().get(id)?.upgrade()
     }
 }
-
-/// The calls for which this process has requested approval, the oldest first.
-#[derive(Default)]
-pub(crate) struct ApprovalRequests {
-    pub(crate) calls: Mutex<VecDeque<RequestedCall>>,
-    /// The number of requests so far.
-    pub(crate) count: watch::Sender<u64>,
-    /// The places of the responses that some task may wait for, by the ids of the calls.
-    waiters: Mutex<HashMap<String, Waiter>>,
-}
-
-/// A call's session, the principal of that, and the call's id.
-type RequestedCall = (Weak<SessionInner>, Arc<str>, String);
-
-/// The most calls that a runtime remembers to have requested approval for.
-const MAX_REQUESTS: usize = 256;
-
-impl ApprovalRequests {
-    /// Adds a call by its id, and returns the place of its response. Forgets the oldest past [`MAX_REQUESTS`]: of a principal that has
-    /// a quarter of them its own, so that none hides the requests of others.
-    pub(crate) fn add(&self, session: &Arc<SessionInner>, id: &str) -> Outcome {
-        let (answer, outcome) = oneshot::channel();
-        // Registered before others see the call, so that no decision is missed.
-        let mut waiters = self.waiters.lock();
-        if waiters.len() == waiters.capacity() {
-            waiters.retain(|_, waiter| !waiter.answer.is_closed());
-        }
-        waiters.insert(
-            id.to_owned(),
-            Waiter {
-                answer,
-                approval: None,
-            },
-        );
-        drop(waiters);
-        let mut calls = self.calls.lock();
-        if calls.len() == MAX_REQUESTS {
-            let mut own = calls
-                .iter()
-                .enumerate()
-                .filter(|(_, (_, principal, _))| *principal == session.principal);
-            let oldest = own
-                .next()
-                .filter(|_| own.count() >= MAX_REQUESTS / 4)
-                .map_or(0, |(at, _)| at);
-            calls.remove(oldest);
-        }
-        calls.push_back((
-            Arc::downgrade(session),
-            Arc::clone(&session.principal),
-            id.to_owned(),
-        ));
-        drop(calls);
-        self.count.send_modify(|count| *count += 1);
-        outcome.shared()
-    }
-
-    /// Takes out the waiter of a call that no approval runs.
-    pub(crate) fn take_waiter(&self, id: &str) -> Option<Waiter> {
-        let mut waiters = self.waiters.lock();
-        waiters
-            .get(id)
-            .is_some_and(|waiter| waiter.approval.is_none())
-            .then(|| waiters.remove(id))
-            .flatten()
-    }
-
-    /// Puts a waiter back, for a call that an approval runs now, or that waits on.
-    pub(crate) fn put_back(&self, id: &str, waiter: Option<Waiter>, approval: Option<&Arc<str>>) {
-        if let Some(waiter) = waiter {
-            let waiter = Waiter {
-                approval: approval.cloned(),
-                ..waiter
-            };
-            self.waiters.lock().entry(id.to_owned()).or_insert(waiter);
-        }
-    }
-}
-
-/// The response of a call that waited for approval, for all tasks that wait for it.
-pub(crate) type Outcome = Shared<oneshot::Receiver<ToolResponse>>;
-
-/// The tasks that wait, or may yet wait, for the response of a call.
-pub(crate) struct Waiter {
-    answer: oneshot::Sender<ToolResponse>,
-    /// The approval that runs the call, known by its address: of many at the same time one does.
-    approval: Option<Arc<str>>,
-}
-
-impl Waiter {
-    pub(crate) fn answer(self, response: &ToolResponse) {
-        // It fails if no task waits any more.
-        let _ = self.answer.send(response.clone());
-    }
-}
-
-/// An approval that may run its call. Dropped, it leaves no waiter behind.
-pub(crate) struct Approval<'a> {
-    pub(crate) requests: &'a ApprovalRequests,
-    pub(crate) id: Arc<str>,
-}
-
-impl Approval<'_> {
-    /// Takes out the waiter, if this approval has run the call.
-    pub(crate) fn take_waiter(&self) -> Option<Waiter> {
-        let mut waiters = self.requests.waiters.lock();
-        let approval = waiters.get(&*self.id)?.approval.as_ref()?;
-        Arc::ptr_eq(approval, &self.id)
-            .then(|| waiters.remove(&*self.id))
-            .flatten()
-    }
-}
-
-impl Drop for Approval<'_> {
-    fn drop(&mut self) {
-        drop(self.take_waiter());
-    }
-}
-
-/// A number of threads for `blocking` tools: those of a runtime, or a session's share of them.
-pub(crate) struct ThreadPool {
-    size: usize,
-    pub(crate) permits: Arc<Semaphore>,
-    /// The calls that were abandoned and still run.
-    pub(crate) detached: TaskTracker,
-}
-
-impl ThreadPool {
-    pub(crate) fn new(size: usize) -> Self {
-        let size = size.clamp(1, Semaphore::MAX_PERMITS);
-        Self {
-            size,
-            permits: Arc::new(Semaphore::new(size)),
-            detached: TaskTracker::new(),
-        }
-    }
-
-    /// Describes the pool for a call that has waited in vain.
-    pub(crate) fn describe(&self, owner: &str) -> String {
-        let (size, detached) = (self.size, self.detached.len());
-        format!(
-            "waiting for a thread: {owner} may run {size} blocking calls at once, and {detached} of those that run were \
-             given up and have not ended"
-        )
-    }
-}
-
-/// The snapshots that runtimes have taken of a context, kept with it, so that each runtime takes one for many sessions.
-type SnapshotsByRuntime = Mutex<Vec<(Weak<RuntimeInner>, Arc<SessionTools>)>>;
 
 /// The state that all handles of one session share.
 pub(crate) struct SessionInner {
@@ -423,33 +245,6 @@ impl SessionInner {
         self.base.with_new_call(Arc::new(scope))
     }
 
-    /// Returns the instructions about the tools.
-    pub(crate) fn instructions(&self) -> String {
-        instructions(
-            self.definitions().iter(),
-            self.policy().full_guides[self.mode() as usize],
-        )
-    }
-
-    /// Estimates the context with which the session starts.
-    pub(crate) fn initial_context(&self) -> ContextMetrics {
-        let full_guides = self.policy().full_guides[self.mode() as usize];
-        let context = if self
-            .tools
-            .context
-            .function_tools()
-            .iter()
-            .any(FunctionTool::is_dynamic)
-        {
-            initial_context(self.definitions().iter(), full_guides)
-        } else {
-            self.tools.initial_context(self.mode(), full_guides)
-        };
-        self.context_usage
-            .prompt()
-            .map_or(context, |tokens| context.with_prompt(tokens))
-    }
-
     /// Takes in the system prompt of the model.
     pub(crate) fn observe_system_prompt(&self, text: &str) {
         if self.context_usage.set_prompt(tokens_in(text)) {
@@ -590,61 +385,8 @@ pub(crate) fn journal_key<'a>(id: &'a str, principal: &str, agent: &str) -> Cow<
     Cow::Owned(Value::from([id, principal, agent].as_slice()).to_string())
 }
 
-impl AsRef<CallsInProgress> for SessionInner {
-    fn as_ref(&self) -> &CallsInProgress {
-        &self.calls
-    }
-}
-
 impl Drop for SessionInner {
     fn drop(&mut self) {
         self.unlist(|known| known.strong_count() == 0);
-    }
-}
-
-/// Tells whether the user is hearing something. Created when a transport first plays audio.
-#[derive(Default)]
-pub(crate) struct Playout(OnceLock<watch::Sender<bool>>);
-
-impl Playout {
-    /// Sets whether something is playing.
-    pub(crate) fn set(&self, playing: bool) {
-        self.0
-            .get_or_init(|| watch::Sender::new(false))
-            .send_replace(playing);
-    }
-
-    /// Waits until nothing is playing.
-    pub(crate) async fn finished(&self) {
-        if let Some(playing) = self.0.get() {
-            // The sender lives as long as the session.
-            let _ = playing.subscribe().wait_for(|playing| !playing).await;
-        }
-    }
-}
-
-/// The results of `idempotent` tools, by the digest of the call.
-#[derive(Default)]
-pub(crate) struct ResultCache(Mutex<VecDeque<(String, Instant, ToolResponse)>>);
-
-/// The results that a session caches. Past this number, the oldest is removed.
-const MAX_RESULTS: usize = 32;
-
-impl ResultCache {
-    /// Returns the result of an equal call that is younger than `ttl`.
-    pub(crate) fn get(&self, digest: &str, ttl: Duration) -> Option<ToolResponse> {
-        let mut results = self.0.lock();
-        results.retain(|(_, since, _)| since.elapsed() < ttl);
-        let (_, _, response) = results.iter().find(|(key, ..)| key == digest)?;
-        Some(response.clone())
-    }
-
-    /// Adds a result.
-    pub(crate) fn insert(&self, digest: String, response: ToolResponse) {
-        let mut results = self.0.lock();
-        if results.len() == MAX_RESULTS {
-            results.pop_front();
-        }
-        results.push_back((digest, Instant::now(), response));
     }
 }

@@ -3,11 +3,15 @@
 
 pub(crate) mod account;
 pub(crate) mod agent_loop;
+pub(crate) mod answer_form;
+pub(crate) mod approval_requests;
 pub(crate) mod approvals;
 pub(crate) mod audit;
 pub(crate) mod builder;
 pub(crate) mod calls_in_progress;
 pub(crate) mod caps;
+pub(crate) mod control_tools;
+pub(crate) mod declared_tools;
 pub(crate) mod handle;
 pub(crate) mod hooks;
 pub(crate) mod inner;
@@ -18,19 +22,24 @@ pub(crate) mod metrics;
 pub(crate) mod model;
 pub(crate) mod notes;
 pub(crate) mod pipeline;
+pub(crate) mod playout;
 pub(crate) mod policy;
 pub(crate) mod prompts;
 pub(crate) mod repairs;
+pub(crate) mod result_cache;
 pub(crate) mod running;
 pub(crate) mod runtime;
 pub(crate) mod search;
 #[cfg(feature = "tower")]
 mod service;
+pub(crate) mod snapshots;
 pub(crate) mod state;
 pub(crate) mod store;
+pub(crate) mod thread_pool;
 pub(crate) mod timer;
 pub(crate) mod tools;
 pub(crate) mod typed_answer;
+pub(crate) mod unmade_calls;
 pub(crate) mod updates;
 
 #[cfg(test)]
@@ -43,10 +52,10 @@ pub use crate::session::approvals::{
 pub use crate::session::audit::{AuditEntry, AuditedIntent, CallDecision, CallOutcome};
 pub use crate::session::builder::SessionBuilder;
 pub use crate::session::caps::{Allowance, CapAmount, CapScope, Spending, SpendingCaps, UsedCap};
+pub use crate::session::control_tools::{CONTROL_TOOL_NAMES, SEARCH_TOOL};
 pub use crate::session::handle::{Session, TurnHistory};
 pub use crate::session::hooks::{
-    AfterFn, AfterWith, AroundFn, AroundWith, BeforeFn, BeforeWith, Hook, HookFuture, HookedCall,
-    HookedRequest, Next, RequestKind,
+    Hook, HookFn, HookFuture, HookedCall, HookedRequest, Next, RequestKind,
 };
 pub use crate::session::journal::{Journal, JournalEntry, JournalError, RecoveredCall};
 pub use crate::session::metrics::{
@@ -60,7 +69,7 @@ pub use crate::session::notes::{decision_note, late_note};
 pub use crate::session::policy::{Policy, TurnLimits};
 pub use crate::session::repairs::{Repair, RepairedMessages, Repairs};
 pub use crate::session::runtime::{Runtime, RuntimeBuilder, WaitingCall};
-pub use crate::session::search::{CONTROL_TOOL_NAMES, SEARCH_TOOL, ToolSearch};
+pub use crate::session::search::ToolSearch;
 pub use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 pub use crate::session::store::{
     Admission, AnsweredCallRecord, BudgetLimit, Charge, MemoryRecord, MemoryStore, OpenError,

@@ -8,8 +8,8 @@ use crate::call::{ErrorKind, ToolError};
 use crate::session::handle::Session;
 use crate::session::hooks::RequestKind;
 use crate::session::inner::SessionInner;
+use crate::session::pipeline::deadline::Deadline;
 use crate::session::pipeline::governed_call::session_over;
-use crate::session::pipeline::governed_tool::Deadline;
 use crate::session::pipeline::hooks::around_request;
 use crate::time::{self, CallInstant};
 use crate::tool::{

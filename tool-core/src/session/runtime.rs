@@ -1,18 +1,18 @@
 //! The runtime, which governs the calls of all sessions.
 
 use crate::call::Mode;
-use crate::call::handlers::{SharedHandlers, handler_setters};
 #[cfg(feature = "tower")]
-use crate::call::{ToolCall, ToolResponse};
+use crate::call::ToolCall;
+use crate::call::handlers::{SharedHandlers, handler_setters};
+use crate::call::{ToolError, ToolResponse};
 use crate::registry::{RegistryError, RegistryErrors, ToolContext};
+use crate::session::approval_requests::ApprovalRequests;
 use crate::session::approvals::{PendingCall, Signer};
 use crate::session::builder::SessionBuilder;
+use crate::session::control_tools::session_tools;
 use crate::session::handle::Session;
-use crate::session::hooks::{
-    AfterFn, AfterHook, AfterWith, AroundFn, AroundHook, AroundWith, BeforeFn, BeforeHook,
-    BeforeWith, Hook, Stateless,
-};
-use crate::session::inner::{ApprovalRequests, RuntimeInner, SessionInner, ThreadPool};
+use crate::session::hooks::{AfterHook, AroundHook, BeforeHook, Hook, HookFn, HookedCall, Next};
+use crate::session::inner::{RuntimeInner, SessionInner};
 use crate::session::journal::{DynJournal, Journal};
 #[cfg(feature = "tower")]
 use crate::session::layers::{CallService, LayerStack, WrapService, wrap_in};
@@ -24,7 +24,8 @@ use crate::session::policy::Policy;
 use crate::session::state::SessionId;
 use crate::session::store::handle::DynStore;
 use crate::session::store::{MemoryStore, SessionStore, StoreError};
-use crate::session::tools::{Policies, SessionTools};
+use crate::session::thread_pool::ThreadPool;
+use crate::session::tools::Policies;
 use crate::tool::instance::release;
 use futures_util::future::join_all;
 use parking_lot::{Mutex, RwLock};
@@ -118,7 +119,7 @@ impl RuntimeBuilder {
             RuntimeMetrics::new(self.size_limit),
             Arc::new(self.policies),
         );
-        let tools = Arc::new(SessionTools::new(
+        let tools = Arc::new(session_tools(
             self.tools,
             |tool| metrics.stats_of(tool, false),
             &policies,
@@ -169,31 +170,29 @@ impl RuntimeBuilder {
     /// # runtime.build()?;
     /// # Ok::<(), tool_core::RegistryErrors>(())
     /// ```
-    pub fn before<F: for<'a> BeforeFn<'a, Future: Send> + 'static>(self, function: F) -> Self {
-        self.hook(BeforeHook(function, Stateless))
-    }
-
-    /// Does the same as [`before`](Self::before) with a state, which the function borrows.
+    ///
+    /// A closure may capture. Each call runs a clone of it, so share what it captures in an `Arc`:
     ///
     /// ```
     /// use std::collections::HashSet;
+    /// use std::sync::Arc;
     /// use tool_core::session::HookedCall;
     /// use tool_core::{Runtime, ToolContext, ToolError};
     ///
     /// # let tools = ToolContext::builder().build()?;
-    /// let blocked = HashSet::from(["user:7"]);
-    /// let runtime = Runtime::builder(tools).before_with(blocked, async |blocked: &HashSet<&str>, call: HookedCall<'_>| {
+    /// let blocked = Arc::new(HashSet::from(["user:7"]));
+    /// let runtime = Runtime::builder(tools).before(async move |call: HookedCall<'_>| {
     ///     if blocked.contains(call.principal) { Err(ToolError::auth("this account is blocked")) } else { Ok(()) }
     /// });
     /// # runtime.build()?;
     /// # Ok::<(), tool_core::RegistryErrors>(())
     /// ```
-    pub fn before_with<S, F>(self, state: S, function: F) -> Self
+    pub fn before<F>(self, function: F) -> Self
     where
-        S: Send + Sync + 'static,
-        F: for<'a> BeforeWith<'a, S, Future: Send> + 'static,
+        F: for<'a> HookFn<'a, (HookedCall<'a>,), Output = Result<(), ToolError>, Future: Send>
+            + 'static,
     {
-        self.hook(BeforeHook(state, function))
+        self.hook(BeforeHook(function))
     }
 
     /// Adds a function that runs after each call of a known tool, and may change its answer. See [`Hook::after`].
@@ -209,17 +208,12 @@ impl RuntimeBuilder {
     /// # runtime.build()?;
     /// # Ok::<(), tool_core::RegistryErrors>(())
     /// ```
-    pub fn after<F: for<'a> AfterFn<'a, Future: Send> + 'static>(self, function: F) -> Self {
-        self.hook(AfterHook(function, Stateless))
-    }
-
-    /// Does the same as [`after`](Self::after) with a state, which the function borrows.
-    pub fn after_with<S, F>(self, state: S, function: F) -> Self
+    pub fn after<F>(self, function: F) -> Self
     where
-        S: Send + Sync + 'static,
-        F: for<'a> AfterWith<'a, S, Future: Send> + 'static,
+        F: for<'a> HookFn<'a, (HookedCall<'a>, &'a mut ToolResponse), Output = (), Future: Send>
+            + 'static,
     {
-        self.hook(AfterHook(state, function))
+        self.hook(AfterHook(function))
     }
 
     /// Adds a function that runs around each call which has passed every check, and returns its answer. See
@@ -237,17 +231,12 @@ impl RuntimeBuilder {
     /// # runtime.build()?;
     /// # Ok::<(), tool_core::RegistryErrors>(())
     /// ```
-    pub fn around<F: for<'a> AroundFn<'a, Future: Send> + 'static>(self, function: F) -> Self {
-        self.hook(AroundHook(function, Stateless))
-    }
-
-    /// Does the same as [`around`](Self::around) with a state, which the function borrows.
-    pub fn around_with<S, F>(self, state: S, function: F) -> Self
+    pub fn around<F>(self, function: F) -> Self
     where
-        S: Send + Sync + 'static,
-        F: for<'a> AroundWith<'a, S, Future: Send> + 'static,
+        F: for<'a> HookFn<'a, (HookedCall<'a>, Next<'a>), Output = ToolResponse, Future: Send>
+            + 'static,
     {
-        self.hook(AroundHook(state, function))
+        self.hook(AroundHook(function))
     }
 
     /// Adds a hook.
@@ -442,7 +431,7 @@ impl Runtime {
     pub fn update_tools(&self, tools: ToolContext) -> Result<(), RegistryErrors> {
         let stats = |tool: &str| self.0.metrics.stats_of(tool, false);
         let mut current = self.0.tools.write();
-        let tools = Arc::new(SessionTools::new(tools, stats, &current.policies)?);
+        let tools = Arc::new(session_tools(tools, stats, &current.policies)?);
         // Dropped without the lock, as dropping tools may take locks.
         let before = std::mem::replace(&mut *current, tools);
         drop(current);
@@ -469,7 +458,7 @@ impl Runtime {
         let mut policies = (*current.policies).clone();
         policies[mode as usize] = policy;
         check_policies(&policies)?;
-        let mut tools = SessionTools::new(current.context.clone(), stats, &Arc::new(policies))?;
+        let mut tools = session_tools(current.context.clone(), stats, &Arc::new(policies))?;
         tools.open.get_mut().clone_from(&current.open.lock());
         let tools = Arc::new(tools);
         let before = std::mem::replace(&mut *current, tools);
@@ -513,20 +502,15 @@ impl Runtime {
     ///
     /// The store failed.
     pub async fn waiting_calls(&self) -> Result<Vec<WaitingCall>, StoreError> {
-        let (known, mut waiting) = (self.0.approvals.calls.lock().clone(), Vec::new());
-        for (session, _, id) in known {
-            let session = session
-                .upgrade()
-                .filter(|session| !session.record.state().ended);
+        let mut waiting = Vec::new();
+        for requested in self.0.approvals.calls() {
+            let session = requested.session.upgrade();
+            let session = session.filter(|session| !session.record.state().ended);
             let pending = match &session {
-                Some(session) => session
-                    .record
-                    .pending(&id)
-                    .await?
-                    .filter(|call| !call.is_stale()),
+                Some(session) => session.record.pending(&requested.id).await?,
                 None => None,
             };
-            match session.zip(pending) {
+            match session.zip(pending.filter(|call| !call.is_stale())) {
                 Some((session, call)) => {
                     let token = self.0.signer.sign(&call);
                     waiting.push(WaitingCall {
@@ -535,12 +519,7 @@ impl Runtime {
                         token,
                     });
                 }
-                None => self
-                    .0
-                    .approvals
-                    .calls
-                    .lock()
-                    .retain(|(_, _, other)| *other != id),
+                None => self.0.approvals.forget(&requested.id),
             }
         }
         Ok(waiting)

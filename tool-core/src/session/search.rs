@@ -3,25 +3,10 @@
 use crate::call::{Mode, Modes};
 use crate::describe::search::ToolIndex;
 use crate::registry::ToolContext;
-use crate::session::inner::SessionInner;
 use crate::session::metrics::ContextMetrics;
-use crate::session::policy::Policy;
 use crate::text::matches_wildcards;
-use crate::text::{prefix, truncate};
 use crate::tool::{FunctionTool, ToolDefinition};
-use std::fmt::Write as _;
 use std::sync::OnceLock;
-
-/// The name of the tool by which the model searches.
-pub const SEARCH_TOOL: &str = "search_tools";
-
-/// The names of the tools that a runtime may add to those of the host. Tools of servers and users should have others.
-pub const CONTROL_TOOL_NAMES: [&str; 4] = [
-    "cancel_call",
-    "list_running_calls",
-    "get_tool_guide",
-    SEARCH_TOOL,
-];
 
 /// The settings of tool search, for [`Policy::search_tools`].
 ///
@@ -65,8 +50,8 @@ pub const CONTROL_TOOL_NAMES: [&str; 4] = [
 pub struct ToolSearch {
     threshold: Threshold,
     always: Vec<String>,
-    results: usize,
-    keep: usize,
+    pub(crate) results: usize,
+    pub(crate) keep: usize,
 }
 
 /// The size above which the tools of a session are searched.
@@ -145,13 +130,16 @@ pub(crate) struct SearchableTools {
 }
 
 impl SearchableTools {
-    /// Returns the tools to find among those of a context, if the policy of a mode has them searched.
-    pub(crate) fn new(tools: &ToolContext, policies: &[Policy; 2]) -> Option<Box<Self>> {
-        if policies.iter().all(|policy| policy.search.is_none()) {
+    /// Returns the tools to find among those of a context. `settings` has those of each mode that has its tools searched.
+    pub(crate) fn new(
+        tools: &ToolContext,
+        settings: [Option<&ToolSearch>; 2],
+    ) -> Option<Box<Self>> {
+        if settings.iter().all(Option::is_none) {
             return None;
         }
         let hidden = [Mode::Voice, Mode::Text]
-            .map(|mode| hidden_tools(tools.function_tools(), mode, policies));
+            .map(|mode| hidden_tools(tools.function_tools(), mode, settings[mode as usize]));
         let [voice, text] = hidden.each_ref().map(|hidden| hidden.contains(&true));
         let modes = if voice {
             Modes::NONE.with(Mode::Voice)
@@ -177,7 +165,7 @@ impl SearchableTools {
     }
 
     /// Returns the index over the tools, which the first search builds.
-    fn index(&self, tools: &ToolContext) -> &ToolIndex {
+    pub(crate) fn index(&self, tools: &ToolContext) -> &ToolIndex {
         let host = self
             .hidden
             .iter()
@@ -190,11 +178,11 @@ impl SearchableTools {
 }
 
 /// Returns true for each tool that is declared only once it is found, or nothing if the mode has no search.
-fn hidden_tools(tools: &[FunctionTool], mode: Mode, policies: &[Policy; 2]) -> Box<[bool]> {
+fn hidden_tools(tools: &[FunctionTool], mode: Mode, settings: Option<&ToolSearch>) -> Box<[bool]> {
     let serves = |tool: &ToolDefinition| tool.modes().contains(mode);
     let all = tools.iter().map(FunctionTool::definition);
     let of_mode = all.clone().filter(|tool| serves(tool)).collect::<Vec<_>>();
-    match policies[mode as usize].search.as_deref() {
+    match settings {
         Some(search) if search.is_over(&of_mode) => all
             .map(|tool| serves(tool) && !search.is_always_declared(tool.name()))
             .collect(),
@@ -221,7 +209,7 @@ struct FoundTool {
 
 impl FoundTools {
     /// Adds the tools of one search, or the tool that a turn calls.
-    fn add(&mut self, indices: &[usize], turn: u64, is_call: bool, keep: usize) {
+    pub(crate) fn add(&mut self, indices: &[usize], turn: u64, is_call: bool, keep: usize) {
         self.clock += 1;
         for index in indices {
             let known = self.tools.iter().position(|tool| tool.index == *index);
@@ -263,113 +251,9 @@ impl FoundTools {
         }
     }
 
-    fn indices(&self) -> Vec<usize> {
+    /// Returns the indices of the tools.
+    pub(crate) fn indices(&self) -> Vec<usize> {
         self.tools.iter().map(|tool| tool.index).collect()
-    }
-}
-
-/// The characters of a tool's description in the answer to a search.
-const SUMMARY: usize = 200;
-/// The bytes of a query that are read.
-const QUERY: usize = 4_096;
-
-impl SessionInner {
-    /// Returns the definitions of the tools that are declared to the model now: those that are always declared in the order of
-    /// the context, and then those that were found.
-    pub(crate) fn definitions(&self) -> Vec<ToolDefinition> {
-        let (ctx, mode) = (self.current_context(), self.mode());
-        let tools = self.tools.context.function_tools();
-        let is_callable = |tool: &&FunctionTool| {
-            tool.definition().modes().contains(mode) && tool.visible_in(&ctx)
-        };
-        let Some(search) = self.tools.search.as_deref() else {
-            return tools
-                .iter()
-                .filter(is_callable)
-                .map(|tool| tool.definition().clone())
-                .collect();
-        };
-        let found = self
-            .rare
-            .get()
-            .map(|rare| rare.found.lock().indices())
-            .unwrap_or_default();
-        let shown = tools
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| !search.hides(*index, mode))
-            .map(|(_, tool)| tool);
-        let found = found
-            .iter()
-            .filter(|index| search.hides(**index, mode))
-            .filter_map(|index| tools.get(*index));
-        shown
-            .chain(found)
-            .filter(is_callable)
-            .map(|tool| tool.definition().clone())
-            .collect()
-    }
-
-    /// Returns the definitions of the tools that the model must find, found or not.
-    pub(crate) fn searchable_definitions(&self) -> Vec<ToolDefinition> {
-        let Some(search) = self.tools.search.as_deref() else {
-            return Vec::new();
-        };
-        let (ctx, mode) = (self.current_context(), self.mode());
-        let hidden = self.tools.context.function_tools().iter().enumerate();
-        let hidden =
-            hidden.filter(|(index, tool)| search.hides(*index, mode) && tool.visible_in(&ctx));
-        hidden.map(|(_, tool)| tool.definition().clone()).collect()
-    }
-
-    /// Searches tools for the model, declares those that it finds from now on, and describes them.
-    pub(crate) fn search_tools(&self, query: &str, limit: Option<usize>) -> String {
-        let (mode, policy) = (self.mode(), self.policy());
-        let (Some(search), Some(settings)) =
-            (self.tools.search.as_deref(), policy.search.as_deref())
-        else {
-            return "there are no further tools".to_owned();
-        };
-        let (ctx, tools) = (self.current_context(), &self.tools);
-        let limit = limit.unwrap_or(settings.results).clamp(1, settings.keep);
-        let ranked = search
-            .index(&tools.context)
-            .search(prefix(query, QUERY), usize::MAX);
-        let ranked = ranked.into_iter().filter_map(|name| tools.find(name));
-        let ranked =
-            ranked.filter(|(index, tool)| search.hides(*index, mode) && tool.visible_in(&ctx));
-        let (indices, found): (Vec<_>, Vec<_>) = ranked.take(limit).unzip();
-        if found.is_empty() {
-            return "no tool has these words; search for the same thing by other words".to_owned();
-        }
-        self.add_found(&indices, false, settings.keep);
-        let mut text = String::from("You can call these tools from your next step on:\n");
-        for tool in found {
-            let summary = truncate(&tool.definition().summary(), SUMMARY);
-            // Writing to a `String` does not fail.
-            let _ = writeln!(text, "- {}: {summary}", tool.name());
-        }
-        text
-    }
-
-    /// Declares a tool that the model calls, if it must find it.
-    #[cold]
-    pub(crate) fn keep_called(&self, search: &SearchableTools, index: usize) {
-        if let Some(settings) = self
-            .policy()
-            .search
-            .as_deref()
-            .filter(|_| search.hides(index, self.mode()))
-        {
-            self.add_found(&[index], true, settings.keep);
-        }
-    }
-
-    fn add_found(&self, indices: &[usize], is_call: bool, keep: usize) {
-        self.rare()
-            .found
-            .lock()
-            .add(indices, self.record.turn(), is_call, keep);
     }
 }
 

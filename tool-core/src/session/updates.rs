@@ -1,22 +1,17 @@
 //! Updates of tools that are still working. A listener hears them, the host takes those that nothing has heard, and with background
 //! answers the model reads them.
 
-use crate::call::context::SessionHandle;
 use crate::call::newest_items::{NewestItems, QueueLimits};
 use crate::call::progress::call_listener;
 use crate::call::{OutputKind, Progress, ProgressUpdate, ToolCall, ToolOutput, ToolResponse};
-use crate::session::calls_in_progress::CallsInProgress;
 use crate::session::notes::{ended_note, update_note};
-use crate::session::timer;
 use crate::time::CallInstant;
-use crate::trace;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use tokio::sync::{Notify, oneshot};
-use tokio_util::task::AbortOnDropHandle;
+use tokio::sync::Notify;
 
 /// A host's function that hears updates.
 pub(crate) type UpdateListener = dyn Fn(ToolResponse) + Send + Sync;
@@ -126,7 +121,7 @@ impl UpdateOptions {
 }
 
 /// Returns an update as a response of its call, under the call's id and a suffix.
-fn response_of(
+pub(crate) fn response_of(
     call: &ToolCall,
     update: &ProgressUpdate,
     began: CallInstant,
@@ -136,7 +131,11 @@ fn response_of(
     with_suffix(response, call, suffix)
 }
 
-fn with_suffix(mut response: ToolResponse, call: &ToolCall, suffix: &str) -> ToolResponse {
+pub(crate) fn with_suffix(
+    mut response: ToolResponse,
+    call: &ToolCall,
+    suffix: &str,
+) -> ToolResponse {
     response.meta.call_id = Some(format!("{}_{suffix}", call.id()).into());
     response
 }
@@ -217,7 +216,7 @@ const MAX_UPDATES: usize = 1_000;
 
 impl BackgroundAnswers {
     /// Returns true if one more call may be answered before its end.
-    fn begin(&self) -> bool {
+    pub(crate) fn begin(&self) -> bool {
         let mut waiting = self.waiting.lock();
         if waiting.open == MAX_OPEN {
             return false;
@@ -227,11 +226,11 @@ impl BackgroundAnswers {
     }
 
     /// Takes back a beginning whose answer reached no caller.
-    fn withdraw(&self) {
+    pub(crate) fn withdraw(&self) {
         self.waiting.lock().open -= 1;
     }
 
-    fn push(&self, answer: BackgroundAnswer) {
+    pub(crate) fn push(&self, answer: BackgroundAnswer) {
         let mut waiting = self.waiting.lock();
         waiting.updates += usize::from(!answer.is_end);
         waiting.answers.push_back(answer);
@@ -269,97 +268,5 @@ impl BackgroundAnswers {
             }
             arrived.await;
         }
-    }
-}
-
-/// Makes a call whose first update, or else its result, is its answer. After an update the tool goes on in the background, and its
-/// later updates and its result are further answers.
-///
-/// The end of the session waits until the result is among them.
-pub(crate) async fn call_in_background<S: SessionHandle + AsRef<CallsInProgress> + 'static>(
-    session: Arc<S>,
-    call: ToolCall,
-    answers: Arc<BackgroundAnswers>,
-) -> ToolResponse {
-    if timer::check().is_err() {
-        // The call answers at once, or says what it needs to wait.
-        return session.call(call).await;
-    }
-    let (answer, answered) = oneshot::channel();
-    let relay = Arc::new(UpdateRelay {
-        call: call.clone(),
-        began: CallInstant::now(),
-        sent: Mutex::new(SentUpdates {
-            answer: Some(answer),
-            count: 0,
-        }),
-        answers,
-    });
-    let listener = Arc::clone(&relay);
-    let unanswered = call.clone();
-    let call = call.and_on_update(move |update| listener.update(update));
-    let task = AbortOnDropHandle::new(tokio::spawn(trace::in_current_span(async move {
-        let _delivery = (*session).as_ref().enter();
-        relay.end(Arc::clone(&session).call(call).await);
-    })));
-    let response = answered.await;
-    // The call is answered, so the tool continues even when the caller drops this future.
-    drop(task.detach());
-    response.unwrap_or_else(|_| ToolResponse::outside_session(&unanswered))
-}
-
-/// Sends the first update or the result as the answer, and everything after it as further answers.
-struct UpdateRelay {
-    call: ToolCall,
-    began: CallInstant,
-    sent: Mutex<SentUpdates>,
-    answers: Arc<BackgroundAnswers>,
-}
-
-struct SentUpdates {
-    /// Taken when the call is answered.
-    answer: Option<oneshot::Sender<ToolResponse>>,
-    /// The updates after the answer.
-    count: usize,
-}
-
-impl UpdateRelay {
-    fn update(&self, update: &ProgressUpdate) {
-        let mut sent = self.sent.lock();
-        if sent.answer.is_none() {
-            sent.count += 1;
-            let response = response_of(
-                &self.call,
-                update,
-                self.began,
-                &format!("update_{}", sent.count),
-            );
-            return self.push(response, false);
-        }
-        if self.answers.begin()
-            && let Some(answer) = sent.answer.take()
-        {
-            let response =
-                ToolResponse::of_call(&self.call, ToolOutput::new(&update.message), self.began);
-            if answer.send(response).is_err() {
-                // The caller is gone, and the call is dropped with it.
-                self.answers.withdraw();
-            }
-        }
-    }
-
-    fn end(&self, response: ToolResponse) {
-        match self.sent.lock().answer.take() {
-            Some(answer) => _ = answer.send(response),
-            None => self.push(with_suffix(response, &self.call, "final"), true),
-        }
-    }
-
-    fn push(&self, response: ToolResponse, is_end: bool) {
-        self.answers.push(BackgroundAnswer {
-            call_id: self.call.id().to_owned(),
-            is_end,
-            response,
-        });
     }
 }

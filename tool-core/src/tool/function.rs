@@ -6,7 +6,8 @@ use crate::call::error::ToolError;
 use crate::text;
 use crate::tool::definition::{CompiledDefinition, SourceLocation, ToolDefinition, ToolDescriptor};
 use crate::tool::invocation::{
-    CallGate, HandlerResult, Invocation, InvocationFrame, Rejection, RequiredSetup, Scrub, Visible,
+    ClosedGate, HandlerResult, Invocation, InvocationFrame, Rejection, RequiredSetup, Scrub,
+    Visible,
 };
 use crate::tool::options::{Confirm, ToolOptions};
 use crate::tool::spec::{ToolSpec, Wrapper};
@@ -315,14 +316,6 @@ impl FunctionInner {
 
 /// Returns true if decoding alone enforces the schema of a tool: its types read the tool's probe as its schema says.
 fn are_types_proven(compiled: &CompiledDefinition, handler: &dyn Handler) -> bool {
-    struct RefusesAll;
-
-    impl CallGate for RefusesAll {
-        fn admit(&self, _: &str) -> bool {
-            false
-        }
-    }
-
     let Some(probe) = &compiled.schema.probe else {
         return false;
     };
@@ -338,7 +331,7 @@ fn are_types_proven(compiled: &CompiledDefinition, handler: &dyn Handler) -> boo
             output_bytes: 0,
             nulls: AtomicU64::new(0),
             // The arguments are decoded before the gate refuses, and the method does not run.
-            gate: Some(&RefusesAll),
+            gate: Some(&ClosedGate),
         };
         let started = catch_unwind(AssertUnwindSafe(|| handler.start(Invocation(&frame))));
         matches!(

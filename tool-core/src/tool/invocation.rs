@@ -95,6 +95,15 @@ pub(crate) trait CallGate: Sync {
     fn admit(&self, text: &str) -> bool;
 }
 
+/// A gate that admits no call, for arguments that are decoded and not used.
+pub(crate) struct ClosedGate;
+
+impl CallGate for ClosedGate {
+    fn admit(&self, _: &str) -> bool {
+        false
+    }
+}
+
 /// The call that a wrapper serves. It is one word wide, so that a future which keeps it stays small.
 #[derive(Clone, Copy)]
 pub struct Invocation<'a>(pub(crate) &'a InvocationFrame<'a>);

@@ -15,19 +15,12 @@ use crate::time::CallInstant;
 use crate::tool::call_settings::CallSettings;
 use crate::tool::function::FunctionTool;
 use crate::tool::guarded_tool;
-use crate::tool::invocation::{CallGate, Invocation, InvocationFrame, Rejection, ToolResult};
+use crate::tool::invocation::{
+    CallGate, ClosedGate, Invocation, InvocationFrame, Rejection, ToolResult,
+};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// A gate that admits no call, for arguments that are decoded and not used.
-struct Closed;
-
-impl CallGate for Closed {
-    fn admit(&self, _: &str) -> bool {
-        false
-    }
-}
 
 /// The data of a call that its response needs.
 #[derive(Clone, Copy)]
@@ -257,7 +250,7 @@ impl<'a> ResponseBuilder<'a> {
     /// Returns true if arguments that the schema accepts decode into the tool's types.
     fn decodes(self, text: &str) -> bool {
         let settings = CallSettings::default();
-        let frame = self.frame(text, &settings, true, Some(&Closed), self.ctx);
+        let frame = self.frame(text, &settings, true, Some(&ClosedGate), self.ctx);
         matches!(
             guarded_tool::start(self.tool, Invocation(&frame)),
             Err(Rejection::NotAdmitted)

@@ -91,6 +91,12 @@ impl Probe {
         ToolOutput::new(ctx.state()["pendingMessage"].clone())
             .intent(Intent::SetPendingMessage("later".into()))
     }
+
+    /// Count the calls of the session.
+    #[tool]
+    fn count(&self, ctx: &RunContext) -> Option<u32> {
+        ctx.session_memo::<Counter>().map(|calls| calls.add())
+    }
 }
 
 async fn probe() -> (tool_core::Session, Probe) {
@@ -146,6 +152,17 @@ async fn context_has_the_user_data_of_the_session() {
         .data()
         .expect("a view");
     assert_eq!(seen["user"], json!("Ada"));
+}
+
+#[tokio::test]
+async fn each_session_has_a_memo_of_its_own() {
+    let runtime = crate::support::runtime(tools![Probe::default()], Policy::text());
+    let first = open(&runtime, "s-1", Mode::Text).await;
+    let second = open(&runtime, "s-2", Mode::Text).await;
+    for (session, count) in [(&first, 1), (&first, 2), (&second, 1)] {
+        let counted = call(session, "count", json!({})).await;
+        assert_eq!(counted.data_json(), Some(count.to_string().as_str()));
+    }
 }
 
 // L23

@@ -406,29 +406,28 @@ async fn refuse_bombs(call: HookedCall<'_>) -> Result<(), ToolError> {
 async fn async_functions_serve_as_hooks() {
     let post = Post::default();
     let log = post.log.clone();
+    let before = log.clone();
+    let around = log.clone();
+    let after = log.clone();
     let runtime = Runtime::builder(tools![post])
         .before(refuse_bombs)
-        .before_with(log.clone(), async |log: &Log, call: HookedCall<'_>| {
+        .before(async move |call: HookedCall<'_>| {
             ms(1).await;
-            log.add(format!("before {}", call.tool.name()));
+            before.add(format!("before {}", call.tool.name()));
             Ok(())
         })
         .around(async |_: HookedCall<'_>, next: Next<'_>| next.run().await)
-        .around_with(
-            log.clone(),
-            async |log: &Log, call: HookedCall<'_>, next: Next<'_>| {
-                log.add(format!("{} begins", call.tool.name()));
-                let response = next.run().await;
-                log.add("ends");
-                response
-            },
-        )
+        .around(async move |call: HookedCall<'_>, next: Next<'_>| {
+            around.add(format!("{} begins", call.tool.name()));
+            let response = next.run().await;
+            around.add("ends");
+            response
+        })
         .after(async |_: HookedCall<'_>, _: &mut ToolResponse| ms(1).await)
-        .after_with(
-            log.clone(),
-            async |log: &Log, _: HookedCall<'_>, response: &mut ToolResponse| {
+        .after(
+            async move |_: HookedCall<'_>, response: &mut ToolResponse| {
                 ms(1).await;
-                log.add(format!("after: {}", response.is_ok()));
+                after.add(format!("after: {}", response.is_ok()));
             },
         )
         .build()

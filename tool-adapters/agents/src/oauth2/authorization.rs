@@ -6,12 +6,13 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use oauth2::PkceCodeChallenge;
 use oauth2::url::form_urlencoded;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tool_adapters_http::debug_only;
 use tool_core::agents::{
@@ -452,7 +453,7 @@ struct UsedStates(Mutex<HashMap<Vec<u8>, i64>>);
 
 impl UsedStates {
     fn add(&self, state: &[u8], expires_at: i64, now: i64) -> Result<(), OAuth2Error> {
-        let mut used = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = self.0.lock();
         if used.len() >= MAX_USED_STATES {
             used.retain(|_, expires_at| *expires_at > now);
         }

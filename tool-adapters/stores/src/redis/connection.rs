@@ -1,5 +1,6 @@
 //! The connection to a Redis server, the scripts that run there, and the keys that they use.
 
+use parking_lot::Mutex;
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use redis::{
     Client, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, Script, ScriptInvocation,
@@ -10,7 +11,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use std::error::Error;
 use std::io;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use tool_core::serde::de::DeserializeOwned;
 use tool_core::serde_json;
@@ -127,10 +128,7 @@ impl Connection {
     }
 
     fn manager(&self) -> ConnectionManager {
-        self.manager
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.manager.lock().clone()
     }
 
     fn failed(&self, error: &RedisError) -> StoreError {
@@ -138,7 +136,7 @@ impl Connection {
         if error.kind() == ErrorKind::AuthenticationFailed
             && let Ok(fresh) = manager(&self.client)
         {
-            *self.manager.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
+            *self.manager.lock() = fresh;
         }
         describe(&self.address, error)
     }

@@ -4,9 +4,10 @@ use crate::redis::connection::{
     ADMIT, CHANGE, Connection, END, KEEP_CALL, MINT, NEXT_TURN, PENDING, REFRESH, SETTLE,
     SWITCH_MODE, SessionKeys, from_json, milliseconds, slot_member,
 };
+use parking_lot::{Mutex, MutexGuard};
 use redis::{FromRedisValue, ParsingError, Script, ScriptInvocation, Value};
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tool_core::serde::Serialize;
 use tool_core::session::{
@@ -75,7 +76,7 @@ impl RedisRecord {
     }
 
     fn copy(&self) -> MutexGuard<'_, SessionCopy> {
-        self.copy.lock().unwrap_or_else(PoisonError::into_inner)
+        self.copy.lock()
     }
 
     /// Begins a call of a script with the arguments that all scripts of a session take.

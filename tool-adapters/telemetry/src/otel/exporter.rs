@@ -15,10 +15,11 @@ use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider, Temporality};
 use opentelemetry_sdk::trace::{
     BatchConfigBuilder, BatchSpanProcessor, SpanData, SpanExporter, SpanProcessor,
 };
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tool_adapters_http::debug_only;
 use tool_core::time::CENTURY;
@@ -462,7 +463,7 @@ struct ExportHealth {
 impl ExportHealth {
     /// Remembers the result of an export, and passes it on.
     fn observe(&self, result: OTelSdkResult) -> OTelSdkResult {
-        let mut last = self.error.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.error.lock();
         let Err(error) = result else {
             *last = None;
             return Ok(());
@@ -482,11 +483,7 @@ impl ExportHealth {
     /// Converts a result of the SDK. Prefers the error of the last export, which says more of the cause.
     fn check(&self, result: OTelSdkResult) -> Result<(), OtelError> {
         result.map_err(|error| {
-            let last = self
-                .error
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .clone();
+            let last = self.error.lock().clone();
             OtelError::Export {
                 signal: self.signal,
                 source: last.unwrap_or_else(|| Arc::new(error)),

@@ -2,11 +2,11 @@
 
 use crate::call::progress::Reporting;
 use crate::call::{ToolError, ToolResponse};
-use crate::session::inner::ThreadPool;
 use crate::session::pipeline::admit::AdmissionGate;
 use crate::session::pipeline::governed_call::GovernedCall;
 use crate::session::pipeline::governed_tool::wait_for;
 use crate::session::pipeline::refund::RefundGuard;
+use crate::session::thread_pool::ThreadPool;
 use crate::tool::bare_call::BareCall;
 use crate::tool::driver::drive;
 use crate::tool::response_builder::ResponseBuilder;

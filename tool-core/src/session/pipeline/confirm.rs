@@ -3,11 +3,12 @@
 use crate::call::meta::PendingOutcome;
 use crate::call::tool_call::CallApproval;
 use crate::call::{Confirmation, ErrorKind, ToolCall, ToolError, ToolResponse};
+use crate::session::approval_requests::Outcome;
 use crate::session::approvals::{
     ApprovalLimit, ApprovalLimits, ApprovalRequest, ApprovalVerdict, PendingCall, Signer, fresh_id,
 };
 use crate::session::hooks::HookedCall;
-use crate::session::inner::{Outcome, SessionInner};
+use crate::session::inner::SessionInner;
 use crate::session::pipeline::governed_call::{GovernedCall, session_over};
 use crate::session::pipeline::{hooks, without_tool};
 use crate::session::store::StoreError;
@@ -215,7 +216,10 @@ pub(crate) async fn request_approval(call: &GovernedCall<'_>, text: &str) -> Too
     };
     let request = ApprovalRequest::new(&pending, lifetime).limits(policy.approvals);
     let outcome = match session.record.mint(&request).await {
-        Ok(ApprovalVerdict::Waits) => session.runtime.approvals.add(session, &pending.id),
+        Ok(ApprovalVerdict::Waits) => {
+            let requests = &session.runtime.approvals;
+            requests.add(session, &session.principal, &pending.id)
+        }
         Ok(ApprovalVerdict::Full(limit)) => {
             return call.responses().fail(too_many(&policy.approvals, limit));
         }

@@ -2,20 +2,18 @@
 //! them.
 
 use crate::call::{ToolCall, ToolResponse};
-use crate::session::caps::SpendingCaps;
 #[cfg(feature = "tower")]
 use crate::session::inner::RuntimeInner;
 use crate::session::inner::SessionInner;
 #[cfg(feature = "tower")]
 use crate::session::layers::LayerStack;
+use crate::session::pipeline::background::call_in_background;
 use crate::session::pipeline::call::govern;
-use crate::session::pipeline::log_lines;
+use crate::session::pipeline::observed::{call_nested, is_observed};
 #[cfg(feature = "tower")]
 use crate::session::pipeline::without_tool;
-use crate::session::updates::call_in_background;
 #[cfg(feature = "tower")]
 use crate::time::CallInstant;
-use crate::trace::span;
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
 
@@ -38,12 +36,6 @@ fn call_outside(session: &Arc<SessionInner>, call: ToolCall) -> BoxFuture<'_, To
         return Box::pin(call_through_layers(session, layers, call));
     }
     Box::pin(call_inside_layers(session, call))
-}
-
-/// Returns true if calls have spans and log lines.
-#[inline]
-fn is_observed(session: &SessionInner) -> bool {
-    span::is_wanted() || session.policy().caps().is_some_and(SpendingCaps::have_cost)
 }
 
 #[cfg(feature = "tower")]
@@ -104,15 +96,5 @@ async fn call_inside_layers(session: &Arc<SessionInner>, call: ToolCall) -> Tool
             ))
             .await
         }
-    }
-}
-
-/// Makes a call inside the layers, in a span and with log lines where they are wanted. A tool's own calls begin here.
-pub(crate) async fn call_nested(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
-    if is_observed(session) {
-        let observed = log_lines::observe(session, call, |call| govern(session, call));
-        Box::pin(observed).await
-    } else {
-        govern(session, call).await
     }
 }

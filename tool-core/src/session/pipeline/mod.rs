@@ -2,11 +2,11 @@
 //!
 //! | step | file |
 //! |---|---|
-//! | enter through layers and spans | [`entry`], [`log_lines`] |
+//! | enter: layers, answers in the background, spans | [`entry`], [`background`], [`observed`] |
 //! | check the mode, the depth and the turn among other calls | [`checks`] |
 //! | admit: count the call, and check loops, budgets and caps | [`admit`], [`refund`], [`meter`] |
 //! | confirm: ask a person, and redeem the approval | [`confirm`] |
-//! | start: run the tool, list and end it | [`start`], [`governed_tool`], [`blocking`] |
+//! | start: run the tool, list and end it | [`start`], [`governed_tool`], [`deadline`], [`blocking`] |
 //! | record: count the response, and carry out its intents | [`record`], [`empty`], [`journal`] |
 //! | answer calls that reach no tool | [`without_tool`] |
 //!
@@ -14,18 +14,20 @@
 //! [`run_context`] serves what a running tool asks of its session.
 
 pub(crate) mod admit;
+pub(crate) mod background;
 pub(crate) mod blocking;
 pub(crate) mod call;
 pub(crate) mod checks;
 pub(crate) mod confirm;
+pub(crate) mod deadline;
 pub(crate) mod empty;
 pub(crate) mod entry;
 pub(crate) mod governed_call;
 pub(crate) mod governed_tool;
 pub(crate) mod hooks;
 pub(crate) mod journal;
-pub(crate) mod log_lines;
 pub(crate) mod meter;
+pub(crate) mod observed;
 pub(crate) mod record;
 pub(crate) mod refund;
 pub(crate) mod run_context;

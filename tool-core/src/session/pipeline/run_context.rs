@@ -2,11 +2,11 @@
 
 use crate::call::asker::QuestionLimits;
 use crate::call::context::{SessionHandle, SessionMemos};
-use crate::call::{ErrorKind, Mode, ToolCall, ToolError, ToolResponse};
+use crate::call::{Mode, ToolCall, ToolResponse};
 use crate::session::inner::SessionInner;
 use crate::session::pipeline::confirm;
-use crate::session::pipeline::entry::call_nested;
 use crate::session::pipeline::governed_call::{canonical_sent_arguments, idempotency_key};
+use crate::session::pipeline::observed::call_nested;
 use crate::trace::redaction::Redaction;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
@@ -42,46 +42,6 @@ impl SessionHandle for SessionInner {
                 rare.playout.finished().await;
             }
         })
-    }
-
-    fn cancel_for_model(&self, call_id: &str) -> Result<(), ToolError> {
-        self.running.cancel_for_model(call_id)
-    }
-
-    fn running_for_model(&self) -> Value {
-        self.running.list_for_model()
-    }
-
-    fn guide_for_model(&self, tool: &str) -> Result<String, ToolError> {
-        let visible = self.definitions();
-        let searchable = self.searchable_definitions();
-        if let Some(definition) = visible
-            .iter()
-            .chain(&searchable)
-            .find(|definition| definition.name() == tool)
-        {
-            return Ok(definition.documentation().to_owned());
-        }
-        let with_guide = visible
-            .iter()
-            .filter(|definition| definition.guide().is_some());
-        let names = with_guide
-            .map(|definition| format!("`{}`", definition.name()))
-            .collect::<Vec<_>>();
-        let guides = if names.is_empty() {
-            "is no guide".to_owned()
-        } else {
-            format!("are guides for {}", names.join(", "))
-        };
-        let message = format!(
-            "no tool has the name `{}`; there {guides}",
-            tool.escape_debug()
-        );
-        Err(ToolError::new(ErrorKind::NotFound, message, false))
-    }
-
-    fn search_for_model(&self, query: &str, limit: Option<usize>) -> String {
-        self.search_tools(query, limit)
     }
 
     fn mode(&self) -> Mode {

@@ -3,10 +3,11 @@
 use crate::call::{ToolCall, ToolResponse};
 use crate::session::approvals::fresh_id;
 use crate::session::inner::SessionInner;
+use crate::session::model::History;
 use crate::session::pipeline::entry::call;
 use crate::session::pipeline::governed_call::canonical_sent_arguments;
 use crate::session::pipeline::without_tool;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// A call of the step, with warnings about other calls that had its id.
@@ -76,4 +77,21 @@ fn is_same_call(session: &SessionInner, one: &ToolCall, other: &ToolCall) -> boo
     one.name() == other.name()
         && (one.arguments() == other.arguments()
             || session.tools.find(one.name()).is_some_and(are_equal))
+}
+
+/// Gives a new id to calls without one, and to calls whose id an earlier step has used, as some providers repeat ids.
+pub(crate) fn with_fresh_ids(history: &History, mut calls: Vec<ToolCall>) -> Vec<ToolCall> {
+    let known = history.calls().map(ToolCall::id).collect::<HashSet<_>>();
+    let mut taken = calls
+        .iter()
+        .map(|call| Arc::clone(call.shared_id()))
+        .collect::<HashSet<_>>();
+    let mut free = (history.calls().count() + calls.len()..).map(|number| format!("call_{number}"));
+    for call in &mut calls {
+        if call.id().is_empty() || known.contains(call.id()) {
+            let id = free.find(|id| !known.contains(&**id) && taken.insert(id.as_str().into()));
+            *call = call.clone().with_id(id.unwrap_or_default());
+        }
+    }
+    calls
 }

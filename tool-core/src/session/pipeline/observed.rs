@@ -1,19 +1,38 @@
-//! The span and the log lines of a call.
+//! A call in its span, with its log lines.
 
 use crate::call::envelope::milliseconds;
 use crate::call::response::shorten_name;
 use crate::call::{ToolCall, ToolResponse};
+use crate::session::caps::SpendingCaps;
 use crate::session::inner::SessionInner;
+use crate::session::pipeline::call::govern;
 use crate::tool::spans;
 use crate::tool::spans::CALLS_TARGET;
+use crate::trace::span;
 use std::sync::Arc;
 use tracing::Level;
 
 /// The most characters that are logged of arguments.
 const MAX_ARGUMENTS: usize = 4_000;
 
+/// Makes a call inside the layers, in a span and with log lines where they are wanted. A tool's own calls begin here.
+pub(crate) async fn call_nested(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
+    if is_observed(session) {
+        let observed = observe(session, call, |call| govern(session, call));
+        Box::pin(observed).await
+    } else {
+        govern(session, call).await
+    }
+}
+
+/// Returns true if calls have spans and log lines.
+#[inline]
+pub(crate) fn is_observed(session: &SessionInner) -> bool {
+    span::is_wanted() || session.policy().caps().is_some_and(SpendingCaps::have_cost)
+}
+
 /// Makes a call in a span, and logs its start and its end.
-pub(crate) async fn observe<F: Future<Output = ToolResponse>>(
+async fn observe<F: Future<Output = ToolResponse>>(
     session: &Arc<SessionInner>,
     call: ToolCall,
     run: impl FnOnce(ToolCall) -> F,

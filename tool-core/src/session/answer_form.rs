@@ -1,0 +1,277 @@
+//! The form in which a model gives a typed answer: a control tool, or a text that is JSON.
+
+use crate::call::{ToolCall, ToolResponse};
+use crate::registry::ToolContext;
+use crate::schema::parameter::AnswerType;
+use crate::session::inner::SessionInner;
+use crate::session::model::{History, Message, ModelStep, ReplyFinish};
+use crate::session::pipeline::step::{distinct_calls, with_fresh_ids};
+use crate::session::pipeline::without_tool::record_refusal;
+use crate::session::unmade_calls::{name_of_limit, refusal_of_calls, refused_step, refused_unread};
+use crate::tool::typed_value::{ValueSlot, arguments_of, read, value_in};
+use crate::tool::{FunctionTool, ToolDefinition};
+use serde::de::IgnoredAny;
+use std::sync::Arc;
+
+/// The control tool of a reply with a typed answer, and the last wrong answer.
+pub(crate) struct AnswerForm {
+    tool: FunctionTool,
+    /// The definition of the tool that the model sees.
+    definition: ToolDefinition,
+    retries: u32,
+    /// The last wrong answer, and its problems.
+    pub(crate) text: Option<String>,
+    pub(crate) problems: Vec<String>,
+    /// True after the model has answered with another text: it is asked for the answer alone.
+    pub(crate) wants_answer: bool,
+}
+
+/// The part of a step that concerns the answer.
+pub(crate) enum AnswerVerdict {
+    /// The step calls other tools.
+    CallsTools,
+    /// The answer was wrong, and the model is asked again.
+    AskAgain,
+    /// The answer was taken.
+    Taken,
+    /// The answer was wrong, and no retry is left.
+    GivenUp,
+}
+
+impl AnswerForm {
+    pub(crate) fn new<T: AnswerType + Send + 'static>(
+        slot: &Arc<ValueSlot<T>>,
+        session: &Arc<SessionInner>,
+        retries: u32,
+    ) -> Result<Self, Vec<String>> {
+        let description =
+            "Give the final answer. Call it once, alone, when you have all that the answer needs.";
+        let mut tool = slot.tool("final_answer", description);
+        while session.tools.find(tool.name()).is_some() {
+            tool = tool.renamed(format!("{}_", tool.name()));
+        }
+        // Reports a type whose schema cannot be published.
+        let checked = ToolContext::builder().with(&tool).build();
+        checked.map_err(|errors| {
+            errors
+                .to_string()
+                .lines()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        })?;
+        let definition = tool.definition().taking_answer();
+        Ok(Self {
+            tool,
+            definition,
+            retries,
+            text: None,
+            problems: Vec::new(),
+            wants_answer: false,
+        })
+    }
+
+    /// Returns the tools of the session and the control tool.
+    pub(crate) fn with_tools(&self, tools: &[ToolDefinition]) -> Vec<ToolDefinition> {
+        tools.iter().chain([&self.definition]).cloned().collect()
+    }
+
+    /// Returns the instructions with those about the answer. A model without the tool has the schema in another form.
+    pub(crate) fn instructions(&self, about_tools: &str) -> String {
+        let name = self.tool.name();
+        format!(
+            "{about_tools}\n# Answer\n\nGive your final answer by calling `{name}`. Where you do not have this tool, give it as a \
+             text that is the JSON of the answer and nothing else.\n"
+        )
+    }
+
+    /// Returns true for a call of the control tool.
+    pub(crate) fn takes(&self, call: &ToolCall) -> bool {
+        call.name() == self.tool.name()
+    }
+
+    /// Returns the response to an answer that the model gave beside calls of other tools.
+    pub(crate) fn too_early(call: &ToolCall) -> ToolResponse {
+        refused_unread(
+            call,
+            "The answer was not taken, as it came together with calls of other tools. Read their results, and give the answer \
+             again.",
+        )
+    }
+
+    /// Takes the answer out of a step, and writes it to the history. Leaves the calls in a step that calls other tools, if it
+    /// may make some: the model then answers when it has their results.
+    pub(crate) async fn read(
+        &mut self,
+        session: &Arc<SessionInner>,
+        step: &mut ModelStep,
+        history: &mut History,
+        may_call: bool,
+    ) -> AnswerVerdict {
+        let has_answer = step.calls.iter().any(|call| self.takes(call));
+        let has_others = step.calls.iter().any(|call| !self.takes(call));
+        if has_others && may_call {
+            return AnswerVerdict::CallsTools;
+        }
+        if has_answer {
+            return self.read_calls(session, step, history).await;
+        }
+        if has_others {
+            // They are ignored, and the provider's raw turn would bring them into the history.
+            step.calls.clear();
+            step.native = None;
+        }
+        self.read_text(step, history).await
+    }
+
+    /// Reads an answer that was given as a call. If it is wrong, every call of the step gets a result, so that the step stays
+    /// in the history as its provider sent it.
+    async fn read_calls(
+        &mut self,
+        session: &Arc<SessionInner>,
+        step: &mut ModelStep,
+        history: &mut History,
+    ) -> AnswerVerdict {
+        let made = step.calls.len();
+        let calls = distinct_calls(
+            session,
+            with_fresh_ids(history, std::mem::take(&mut step.calls)),
+        );
+        let calls = calls
+            .into_iter()
+            .map(|step_call| step_call.call)
+            .collect::<Vec<_>>();
+        let Some(given) = calls.iter().find(|call| self.takes(call)) else {
+            return AnswerVerdict::GivenUp;
+        };
+        let (response, problems) = if step.finish == ReplyFinish::Length {
+            let message = refusal_of_calls(step.finish, step.max_tokens);
+            (refused_unread(given, &message), vec![message])
+        } else {
+            read(&self.tool, given.arguments()).await
+        };
+        let answer = Some(value_in(given.arguments()).to_owned());
+        if response.is_ok() {
+            history.push(Message::Assistant {
+                text: answer,
+                calls: Vec::new(),
+                native: None,
+            });
+            return AnswerVerdict::Taken;
+        }
+        let results = calls.iter().map(|call| {
+            if call.id() == given.id() {
+                response.clone()
+            } else if self.takes(call) {
+                refused_unread(call, "The answer was not read: give one answer at a time.")
+            } else {
+                let refusal = refused_step(session.policy().max_tool_steps, call);
+                record_refusal(session, call, &refusal);
+                refusal
+            }
+        });
+        let results = results.collect::<Vec<_>>();
+        // The items of a raw turn correspond to the calls.
+        let native = step.native.take().filter(|_| calls.len() == made);
+        history.push(Message::Assistant {
+            text: step.text.take(),
+            calls: calls.clone(),
+            native,
+        });
+        for (call, result) in calls.iter().zip(&results) {
+            history.push_result(call, result);
+        }
+        self.text = answer;
+        self.problems = problems;
+        self.again()
+    }
+
+    /// Reads an answer that was given as a text: JSON of the type, or none at all.
+    async fn read_text(&mut self, step: &mut ModelStep, history: &mut History) -> AnswerVerdict {
+        let text = step.text.take();
+        let native = step.native.take();
+        let problems = match &text {
+            Some(_) if step.finish == ReplyFinish::Length => {
+                vec![format!(
+                    "it reached {} before it was complete; give a shorter one",
+                    name_of_limit(step.max_tokens)
+                )]
+            }
+            Some(text) => self.read_json(text).await,
+            None => vec!["expected the answer, got nothing".to_owned()],
+        };
+        if text.is_some() || native.is_some() {
+            history.push(Message::Assistant {
+                text: text.clone(),
+                calls: Vec::new(),
+                native,
+            });
+        }
+        if problems.is_empty() {
+            return AnswerVerdict::Taken;
+        }
+        let note = format!(
+            "[Note by the application, not said by the user] The answer was not taken: {}. Give it by calling `{}`. Where you \
+             do not have this tool, give it as a text that is the JSON of the answer and nothing else.",
+            problems.join("; "),
+            self.tool.name()
+        );
+        self.text = text;
+        self.problems = problems;
+        self.wants_answer = true;
+        let verdict = self.again();
+        if matches!(verdict, AnswerVerdict::AskAgain) {
+            history.push(Message::User(note));
+        }
+        verdict
+    }
+
+    /// Reads the JSON of a text, and returns its problems. It is the value, or the arguments of the control tool, whose schema
+    /// some models get as the form of their text.
+    async fn read_json(&self, text: &str) -> Vec<String> {
+        let Some(json) = json_in(text) else {
+            return vec!["expected the JSON of the answer, got another text".to_owned()];
+        };
+        let problems = read(&self.tool, &arguments_of(value_in(json))).await.1;
+        if problems.is_empty() || value_in(json) == json {
+            return problems;
+        }
+        // The value may be an object whose only member has the name of the argument.
+        let of_whole = read(&self.tool, &arguments_of(json)).await.1;
+        if of_whole.is_empty() {
+            of_whole
+        } else {
+            problems
+        }
+    }
+
+    fn again(&mut self) -> AnswerVerdict {
+        match self.retries.checked_sub(1) {
+            Some(left) => {
+                self.retries = left;
+                AnswerVerdict::AskAgain
+            }
+            None => AnswerVerdict::GivenUp,
+        }
+    }
+}
+
+/// Returns the JSON in a text: all of it, the content of its code block, or an object or array at its end.
+fn json_in(text: &str) -> Option<&str> {
+    let is_json = |text: &&str| serde_json::from_str::<IgnoredAny>(text).is_ok();
+    let whole = text.trim();
+    if is_json(&whole) {
+        return Some(whole);
+    }
+    if let Some((_, block)) = whole.split_once("```")
+        && let Some((content, _)) = block.rsplit_once("```")
+    {
+        let content = content
+            .trim_start_matches(|letter: char| letter.is_ascii_alphanumeric())
+            .trim();
+        if is_json(&content) {
+            return Some(content);
+        }
+    }
+    let begins = whole.match_indices(['{', '[']).take(16);
+    begins.map(|(begin, _)| &whole[begin..]).find(is_json)
+}

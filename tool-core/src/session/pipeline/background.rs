@@ -1,0 +1,105 @@
+//! A call whose first update is its answer, and whose tool goes on in the background.
+
+use crate::call::{ProgressUpdate, ToolCall, ToolOutput, ToolResponse};
+use crate::session::inner::SessionInner;
+use crate::session::pipeline::observed::call_nested;
+use crate::session::timer;
+use crate::session::updates::{BackgroundAnswer, BackgroundAnswers, response_of, with_suffix};
+use crate::time::CallInstant;
+use crate::trace;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+use tokio_util::task::AbortOnDropHandle;
+
+/// Makes a call whose first update, or else its result, is its answer. After an update the tool goes on in the background, and its
+/// later updates and its result are further answers.
+///
+/// The end of the session waits until the result is among them.
+pub(crate) async fn call_in_background(
+    session: Arc<SessionInner>,
+    call: ToolCall,
+    answers: Arc<BackgroundAnswers>,
+) -> ToolResponse {
+    if timer::check().is_err() {
+        // The call answers at once, or says what it needs to wait.
+        return call_nested(&session, call).await;
+    }
+    let (answer, answered) = oneshot::channel();
+    let relay = Arc::new(UpdateRelay {
+        call: call.clone(),
+        began: CallInstant::now(),
+        sent: Mutex::new(SentUpdates {
+            answer: Some(answer),
+            count: 0,
+        }),
+        answers,
+    });
+    let listener = Arc::clone(&relay);
+    let unanswered = call.clone();
+    let call = call.and_on_update(move |update| listener.update(update));
+    let task = AbortOnDropHandle::new(tokio::spawn(trace::in_current_span(async move {
+        let _delivery = session.calls.enter();
+        relay.end(call_nested(&session, call).await);
+    })));
+    let response = answered.await;
+    // The call is answered, so the tool continues even when the caller drops this future.
+    drop(task.detach());
+    response.unwrap_or_else(|_| ToolResponse::outside_session(&unanswered))
+}
+
+/// Sends the first update or the result as the answer, and everything after it as further answers.
+struct UpdateRelay {
+    call: ToolCall,
+    began: CallInstant,
+    sent: Mutex<SentUpdates>,
+    answers: Arc<BackgroundAnswers>,
+}
+
+struct SentUpdates {
+    /// Taken when the call is answered.
+    answer: Option<oneshot::Sender<ToolResponse>>,
+    /// The updates after the answer.
+    count: usize,
+}
+
+impl UpdateRelay {
+    fn update(&self, update: &ProgressUpdate) {
+        let mut sent = self.sent.lock();
+        if sent.answer.is_none() {
+            sent.count += 1;
+            let response = response_of(
+                &self.call,
+                update,
+                self.began,
+                &format!("update_{}", sent.count),
+            );
+            return self.push(response, false);
+        }
+        if self.answers.begin()
+            && let Some(answer) = sent.answer.take()
+        {
+            let response =
+                ToolResponse::of_call(&self.call, ToolOutput::new(&update.message), self.began);
+            if answer.send(response).is_err() {
+                // The caller is gone, and the call is dropped with it.
+                self.answers.withdraw();
+            }
+        }
+    }
+
+    fn end(&self, response: ToolResponse) {
+        match self.sent.lock().answer.take() {
+            Some(answer) => _ = answer.send(response),
+            None => self.push(with_suffix(response, &self.call, "final"), true),
+        }
+    }
+
+    fn push(&self, response: ToolResponse, is_end: bool) {
+        self.answers.push(BackgroundAnswer {
+            call_id: self.call.id().to_owned(),
+            is_end,
+            response,
+        });
+    }
+}

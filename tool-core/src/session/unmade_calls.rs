@@ -1,0 +1,43 @@
+//! Answers to calls of a model that the agent loop does not make.
+
+use crate::call::{ErrorKind, ToolCall, ToolError, ToolResponse};
+use crate::session::model::ReplyFinish;
+use crate::time::CallInstant;
+
+/// Returns the name of the limit at which an answer was cut off.
+pub(crate) fn name_of_limit(max_tokens: Option<u32>) -> String {
+    match max_tokens {
+        Some(tokens) => format!("the limit of {tokens} output tokens (`max_tokens`)"),
+        None => "the provider's limit of output tokens".to_owned(),
+    }
+}
+
+/// Returns the message to the model about calls that did not run, because their answer did not end as a complete one.
+pub(crate) fn refusal_of_calls(finish: ReplyFinish, max_tokens: Option<u32>) -> String {
+    match finish {
+        ReplyFinish::Length => format!(
+            "The call was cut off: the answer reached {}, so nothing was done. Call it again with shorter arguments, or split \
+             the work into several calls.",
+            name_of_limit(max_tokens)
+        ),
+        _ => "The call was not made: the answer that it is part of did not end as a complete one."
+            .to_owned(),
+    }
+}
+
+/// Returns the response to a call that was not read, so that nothing was done.
+pub(crate) fn refused_unread(call: &ToolCall, message: &str) -> ToolResponse {
+    ToolResponse::refused(call, ToolError::validation(message), CallInstant::now())
+}
+
+/// Returns the response to a call after the last step of calls of a reply.
+pub(crate) fn refused_step(max_steps: u32, call: &ToolCall) -> ToolResponse {
+    let message = format!(
+        "the {max_steps} steps of calls of this reply are used up; answer without calling a tool"
+    );
+    ToolResponse::refused(
+        call,
+        ToolError::new(ErrorKind::BudgetExceeded, message, false),
+        CallInstant::now(),
+    )
+}
