@@ -362,9 +362,10 @@ impl AuthorizedClient {
                     else {
                         return Err(error);
                     };
-                    let mut event = Sse::default();
-                    event.data = serde_json::to_string(&failure(too_long, id)).ok();
-                    return Ok(event);
+                    return Ok(Sse {
+                        data: serde_json::to_string(&failure(too_long, id)).ok(),
+                        ..Sse::default()
+                    });
                 }
             };
             let text = event.data.take().unwrap_or_default();
