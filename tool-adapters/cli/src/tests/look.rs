@@ -136,7 +136,7 @@ async fn show_is_a_table_at_80_columns() {
         modes         voice, text
         confirm       always
         flags         destructive
-        timeout       20 s
+        timeout       20s
         on_duplicate  reject
         max_calls     3 a turn
         returns       The number of the booking
@@ -189,7 +189,7 @@ async fn show_is_a_list_at_40_columns() {
         modes         voice, text
         confirm       always
         flags         destructive
-        timeout       20 s
+        timeout       20s
         on_duplicate  reject
         max_calls     3 a turn
         returns       The number of the booking
