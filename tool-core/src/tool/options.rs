@@ -198,7 +198,8 @@ impl ToolAnnotations {
     /// assert_eq!(flags.names().collect::<Vec<_>>(), ["open_world", "blocking"]);
     /// ```
     pub fn names(self) -> impl Iterator<Item = &'static str> {
-        // A new option of tools is added here, and every list of options shows it.
+        // Every list of options shows what is added here. An option with a value is added to each list by hand:
+        // `describe/manifest.rs`, and those of the command line, the inspector and the gateway's `--check`.
         let named = [
             ("idempotent", self.idempotent),
             ("destructive", self.destructive == Some(true)),
