@@ -27,7 +27,7 @@ pub struct ProviderSpec {
     pub urls: Option<ModelUrls>,
     /// The messages of the provider.
     pub(crate) messages: MessageForm,
-    /// What a server takes back, and other details in which servers with the same messages differ.
+    /// The details in which servers with the same messages differ, such as the members that they take back.
     pub(crate) host_rules: HostRules,
     /// The servers that have other details than these.
     pub(crate) known_hosts: &'static [KnownHost],
