@@ -7,6 +7,10 @@ _default:
 ci:
     .ci/run
 
+# Checks format, and lints and tests the packages that changed since a commit, or that you have not committed.
+fast *commit:
+    .ci/fast {{commit}}
+
 # Checks format, lints and docs, and counts banned phrases.
 check:
     cargo fmt --all --check

@@ -63,7 +63,7 @@ pub(crate) async fn play(
             instructions: session.instructions(),
             turns,
             intents: session.intents(),
-            audit: session.audit(),
+            audit: session.audit().await?,
         });
     }
     Ok(all)

@@ -377,7 +377,7 @@ def check_prompt(page: Inspector, found: Findings):
     found.hold(all(row["indent"] > rows[0]["indent"] for row in rows[1:]), f"they are inside of the prompt: {rows}")
     starts = [row["start"] for row in rows[1:]]
     found.hold(starts == sorted(starts) and starts[1] < starts[2], f"they follow each other on one scale: {rows}")
-    found.same("failed spans of the prompt", page.look("[...document.querySelectorAll('#span-list .failed')].filter((b) => b.closest('[role=option]').ariaPosInSet <= 7).length"), 0)
+    found.same("failed spans of the prompt", page.look("[...document.querySelectorAll('#span-list .bar:is(.wrong, .cancelled)')].filter((b) => b.closest('[role=option]').ariaPosInSet <= 7).length"), 0)
     page.choose("document.querySelector('#span-scale')", "all")
     page.until("document.querySelector('#span-ticks').innerText.includes(' s')")
     page.choose("document.querySelector('#span-scale')", "trace")

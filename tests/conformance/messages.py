@@ -4,6 +4,7 @@
 give the problems of messages that answer calls and of request bodies.
 """
 
+import functools
 import json
 import typing
 
@@ -20,7 +21,7 @@ from openai.types import chat, realtime, responses
 from openai.types.chat import completion_create_params
 from openai.types.responses import response_create_params, response_input_param
 
-from providers import bedrock, types
+from providers import bedrock, chat_servers, types
 
 FUNCTION = "answer"
 
@@ -114,8 +115,7 @@ def mcp_requests(calls):
 MAKERS = {
     "openai-chat": chat_completion, "openai-responses": response, "openai-realtime": realtime_events, "anthropic": message,
     "gemini": generated, "gemini-json-schema": generated, "gemini-live": live, "bedrock": converse, "mistral": mistral_answer,
-    "cohere": cohere_answer, "ollama": ollama_answer, "llama-cpp": chat_completion, "vllm": chat_completion, "lm-studio": chat_completion,
-    "mcp": mcp_requests,
+    "cohere": cohere_answer, "ollama": ollama_answer, **dict.fromkeys(chat_servers.SERVERS, chat_completion), "mcp": mcp_requests,
 }
 
 
@@ -148,7 +148,7 @@ def bedrock_message(item):
 
 
 RESULTS: dict[str, typing.Callable] = {
-    "openai-chat": lambda item: types.problems(chat.ChatCompletionToolMessageParam, item, strict=True),
+    **dict.fromkeys(("openai-chat", *chat_servers.SERVERS), lambda item: types.problems(chat.ChatCompletionToolMessageParam, item, strict=True)),
     "openai-responses": lambda item: types.problems(response_input_param.FunctionCallOutput, item, strict=True),
     "openai-realtime": realtime_event,
     "anthropic": lambda item: types.problems(anthropic_types.MessageParam, item),
@@ -159,7 +159,6 @@ RESULTS: dict[str, typing.Callable] = {
     "mistral": lambda item: types.exactly(mistral.ToolMessage, item),
     "cohere": lambda item: types.exactly(cohere.ToolChatMessageV2, item),
     "ollama": lambda item: types.problems(ollama.Message, with_images(item)) + unknown(ollama.Message, item),
-    **dict.fromkeys(("llama-cpp", "vllm", "lm-studio"), lambda item: types.problems(chat.ChatCompletionToolMessageParam, item, strict=True)),
     "mcp": mcp_result,
 }
 
@@ -184,9 +183,10 @@ def chat_request(body):
     return types.problems(kind, body) + keys(kind, body)
 
 
-def local_request(body):
-    named = body.get("tool_choice", "auto")
-    return chat_request(body) + ([] if isinstance(named, str) else [f"the server reads no tool choice {named}"])
+def server_request(server, body):
+    choice = body.get("tool_choice", "auto")
+    may_have = server.named_choice or isinstance(choice, str)
+    return chat_request(body) + ([] if may_have else [f"the server reads no tool choice {choice}"])
 
 
 def response_request(body):
@@ -251,5 +251,5 @@ REQUESTS: dict[str, typing.Callable] = {
     "anthropic": anthropic_request, "gemini": gemini_request, "gemini-json-schema": gemini_request,
     "gemini-live": lambda body: types.problems(genai.LiveClientMessage, body), "bedrock": bedrock_request,
     "mistral": mistral_request, "cohere": cohere_request, "ollama": ollama_request,
-    "llama-cpp": local_request, "vllm": chat_request, "lm-studio": local_request,
+    **{name: functools.partial(server_request, server) for name, server in chat_servers.SERVERS.items()},
 }

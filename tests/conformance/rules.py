@@ -32,6 +32,11 @@ def only_keywords(schema, allowed: set[str]) -> list[str]:
     return [f"`{word}` at {pointer(way)!r}" for way, word in found]
 
 
+def no_keywords(schema, refused: frozenset[str]) -> list[str]:
+    found = [(way, word) for way, inner in walk(schema) for word in inner if word in refused]
+    return [f"`{word}` at {pointer(way)!r}" for way, word in found]
+
+
 def has_type(inner, kind: str) -> bool:
     kinds = inner.get("type")
     return kind in ([kinds] if isinstance(kinds, str) else kinds or [])
@@ -131,9 +136,8 @@ GRAMMAR_FORMATS = {
 }
 
 
-def grammar(provider: str, schema) -> list[str]:
+def grammar(server: str, schema) -> list[str]:
     """What servers take that make a grammar of a schema, and what they do not misread."""
-    server = "vllm" if provider == "vllm" else "llama-cpp"
     problems = only_keywords(schema, GRAMMAR)
     # xgrammar takes an array without items for an empty one, and llama.cpp for one of any values.
     problems += typed_items(schema) if server == "vllm" else []

@@ -49,7 +49,7 @@ def main() -> int:
     wanted = given.provider or list(providers.OF)
 
     print(f"{'provider':20}{'source':11}{'form':8}{'tools':>7}{'accepted':>10}{'refused':>9}{'strict':>8}{'instances':>11}{'lost':>6}{'problems':>10}")
-    problems: dict[str, None] = {}
+    problems = {f"{provider} has no checks here": None for provider in driver.ask("providers") if provider not in providers.OF}
     for source, requests in groups(driver, given.suite) if given.only in (None, "declarations") else ():
         for provider in wanted:
             for strict in (False, True) if provider in STRICT or source == "examples" else (False,):

@@ -3,6 +3,7 @@
 #![allow(unreachable_pub)] // the modules of a test have no public interface
 
 mod dependencies;
+mod expansion;
 mod fresh_crate;
 mod links;
 mod modules;

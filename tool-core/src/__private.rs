@@ -2,10 +2,9 @@
 
 pub use crate::arguments::fields::BorrowedText as Text;
 pub use crate::arguments::fields::{
-    ArgumentStruct, Fields, Flattened, Slot, decode_arguments, deserialize_arguments, filled,
-    from_text,
+    ArgumentSource, ArgumentStruct, Flattened, Slot, ValueReader, decode_arguments,
+    deserialize_arguments, filled, from_text, parameters,
 };
-pub use crate::arguments::flatten::FlattenedEntries as Rest;
 pub use crate::arguments::limits::*;
 pub use crate::arguments::tool_parameter::{
     ForeignParameter, ForeignSchema, ToolParameter, schemars_features,
@@ -26,21 +25,19 @@ pub use crate::tool::invocation::{
 };
 pub use crate::tool::locals;
 pub use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate};
-pub use crate::tool::registration::{Discovery, Registration, ToolsetDiscovery, type_id_of};
+pub use crate::tool::registration::{Discovery, Registration, type_id_of};
 pub use crate::tool::returns::*;
 pub use crate::tool::spec::*;
 pub use crate::tool::text_method::{completion, prompt_result, resource_result};
 pub use crate::tool::wrap::SpanLabel;
-pub use crate::tool::wrap_all::{
-    CallableKind, ContainerKind, ReturnedKind, SingleKind, TracedKind, TypeIsKnown,
-};
-pub use crate::trace::body::{AgentSpan, BodySpan, SpanEnding, function_id, in_agent, never};
+pub use crate::tool::wrap_all::{ReturnedKind, TypeIsKnown};
+pub use crate::trace::body::{AgentSpan, BodySpan, SpanEnding, function_id, in_agent, typed};
 pub use crate::{
-    __agent_span as agent_span, __completed as completed, __default_json as default_json,
-    __discovery as discovery, __failure as failure, __finish as finish, __joined as joined,
+    __completed as completed, __default_json as default_json, __discovery as discovery,
+    __failure as failure, __finish as finish, __function_id as function_id, __joined as joined,
     __joined_parts as joined_parts, __outcome as outcome, __output as output, __path as path,
     __respond as respond, __respond_text as respond_text, __returns, __returns as returns,
-    __shown as shown, __tool_span as tool_span,
+    __shown as shown,
 };
 pub use inventory;
 pub use schemars;

@@ -8,9 +8,9 @@ use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Returns the first `limit` characters of `text`, followed by `...` where the text is longer.
+/// Returns the first `limit` characters of `text`, followed by `...` if the text is longer.
 ///
-/// Characters are Unicode scalars, so none is cut in the middle. Use it for long texts inside a result, such as the body
+/// Characters are Unicode scalars, so none is cut in the middle. Use it for long texts inside a result, for example the body
 /// of a letter.
 ///
 /// ```
@@ -44,36 +44,11 @@ pub(crate) fn prefix(text: &str, bytes: usize) -> &str {
 /// of counting.
 #[inline]
 pub(crate) fn characters(text: &str) -> usize {
-    if is_ascii(text.as_bytes()) {
+    if text.is_ascii() {
         text.len()
     } else {
         text.chars().count()
     }
-}
-
-/// Returns true for ASCII text. The standard library checks the bytes after its last block one by one, which is slow for
-/// texts as short as most results.
-#[inline]
-fn is_ascii(bytes: &[u8]) -> bool {
-    const HIGH: u64 = 0x8080_8080_8080_8080;
-    let (words, rest) = bytes.as_chunks::<8>();
-    // The last word overlaps the one before it, where there is one.
-    let last = match (
-        bytes.last_chunk::<8>(),
-        rest.first_chunk::<4>(),
-        rest.last_chunk::<4>(),
-    ) {
-        (Some(last), _, _) => u64::from_le_bytes(*last),
-        (None, Some(first), Some(last)) => {
-            u64::from(u32::from_le_bytes(*first) | u32::from_le_bytes(*last))
-        }
-        _ => rest.iter().fold(0, |all, byte| all | u64::from(*byte)),
-    };
-    words
-        .iter()
-        .fold(last, |all, word| all | u64::from_le_bytes(*word))
-        & HIGH
-        == 0
 }
 
 /// Returns the first sentence of the first paragraph, on one line.

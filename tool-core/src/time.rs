@@ -24,6 +24,19 @@ pub fn after(start: Instant, time: Duration) -> Instant {
     start + time.min(CENTURY)
 }
 
+/// Returns the whole milliseconds of a time, and at most `u64::MAX`.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// assert_eq!(tool_core::time::whole_milliseconds(Duration::from_micros(1_500)), 1);
+/// assert_eq!(tool_core::time::whole_milliseconds(Duration::MAX), u64::MAX);
+/// ```
+#[must_use]
+pub fn whole_milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// Returns the milliseconds of a time as a text says them: `800`, or `0.5`.
 pub(crate) fn milliseconds(time: Duration) -> String {
     let (whole, micros) = (time.as_millis(), time.subsec_micros() % 1_000);

@@ -1,7 +1,7 @@
 //! The driver of the conformance suite: reads a line of JSON, writes a line of JSON.
 //!
-//! `{"do": "tools" | "declare" | "parse" | "encode" | "request" | "history" | "price" | "biller", ..}`; each module says what its
-//! command takes. A command that cannot be done answers `{"failed": ".."}`.
+//! `{"do": "providers" | "tools" | "declare" | "parse" | "encode" | "request" | "history" | "price" | "biller", ..}`; each
+//! module says what its command takes. A command that cannot be done answers `{"failed": ".."}`.
 
 #![allow(dead_code, reason = "of the examples, only the tools are wanted")]
 
@@ -63,6 +63,7 @@ async fn main() -> std::io::Result<()> {
 
 async fn obey(command: &Value) -> Answer {
     match command["do"].as_str() {
+        Some("providers") => Ok(json!(Provider::ALL)),
         Some("tools") => declare::tools(),
         Some("declare") => declare::declare(command),
         Some("parse") => events::parse(command),

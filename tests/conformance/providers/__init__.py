@@ -4,12 +4,12 @@ A module has `check(provider, declarations, settings, report)`, which gives the 
 `schema(item)`, which gives a declaration's schema as JSON Schema.
 """
 
-from . import anthropic, bedrock, cohere, gemini, local, mcp, mistral, ollama, openai
+from . import anthropic, bedrock, chat_servers, cohere, gemini, mcp, mistral, ollama, openai
 
 OF = {
     "openai-chat": openai, "openai-responses": openai, "openai-realtime": openai, "anthropic": anthropic,
     "gemini": gemini, "gemini-json-schema": gemini, "gemini-live": gemini, "bedrock": bedrock, "mistral": mistral,
-    "cohere": cohere, "ollama": ollama, "llama-cpp": local, "vllm": local, "lm-studio": local, "mcp": mcp,
+    "cohere": cohere, "ollama": ollama, **dict.fromkeys(chat_servers.SERVERS, chat_servers), "mcp": mcp,
 }
 
 

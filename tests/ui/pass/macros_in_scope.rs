@@ -36,7 +36,7 @@ struct Files;
 #[toolset(discover = false)]
 impl Files {
     /// Look up.
-    #[tool(guide = "ui/pass/guide.md", confirm)]
+    #[tool(guide = "pass/guide.md", confirm)]
     async fn look_up(
         &self,
         #[arg(length(1..=9), default = "a")] text: &str,

@@ -6,16 +6,9 @@ use crate::text::{Column, HEADING, NAME, WARNING};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use tool_adapters_providers::Provider;
+use tool_core::time::whole_milliseconds;
 use tool_core::tool::{Confirm, DuplicateScope, Guide, OnDuplicate};
 use tool_core::{Mode, ProviderTool, RunContext, ToolContext, ToolDefinition};
-
-fn confirm_word(tool: &ToolDefinition) -> &'static str {
-    match tool.confirm() {
-        Confirm::Never => "never",
-        Confirm::Always => "always",
-        Confirm::When(_) => "conditional",
-    }
-}
 
 /// Returns a tool as `list` prints it in JSON, which `--tools` accepts.
 fn listed_function(tool: &ToolDefinition, file: Option<&Path>) -> Map<String, Value> {
@@ -26,7 +19,7 @@ fn listed_function(tool: &ToolDefinition, file: Option<&Path>) -> Map<String, Va
         "description": tool.description(),
         "category": tool.category(),
         "modes": tool.modes().iter().collect::<Vec<_>>(),
-        "confirm": confirm_word(tool),
+        "confirm": tool.confirm().as_str(),
         "inputSchema": tool.parameters(),
         "outputSchema": tool.output(),
         "source": source(tool, file),
@@ -120,7 +113,7 @@ pub(crate) fn list(
         [
             name,
             parameter_list(tool),
-            confirm_word(tool).to_owned(),
+            tool.confirm().as_str().to_owned(),
             category,
             modes,
             tool.summary().into_owned(),
@@ -287,24 +280,6 @@ fn duplicate_word(tool: &ToolDefinition) -> Option<&'static str> {
     }
 }
 
-/// Returns the names of the flags that are set.
-fn flags(tool: &ToolDefinition) -> Vec<&'static str> {
-    let flags = tool.flags();
-    let named = [
-        (flags.idempotent, "idempotent"),
-        (flags.destructive == Some(true), "destructive"),
-        (flags.open_world == Some(true), "open_world"),
-        (flags.ignore_on_enter, "ignore_on_enter"),
-        (flags.cancellable, "cancellable"),
-        (flags.sequential, "sequential"),
-        (flags.blocking, "blocking"),
-    ];
-    named
-        .into_iter()
-        .filter_map(|(set, name)| set.then_some(name))
-        .collect()
-}
-
 /// Returns the options of a tool as they are named in `#[tool(..)]`, without those that are not set.
 fn options(tool: &ToolDefinition, file: Option<&Path>) -> Vec<[String; 2]> {
     let scope = match tool.duplicate_scope() {
@@ -316,18 +291,18 @@ fn options(tool: &ToolDefinition, file: Option<&Path>) -> Vec<[String; 2]> {
         (None, Some(_)) => Some("JSON of the output schema (--json prints it)".to_owned()),
         (None, None) => None,
     };
+    let flags = tool.flags().names().collect::<Vec<_>>();
     let all = [
         ("category", Some(tool.category().as_str().to_owned())),
         ("modes", Some(modes(tool))),
-        ("confirm", Some(confirm_word(tool).to_owned())),
+        ("confirm", Some(tool.confirm().as_str().to_owned())),
         (
             "flags",
-            Some(flags(tool).join(", ")).filter(|flags| !flags.is_empty()),
+            Some(flags.join(", ")).filter(|flags| !flags.is_empty()),
         ),
         (
             "timeout",
-            tool.timeout()
-                .map(|timeout| format!("{} s", timeout.as_secs_f64())),
+            tool.timeout().map(|timeout| format!("{timeout:?}")),
         ),
         (
             "on_duplicate",
@@ -357,8 +332,8 @@ fn options(tool: &ToolDefinition, file: Option<&Path>) -> Vec<[String; 2]> {
 fn options_json(tool: &ToolDefinition) -> Map<String, Value> {
     let scope = duplicate_word(tool).map(|_| tool.duplicate_scope());
     members(json!({
-        "flags": flags(tool),
-        "timeoutMs": tool.timeout().map(|timeout| timeout.as_millis()),
+        "flags": tool.flags().names().collect::<Vec<_>>(),
+        "timeoutMs": tool.timeout().map(whole_milliseconds),
         "onDuplicate": duplicate_word(tool),
         "duplicateScope": scope,
         "maxCalls": tool.max_calls(),

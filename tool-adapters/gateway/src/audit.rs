@@ -2,7 +2,7 @@
 //! in PostgreSQL.
 
 use crate::audit_sinks::{AuditRecord, AuditSinks};
-use crate::policy::AuditSettings;
+use crate::policy_file::AuditSettings;
 use crate::unlisted::UnlistedResources;
 use jiff::Timestamp;
 use std::collections::HashMap;
@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 use tool_core::session::{Hook, HookFuture, HookedCall, HookedRequest, Next, RequestKind};
 use tool_core::text::truncate;
+use tool_core::time::whole_milliseconds;
 use tool_core::trace::{self, Cost, Redaction};
 use tool_core::{ErrorKind, ToolContext, ToolError, ToolResponse};
 
@@ -298,7 +299,7 @@ impl Audit {
         new.record.outcome = error.map_or("OK", |error| error.kind.as_str());
         new.record.error = error.map(|error| self.view().shown(&error.message));
         (new.record.duration_ms, new.record.characters) =
-            (milliseconds(meta.duration()), meta.size_chars());
+            (whole_milliseconds(meta.duration()), meta.size_chars());
         new
     }
 
@@ -358,10 +359,6 @@ impl Drop for WriterThread {
             runtime.shutdown_background();
         }
     }
-}
-
-fn milliseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The hook that records calls and requests, and charges the prices of calls.
@@ -450,7 +447,7 @@ struct OpenRequest<'a> {
 impl OpenRequest<'_> {
     fn finish(&mut self) -> Option<NewRecord> {
         let mut new = self.record.take()?;
-        new.record.duration_ms = milliseconds(self.began.elapsed());
+        new.record.duration_ms = whole_milliseconds(self.began.elapsed());
         Some(new)
     }
 }

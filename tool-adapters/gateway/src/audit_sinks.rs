@@ -1,38 +1,54 @@
 //! The records of the audit log, and the places that keep them: a file of JSON lines, and a table in PostgreSQL.
 
-use crate::policy::AuditSettings;
+use crate::policy_file::AuditSettings;
 use jiff::Timestamp;
 use serde::Serialize;
+#[cfg(feature = "postgres")]
+use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 #[cfg(unix)]
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+#[cfg(feature = "postgres")]
+use std::sync::LazyLock;
 
-/// A record of a call that was answered, or of a request for a prompt or a resource.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct AuditRecord {
-    pub(crate) time: Timestamp,
-    pub(crate) session: String,
+/// Defines the record. Its fields, with their types in PostgreSQL, are the columns of the table, too.
+macro_rules! audit_record {
+    ($($(#[$attribute:meta])* $name:ident: $type:ty => $column:literal,)+) => {
+        /// A record of a call that was answered, or of a request for a prompt or a resource.
+        #[derive(Clone, Debug, Serialize)]
+        pub(crate) struct AuditRecord {
+            $($(#[$attribute])* pub(crate) $name: $type,)+
+        }
+
+        #[cfg(feature = "postgres")]
+        const COLUMNS: &[Column] = &[$(Column { name: stringify!($name), definition: $column }),+];
+    };
+}
+
+audit_record! {
+    time: Timestamp => "timestamptz NOT NULL",
+    session: String => "text NOT NULL",
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub(crate) principal: String,
-    pub(crate) turn: u64,
+    principal: String => "text NOT NULL",
+    turn: u64 => "bigint NOT NULL",
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub(crate) call: String,
-    pub(crate) server: String,
+    call: String => "text NOT NULL",
+    server: String => "text NOT NULL",
     /// `tools/call`, `prompts/get` or `resources/read`.
-    pub(crate) method: &'static str,
+    method: &'static str => "text NOT NULL",
     /// The tool, the prompt, or the URI of the resource.
-    pub(crate) name: String,
+    name: String => "text NOT NULL",
     /// Redacted JSON text, cut.
-    pub(crate) arguments: String,
+    arguments: String => "text NOT NULL",
     /// `OK`, or the kind of the error.
-    pub(crate) outcome: &'static str,
+    outcome: &'static str => "text NOT NULL",
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) error: Option<String>,
-    pub(crate) duration_ms: u64,
+    error: Option<String> => "text",
+    duration_ms: u64 => "bigint NOT NULL",
     /// The size of the result.
-    pub(crate) characters: usize,
+    characters: usize => "bigint NOT NULL",
 }
 
 /// The places to which records are written, by a thread that may block.
@@ -135,32 +151,54 @@ fn open_file(path: &Path) -> io::Result<File> {
 #[cfg(feature = "postgres")]
 struct AuditTable(tool_adapters_stores::postgres::PostgresPool);
 
+/// A column of the table.
 #[cfg(feature = "postgres")]
-const CREATE: &str = "CREATE TABLE IF NOT EXISTS tool_gateway_audit (
-    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    time timestamptz NOT NULL,
-    session text NOT NULL,
-    principal text NOT NULL,
-    turn bigint NOT NULL,
-    call text NOT NULL,
-    server text NOT NULL,
-    method text NOT NULL,
-    name text NOT NULL,
-    arguments text NOT NULL,
-    outcome text NOT NULL,
-    error text,
-    duration_ms bigint NOT NULL,
-    characters bigint NOT NULL
-)";
+struct Column {
+    name: &'static str,
+    definition: &'static str,
+}
 
 #[cfg(feature = "postgres")]
-const INSERT: &str = "INSERT INTO tool_gateway_audit
-    (time, session, principal, turn, call, server, method, name, arguments, outcome, error, duration_ms, characters)
-    SELECT time::timestamptz, session, principal, turn, call, server, method, name, arguments, outcome, error, duration_ms,
-        characters
-    FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::text[],
-        $9::text[], $10::text[], $11::text[], $12::bigint[], $13::bigint[])
-    AS r(time, session, principal, turn, call, server, method, name, arguments, outcome, error, duration_ms, characters)";
+static CREATE: LazyLock<String> = LazyLock::new(|| {
+    let mut sql = "CREATE TABLE IF NOT EXISTS tool_gateway_audit (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY".to_owned();
+    for Column { name, definition } in COLUMNS {
+        _ = write!(sql, ", {name} {definition}");
+    }
+    sql + ")"
+});
+
+/// Adds a list of records, which PostgreSQL reads from their JSON.
+#[cfg(feature = "postgres")]
+static INSERT: LazyLock<String> = LazyLock::new(|| {
+    let names = COLUMNS.iter().map(|column| column.name);
+    let names = names.collect::<Vec<_>>().join(", ");
+    // The JSON has no empty texts.
+    let values = COLUMNS
+        .iter()
+        .map(|Column { name, definition }| match *definition {
+            "text NOT NULL" => format!("coalesce({name}, '')"),
+            _ => (*name).to_owned(),
+        });
+    let values = values.collect::<Vec<_>>().join(", ");
+    format!(
+        "INSERT INTO tool_gateway_audit ({names}) SELECT {values} \
+         FROM json_populate_recordset(NULL::tool_gateway_audit, $1::text::json)"
+    )
+});
+
+/// Returns the JSON of records for PostgreSQL, whose type `text` has no zero byte.
+#[cfg(feature = "postgres")]
+fn rows(records: &[AuditRecord]) -> Result<String, serde_json::Error> {
+    let mut rows = serde_json::to_value(records)?;
+    let members = rows.as_array_mut().into_iter().flatten();
+    let members = members.filter_map(serde_json::Value::as_object_mut);
+    for member in members.flat_map(serde_json::Map::values_mut) {
+        if let serde_json::Value::String(text) = member {
+            *text = text.replace('\0', "\u{fffd}");
+        }
+    }
+    serde_json::to_string(&rows)
+}
 
 /// Describes a failure, with the setting that avoids it.
 #[cfg(feature = "postgres")]
@@ -175,61 +213,22 @@ impl AuditTable {
         use sqlx::Executor;
         let pool = tool_adapters_stores::postgres::connect(url).await?;
         // As plain texts, which no server prepares.
-        if pool.pool.execute(CREATE).await.is_err() {
+        if pool.pool.execute(CREATE.as_str()).await.is_err() {
             // Another gateway may have created it at the same time.
-            pool.pool.execute(CREATE).await?;
+            pool.pool.execute(CREATE.as_str()).await?;
         }
         Ok(Self(pool))
     }
 
     /// Adds records in one statement.
     async fn insert(&self, records: &[AuditRecord]) -> Result<(), sqlx::Error> {
-        use sqlx::Execute;
-        let texts = |read: fn(&AuditRecord) -> &str| {
-            // The type `text` has no zero byte.
-            records
-                .iter()
-                .map(|record| read(record).replace('\0', "\u{fffd}"))
-                .collect::<Vec<_>>()
-        };
-        let numbers = |read: fn(&AuditRecord) -> u64| {
-            records
-                .iter()
-                .map(|record| i64::try_from(read(record)).unwrap_or(i64::MAX))
-                .collect::<Vec<_>>()
-        };
-        let errors = records.iter().map(|record| {
-            record
-                .error
-                .as_ref()
-                .map(|error| error.replace('\0', "\u{fffd}"))
-        });
-        let mut statement = sqlx::query(INSERT)
-            .bind(
-                records
-                    .iter()
-                    .map(|record| record.time.to_string())
-                    .collect::<Vec<_>>(),
-            )
-            .bind(texts(|record| &record.session))
-            .bind(texts(|record| &record.principal))
-            .bind(numbers(|record| record.turn))
-            .bind(texts(|record| &record.call))
-            .bind(texts(|record| &record.server))
-            .bind(texts(|record| record.method))
-            .bind(texts(|record| &record.name))
-            .bind(texts(|record| &record.arguments))
-            .bind(texts(|record| record.outcome))
-            .bind(errors.collect::<Vec<_>>())
-            .bind(numbers(|record| record.duration_ms))
-            .bind(numbers(|record| record.characters as u64));
-        let arguments = statement
-            .take_arguments()
-            .map_err(sqlx::Error::Encode)?
-            .unwrap_or_default();
+        use sqlx::Arguments;
+        let rows = rows(records).map_err(|error| sqlx::Error::Encode(error.into()))?;
+        let mut arguments = sqlx::postgres::PgArguments::default();
+        arguments.add(rows).map_err(sqlx::Error::Encode)?;
         let mut connection = self.0.pool.acquire().await?;
         self.0
-            .fetch_all(&mut connection, INSERT, arguments)
+            .fetch_all(&mut connection, INSERT.as_str(), arguments)
             .await
             .map(drop)
     }

@@ -23,7 +23,6 @@ use tool_adapters_http::serve::BoundServer;
 use tool_adapters_mcp::{ChangeNotifier, Pins, messages};
 use tool_core::Toolset;
 use tool_core::text::{escape_invisible, truncate};
-use tool_core::tool::Confirm;
 use tracing::level_filters::LevelFilter;
 
 /// Put budgets, approvals, loop detection, pins, audit and traces in front of MCP servers.
@@ -278,7 +277,7 @@ async fn serve(
             () = stopped => Ok(()),
         };
     };
-    let address = address.unwrap_or(gateway.0.fixed.http.listen);
+    let address = address.unwrap_or(gateway.0.started.http.listen.0);
     let bound = gateway
         .bind(address)
         .await
@@ -354,8 +353,7 @@ async fn reload_on_hangup(_: Gateway) {}
 
 fn pins_file(policy: &GatewayPolicy) -> Result<&PathBuf, Failure> {
     policy
-        .pins
-        .as_ref()
+        .pins()
         .ok_or_else(|| Failure::Other("expected a policy with `pins.file`".to_owned()))
 }
 
@@ -399,13 +397,13 @@ async fn log_in(settings: Settings, server: &str) -> Result<ExitCode, Failure> {
         routes.find(|route| route.entry.name == server),
         escape_invisible(server),
     );
-    let login = route.and_then(|mut route| route.login.take().map(|login| (route, login)));
+    let login = route.and_then(|mut route| route.rule.oauth.take().map(|login| (route, login)));
     let Some((mut route, mut login)) = login.filter(|(_, login)| login.needs_person()) else {
         let expected = "expected a server that has `oauth` in the policy, without `machine`";
         return Err(Failure::Other(format!("{expected}, got `{name}`")));
     };
     login.is_asking = true;
-    route.login = Some(login);
+    route.rule.oauth = Some(login);
     let toolset = route
         .connect(&policy, Pins::memory())
         .await
@@ -418,7 +416,7 @@ async fn log_in(settings: Settings, server: &str) -> Result<ExitCode, Failure> {
 /// Connects to each server once, and prints the tools.
 async fn check(settings: Settings) -> Result<ExitCode, Failure> {
     let policy = Arc::new(settings.policy);
-    let pins = match &policy.pins {
+    let pins = match policy.pins() {
         // Nothing is pinned.
         Some(file) => PinSource::Memory(
             Pins::copy(file)
@@ -459,10 +457,8 @@ async fn check(settings: Settings) -> Result<ExitCode, Failure> {
                 .is_some_and(|server| **server == upstream.route.entry.name)
         }) {
             _ = write!(text, "  {} ({}", tool.name(), tool.category().as_str());
-            match tool.confirm() {
-                Confirm::Never => {}
-                Confirm::Always => text.push_str(", confirm"),
-                Confirm::When(_) => text.push_str(", confirm by arguments"),
+            if let Some(label) = tool.confirm().label() {
+                _ = write!(text, ", {label}");
             }
             if let Some(calls) = tool.max_calls() {
                 _ = write!(text, ", max_calls {calls}");

@@ -2,41 +2,33 @@
 
 use serde_json::{Number, Value};
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use tool_core::text::matches_wildcards;
 
-/// An argument, and the pattern of the values for which a person approves a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Condition {
-    pub(crate) argument: String,
-    pub(crate) pattern: String,
-}
-
-impl Condition {
-    /// Returns true if the argument, or a value in it, has the pattern. `schema` is that of the tool's arguments.
-    fn is_met(&self, arguments: &Value, schema: &Value) -> bool {
-        let Some(value) = arguments.get(&self.argument) else {
-            return false;
-        };
-        let declared = schema
-            .get("properties")
-            .and_then(|all| all.get(&self.argument));
-        let takes_numbers =
-            declared.is_some_and(|declared| takes_numbers(declared, schema, MAX_DEPTH));
-        has_match(value, &self.pattern, takes_numbers)
-    }
+/// Returns true if the value of an argument, or a value in it, has a pattern. `schema` is that of the tool's arguments.
+fn is_met(argument: &str, pattern: &str, arguments: &Value, schema: &Value) -> bool {
+    let Some(value) = arguments.get(argument) else {
+        return false;
+    };
+    let declared = schema
+        .get("properties")
+        .and_then(|properties| properties.get(argument));
+    let takes_numbers = declared.is_some_and(|declared| takes_numbers(declared, schema, MAX_DEPTH));
+    has_match(value, pattern, takes_numbers)
 }
 
 /// The depth to which a schema is searched for numbers.
 const MAX_DEPTH: usize = 16;
 
-/// Returns true if one of the conditions is met, or if the arguments cannot be read.
-pub(crate) fn asks(conditions: &[Condition], arguments: &str, schema: &Value) -> bool {
+/// Returns true if one of the conditions is met, or if the arguments cannot be read. A condition is an argument and the pattern of
+/// the values for which a person approves a call.
+pub(crate) fn asks(conditions: &BTreeMap<String, String>, arguments: &str, schema: &Value) -> bool {
     let Ok(arguments) = serde_json::from_str::<Value>(arguments) else {
         return true;
     };
     conditions
         .iter()
-        .any(|condition| condition.is_met(&arguments, schema))
+        .any(|(argument, pattern)| is_met(argument, pattern, &arguments, schema))
 }
 
 fn has_match(value: &Value, pattern: &str, takes_numbers: bool) -> bool {
@@ -123,12 +115,9 @@ mod tests {
     use serde_json::json;
 
     fn is_asked(pattern: &str, schema: &Value, value: &str) -> bool {
-        let condition = Condition {
-            argument: "amount".to_owned(),
-            pattern: pattern.to_owned(),
-        };
+        let conditions = BTreeMap::from([("amount".to_owned(), pattern.to_owned())]);
         let schema = json!({"properties": {"amount": schema}});
-        asks(&[condition], &format!(r#"{{"amount": {value}}}"#), &schema)
+        asks(&conditions, &format!(r#"{{"amount": {value}}}"#), &schema)
     }
 
     #[test]

@@ -1,11 +1,10 @@
-//! Reading a document of settings: members by name and type, and every problem with its place.
+//! Reading a file of a client: members by name and type, in each client's spelling, and every problem with its place.
 
 use crate::problems::{Problems, join};
-use crate::value::{self, Expand};
+use crate::value::Expand;
 use serde_json::{Map, Value};
 use std::fmt::Display;
 use std::path::Path;
-use std::time::Duration;
 use tool_core::arguments::nearest;
 
 /// The members of a table that were not read yet.
@@ -133,33 +132,6 @@ impl<'a> Fields<'a> {
         self.read(name, "true or false", Value::as_bool)
     }
 
-    /// Reads a whole number from 1 on.
-    pub(crate) fn count(&mut self, name: &'static str) -> Option<u32> {
-        let count = |value: &Value| {
-            value
-                .as_u64()
-                .and_then(|count| u32::try_from(count).ok())
-                .filter(|count| *count > 0)
-        };
-        self.read(name, "a whole number from 1 on", count)
-    }
-
-    pub(crate) fn size(&mut self, name: &'static str) -> Option<usize> {
-        self.read(
-            name,
-            "a size such as \"4MiB\", or a number of bytes",
-            value::size,
-        )
-    }
-
-    pub(crate) fn duration(&mut self, name: &'static str) -> Option<Duration> {
-        self.read(
-            name,
-            "a time such as \"800ms\", \"30s\" or \"10m\"",
-            value::duration,
-        )
-    }
-
     /// Reads a text in which variables are replaced.
     pub(crate) fn text(&mut self, name: &'static str) -> Option<String> {
         let text = self.read(name, "a text", |value| value.as_str().map(str::to_owned))?;
@@ -281,28 +253,6 @@ impl<'a> Fields<'a> {
             .ok()
     }
 
-    /// Reads one of several names.
-    pub(crate) fn choice<T: Copy>(
-        &mut self,
-        name: &'static str,
-        choices: &[(&'static str, T)],
-    ) -> Option<T> {
-        let text = self.text(name)?;
-        let found = choices
-            .iter()
-            .find(|(choice, _)| *choice == text)
-            .map(|(_, choice)| *choice);
-        if found.is_none() {
-            let names = choices
-                .iter()
-                .map(|(choice, _)| format!("`{choice}`"))
-                .collect::<Vec<_>>()
-                .join(" or ");
-            self.problem(name, format_args!("expected {names}, got `{text}`"));
-        }
-        found
-    }
-
     pub(crate) fn table(&mut self, name: &'static str) -> Option<Fields<'a>> {
         let (value, place) = (self.take(name)?, self.place(name));
         Fields::new(value, place, self.problems, self.expand)
@@ -361,13 +311,6 @@ impl<'a> Fields<'a> {
         tables
     }
 
-    /// Reports the members that were not read.
-    pub(crate) fn finish(self) {
-        for name in self.members.keys() {
-            self.problem(name, self.unknown(name));
-        }
-    }
-
     /// Returns the names of the members that were not read.
     pub(crate) fn rest(&self) -> impl Iterator<Item = &str> {
         self.members.keys().map(String::as_str)
@@ -393,25 +336,10 @@ impl<'a> Fields<'a> {
             near.as_deref().unwrap_or(", and has no effect")
         )
     }
-
-    /// Says that a name is not known, and which was probably meant.
-    pub(crate) fn unknown(&self, name: &str) -> String {
-        let name_text = name.escape_debug();
-        if let Some(near) = self.near(name) {
-            return format!("unknown key `{name_text}`, did you mean `{near}`?");
-        }
-        let known = self
-            .known
-            .iter()
-            .map(|known| format!("`{known}`"))
-            .collect::<Vec<_>>()
-            .join(", ");
-        format!("unknown key `{name_text}`; expected one of {known}")
-    }
 }
 
 /// Names the kind of a value. The value itself may be a secret.
-fn kind(value: &Value) -> &'static str {
+pub(crate) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",

@@ -143,11 +143,12 @@ impl GatewayFiles {
     /// Returns the variables of the servers' file.
     fn config_variables(&self, policy: &GatewayPolicy) -> Expand {
         let workspace = policy
+            .file
             .workspace_folder
             .clone()
             .unwrap_or_else(|| config::workspace_of(&self.config));
         let mut inputs = ANSWERS.lock().clone();
-        inputs.extend(policy.inputs.clone());
+        inputs.extend(policy.file.inputs.clone());
         Expand::default().editor(EditorVariables { workspace, inputs })
     }
 

@@ -192,8 +192,8 @@ fn context(
     policy: &Arc<GatewayPolicy>,
 ) -> Result<ToolContext, RegistryErrors> {
     let mut builder = ToolContext::builder()
-        .max_argument_bytes(policy.max_arguments)
-        .max_output_bytes(policy.max_result);
+        .max_argument_bytes(policy.file.limits.max_arguments.0)
+        .max_output_bytes(policy.file.limits.max_result.0);
     for toolset in toolsets {
         builder = builder.with(Arc::clone(toolset));
     }

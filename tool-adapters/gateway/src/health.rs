@@ -1,5 +1,6 @@
 //! The routes for machines that watch the gateway: `/healthz`, `/readyz` and `/metrics`.
 
+use crate::policy_file::Ready;
 use crate::running::{Gateway, GatewayInner};
 use axum::Router;
 use axum::extract::State;
@@ -37,8 +38,8 @@ impl Gateway {
     ///
     /// Returns an error if other machines can reach the address, and the policy has no `http.hosts` and `admin.token`.
     pub async fn bind_admin(&self) -> io::Result<Option<BoundServer>> {
-        match self.0.fixed.admin.listen {
-            Some(address) => bind(&self.0, address).await.map(Some),
+        match self.0.started.admin.listen {
+            Some(address) => bind(&self.0, address.0).await.map(Some),
             None => Ok(None),
         }
     }
@@ -46,7 +47,7 @@ impl Gateway {
 
 /// Returns the routes. `/metrics` needs the token of `admin.token`, if there is one.
 fn router(gateway: &Arc<GatewayInner>) -> Router {
-    let (http, admin) = (&gateway.fixed.http, &gateway.fixed.admin);
+    let (http, admin) = (&gateway.started.http, &gateway.started.admin);
     let access = AccessRules {
         hosts: http.hosts.clone(),
         origins: http.origins.clone(),
@@ -68,7 +69,7 @@ fn router(gateway: &Arc<GatewayInner>) -> Router {
 
 /// Binds an address for the routes alone.
 async fn bind(gateway: &Arc<GatewayInner>, address: SocketAddr) -> io::Result<BoundServer> {
-    let (http, admin) = (&gateway.fixed.http, &gateway.fixed.admin);
+    let (http, admin) = (&gateway.started.http, &gateway.started.admin);
     let token = admin.token.as_ref().map(|token| BearerToken::new(token));
     let access = AccessRules {
         hosts: http.hosts.clone(),
@@ -89,7 +90,7 @@ async fn ready(State(gateway): State<Watched>) -> Response {
     let servers = gateway.servers();
     let store = gateway.runtime.sessions().await;
     let mut up = servers.iter().map(|server| server.is_up);
-    let are_up = if gateway.fixed.admin.needs_all {
+    let are_up = if gateway.started.admin.ready == Ready::All {
         up.all(|up| up)
     } else {
         servers.is_empty() || up.any(|up| up)

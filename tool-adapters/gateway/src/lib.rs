@@ -4,8 +4,10 @@
 //! approvals, loop detection, deadlines, limits of size, pins, egress rules and an audit log. See the chapter on the gateway
 //! in the book.
 //!
-//! - `command`: the command line; `log`: its log; `files`: its files, and `problems`, `source`, `document` and `value`: what is common to them
-//! - `config`: the servers; `policy`: the policies, `conditions`: their conditions on arguments, and `spellings`: those of URIs
+//! - `command`: the command line; `log`: its log; `files`: its files, and `problems`, `source` and `value`: what is common to them
+//! - `config`: the servers, in the JSON of clients, whose members `document` reads
+//! - `policy_file`: each setting of a policy, with `setting_types`: the forms of their values, which `reader` reads
+//! - `policy`: what the settings decide, `conditions`: their conditions on arguments, and `spellings`: those of URIs
 //! - `login`: the logins at servers
 //! - `upstream`: the connection to a server; `governed`: the tools of all servers under the policies
 //! - `running`: a running gateway and its reloads; `health`: its addresses over HTTP, and the routes for machines
@@ -23,8 +25,11 @@ mod health;
 mod log;
 mod login;
 mod policy;
+mod policy_file;
 mod problems;
+mod reader;
 mod running;
+mod setting_types;
 mod source;
 mod spellings;
 mod tool_choice;

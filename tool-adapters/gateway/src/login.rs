@@ -1,7 +1,8 @@
 //! Logins at servers: their settings in the policy, the files that keep them, and the person who signs in.
 
-use crate::document::Fields;
+use crate::problems::{Problems, join};
 use crate::value::Secret;
+use serde::Deserialize;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -11,125 +12,108 @@ use tool_adapters_http::debug_only;
 use tool_adapters_http::egress::EgressPolicy;
 use tool_adapters_mcp::{LoginRequest, LoginStore, OAuthLogin};
 use tool_core::text::escape_invisible;
-use zeroize::Zeroizing;
 
 /// The login at a server, the table `oauth` of the policy.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
 pub(crate) struct LoginSettings {
-    /// `None` for the gateway's own credentials, which need no person.
+    /// True for the gateway's own credentials, which need no person.
+    machine: bool,
+    /// The file that keeps the tokens of a person.
     file: Option<PathBuf>,
-    client: Option<RegisteredClient>,
-    /// The secret of the client, and the file that has it.
-    secret: Option<Secret>,
-    secret_file: Option<PathBuf>,
     scopes: Vec<String>,
+    /// The port to which the browser comes back.
     port: Option<u16>,
+    /// The authorization server at which a client is registered by hand.
+    issuer: Option<String>,
+    client_id: Option<String>,
+    client_secret: Option<Secret>,
+    client_secret_file: Option<PathBuf>,
     /// True if a person at this terminal signs in anew.
+    #[serde(skip)]
     pub(crate) is_asking: bool,
-}
-
-/// A client that is registered at an authorization server.
-#[derive(Clone, PartialEq, Eq)]
-struct RegisteredClient {
-    issuer: String,
-    id: String,
 }
 
 debug_only!(LoginSettings, |this| file: this.file);
 
 impl LoginSettings {
-    /// Reads the table. A relative path is of `folder`.
-    pub(crate) fn read(mut fields: Fields<'_>, folder: &Path) -> Self {
-        let is_machine = fields.flag("machine").unwrap_or_default();
-        let file = fields.text("file").filter(|file| !file.is_empty());
-        if file.is_some() == is_machine {
-            fields.problem(
-                "file",
+    /// Returns the paths of its files.
+    pub(crate) fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf> {
+        let file = self
+            .file
+            .as_mut()
+            .filter(|file| !file.as_os_str().is_empty());
+        [file, self.client_secret_file.as_mut()]
+            .into_iter()
+            .flatten()
+    }
+
+    /// Reports settings that do not go together.
+    pub(crate) fn check(&self, place: &str, problems: &Problems) {
+        if self.needs_person() == self.machine {
+            problems.add_unless_reported(
+                &join(place, "file"),
                 "expected the file that keeps the tokens, such as \"github.login.json\", or `machine = true`",
             );
         }
-        let port =
-            |value: &serde_json::Value| value.as_u64().and_then(|port| u16::try_from(port).ok());
-        let port = fields.read("port", "a port from 0 to 65535", port);
-        let scopes = fields.texts("scopes").unwrap_or_default();
-        let (issuer, id) = (fields.text("issuer"), fields.text("client_id"));
-        let secret = fields.text("client_secret").map(Zeroizing::new);
-        let secret_file = fields
-            .text("client_secret_file")
-            .map(|file| folder.join(file));
-        if secret.is_some() && secret_file.is_some() {
-            fields.problem(
-                "client_secret_file",
+        if self.client_secret.is_some() && self.client_secret_file.is_some() {
+            problems.add(
+                &join(place, "client_secret_file"),
                 "expected no `client_secret` beside it",
             );
         }
-        let has_secret = secret.is_some() || secret_file.is_some();
-        if is_machine && (issuer.is_none() || id.is_none() || !has_secret || port.is_some()) {
-            fields.problem(
-                "machine",
+        let has_issuer = self.issuer.is_some();
+        let has_id = self.client_id.is_some();
+        let has_secret = self.client_secret.is_some() || self.client_secret_file.is_some();
+        if self.machine && !(has_issuer && has_id && has_secret && self.port.is_none()) {
+            problems.add(
+                &join(place, "machine"),
                 "expected `issuer`, `client_id`, one of `client_secret` and `client_secret_file`, and no `port`",
             );
-        } else if issuer.is_some() != id.is_some() || (has_secret && id.is_none()) {
-            fields.problem(
-                "",
+        } else if has_issuer != has_id || (has_secret && !has_id) {
+            problems.add(
+                place,
                 "expected `issuer` and `client_id`, or neither, and `client_secret` only with them",
             );
-        }
-        fields.finish();
-        let client = issuer
-            .zip(id)
-            .map(|(issuer, id)| RegisteredClient { issuer, id });
-        Self {
-            file: file.map(|file| folder.join(file)),
-            client,
-            secret,
-            secret_file,
-            scopes,
-            port,
-            is_asking: false,
         }
     }
 
     /// Returns the file that has the secret of the client, and the place of the secret.
     pub(crate) fn secret_file(&mut self) -> Option<(&Path, &mut Option<Secret>)> {
-        Some((self.secret_file.as_deref()?, &mut self.secret))
+        Some((self.client_secret_file.as_deref()?, &mut self.client_secret))
     }
 
     /// Returns true if a person signs in.
     pub(crate) fn needs_person(&self) -> bool {
-        self.file.is_some()
+        let file = self.file.as_deref();
+        file.is_some_and(|file| !file.as_os_str().is_empty())
     }
 
     /// Returns the login at a server. The gateway itself asks no person.
     pub(crate) fn of_server(&self, server: &str, egress: Option<EgressPolicy>) -> OAuthLogin {
-        let mut login = match (&self.file, &self.client) {
-            (Some(file), _) => {
-                let asked = if self.is_asking {
-                    OAuthLogin::browser(|request| std::future::ready(show_page(&request)))
-                } else {
-                    let command = login_command(server);
-                    OAuthLogin::stored(format!(
-                        "expected a login, got none that is good; run `{command}`"
-                    ))
-                };
-                asked.store(LoginFile {
-                    path: file.clone(),
-                    is_new: self.is_asking,
-                })
-            }
-            (None, client) => {
-                let (issuer, id) = client
-                    .as_ref()
-                    .map(|client| (&*client.issuer, &*client.id))
-                    .unwrap_or_default();
-                OAuthLogin::machine(issuer, id, "")
-            }
+        let client = self.issuer.as_deref().zip(self.client_id.as_deref());
+        let mut login = if let Some(file) = self.file.as_ref().filter(|_| self.needs_person()) {
+            let asked = if self.is_asking {
+                OAuthLogin::browser(|request| std::future::ready(show_page(&request)))
+            } else {
+                let command = login_command(server);
+                OAuthLogin::stored(format!(
+                    "expected a login, got none that is good; run `{command}`"
+                ))
+            };
+            asked.store(LoginFile {
+                path: file.clone(),
+                is_new: self.is_asking,
+            })
+        } else {
+            let (issuer, id) = client.unwrap_or_default();
+            OAuthLogin::machine(issuer, id, "")
         };
         login = login.client_name("tool-gateway");
-        if let Some(RegisteredClient { issuer, id }) = &self.client {
+        if let Some((issuer, id)) = client {
             login = login.client(issuer, id);
         }
-        if let Some(secret) = &self.secret {
+        if let Some(secret) = &self.client_secret {
             login = login.client_secret(&***secret);
         }
         if let Some(port) = self.port {

@@ -22,6 +22,8 @@ pub(crate) struct Problems {
     /// The lines that cannot be read. What follows from them is not reported.
     broken_lines: RefCell<BTreeSet<usize>>,
     found: RefCell<Vec<Finding>>,
+    /// The places that have a problem.
+    places: RefCell<Vec<String>>,
 }
 
 /// A problem or a warning.
@@ -38,6 +40,7 @@ impl Problems {
             positions: RefCell::default(),
             broken_lines: RefCell::default(),
             found: RefCell::default(),
+            places: RefCell::default(),
         }
     }
 
@@ -65,6 +68,19 @@ impl Problems {
         }
     }
 
+    /// Adds a problem of a value that is missing, unless it, a part of it or the table around it could not be read.
+    pub(crate) fn add_unless_reported(&self, place: &str, problem: impl Display) {
+        let is_within = |inner: &str, outer: &str| {
+            let rest = inner.strip_prefix(outer);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        let is_reported =
+            |reported: &String| is_within(place, reported) || is_within(reported, place);
+        if !self.places.borrow().iter().any(is_reported) {
+            self.add(place, problem);
+        }
+    }
+
     /// Adds a problem at a position.
     pub(crate) fn add_at(&self, position: Position, place: &str, problem: impl Display) {
         self.push(Some(position), false, place, problem);
@@ -84,6 +100,9 @@ impl Problems {
 
     fn push(&self, position: Option<Position>, is_warning: bool, place: &str, text: impl Display) {
         let at = position.map_or_else(String::new, |at| format!(":{}:{}", at.line, at.column));
+        if !is_warning {
+            self.places.borrow_mut().push(place.to_owned());
+        }
         let place = if place.is_empty() {
             String::new()
         } else {

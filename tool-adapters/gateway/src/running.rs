@@ -4,7 +4,8 @@ use crate::audit::{Audit, AuditView, GatewayHook};
 use crate::config::ServerEntry;
 use crate::files::{GatewayError, GatewayFiles, Settings, Texts, describe_pins};
 use crate::governed::{OfferSources, offer};
-use crate::policy::{FixedSettings, GatewayPolicy, Principal};
+use crate::policy::GatewayPolicy;
+use crate::policy_file::{PolicyFile, Principal};
 use crate::upstream::{Health, PinSource, Route, ServerStatus, Upstream};
 use std::io;
 use std::net::SocketAddr;
@@ -46,7 +47,8 @@ debug_only!(Gateway, |this| files: this.0.files);
 
 pub(crate) struct GatewayInner {
     files: GatewayFiles,
-    pub(crate) fixed: FixedSettings,
+    /// The settings with which it was started.
+    pub(crate) started: PolicyFile,
     pub(crate) runtime: Runtime,
     pub(crate) server: Server,
     state: Mutex<GatewayState>,
@@ -105,17 +107,17 @@ impl Gateway {
     ) -> Result<Self, GatewayError> {
         let texts = files.read().await?;
         let settings = files.parse(&texts, http).await?;
-        let fixed = settings.policy.fixed.clone();
-        if let Some(file) = &settings.policy.pins {
+        let started = settings.policy.file.clone();
+        if let Some(file) = settings.policy.pins() {
             Pins::file(file).map_err(|error| GatewayError::Start(describe_pins(&error)))?;
         }
         let audit = Arc::new(
-            Audit::open(&fixed.audit)
+            Audit::open(&started.audit)
                 .await
                 .map_err(GatewayError::Start)?,
         );
         let runtime = runtime(&settings.policy, &audit).await?;
-        let principals = Arc::new(RwLock::new(settings.policy.principals.clone()));
+        let principals = Arc::new(RwLock::new(started.http.principals.clone()));
         let stop = CancellationToken::new();
         let otel = observe(&settings.policy, &runtime, &stop).await?;
         let policy = Arc::new(settings.policy);
@@ -126,11 +128,11 @@ impl Gateway {
             offered: None,
             refusal: None,
         };
-        let startup = fixed.startup;
+        let startup = started.limits.startup.0;
         let gateway = Self(Arc::new(GatewayInner {
             files,
-            server: server(&fixed, &runtime, &principals),
-            fixed,
+            server: server(&started, &runtime, &principals),
+            started,
             runtime,
             state: Mutex::new(state),
             principals,
@@ -240,7 +242,7 @@ impl Gateway {
         inner.stop.cancel();
         let offered = inner.state().offered.take();
         drop(offered);
-        if inner.fixed.sessions.redis.is_some() {
+        if inner.started.sessions.redis.is_some() {
             inner.server.stop();
         } else {
             inner.server.shutdown().await;
@@ -317,7 +319,7 @@ impl GatewayInner {
                             "the entry of a server has changed; connecting again"
                         );
                     }
-                    let pins = match &policy.pins {
+                    let pins = match policy.pins() {
                         Some(file) => PinSource::File(file.clone()),
                         None => PinSource::Memory(Pins::memory()),
                     };
@@ -481,7 +483,7 @@ impl GatewayInner {
     }
 
     async fn apply(&self, settings: Settings) -> Result<(), GatewayError> {
-        let changed = self.fixed.changed(&settings.policy.fixed);
+        let changed = self.started.changed(&settings.policy.file);
         if !changed.is_empty() {
             tracing::warn!(
                 "these settings take effect after a restart: {}",
@@ -496,7 +498,7 @@ impl GatewayInner {
         self.principals
             .write()
             .unwrap_or_else(PoisonError::into_inner)
-            .clone_from(&policy.principals);
+            .clone_from(&policy.file.http.principals);
         self.connect(settings.servers, policy);
         self.offer_tools();
         self.refresh_clients().await;
@@ -544,15 +546,13 @@ async fn runtime(policy: &GatewayPolicy, audit: &Arc<Audit>) -> Result<Runtime, 
         .build()
         .map_err(|error| start(&error))?;
     let mut builder = Runtime::builder(tools).policy(policy.session.clone());
-    if policy.fixed.audit.file.is_some()
-        || policy.fixed.audit.postgres.is_some()
-        || policy.fixed.has_costs
-    {
+    let audited = &policy.file.audit;
+    if audited.file.is_some() || audited.postgres.is_some() || policy.file.has_costs() {
         builder = builder.hook(GatewayHook(Arc::clone(audit)));
     }
-    let sessions = &policy.fixed.sessions;
+    let sessions = &policy.file.sessions;
     if let Some(key) = &sessions.signing_key {
-        builder = builder.signing_key(**key);
+        builder = builder.signing_key(*key.0);
     }
     #[cfg(feature = "redis")]
     if let Some(url) = &sessions.redis {
@@ -569,43 +569,45 @@ async fn runtime(policy: &GatewayPolicy, audit: &Arc<Audit>) -> Result<Runtime, 
 
 /// Builds the server of the clients.
 fn server(
-    fixed: &FixedSettings,
+    started: &PolicyFile,
     runtime: &Runtime,
     principals: &Arc<RwLock<Vec<Principal>>>,
 ) -> Server {
+    let limits = &started.limits;
+    let http = &started.http;
     let mut server = Server::new(runtime.clone())
-        .name(&fixed.name, env!("CARGO_PKG_VERSION"))
-        .mode(fixed.mode)
+        .name(&started.name, env!("CARGO_PKG_VERSION"))
+        .mode(started.mode)
         .announce_tool_changes(true)
         .all_features()
-        .turn_after(fixed.turn_after)
-        .idle_timeout(fixed.idle_timeout)
-        .confirm_timeout(fixed.confirm_timeout)
-        .max_message(fixed.max_message)
-        .path(&fixed.http.path)
-        .allow_anonymous(fixed.http.allow_anonymous);
-    if fixed.inspector.is_some() {
-        server = server.host_approves(fixed.approval_wait);
+        .turn_after(limits.turn_after.0)
+        .idle_timeout(limits.idle_timeout.0)
+        .confirm_timeout(limits.approval_lifetime.0)
+        .max_message(limits.max_message.0)
+        .path(&http.path)
+        .allow_anonymous(http.allow_anonymous);
+    if started.inspector.is_some() {
+        server = server.host_approves(limits.approval_wait.0);
     }
-    if let Some(text) = &fixed.instructions {
+    if let Some(text) = &started.instructions {
         server = server.instructions(text);
     }
-    if let Some(sessions) = fixed.max_http_sessions {
-        server = server.max_sessions(sessions);
+    if let Some(sessions) = limits.max_sessions {
+        server = server.max_sessions(sessions.get());
     }
-    if let Some(sessions) = fixed.max_sessions_per_client {
-        server = server.max_sessions_per_client(sessions);
+    if let Some(sessions) = limits.max_sessions_per_client {
+        server = server.max_sessions_per_client(sessions.get());
     }
-    if let Some(connections) = fixed.http.max_connections_per_address {
-        server = server.max_connections_per_address(connections);
+    if let Some(connections) = http.max_connections_per_address {
+        server = server.max_connections_per_address(connections.get());
     }
-    if let Some(hosts) = &fixed.http.hosts {
+    if let Some(hosts) = &http.hosts {
         server = server.allow_hosts(hosts);
     }
-    if let Some(origins) = &fixed.http.origins {
+    if let Some(origins) = &http.origins {
         server = server.allow_origins(origins);
     }
-    if fixed.http.has_principals {
+    if !http.principals.is_empty() {
         let principals = Arc::clone(principals);
         server = server.principal(move |parts| {
             let sent = BearerToken::hash_in(&parts.headers)?;
@@ -625,21 +627,21 @@ async fn observe(
     runtime: &Runtime,
     stop: &CancellationToken,
 ) -> Result<Option<Otel>, GatewayError> {
-    let fixed = &policy.fixed;
-    if fixed.otel.is_none() && fixed.inspector.is_none() {
+    let file = &policy.file;
+    if file.otel.is_none() && file.inspector.is_none() {
         return Ok(None);
     }
     let keeps_content =
-        fixed.inspector.is_some() || fixed.otel.as_ref().is_some_and(|otel| otel.content);
+        file.inspector.is_some() || file.otel.as_ref().is_some_and(|otel| otel.content);
     let mut collector = Collector::builder()
         .keep(0)
         .content(keeps_content)
         .redaction(policy.redaction.clone());
     let mut exporter = None;
-    if let Some(settings) = &fixed.otel {
+    if let Some(settings) = &file.otel {
         let mut builder = Otel::otlp()
             .endpoint(&settings.endpoint)
-            .service_name(&fixed.name)
+            .service_name(&file.name)
             .content(settings.content);
         for (name, value) in &settings.headers {
             builder = builder.header(name, &**value);
@@ -650,7 +652,7 @@ async fn observe(
         collector = collector.sink(otel.clone());
         exporter = Some(otel);
     }
-    if let Some(settings) = &fixed.inspector {
+    if let Some(settings) = &file.inspector {
         let mut inspector = Inspector::new(runtime)
             .redaction(policy.redaction.clone())
             .sessions_only()
@@ -659,9 +661,9 @@ async fn observe(
             inspector = inspector.token(&**token);
         }
         collector = collector.sink(inspector.span_log());
-        let bound = inspector.bind(settings.listen).await;
+        let bound = inspector.bind(settings.listen.0).await;
         let bound = bound.map_err(|error| {
-            GatewayError::Start(format!("inspector: {}: {error}", settings.listen))
+            GatewayError::Start(format!("inspector: {}: {error}", settings.listen.0))
         })?;
         let url = bound
             .url()

@@ -308,8 +308,8 @@ mod tests {
                 .collect()
         };
         let mut policy = GatewayPolicy::default();
-        policy.allow = owned(allow);
-        policy.deny = owned(deny);
+        policy.file.allow = owned(allow);
+        policy.file.deny = owned(deny);
         policy
     }
 

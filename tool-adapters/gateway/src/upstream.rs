@@ -1,9 +1,11 @@
 //! One server: its connection, which is made again when it is lost, and its state.
 
 use crate::config::{ServerEntry, Target};
-use crate::policy::{GatewayPolicy, ServerRights};
+use crate::policy::GatewayPolicy;
+use crate::policy_file::{EgressRules, NetworkSettings, ServerRule};
 use futures_util::FutureExt;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -23,29 +25,27 @@ pub(crate) struct Route {
     prefix: Option<String>,
     timeout: Duration,
     pinned_only: bool,
-    pins: Option<std::path::PathBuf>,
-    env_from_parent: Vec<String>,
-    allow_unencrypted: bool,
-    rights: ServerRights,
-    egress: Option<crate::policy::EgressRules>,
-    network: crate::policy::NetworkSettings,
-    pub(crate) login: Option<crate::login::LoginSettings>,
+    pins: Option<PathBuf>,
+    pub(crate) rule: ServerRule,
+    egress: Option<EgressRules>,
+    network: NetworkSettings,
 }
 
 impl Route {
     pub(crate) fn new(entry: ServerEntry, policy: &GatewayPolicy) -> Self {
-        let rule = policy.servers.get(&entry.name).cloned().unwrap_or_default();
+        let rule = policy.file.servers.get(&entry.name);
+        let mut rule = rule.cloned().unwrap_or_default();
+        // It holds for calls, so the connection stays when it changes.
+        rule.auto_approve = false;
+        let pins = policy.file.pins.clone().unwrap_or_default();
         Self {
             prefix: policy.prefix_of(&entry.name),
             timeout: policy.timeout_of(&entry.name),
-            pinned_only: rule.pinned_only.unwrap_or(policy.pinned_only),
-            pins: policy.pins.clone(),
-            env_from_parent: rule.env_from_parent,
-            allow_unencrypted: rule.allow_unencrypted,
-            rights: rule.rights,
-            egress: policy.egress.clone(),
-            network: policy.network.clone(),
-            login: rule.login,
+            pinned_only: rule.pinned_only.unwrap_or(pins.pinned_only),
+            pins: pins.file,
+            rule,
+            egress: policy.file.egress.clone(),
+            network: policy.file.network.clone(),
             entry,
         }
     }
@@ -86,7 +86,8 @@ impl Route {
                 if let Some(folder) = cwd {
                     command.current_dir(folder);
                 }
-                let mut client = McpClient::command(command).env_from_parent(&self.env_from_parent);
+                let mut client =
+                    McpClient::command(command).env_from_parent(&self.rule.env_from_parent);
                 for (name, value) in env {
                     client = client.env(name, &**value);
                 }
@@ -97,7 +98,7 @@ impl Route {
                     .egress_of(url)
                     .map_err(|problem| ImportError::Protocol(problem.into()))?;
                 let mut client = McpClient::url(url.as_str());
-                if let Some(login) = &self.login {
+                if let Some(login) = &self.rule.oauth {
                     let egress = policy.egress_of_login(url);
                     let egress = egress.map_err(|problem| ImportError::Protocol(problem.into()))?;
                     client = client.oauth(login.of_server(&self.entry.name, Some(egress)));
@@ -106,7 +107,7 @@ impl Route {
                 for (name, value) in headers {
                     client = client.header(name, &**value);
                 }
-                if self.allow_unencrypted {
+                if self.rule.allow_unencrypted {
                     client.allow_unencrypted()
                 } else {
                     client
@@ -123,18 +124,21 @@ impl Route {
         if self.pinned_only {
             client = client.pinned_only();
         }
-        if self.rights.elicitation {
+        if self.rule.elicitation {
             client = client.allow_elicitation().allow_url_elicitation();
         }
-        if self.rights.roots {
+        if self.rule.roots {
             client = client.session_roots();
         }
         // A client of the gateway may show them. To all others they are metadata.
         client = client.show_pages();
         let choice = self.entry.tools.clone();
         client = client.switch_off(move |tool| choice.off(tool).map(str::to_owned));
-        if let Some((requests, tokens)) = self.rights.sampling {
-            client = client.allow_sampling(SamplingBudget::new(requests, tokens));
+        if let Some(limits) = self.rule.sampling
+            && let (Some(requests), Some(tokens)) = (limits.requests, limits.tokens)
+        {
+            let budget = SamplingBudget::new(requests.get(), tokens.get().into());
+            client = client.allow_sampling(budget);
         }
         client.connect().await
     }
@@ -315,7 +319,7 @@ impl Drop for Upstream {
 /// The pins that a server is checked against.
 #[derive(Clone)]
 pub(crate) enum PinSource {
-    File(std::path::PathBuf),
+    File(PathBuf),
     Memory(Pins),
 }
 
@@ -581,7 +585,7 @@ mod tests {
             ("gh", "_x", "gh__x"),
         ] {
             let mut policy = GatewayPolicy::default();
-            policy.servers.entry("one".into()).or_default().prefix = Some(prefix.to_owned());
+            policy.file.servers.entry("one".into()).or_default().prefix = Some(prefix.to_owned());
             let route = Route::new(ServerEntry::new("one", command.clone()), &policy);
             // A quarantined prompt is known by its own name.
             assert_eq!(

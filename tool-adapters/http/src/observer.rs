@@ -46,7 +46,7 @@ impl Observer {
     /// Creates an observer for a response of a provider.
     pub fn new(provider: Provider) -> Self {
         let mut used = ModelUsage::default();
-        used.provider = provider.spec().biller.map(Cow::Borrowed);
+        used.provider = provider.spec().names.biller.map(Cow::Borrowed);
         Self {
             protocol: protocol(provider),
             requested_model: None,
@@ -83,12 +83,6 @@ impl Observer {
         if let Ok(RequestBody { model }) = serde_json::from_slice(body) {
             self.requested_model = Some(model);
         }
-    }
-
-    /// Sets the provider that bills the request, by its name in price tables. With `None`, the model's name decides.
-    pub fn billed_by(mut self, provider: Option<impl Into<Cow<'static, str>>>) -> Self {
-        self.used.provider = provider.map(Into::into);
-        self
     }
 
     /// Returns the provider whose protocol is read.

@@ -185,10 +185,14 @@ struct CallAnswer {
 
 impl CallAnswer {
     /// Returns the answer to a call, with the session in which it was made if that is one of the page.
-    fn new(response: &ToolResponse, open: Option<&PageSession>) -> Self {
+    async fn new(response: &ToolResponse, open: Option<&PageSession>) -> Self {
+        let session = match open {
+            Some(open) => Some(open.snapshot_json().await),
+            None => None,
+        };
         Self {
             response: ResponseViews::new(response),
-            session: open.map(PageSession::snapshot_json),
+            session,
         }
     }
 }
@@ -296,12 +300,12 @@ async fn call(State(state): Shared, body: Body) -> ApiResult {
                 .collector
                 .run(state.runtime.tools().call(&tool, arguments.as_str(), &ctx))
                 .await;
-            return Ok(respond(&CallAnswer::new(&response, None)));
+            return Ok(respond(&CallAnswer::new(&response, None).await));
         }
     };
     let call = ToolCall::new(id, tool, arguments.as_str());
     let response = state.collector.run(open.session.call(call)).await;
-    Ok(respond(&CallAnswer::new(&response, Some(&open))))
+    Ok(respond(&CallAnswer::new(&response, Some(&open)).await))
 }
 
 async fn sessions(State(state): Shared) -> Response {
@@ -324,16 +328,12 @@ async fn open_session(State(state): Shared, body: Body) -> ApiResult {
         principal,
     } = read(body).await?;
     let open = state.open(id, mode, &principal).await?;
-    Ok(respond(&open.snapshot_json()))
+    Ok(respond(&open.snapshot_json().await))
 }
 
 async fn one_session(State(state): Shared, Path(id): Path<String>) -> ApiResult {
     let open = state.session(&id)?;
-    // Without the store, the page shows what this process knows.
-    if let Err(error) = open.session.refresh().await {
-        tracing::warn!(%error, "failed to refresh a session");
-    }
-    Ok(respond(&open.snapshot_json()))
+    Ok(respond(&open.snapshot_json().await))
 }
 
 async fn end_session(State(state): Shared, Path(id): Path<String>) -> ApiResult {
@@ -341,7 +341,7 @@ async fn end_session(State(state): Shared, Path(id): Path<String>) -> ApiResult 
     open.session.end().await;
     state.sessions.remove(&id);
     state.sessions.changed();
-    Ok(respond(&open.snapshot_json()))
+    Ok(respond(&open.snapshot_json().await))
 }
 
 async fn next_turn(State(state): Shared, Path(id): Path<String>) -> ApiResult {
@@ -351,7 +351,7 @@ async fn next_turn(State(state): Shared, Path(id): Path<String>) -> ApiResult {
     let turn =
         json!({"number": turn.number, "pendingMessage": turn.pending_message, "ended": turn.ended});
     Ok(respond(
-        &json!({"turn": turn, "session": open.snapshot_json()}),
+        &json!({"turn": turn, "session": open.snapshot_json().await}),
     ))
 }
 
@@ -369,7 +369,7 @@ async fn switch_mode(State(state): Shared, Path(id): Path<String>, body: Body) -
         .await
         .map_err(|error| ApiError::Conflict(error.to_string()))?;
     state.sessions.changed();
-    Ok(respond(&open.snapshot_json()))
+    Ok(respond(&open.snapshot_json().await))
 }
 
 async fn messages(State(state): Shared, Path(id): Path<String>) -> ApiResult {
@@ -398,7 +398,7 @@ async fn send_message(State(state): Shared, Path(id): Path<String>, body: Body) 
         "error": reply.error.map(|error| error.to_string()),
         "steps": reply.steps,
         "messages": messages_json(&history),
-        "session": open.snapshot_json(),
+        "session": open.snapshot_json().await,
     })))
 }
 
@@ -438,7 +438,7 @@ async fn decide(State(state): Shared, Path((id, decision)): Path<(String, String
     let response = state.collector.run(deciding).await;
     state.sessions.changed();
     let open = state.sessions.get(session.id().as_str());
-    Ok(respond(&CallAnswer::new(&response, open.as_deref())))
+    Ok(respond(&CallAnswer::new(&response, open.as_deref()).await))
 }
 
 async fn metrics(State(state): Shared) -> Response {

@@ -12,6 +12,7 @@ struct PageFile {
     text: &'static str,
 }
 
+const CSS: &str = "text/css; charset=utf-8";
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// Returns the file of the folder `page` with this name.
@@ -25,13 +26,18 @@ macro_rules! page_file {
     };
 }
 
-const FILES: [PageFile; 20] = [
+const FILES: [PageFile; 21] = [
     PageFile {
         path: "/",
         content_type: "text/html; charset=utf-8",
         text: include_str!("page/index.html"),
     },
-    page_file!("inspector.css", "text/css; charset=utf-8"),
+    PageFile {
+        path: "/waterfall.css",
+        content_type: CSS,
+        text: tool_core::trace::WATERFALL_CSS,
+    },
+    page_file!("inspector.css", CSS),
     page_file!("inspector.js", JAVASCRIPT),
     page_file!("approvals.js", JAVASCRIPT),
     page_file!("content.js", JAVASCRIPT),

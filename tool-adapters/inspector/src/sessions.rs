@@ -122,10 +122,15 @@ impl PageSession {
         })
     }
 
-    /// Returns the session with its budgets, its loop detection, its state and its logs.
-    pub(crate) fn snapshot_json(&self) -> Value {
-        let (session, metrics) = (&self.session, self.session.metrics());
-        let mut audit = session.audit();
+    /// Returns the session with its budgets, its loop detection, its state and its logs. Without the store, it is what this process
+    /// knows, and has no audit log.
+    pub(crate) async fn snapshot_json(&self) -> Value {
+        let session = &self.session;
+        let mut audit = session.audit().await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "failed to read the audit log of a session");
+            Vec::new()
+        });
+        let metrics = session.metrics();
         audit.drain(..audit.len().saturating_sub(MAX_ENTRIES));
         let calls = &metrics.calls[metrics.calls.len().saturating_sub(MAX_ENTRIES)..];
         let report = session.turn_report();

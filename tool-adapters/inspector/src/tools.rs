@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tool_adapters_providers::report::ToolReport;
 use tool_adapters_providers::{DeclareOptions, Provider, declare_tools, declare_with};
-use tool_core::tool::{Confirm, Guide, GuideExample};
+use tool_core::tool::{Guide, GuideExample};
 use tool_core::{ToolContext, ToolDefinition};
 
 /// Returns the tools for the list of the page.
@@ -56,28 +56,13 @@ pub(crate) fn tool_json(tool: &ToolDefinition) -> Value {
 
 /// Returns the options that are set, in words.
 fn option_names(tool: &ToolDefinition) -> Vec<String> {
-    let (flags, mut names) = (tool.flags(), Vec::new());
-    match tool.confirm() {
-        Confirm::Never => {}
-        Confirm::Always => names.push("confirm".to_owned()),
-        Confirm::When(_) => names.push("confirm: depends on the arguments".to_owned()),
+    let flags = tool.flags().names().map(|name| name.replace('_', " "));
+    let mut names = Vec::new();
+    names.extend(tool.confirm().label().map(str::to_owned));
+    names.extend(flags);
+    if tool.is_raw() {
+        names.push("raw".to_owned());
     }
-    let described = [
-        (flags.idempotent, "idempotent"),
-        (flags.destructive == Some(true), "destructive"),
-        (flags.open_world == Some(true), "open world"),
-        (flags.ignore_on_enter, "ignored on enter"),
-        (flags.cancellable, "cancellable"),
-        (flags.sequential, "sequential"),
-        (flags.blocking, "blocking"),
-        (tool.is_raw(), "raw"),
-    ];
-    names.extend(
-        described
-            .into_iter()
-            .filter(|(is_set, _)| *is_set)
-            .map(|(_, name)| name.to_owned()),
-    );
     names.extend(tool.timeout().map(|timeout| format!("timeout {timeout:?}")));
     names.extend(
         tool.max_calls()

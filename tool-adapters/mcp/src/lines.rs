@@ -1,4 +1,4 @@
-//! Lines of messages with a maximum size, and the id of a message that is too large or too deep to be read.
+//! Messages as lines, of both sides: their reading with a maximum size, their writing, and the id of a message that is too large or too deep to be read.
 //!
 //! A message that is only dropped leaves the other side waiting. The scan of a message keeps a few bytes of it, however long
 //! and deep it is, so that its request can be answered, or its call fail, at once.
@@ -6,10 +6,16 @@
 use futures_util::SinkExt;
 use memchr::memchr;
 use rmcp::model::RequestId;
+use serde::Serialize;
 use std::io;
-use tokio::io::AsyncWrite;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
 use tokio_util::bytes::{Buf, Bytes, BytesMut};
-use tokio_util::codec::{Decoder, FramedWrite, LinesCodec, LinesCodecError};
+use tokio_util::codec::{Decoder, FramedRead, FramedWrite, LinesCodec, LinesCodecError};
+use tool_core::json::StringScanner;
 
 /// The kind and the id of a message, by its members at the top level.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,8 +30,7 @@ pub(crate) enum MessageId {
 #[derive(Debug, Default)]
 pub(crate) struct IdScanner {
     depth: usize,
-    in_string: bool,
-    is_escaped: bool,
+    strings: StringScanner,
     /// The name of the member at the top level, once its value begins.
     name: Option<Vec<u8>>,
     /// The text of a name or of a value at the top level, up to one byte more than [`Self::MAX_TEXT`].
@@ -52,16 +57,10 @@ impl IdScanner {
     }
 
     fn step(&mut self, byte: u8) {
-        if self.in_string {
-            self.in_string = self.is_escaped || byte != b'"';
-            self.is_escaped = !self.is_escaped && byte == b'\\';
+        if !self.strings.step(byte) {
             return self.keep(byte);
         }
         match byte {
-            b'"' => {
-                self.in_string = true;
-                self.keep(byte);
-            }
             b'{' | b'[' => {
                 self.keep(byte);
                 self.depth += 1;
@@ -110,15 +109,46 @@ impl IdScanner {
     }
 }
 
-/// Writes a line.
-pub(crate) async fn send_line(
-    writer: &mut FramedWrite<impl AsyncWrite + Unpin, LinesCodec>,
-    line: String,
-) -> io::Result<()> {
-    writer.send(line).await.map_err(|error| match error {
-        LinesCodecError::Io(error) => error,
-        error @ LinesCodecError::MaxLineLengthExceeded => io::Error::other(error),
-    })
+pub(crate) type Input = Box<dyn AsyncRead + Send + Unpin>;
+pub(crate) type Output = Box<dyn AsyncWrite + Send + Unpin>;
+
+/// The lines of an input.
+pub(crate) type LineReader = FramedRead<Input, BoundedLines>;
+
+/// Returns the lines of an input, of at most `max` bytes each.
+pub(crate) fn read_lines(input: Input, max: usize) -> LineReader {
+    FramedRead::new(input, BoundedLines::new(max))
+}
+
+/// Writes messages as lines, until it is closed. Clones write to the same output.
+#[derive(Clone)]
+pub(crate) struct LineWriter(Arc<Mutex<Option<FramedWrite<Output, LinesCodec>>>>);
+
+impl LineWriter {
+    pub(crate) fn new(output: Output) -> Self {
+        let lines = FramedWrite::new(output, LinesCodec::new());
+        Self(Arc::new(Mutex::new(Some(lines))))
+    }
+
+    pub(crate) async fn write(&self, line: String) -> io::Result<()> {
+        let mut lines = self.0.lock().await;
+        let lines = lines.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        lines.send(line).await.map_err(|error| match error {
+            LinesCodecError::Io(error) => error,
+            error @ LinesCodecError::MaxLineLengthExceeded => io::Error::other(error),
+        })
+    }
+
+    pub(crate) async fn write_message(&self, message: &impl Serialize) -> io::Result<()> {
+        self.write(serde_json::to_string(message)?).await
+    }
+
+    /// Closes the output once the line that is being written is finished, or after a time at most.
+    pub(crate) async fn close(&self, limit: Duration) {
+        if let Ok(mut lines) = timeout(limit, self.0.lock()).await {
+            lines.take();
+        }
+    }
 }
 
 /// A line of a stream.

@@ -4,8 +4,8 @@
 //! the text of a result that has no type.
 
 use indexmap::IndexSet;
-use memchr::{memchr2, memchr2_iter, memmem};
-use rmcp::model::{CustomResult, JsonRpcVersion2_0, RequestId, ServerJsonRpcMessage, ServerResult};
+use memchr::{memchr2, memchr2_iter};
+use rmcp::model::{CustomResult, ServerResult};
 use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
@@ -74,16 +74,6 @@ pub(crate) fn value_of(result: ServerResult) -> Option<Value> {
     serde_json::from_str(&text_of(result)?).ok()
 }
 
-/// A message that answers a request.
-#[derive(Deserialize)]
-struct Response<'a> {
-    #[serde(rename = "jsonrpc")]
-    _version: JsonRpcVersion2_0,
-    id: RequestId,
-    #[serde(borrow)]
-    result: &'a RawValue,
-}
-
 /// The members by which a result is known that is passed on.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -127,24 +117,9 @@ impl KnownMembers<'_> {
     }
 }
 
-/// Returns a message with a sealed result if it answers a request with one that is passed on.
-pub(crate) fn seal(message: &[u8]) -> Option<ServerJsonRpcMessage> {
-    let Response { id, result, .. } = serde_json::from_slice(message).ok()?;
-    let known = serde_json::from_str::<KnownMembers<'_>>(result.get()).ok()?;
-    known
-        .are_passed_on()
-        .then(|| ServerJsonRpcMessage::response(sealed(result.get()), id))
-}
-
-/// Does the same over HTTP. rmcp checks tools that name headers for their arguments, and sends these headers, so it has to read a
-/// list of such tools itself.
-pub(crate) fn seal_over_http(message: &[u8]) -> Option<ServerJsonRpcMessage> {
-    if memmem::find(message, b"\"x-mcp-header\"").is_some()
-        && memmem::find(message, b"\"tools\"").is_some()
-    {
-        return None;
-    }
-    seal(message)
+/// Returns true for a result that is passed on as the server has sent it.
+pub(crate) fn is_passed_on(result: &str) -> bool {
+    serde_json::from_str::<KnownMembers<'_>>(result).is_ok_and(|known| known.are_passed_on())
 }
 
 /// The members of an object in their order, each with its text.

@@ -546,9 +546,8 @@ fn reply_of<T>(replied: &mut Result<TypedReply<T>, TypedReplyError>) -> &mut Rep
 fn ended() -> Reply {
     let mut reply = Reply::default();
     reply.finish = ReplyFinish::Failed;
-    reply.error = Some(ToolError::session_inactive(
-        "the session has ended; open another one",
-    ));
+    let error = ToolError::session_inactive("the session has ended; open another one");
+    reply.error = Some(error.into());
     reply
 }
 
@@ -615,7 +614,7 @@ impl<M> InterruptibleModel<'_, M> {
             reply.finish = ReplyFinish::Interrupted;
             reply
                 .error
-                .take_if(|error| error.kind() == ErrorKind::Cancelled);
+                .take_if(|error| error.kind == ErrorKind::Cancelled);
         }
     }
 }
@@ -809,7 +808,7 @@ mod tests {
             .await
             .expect_err("has ended");
         assert_eq!(
-            error.reply.error.map(|error| error.kind()),
+            error.reply.error.map(|error| error.kind),
             Some(ErrorKind::SessionInactive)
         );
     }
@@ -977,7 +976,7 @@ mod tests {
         agent.session().end().await;
         let reply = agent.prompt("Still there?").await;
         assert_eq!(
-            reply.error.map(|error| error.kind()),
+            reply.error.map(|error| error.kind),
             Some(ErrorKind::SessionInactive)
         );
         assert!(agent.has_ended());

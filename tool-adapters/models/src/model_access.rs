@@ -10,8 +10,8 @@ use tool_adapters_http::api_key::{ApiKey, KeySource, ProvidedKey};
 use tool_adapters_http::base_url::{self, check_encrypted, is_secret_name};
 use tool_adapters_http::biller::biller_of_url;
 use tool_adapters_http::debug_only;
+use tool_adapters_providers::Provider;
 use tool_adapters_providers::declarations::DeclareOptions;
-use tool_adapters_providers::provider::Provider;
 use tool_adapters_providers::spec::Server;
 use tool_core::ToolError;
 use tool_core::json::unless_too_deep;
@@ -273,7 +273,7 @@ pub(crate) fn env_setting(names: &[&str]) -> Option<String> {
 /// Returns the model's name, and the name of its biller in price tables. Servers of many providers speak the same protocol,
 /// so the URL decides before the protocol does.
 pub(crate) fn model_info(provider: Provider, model: &str, url: &str) -> ModelInfo {
-    let biller = biller_of_url(url).or(provider.spec().biller);
+    let biller = biller_of_url(url).or(provider.spec().names.biller);
     ModelInfo {
         model: model.to_owned().into(),
         provider: biller.map(Into::into),

@@ -73,10 +73,12 @@ pub(crate) struct BlockIdentity {
 
 /// The part of a message that has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Progress {
+pub(crate) enum MessageProgress {
     #[default]
     Nothing,
     Begun,
+    /// The reason for the end has come, where it comes before the end.
+    Ending,
     Ended,
 }
 

@@ -1,11 +1,11 @@
 //! The declarations of tools to a provider.
 
-use crate::provider::Provider;
+use crate::Provider;
 use crate::report::Report;
 use crate::schema::renames::PropertyRenames;
 use crate::schema::restore::NullRules;
 use crate::structured::DeclaredAnswer;
-use crate::tool_names::{NameRule, ToolNames};
+use crate::tool_names::{DeclaredNames, NameRule};
 use foldhash::HashMap;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -95,7 +95,7 @@ pub(crate) struct DeclaredTools {
     pub(crate) json: Box<RawValue>,
     pub(crate) settings: Map<String, Value>,
     pub(crate) name_rule: NameRule,
-    pub(crate) names: ToolNames,
+    pub(crate) names: DeclaredNames,
     pub(crate) definitions: Vec<ToolDefinition>,
     /// Those of the definitions.
     pub(crate) null_rules: Vec<NullRules>,

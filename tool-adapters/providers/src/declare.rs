@@ -1,16 +1,16 @@
 //! Declarations of the tools of a context: of its functions, and of the provider tools beside them.
 
+use crate::Provider;
 use crate::declarations::{Declarations, DeclareOptions, DeclaredTools};
-use crate::declared_tool::{DeclaredTool, JsonObject, json_array, write_schema};
+use crate::declared_tool::{DeclaredTool, ObjectText, json_array, write_schema};
 use crate::projection::{Projection, ProjectionResult, project_all};
-use crate::provider::Provider;
 use crate::report::{Report, Skipped, ToolReport};
 use crate::schema::renames::PropertyRenames;
 use crate::schema::restore::NullRules;
 use crate::spec::{DeclaredKinds, ProviderSpec, ToolListForm};
 use crate::strict::budget::StrictCost;
 use crate::structured::{DeclaredAnswer, declare_answer};
-use crate::tool_names::ToolNames;
+use crate::tool_names::DeclaredNames;
 use foldhash::HashMap;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -222,7 +222,7 @@ impl RequestTools {
             projection.is_ok() && !mixed.answered.contains(definition.name())
         });
         let declared = declared.map(|(index, (definition, _))| (index, definition.name()));
-        let mut names = ToolNames::new(spec.names, declared, &mixed.names());
+        let mut names = DeclaredNames::new(spec.tool_names, declared, &mixed.names());
         let (mut reports, mut functions) = (Vec::with_capacity(definitions.len()), Vec::new());
         let mut renames = HashMap::default();
         for (index, (definition, mut projection)) in definitions.iter().zip(projections).enumerate()
@@ -281,7 +281,7 @@ impl RequestTools {
             settings: settings
                 .and_then(|settings| settings.as_object().cloned())
                 .unwrap_or_default(),
-            name_rule: spec.names,
+            name_rule: spec.tool_names,
             names,
             renames: (!renames.is_empty()).then(|| Box::new(renames)),
             null_rules: definitions.iter().map(|_| NullRules::default()).collect(),
@@ -396,7 +396,7 @@ fn excess_warning(provider: Provider, functions: usize, others: usize) -> Option
 
 /// Writes the value of a request's `tools`.
 fn tool_list(form: ToolListForm, functions: &[String], mixed: &MixedTools) -> String {
-    let group = JsonObject::new().raw("functionDeclarations", &json_array(functions));
+    let group = ObjectText::new().raw("functionDeclarations", &json_array(functions));
     let group = (!functions.is_empty()).then_some(group);
     let configs = mixed.configs().map(Value::to_string);
     match form {
@@ -405,7 +405,7 @@ fn tool_list(form: ToolListForm, functions: &[String], mixed: &MixedTools) -> St
         }
         ToolListForm::Grouped => json_array(
             &group
-                .map(JsonObject::finish)
+                .map(ObjectText::finish)
                 .into_iter()
                 .chain(configs)
                 .collect::<Vec<_>>(),
@@ -414,7 +414,7 @@ fn tool_list(form: ToolListForm, functions: &[String], mixed: &MixedTools) -> St
         ToolListForm::Merged => {
             let members = mixed.configs().filter_map(Value::as_object).flatten();
             let object = members.fold(
-                group.unwrap_or_else(JsonObject::new),
+                group.unwrap_or_else(ObjectText::new),
                 |object, (name, value)| object.with(name, value.clone()),
             );
             json_array(&[object.finish()])

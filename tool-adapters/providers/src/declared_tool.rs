@@ -46,19 +46,19 @@ impl<'a> DeclaredTool<'a> {
 
     /// Writes a function in OpenAI's form, with a `type` among its members.
     pub(crate) fn flat_function(&self, strict: Option<bool>) -> String {
-        self.function(JsonObject::new().with("type", "function"), strict)
+        self.function(ObjectText::new().with("type", "function"), strict)
     }
 
     /// Writes a function in OpenAI's form, inside a `function` member.
     pub(crate) fn nested_function(&self, strict: Option<bool>) -> String {
-        let function = self.function(JsonObject::new(), strict);
-        JsonObject::new()
+        let function = self.function(ObjectText::new(), strict);
+        ObjectText::new()
             .with("type", "function")
             .raw("function", &function)
             .finish()
     }
 
-    fn function(&self, object: JsonObject, strict: Option<bool>) -> String {
+    fn function(&self, object: ObjectText, strict: Option<bool>) -> String {
         object
             .with("name", self.name)
             .with_some("description", self.description())
@@ -127,9 +127,9 @@ fn order_parameters(
 }
 
 /// An object, member by member.
-pub(crate) struct JsonObject(String);
+pub(crate) struct ObjectText(String);
 
-impl JsonObject {
+impl ObjectText {
     pub(crate) fn new() -> Self {
         Self("{".to_owned())
     }

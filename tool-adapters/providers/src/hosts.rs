@@ -1,10 +1,10 @@
 //! The servers behind a protocol: what each takes back, and how it names the limit of tokens.
 //!
-//! Many servers speak the same protocol and differ in details. [`ROWS`] has the details that their documents, or reports of
-//! their users, tell.
+//! Many servers speak the same protocol and differ in details. A provider's spec has the details that their documents, or
+//! reports of their users, tell.
 
-use crate::provider::Provider;
-use crate::spec::{Endpoint, Server};
+use crate::Provider;
+use crate::spec::{Endpoint, ProviderSpec, Server};
 use serde_json::Value;
 use tool_core::session::RawTurn;
 use tool_core::tool::ProviderId;
@@ -84,16 +84,16 @@ impl Host {
         };
         let is_own = address.is_empty() || server.is_some_and(|server| is_at(&server, &address));
         let turn_id = if is_own {
-            ProviderId::from_static(spec.turn_id)
+            ProviderId::from_static(spec.names.turns)
         } else {
-            ProviderId::new(format!("{}@{address}", spec.turn_id))
+            ProviderId::new(format!("{}@{address}", spec.names.turns))
         };
         let own = server.map_or("", |server| server.base_url);
         let address = if is_own { address_of(own) } else { address };
         Self {
             turn_id,
             is_own,
-            rules: HostRules::of(provider, domain_of(&address)),
+            rules: HostRules::of(spec, domain_of(&address)),
         }
     }
 
@@ -213,247 +213,51 @@ pub(crate) struct HostRules {
     pub(crate) is_mistral: bool,
 }
 
-/// The details of a server of which nothing else is known: one of vLLM, SGLang, llama.cpp, LM Studio, Ollama or a gateway.
-///
-/// - vLLM takes `reasoning` and `reasoning_content` of a message (`vllm/entrypoints/chat_utils.py`), SGLang takes
-///   `reasoning_content` (`sglang/srt/entrypoints/openai/protocol.py`), llama.cpp too (`common/chat.cpp`), and Ollama takes
-///   `reasoning` (`openai/openai.go`). All of them pass over other members.
-/// - Ollama loses the id of a result that has parts (`openai/openai.go`).
-/// - llama.cpp, LM Studio and Ollama know `max_tokens` only. The others know both.
-const DEFAULT: HostRules = HostRules {
-    reasoning: ReasoningBack::Always,
-    members: None,
-    token_limit: TokenLimit::MaxTokens,
-    stream_options: true,
-    result_parts: false,
-    forces_calls: true,
-    needs_reasoning: false,
-    needs_signature: false,
-    alternates: false,
-    is_mistral: false,
-};
-
-/// OpenAI refuses members that it does not know: `Unknown parameter: 'messages[1].reasoning_content'`. Its reasoning models
-/// refuse `max_tokens`: `Use 'max_completion_tokens' instead`.
-const OPENAI: HostRules = HostRules {
-    members: Some(&[]),
-    token_limit: TokenLimit::MaxCompletionTokens,
-    result_parts: true,
-    ..DEFAULT
-};
-
-/// Mistral refuses all members that it does not know, with 422 `extra_forbidden`, `max_completion_tokens` and
-/// `stream_options` among them. Its reasoning is a part of the content (docs.mistral.ai, "Reasoning"; the order is checked by
-/// `mistral_common/protocol/instruct/validator.py`).
-pub(crate) const MISTRAL: HostRules = HostRules {
-    members: Some(&["content"]),
-    stream_options: false,
-    is_mistral: true,
-    ..DEFAULT
-};
-
-/// A row of the table.
-struct HostRow {
+/// A server of which the documents tell details.
+pub(crate) struct KnownHost {
     /// The domain of the server. Its subdomains belong to it.
-    domain: &'static str,
-    rules: HostRules,
+    pub(crate) domain: &'static str,
+    pub(crate) rules: HostRules,
 }
 
-/// The servers that speak Chat Completions.
-const ROWS: &[HostRow] = &[
-    HostRow {
-        domain: "api.openai.com",
-        rules: OPENAI,
-    },
-    // The same API (learn.microsoft.com, "Azure OpenAI reasoning models": `max_completion_tokens`).
-    HostRow {
-        domain: "openai.azure.com",
-        rules: OPENAI,
-    },
-    HostRow {
-        domain: "cognitiveservices.azure.com",
-        rules: OPENAI,
-    },
-    HostRow {
-        domain: "azure-api.net",
-        rules: OPENAI,
-    },
-    // Models of many companies, most of them OpenAI's.
-    HostRow {
-        domain: "services.ai.azure.com",
-        rules: HostRules {
-            token_limit: TokenLimit::MaxCompletionTokens,
-            ..DEFAULT
-        },
-    },
-    // docs.github.com, "REST API endpoints for models inference": `max_tokens`, and a closed list of members.
-    HostRow {
-        domain: "models.github.ai",
-        rules: HostRules {
-            members: Some(&[]),
-            ..DEFAULT
-        },
-    },
-    HostRow {
-        domain: "models.inference.ai.azure.com",
-        rules: HostRules {
-            members: Some(&[]),
-            ..DEFAULT
-        },
-    },
-    // api-docs.deepseek.com, "Thinking Mode": reasoning goes back in all requests after a call, else it is passed over. Without
-    // it: "The `reasoning_content` in the thinking mode must be passed back to the API". Thinking is on by default, and does
-    // not support a forced call: "Thinking mode does not support this tool_choice".
-    HostRow {
-        domain: "api.deepseek.com",
-        rules: HostRules {
-            needs_reasoning: true,
-            forces_calls: false,
-            ..DEFAULT
-        },
-    },
-    // platform.moonshot.ai, "Use Kimi K2 Thinking": the whole reasoning goes back. Without it: "thinking is enabled but
-    // reasoning_content is missing in assistant tool call message". "Migrating from OpenAI": no `tool_choice=required`.
-    HostRow {
-        domain: "api.moonshot.ai",
-        rules: HostRules {
-            needs_reasoning: true,
-            forces_calls: false,
-            ..DEFAULT
-        },
-    },
-    HostRow {
-        domain: "api.moonshot.cn",
-        rules: HostRules {
-            needs_reasoning: true,
-            forces_calls: false,
-            ..DEFAULT
-        },
-    },
-    // docs.z.ai, "Thinking Mode": `reasoning_content` goes back as it came. "Function Calling": `tool_choice` is `auto` only.
-    HostRow {
-        domain: "api.z.ai",
-        rules: HostRules {
-            forces_calls: false,
-            ..DEFAULT
-        },
-    },
-    HostRow {
-        domain: "open.bigmodel.cn",
-        rules: HostRules {
-            forces_calls: false,
-            ..DEFAULT
-        },
-    },
-    // help.aliyun.com, "Deep thinking": `reasoning_content`, which `preserve_thinking` uses. "Function calling": `tool_choice`
-    // is `auto`, `none` or a function.
-    HostRow {
-        domain: "aliyuncs.com",
-        rules: HostRules {
-            forces_calls: false,
-            ..DEFAULT
-        },
-    },
-    // platform.minimax.io, "Tool Use & Interleaved Thinking": the whole message goes back, with `reasoning_details`.
-    HostRow {
-        domain: "api.minimax.io",
-        rules: DEFAULT,
-    },
-    HostRow {
-        domain: "api.minimaxi.com",
-        rules: DEFAULT,
-    },
-    // ai.google.dev, "Thought signatures": 400 without `extra_content.google.thought_signature` at the first call of a step.
-    // Calls of other models have a constant instead.
-    HostRow {
-        domain: "googleapis.com",
-        rules: HostRules {
-            needs_signature: true,
-            ..DEFAULT
-        },
-    },
-    HostRow {
-        domain: "mistral.ai",
-        rules: MISTRAL,
-    },
-    // openrouter.ai, "Reasoning Tokens": `reasoning` and `reasoning_details` go back unmodified. "Parameters": `max_tokens`.
-    HostRow {
-        domain: "openrouter.ai",
-        rules: DEFAULT,
-    },
-    // groq-python, `ChatCompletionAssistantMessageParam`: `reasoning`. Others: "property 'reasoning_content' is unsupported".
-    HostRow {
-        domain: "api.groq.com",
-        rules: HostRules {
-            members: Some(&["reasoning"]),
-            token_limit: TokenLimit::MaxCompletionTokens,
-            ..DEFAULT
-        },
-    },
-    // cerebras-cloud-sdk, `MessageAssistantMessageRequest`: `reasoning`. Others: "property .. is unsupported".
-    HostRow {
-        domain: "api.cerebras.ai",
-        rules: HostRules {
-            members: Some(&["reasoning"]),
-            token_limit: TokenLimit::MaxCompletionTokens,
-            ..DEFAULT
-        },
-    },
-    // docs.x.ai, "Chat Completions": `reasoning_content` in messages, and `max_completion_tokens` in place of `max_tokens`.
-    HostRow {
-        domain: "api.x.ai",
-        rules: HostRules {
-            token_limit: TokenLimit::MaxCompletionTokens,
-            ..DEFAULT
-        },
-    },
-    // docs.together.ai, "Reasoning": `reasoning` goes back for preserved thinking. The SDK has `max_tokens` only.
-    HostRow {
-        domain: "together.xyz",
-        rules: DEFAULT,
-    },
-    HostRow {
-        domain: "together.ai",
-        rules: DEFAULT,
-    },
-    // docs.fireworks.ai, "Reasoning": `reasoning_content` goes back, `reasoning_history` decides how much of it is used.
-    HostRow {
-        domain: "fireworks.ai",
-        rules: DEFAULT,
-    },
-    // sambanova-python, `completion_create_params`: messages take further members; both names of the limit.
-    HostRow {
-        domain: "api.sambanova.ai",
-        rules: DEFAULT,
-    },
-    // docs.nvidia.com, NIM, which is vLLM: `max_tokens`.
-    HostRow {
-        domain: "integrate.api.nvidia.com",
-        rules: DEFAULT,
-    },
-    // docs.perplexity.ai: "user or tool message(s) should alternate with assistant message(s)".
-    HostRow {
-        domain: "api.perplexity.ai",
-        rules: HostRules {
-            members: Some(&[]),
-            alternates: true,
-            ..DEFAULT
-        },
-    },
-    // huggingface.co, "Inference Providers": passes a request on to the server that answers.
-    HostRow {
-        domain: "router.huggingface.co",
-        rules: DEFAULT,
-    },
-];
-
 impl HostRules {
-    fn of(provider: Provider, domain: &str) -> Self {
-        match provider {
-            Provider::OpenAiChat => row_of(domain).map_or(DEFAULT, |row| row.rules),
-            Provider::Mistral => MISTRAL,
-            _ => DEFAULT,
-        }
+    /// The details of a server of which nothing else is known: one of vLLM, SGLang, llama.cpp, LM Studio, Ollama or a gateway.
+    ///
+    /// - vLLM takes `reasoning` and `reasoning_content` of a message (`vllm/entrypoints/chat_utils.py`), SGLang takes
+    ///   `reasoning_content` (`sglang/srt/entrypoints/openai/protocol.py`), llama.cpp too (`common/chat.cpp`), and Ollama takes
+    ///   `reasoning` (`openai/openai.go`). All of them pass over other members.
+    /// - Ollama loses the id of a result that has parts (`openai/openai.go`).
+    /// - llama.cpp, LM Studio and Ollama know `max_tokens` only. The others know both.
+    pub(crate) const DEFAULT: Self = Self {
+        reasoning: ReasoningBack::Always,
+        members: None,
+        token_limit: TokenLimit::MaxTokens,
+        stream_options: true,
+        result_parts: false,
+        forces_calls: true,
+        needs_reasoning: false,
+        needs_signature: false,
+        alternates: false,
+        is_mistral: false,
+    };
+
+    /// Mistral refuses all members that it does not know, with 422 `extra_forbidden`, `max_completion_tokens` and
+    /// `stream_options` among them. Its reasoning is a part of the content (docs.mistral.ai, "Reasoning"; the order is checked by
+    /// `mistral_common/protocol/instruct/validator.py`).
+    pub(crate) const MISTRAL: Self = Self {
+        members: Some(&["content"]),
+        stream_options: false,
+        is_mistral: true,
+        ..Self::DEFAULT
+    };
+
+    fn of(spec: &ProviderSpec, domain: &str) -> Self {
+        let is_in = |host: &&KnownHost| {
+            let rest = domain.strip_suffix(host.domain);
+            rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        };
+        let known = spec.known_hosts.iter().find(is_in);
+        known.map_or(spec.host_rules, |host| host.rules)
     }
 
     /// Returns true if a member of a model's message goes back.
@@ -468,14 +272,6 @@ impl HostRules {
             TokenLimit::MaxCompletionTokens => "max_completion_tokens",
         }
     }
-}
-
-fn row_of(domain: &str) -> Option<&'static HostRow> {
-    let is_in = |row: &&HostRow| {
-        let rest = domain.strip_suffix(row.domain);
-        rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-    };
-    ROWS.iter().find(is_in)
 }
 
 #[cfg(test)]
@@ -572,33 +368,5 @@ mod tests {
                 && !goes_back(ReasoningBack::WithinTurn, false)
         );
         assert!(goes_back(ReasoningBack::Always, false));
-    }
-
-    #[test]
-    fn the_book_names_every_server() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/book/providers.md");
-        let book = std::fs::read_to_string(path).expect("the book");
-        for row in ROWS {
-            let domain = format!("`{}`", row.domain);
-            let limit = format!("| `{}` |", row.rules.token_limit_name());
-            let is_row = |line: &str| {
-                line.starts_with('|') && line.contains(&domain) && line.contains(&limit)
-            };
-            assert!(book.lines().any(is_row), "{domain}");
-        }
-    }
-
-    #[test]
-    fn rows_are_found_by_domain() {
-        let rules = |url| Host::at(Provider::OpenAiChat, url).rules;
-        assert_eq!(rules("https://eu.api.openai.com/v1"), OPENAI);
-        assert_eq!(rules("https://team.openai.azure.com:443/openai/v1"), OPENAI);
-        assert!(rules("https://us-central1-aiplatform.googleapis.com/v1/x").needs_signature);
-        assert_eq!(rules("https://notapi.openai.com.example"), DEFAULT);
-        assert_eq!(rules("https://xapi.openai.com"), DEFAULT);
-        assert_eq!(
-            Host::at(Provider::Mistral, "http://127.0.0.1:1").rules,
-            MISTRAL
-        );
     }
 }

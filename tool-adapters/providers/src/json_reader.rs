@@ -6,6 +6,7 @@
 use serde::de::{Error as _, IgnoredAny};
 use serde_json::{Error, Result};
 use std::borrow::Cow;
+use tool_core::json::{run_end, run_length};
 
 /// The maximum depth of values that are read, as in `serde_json`. Values that are passed over may be deeper.
 const MAX_DEPTH: usize = 128;
@@ -274,7 +275,7 @@ impl<'json> JsonReader<'json> {
             // Most runs are shorter than a word: a word is copied, and what does not belong to the run is cut off.
             let end = loop {
                 let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) else {
-                    let end = self.run_end(at);
+                    let end = run_end(bytes, at);
                     text.extend_from_slice(bytes.get(at..end).unwrap_or_default());
                     break end;
                 };
@@ -308,7 +309,7 @@ impl<'json> JsonReader<'json> {
 
     /// Passes over the string at the position; false if it has an escape or does not end.
     fn skip_plain_string(&mut self) -> bool {
-        let end = self.run_end(self.at + 1);
+        let end = run_end(self.text.as_bytes(), self.at + 1);
         let is_plain = self.byte(end) == b'"';
         if is_plain {
             self.at = end + 1;
@@ -374,7 +375,7 @@ impl<'json> JsonReader<'json> {
         }
         at += 1;
         loop {
-            at = self.run_end(at);
+            at = run_end(self.text.as_bytes(), at);
             match (self.byte(at), self.byte(at + 1)) {
                 (b'"', _) => break,
                 (b'\\', b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => at += 2,
@@ -439,23 +440,6 @@ impl<'json> JsonReader<'json> {
         self.text.as_bytes().get(at).copied().unwrap_or(0)
     }
 
-    /// Returns the place of the first byte from `at` on that is a quote, a backslash or a control character, or the end of
-    /// the text.
-    #[inline]
-    fn run_end(&self, mut at: usize) -> usize {
-        let bytes = self.text.as_bytes();
-        while let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
-            let run = run_length(*word);
-            at += run;
-            if run < 8 {
-                return at;
-            }
-        }
-        let ends = |byte: &u8| *byte < b' ' || matches!(byte, b'"' | b'\\');
-        let rest = bytes.get(at..).unwrap_or_default();
-        at + rest.iter().position(ends).unwrap_or(rest.len())
-    }
-
     /// Returns the error of a text that is not JSON, in the words of `serde_json`.
     #[cold]
     fn error(&self) -> Error {
@@ -467,19 +451,6 @@ impl<'json> JsonReader<'json> {
             ))
         })
     }
-}
-
-/// Returns the number of bytes before the first that is a quote, a backslash or a control character.
-#[inline]
-fn run_length(word: [u8; 8]) -> usize {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    let word = u64::from_le_bytes(word);
-    // Flipping bit 1 moves the quote (0x22) to 0x20, next to the control characters, which stay below it. Only bytes
-    // above the first one that is found can be found by error.
-    let quote_or_control = (word ^ (ONES * 0x02)).wrapping_sub(ONES * 0x21);
-    let backslash = (word ^ (ONES * 0x5C)).wrapping_sub(ONES);
-    let found = (quote_or_control | backslash) & !word & (ONES << 7);
-    found.trailing_zeros() as usize / 8
 }
 
 #[cfg(test)]

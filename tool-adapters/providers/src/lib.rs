@@ -1,7 +1,8 @@
 //! Providers: declarations of tools in a provider's form, and protocols that read and write its messages.
 //!
-//! Each provider has a folder, whose `SPEC` has its facts: the schemas that it accepts, the way it writes a tool, its
-//! reader and its endpoints. The shared code asks the spec of a [`Provider`] and names no provider.
+//! Each provider has a folder, whose `SPEC` has its facts: its names, the schemas that it accepts, the way it writes a tool,
+//! its reader and its endpoints. The shared code asks the spec of a [`Provider`] and names no provider. The list at the end
+//! of this file has all of them.
 //!
 //! - [`declare`](fn@declare): tools in a provider's form, with a [`Report`] on what the form cannot express
 //! - [`protocol`]: a provider's bytes as [`Event`]s, and requests and results in the provider's form
@@ -66,7 +67,40 @@ pub use crate::framing::framer::Framing;
 pub use crate::hosts::{Host, ReasoningBack, TokenLimit};
 pub use crate::lint::{LintReport, lint, lint_for};
 pub use crate::protocol::{Protocol, protocol};
-pub use crate::provider::{Provider, UnknownProvider};
+pub use crate::provider::UnknownProvider;
 pub use crate::report::Report;
 pub use crate::request::Request;
 pub use crate::structured::StructuredOutput;
+
+provider::providers! {
+    /// OpenAI's Chat Completions, and the many servers with the same API.
+    OpenAiChat = openai_chat::SPEC,
+    /// OpenAI's Responses.
+    OpenAiResponses = openai_responses::SPEC,
+    /// OpenAI's Realtime, over a WebSocket.
+    OpenAiRealtime = openai_realtime::SPEC,
+    /// Anthropic's Messages.
+    Anthropic = anthropic::SPEC,
+    /// Gemini's generateContent with `parameters`, a typed subset of `OpenAPI`'s schema.
+    Gemini = gemini::SPEC,
+    /// Gemini's generateContent with `parametersJsonSchema`.
+    GeminiJsonSchema = gemini::JSON_SCHEMA_SPEC,
+    /// Gemini Live, over a WebSocket.
+    GeminiLive = gemini_live::SPEC,
+    /// Bedrock's Converse.
+    Bedrock = bedrock::SPEC,
+    /// Mistral's chat.
+    Mistral = mistral::SPEC,
+    /// Cohere's chat, version 2.
+    Cohere = cohere::SPEC,
+    /// Ollama's chat.
+    Ollama = ollama::SPEC,
+    /// llama.cpp's server, with the schemas that its grammars take.
+    LlamaCpp = llama_cpp::SPEC,
+    /// vLLM's server, and SGLang's, with the schemas that their grammars take.
+    Vllm = vllm::SPEC,
+    /// LM Studio's server, with the schemas that it takes.
+    LmStudio = lm_studio::SPEC,
+    /// The Model Context Protocol.
+    Mcp = mcp::SPEC,
+}

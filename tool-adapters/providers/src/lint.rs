@@ -26,9 +26,9 @@
 //! # Ok::<(), tool_core::RegistryErrors>(())
 //! ```
 
+use crate::Provider;
 use crate::declarations::DeclareOptions;
 use crate::declare::declare_with;
-use crate::provider::Provider;
 use crate::report::{Change, ChangeKind, NotStrict, Report, ToolReport};
 use crate::schema::document::is_annotation;
 use crate::schema::words::says_nothing_of_names;

@@ -1,7 +1,7 @@
 //! The manifest with the declarations of each provider.
 
+use crate::Provider;
 use crate::declare::declare;
-use crate::provider::Provider;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use tool_core::ToolContext;
@@ -45,7 +45,7 @@ pub fn build(tools: &ToolContext) -> Result<Manifest, ManifestErrors> {
 
 /// Returns the key of a provider among `providerSchemas`.
 pub const fn schema_key(provider: Provider) -> &'static str {
-    provider.spec().manifest_key
+    provider.spec().names.manifest
 }
 
 /// Returns the declaration of each tool, by the tool's own name.

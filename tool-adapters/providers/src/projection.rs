@@ -179,7 +179,7 @@ fn not_strict(spec: &ProviderSpec, tool: &ToolDefinition, reason: NotStrict) -> 
 fn project_plain(form: SchemaForm, schema: &Value) -> Result<(Value, Vec<Change>), Refusal> {
     match form {
         SchemaForm::AsIs => project_as_is(schema),
-        SchemaForm::Whole => project_whole(schema),
+        SchemaForm::Whole(form) => project_whole(form, schema),
         SchemaForm::Subset(subset) => {
             project_subset(subset, schema).ok_or_else(|| refusal_of_root(schema))
         }

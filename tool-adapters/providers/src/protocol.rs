@@ -1,5 +1,6 @@
-//! The providers by their specs, and the protocol of a provider.
+//! The protocol of a provider.
 
+use crate::Provider;
 use crate::answer_gate::{AnswerGate, CallTiming};
 use crate::codec::{CallIds, EventSink, MessageReader, ToolAnswer};
 use crate::event::{Event, ProtocolError, malformed, unparsed};
@@ -7,14 +8,9 @@ use crate::framing::frame::{Frame, is_too_large_to_parse};
 use crate::framing::framer::{Framer, Framing};
 use crate::half_characters::{Halves, has_mark, mark_surrogates};
 use crate::hosts::Host;
-use crate::provider::Provider;
 use crate::request::Request;
 use crate::retry_delay::delay_in_event;
-use crate::spec::{self, ProviderSpec};
-use crate::{
-    anthropic, bedrock, cohere, gemini, gemini_live, llama_cpp, lm_studio, mcp, mistral, ollama,
-    openai_chat, openai_realtime, openai_responses, vllm,
-};
+use crate::spec::Endpoint;
 use serde::de::Error as _;
 use serde_json::Value;
 use tool_core::ToolResponse;
@@ -119,12 +115,12 @@ pub trait Protocol: Send {
 /// ```
 pub fn protocol(provider: Provider) -> Box<dyn Protocol> {
     let timing = match provider.spec().endpoint {
-        spec::Endpoint::Http(_) => CallTiming::AtTheEnd,
-        spec::Endpoint::WebSocket(_) => CallTiming::Immediate,
-        spec::Endpoint::ToolServer => CallTiming::Single,
+        Endpoint::Http(_) => CallTiming::AtTheEnd,
+        Endpoint::WebSocket(_) => CallTiming::Immediate,
+        Endpoint::ToolServer => CallTiming::Single,
     };
     let message = OpenMessage {
-        reader: (provider.spec().reader)(),
+        reader: (provider.spec().messages.reader)(),
         ids: CallIds::default(),
         gate: AnswerGate::new(timing),
         halves: Halves::default(),
@@ -247,10 +243,10 @@ impl Protocol for ProviderProtocol {
                 response,
                 call,
                 result: response.for_model(self.form),
-                names: self.provider.spec().names,
+                names: self.provider.spec().tool_names,
             }
         });
-        (self.provider.spec().encode)(&answers.collect::<Vec<_>>(), ids)
+        (self.provider.spec().messages.encode)(&answers.collect::<Vec<_>>(), ids)
     }
 
     fn result_form(&mut self, form: ResultForm) {
@@ -262,7 +258,7 @@ impl Protocol for ProviderProtocol {
     }
 
     fn request(&self, request: &Request<'_>) -> Value {
-        let write = self.provider.spec().request;
+        let write = self.provider.spec().messages.request;
         let repaired = RepairedMessages::of(request.history);
         let written = request.declarations.written_history(&repaired.messages);
         let history = written.as_deref().unwrap_or(&repaired.messages);
@@ -410,29 +406,6 @@ fn place_errors(events: &mut [Event], number: usize) {
     for event in events {
         if let Event::Error(ProtocolError::Malformed { message, .. }) = event {
             *message = format!("event {number} of the answer: {message}");
-        }
-    }
-}
-
-impl Provider {
-    /// Returns the facts of the provider.
-    pub const fn spec(self) -> &'static ProviderSpec {
-        match self {
-            Self::OpenAiChat => &openai_chat::SPEC,
-            Self::OpenAiResponses => &openai_responses::SPEC,
-            Self::OpenAiRealtime => &openai_realtime::SPEC,
-            Self::Anthropic => &anthropic::SPEC,
-            Self::Gemini => &gemini::SPEC,
-            Self::GeminiJsonSchema => &gemini::JSON_SCHEMA_SPEC,
-            Self::GeminiLive => &gemini_live::SPEC,
-            Self::Bedrock => &bedrock::SPEC,
-            Self::Mistral => &mistral::SPEC,
-            Self::Cohere => &cohere::SPEC,
-            Self::Ollama => &ollama::SPEC,
-            Self::LlamaCpp => &llama_cpp::SPEC,
-            Self::Vllm => &vllm::SPEC,
-            Self::LmStudio => &lm_studio::SPEC,
-            Self::Mcp => &mcp::SPEC,
         }
     }
 }

@@ -1,14 +1,14 @@
-//! The providers and their names.
+//! The list of the providers as an enum, and their names.
 
-use serde::Serialize;
+use crate::Provider;
+use serde::{Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
-use tool_core::tool::ProviderId;
 
-/// Declares the providers with their names.
+/// Declares [`Provider`] from the list of providers and their specs.
 macro_rules! providers {
-    ($($(#[$doc:meta])* $provider:ident = $name:literal,)+) => {
+    ($($(#[$doc:meta])* $provider:ident = $spec:path,)+) => {
         /// The interface of a model provider: one form of declarations and one protocol.
         ///
         /// ```
@@ -18,67 +18,41 @@ macro_rules! providers {
         /// assert_eq!(Provider::GeminiJsonSchema.name(), "gemini-json-schema");
         /// # Ok::<(), tool_adapters::UnknownProvider>(())
         /// ```
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum Provider {
-            $(
-                $(#[$doc])*
-                #[serde(rename = $name)]
-                $provider,
-            )+
+            $($(#[$doc])* $provider,)+
         }
 
         impl Provider {
             /// All providers.
-            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$provider),+];
+            pub const ALL: [Self; [$(stringify!($provider)),+].len()] = [$(Self::$provider),+];
+
+            /// Returns the facts of the provider.
+            pub const fn spec(self) -> &'static $crate::spec::ProviderSpec {
+                match self {
+                    $(Self::$provider => &$spec,)+
+                }
+            }
 
             /// Returns the name, as the command line has it.
             pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$provider => $name,)+
-                }
+                self.spec().names.provider
+            }
+
+            /// Returns the id for [`ProviderTool::config`](tool_core::ProviderTool::config), which is the name.
+            pub const fn id(self) -> tool_core::tool::ProviderId {
+                tool_core::tool::ProviderId::from_static(self.name())
             }
         }
     };
 }
 
-providers! {
-    /// OpenAI's Chat Completions, and the many servers with the same API.
-    OpenAiChat = "openai-chat",
-    /// OpenAI's Responses.
-    OpenAiResponses = "openai-responses",
-    /// OpenAI's Realtime, over a WebSocket.
-    OpenAiRealtime = "openai-realtime",
-    /// Anthropic's Messages.
-    Anthropic = "anthropic",
-    /// Gemini's generateContent with `parameters`, a typed subset of `OpenAPI`'s schema.
-    Gemini = "gemini",
-    /// Gemini's generateContent with `parametersJsonSchema`.
-    GeminiJsonSchema = "gemini-json-schema",
-    /// Gemini Live, over a WebSocket.
-    GeminiLive = "gemini-live",
-    /// Bedrock's Converse.
-    Bedrock = "bedrock",
-    /// Mistral's chat.
-    Mistral = "mistral",
-    /// Cohere's chat, version 2.
-    Cohere = "cohere",
-    /// Ollama's chat.
-    Ollama = "ollama",
-    /// llama.cpp's server, with the schemas that its grammars take.
-    LlamaCpp = "llama-cpp",
-    /// vLLM's server, and SGLang's, with the schemas that their grammars take.
-    Vllm = "vllm",
-    /// LM Studio's server, with the schemas that it takes.
-    LmStudio = "lm-studio",
-    /// The Model Context Protocol.
-    Mcp = "mcp",
-}
+pub(crate) use providers;
 
-impl Provider {
-    /// Returns the id for [`ProviderTool::config`](tool_core::ProviderTool::config), which is the name.
-    pub const fn id(self) -> ProviderId {
-        ProviderId::from_static(self.name())
+impl Serialize for Provider {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reports on the way of tools into a provider's form.
 
-use crate::provider::Provider;
+use crate::Provider;
 use indexmap::IndexMap;
 use indexmap::map::Entry;
 use serde::Serialize;

@@ -1,13 +1,14 @@
 //! The facts of one provider, as data that the shared code reads.
 //!
-//! Each provider's folder has one [`ProviderSpec`] for each of its interfaces. `Provider::spec` in `protocol.rs` finds it.
-//! The endpoints are plain text: nothing here opens a connection.
+//! Each provider's folder has one [`ProviderSpec`] for each of its interfaces, which says where the provider differs from
+//! [`ProviderSpec::new`]. The list in `lib.rs` names all of them. The endpoints are plain text: nothing here opens a
+//! connection.
 
 use crate::codec::{CallIds, MessageReader, ToolAnswer};
 use crate::declared_tool::DeclaredTool;
-use crate::hosts::Host;
+use crate::hosts::{Host, HostRules, KnownHost};
 use crate::request::Request;
-use crate::schema::rules::{PropertyNames, SchemaForm};
+use crate::schema::rules::{PropertyNames, SchemaForm, WholeSchema};
 use crate::strict::budget::StrictRules;
 use crate::structured::AnswerForm;
 use crate::tool_names::NameRule;
@@ -18,29 +19,22 @@ use tool_core::session::ToolChoice;
 /// The facts of one provider.
 #[derive(Clone, Copy)]
 pub struct ProviderSpec {
-    /// The id under which the model's turns are kept in the provider's own form. Interfaces with the same conversation
-    /// share one.
-    pub turn_id: &'static str,
-    /// The value of OpenTelemetry's `gen_ai.provider.name`.
-    pub otel_name: &'static str,
-    /// The id of the company that bills requests, as price tables have it; `None` where the model's name decides.
-    pub biller: Option<&'static str>,
-    /// The key of the provider among a manifest's `providerSchemas`.
-    pub manifest_key: &'static str,
+    /// The names of the provider.
+    pub names: ProviderNames,
     /// The way to reach the provider.
     pub endpoint: Endpoint,
     /// Recognises the requests of other clients by their URL; `None` for an interface without such requests.
     pub urls: Option<ModelUrls>,
-    /// Makes a reader of the provider's messages.
-    pub(crate) reader: fn() -> Box<dyn MessageReader>,
-    /// Writes the results of calls.
-    pub(crate) encode: fn(&[ToolAnswer<'_>], &CallIds) -> Value,
-    /// Writes the body of a request, or the message that sets up a session.
-    pub request: fn(&Request<'_>, &Host) -> Value,
+    /// The messages of the provider.
+    pub(crate) messages: MessageForm,
+    /// What a server takes back, and other details in which servers with the same messages differ.
+    pub(crate) host_rules: HostRules,
+    /// The servers that have other details than these.
+    pub(crate) known_hosts: &'static [KnownHost],
     /// Writes the declaration of a function tool as JSON.
     pub(crate) declaration: fn(&DeclaredTool<'_>) -> String,
     /// The names that tools may have.
-    pub names: NameRule,
+    pub tool_names: NameRule,
     pub(crate) schema: SchemaForm,
     /// The names of properties, at any depth; `None` if the provider accepts any. Others are renamed.
     pub(crate) property_names: Option<PropertyNames>,
@@ -58,6 +52,75 @@ pub struct ProviderSpec {
     pub search_tool: Option<&'static str>,
     /// Returns further members of a request with such tools.
     pub request_settings: fn(DeclaredKinds) -> Option<Value>,
+}
+
+impl ProviderSpec {
+    /// Returns what most providers have in common: tools in OpenAI's form, with nearly any schema, and no strict ones.
+    pub(crate) const fn new(
+        names: ProviderNames,
+        endpoint: Endpoint,
+        messages: MessageForm,
+    ) -> Self {
+        Self {
+            names,
+            endpoint,
+            urls: None,
+            messages,
+            host_rules: HostRules::DEFAULT,
+            known_hosts: &[],
+            declaration: |tool| tool.nested_function(None),
+            tool_names: NameRule::OPENAI,
+            schema: SchemaForm::Whole(&WholeSchema::ANY),
+            property_names: None,
+            strict: None,
+            repeats_refusals: false,
+            answer_form: None,
+            tool_list: ToolListForm::Flat,
+            max_tools: None,
+            search_tool: None,
+            request_settings: |_| None,
+        }
+    }
+}
+
+/// The names of a provider.
+#[derive(Clone, Copy)]
+pub struct ProviderNames {
+    /// The name at the command line, in reports and errors, and of provider tools.
+    pub provider: &'static str,
+    /// The id under which the model's turns are kept in the provider's own form. Interfaces with the same conversation
+    /// share one.
+    pub turns: &'static str,
+    /// The value of OpenTelemetry's `gen_ai.provider.name`.
+    pub otel: &'static str,
+    /// The key among a manifest's `providerSchemas`.
+    pub manifest: &'static str,
+    /// The id of the company that bills requests, as price tables have it; `None` where the model's name decides.
+    pub biller: Option<&'static str>,
+}
+
+impl ProviderNames {
+    /// Returns the names of a provider that everyone calls the same, and that no price table knows.
+    pub(crate) const fn of(name: &'static str) -> Self {
+        Self {
+            provider: name,
+            turns: name,
+            otel: name,
+            manifest: name,
+            biller: None,
+        }
+    }
+}
+
+/// The messages of a provider.
+#[derive(Clone, Copy)]
+pub(crate) struct MessageForm {
+    /// Makes a reader of the provider's messages.
+    pub(crate) reader: fn() -> Box<dyn MessageReader>,
+    /// Writes the results of calls.
+    pub(crate) encode: fn(&[ToolAnswer<'_>], &CallIds) -> Value,
+    /// Writes the body of a request, or the message that sets up a session.
+    pub(crate) request: fn(&Request<'_>, &Host) -> Value,
 }
 
 /// The form of a request's `tools`.
@@ -124,6 +187,20 @@ pub struct HostPath {
 }
 
 impl Server {
+    /// Returns a server that wants a bearer token.
+    pub(crate) const fn new(base_url: &'static str, key_env: &'static [&'static str]) -> Self {
+        Self {
+            base_url,
+            base_url_env: &[],
+            region_env: &[],
+            key_env,
+            key_header: ("authorization", "Bearer "),
+            key_required: true,
+            host_paths: &[],
+            other_apis: &[],
+        }
+    }
+
     /// Returns true if the default base URL has this host and is encrypted.
     pub fn is_at(&self, host: &str) -> bool {
         let Some(address) = self.base_url.strip_prefix("https://") else {
@@ -140,9 +217,6 @@ impl Server {
     }
 }
 
-/// The key as a bearer token.
-pub const BEARER: (&str, &str) = ("authorization", "Bearer ");
-
 /// A model behind an HTTP API.
 #[derive(Clone, Copy)]
 pub struct HttpEndpoint {
@@ -156,6 +230,19 @@ pub struct HttpEndpoint {
     pub stream_query: Option<(&'static str, &'static str)>,
     /// False if the stream has a form that no transport reads, so that answers are asked for whole.
     pub streams: bool,
+}
+
+impl HttpEndpoint {
+    /// Returns an endpoint that streams, without further headers.
+    pub(crate) const fn new(server: Server, path: fn(&str, bool) -> Vec<String>) -> Self {
+        Self {
+            server,
+            headers: &[],
+            path,
+            stream_query: None,
+            streams: true,
+        }
+    }
 }
 
 /// A model behind a WebSocket.

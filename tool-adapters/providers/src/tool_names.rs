@@ -91,12 +91,12 @@ impl NameRule {
 
 /// The names of declared tools in both directions.
 #[derive(Default)]
-pub struct ToolNames {
+pub struct DeclaredNames {
     wire: HashMap<String, String>,
     tools: HashMap<String, (usize, String)>,
 }
 
-impl ToolNames {
+impl DeclaredNames {
     /// Names tools, given by index and name. `reserved` are the names of provider tools.
     ///
     /// A name that the provider accepts stays. Other names that would become the same, or one that stays, end in a hash.

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use tool_core::ToolCall;
 use tool_core::call::ModelResult;
+use tool_core::json::StringScanner;
 use tool_core::session::Message;
 
 /// The user's text for a conversation that does not begin with one.
@@ -421,15 +422,10 @@ pub(crate) fn exact_json(text: &str, max: u64) -> Option<Value> {
 }
 
 fn has_exact_numbers(text: &str, max: u64) -> bool {
-    let (mut in_text, mut escaped) = (false, false);
+    let mut strings = StringScanner::default();
     let mut numbers = text.split(|char: char| {
-        match char {
-            _ if escaped => escaped = false,
-            '\\' => escaped = in_text,
-            '"' => in_text = !in_text,
-            _ => {}
-        }
-        in_text || !matches!(char, '0'..='9' | '-' | '+' | '.' | 'e' | 'E')
+        let is_outside = strings.step(u8::try_from(char).unwrap_or(0));
+        !is_outside || !matches!(char, '0'..='9' | '-' | '+' | '.' | 'e' | 'E')
     });
     numbers.all(|number| {
         number.len() < 16

@@ -13,6 +13,7 @@ use tool_core::agents::{
     RecordWrite, SealedRow, SealedSecrets, SecretsWrite, UnreadableRow,
 };
 use tool_core::session::{ApprovalLimit, ApprovalLimits, ApprovalVerdict, PendingCall};
+use tool_core::time::whole_milliseconds;
 
 /// The records of agents in an SQL database: [`SqliteStore`](super::SqliteStore) or
 /// [`PostgresStore`](super::PostgresStore). Cheap to clone.
@@ -339,7 +340,7 @@ fn number(number: u64) -> Param<'static> {
 /// A time in milliseconds. Databases cannot add an arbitrarily long time to their clock.
 fn milliseconds(time: Duration) -> Param<'static> {
     const LONGEST: Duration = Duration::from_secs(10 * 366 * 24 * 3_600);
-    number(u64::try_from(time.min(LONGEST).as_millis()).unwrap_or(u64::MAX))
+    number(whole_milliseconds(time.min(LONGEST)))
 }
 
 /// An id to find. PostgreSQL cannot store NUL, and refuses it; no store has such an id, or an empty one.

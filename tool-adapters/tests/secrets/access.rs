@@ -144,7 +144,7 @@ async fn no_sink_shows_a_key_of_a_model() {
             let mut agent = AgentLoop::new(session().await, model.on_event(|_| ()));
             let reply = agent.prompt("Hi").await;
             let error = reply.error.unwrap_or_else(|| panic!("{n}: no error"));
-            repeated += usize::from(error.message().contains("[key]"));
+            repeated += usize::from(error.message.contains("[key]"));
             sinks.debug("errors of models", &error);
             sinks.add("texts of errors", error.to_string());
             sinks.debug("agents", agent.model_mut());

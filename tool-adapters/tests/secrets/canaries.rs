@@ -201,7 +201,10 @@ async fn calls(agents: &Agents, sinks: &mut Sinks) {
                 .await;
             add_response(&response, sinks);
         }
-        sinks.add("audits", format!("{:?}", session.audit()));
+        sinks.add(
+            "audits",
+            format!("{:?}", session.audit().await.expect("kept")),
+        );
         sinks.add(
             "metrics of sessions",
             serde_json::to_string(&session.metrics()).expect("JSON"),

@@ -138,8 +138,8 @@ impl Agents {
         self.0.tasks.reopen();
     }
 
-    /// Seals a text under the active key, for state that leaves the program and comes back, such as the `state` of an
-    /// OAuth 2 redirect. It opens only with the same purpose: three words that nothing else uses, such as the names of the
+    /// Seals a text under the active key, for state that leaves the program and comes back, for example the `state` of an
+    /// OAuth 2 redirect. It opens only with the same purpose: three words that nothing else uses, for example the names of the
     /// crate, the feature and the text. Records are sealed for two words, so that no text opens as a record's secrets.
     pub fn seal_text(&self, purpose: [&str; 3], text: &str) -> Result<SealedSecrets, KeyError> {
         self.0.keys.seal_text(&purpose, text)

@@ -172,7 +172,7 @@ impl Keyring {
         Self::parse(&text.map_err(failed)?)
     }
 
-    /// Parses keys, and reports every problem. Of the text, errors show only ids.
+    /// Parses keys, and reports every problem. Errors show ids of keys and nothing else of the text.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let (mut keys, mut problems) = (Vec::<Key>::new(), Vec::new());
         let entries = text

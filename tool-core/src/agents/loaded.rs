@@ -129,7 +129,7 @@ impl LoadedAgent {
         self.toolsets.get(index)
     }
 
-    /// Returns true if a toolset has to be made again although no record has changed.
+    /// Returns true if a toolset must be made again although no record has changed.
     pub(crate) fn is_due(&self, retry_failed: Duration) -> bool {
         self.retry_at.is_some_and(|at| at <= Instant::now())
             || self.stale(retry_failed).next().is_some()

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// The record of one toolset of one agent, as a store holds it.
 ///
-/// Serialises for a user interface. Of the secrets it shows only whether there are any.
+/// Serialises for a user interface, and shows of secrets only whether there are any.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

@@ -21,7 +21,7 @@ const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs
 pub struct Rotation {
     /// Number of records whose secrets were sealed again.
     pub resealed: u64,
-    /// Records whose secrets do not open. They are unchanged: their keys are still needed, or their secrets have to be set
+    /// Records whose secrets do not open. They are unchanged: their keys are still needed, or their secrets must be set
     /// again.
     pub failed: Vec<AgentError>,
 }

@@ -173,7 +173,7 @@ impl Agents {
     }
 
     /// Disables a record and keeps its contents. Does not check the toolset, its settings or its secrets. Fails with
-    /// `Unreadable` if the row is not a valid record; the agent does not have such a toolset, and the row has to be
+    /// `Unreadable` if the row is not a valid record; the agent does not have such a toolset, and the row must be
     /// corrected or removed in the database.
     pub async fn disable(&self, agent: &str, tool: &str) -> Result<AgentTools, AgentError> {
         let disable = |_: &AgentTools, write: &mut RecordWrite| {
@@ -247,7 +247,7 @@ impl Agents {
         self.put_tokens(agent, tool, &tokens, Some(digest)).await
     }
 
-    /// Returns where the tokens of a grant that begins now will go. Fails where [`connect`](Self::connect) would fail, so
+    /// Returns where the tokens of a grant that begins now will go. Fails if [`connect`](Self::connect) would fail, so
     /// that no person agrees in vain.
     pub async fn grant_destination(
         &self,
@@ -549,7 +549,7 @@ impl RecordBuilder {
 
     /// Replaces all secrets, tokens of a grant among them, by a JSON object. An empty object removes them.
     ///
-    /// Without this call the secrets stay. If the settings that decide where they go have changed, such as the URL of a
+    /// Without this call the secrets stay. If the settings that decide where they go have changed, for example the URL of a
     /// server, the toolset then fails with `DestinationChanged` until the secrets are set again or the settings restored:
     /// see [`Agents::changed_destination`].
     pub fn secrets(mut self, secrets: impl Into<SecretDocument>) -> Self {

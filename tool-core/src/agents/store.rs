@@ -20,8 +20,8 @@ use tokio::time::timeout;
 /// [`MemoryAgentToolStore`](super::MemoryAgentToolStore) is for tests.
 ///
 /// A store keeps records as they are given: it knows no toolsets, opens no secrets and checks no settings. Each operation
-/// takes effect as a whole or not at all, also when other tasks and processes use the store at the same time. The
-/// conformance suite [`tool_core::testing::agents`](crate::testing::agents) tests all that a store has to do.
+/// takes effect as a whole or not at all, even when other tasks and processes use the store at the same time. The
+/// conformance suite [`tool_core::testing::agents`](crate::testing::agents) tests all that a store must do.
 ///
 /// Implementations write each method as an `async fn`.
 pub trait AgentToolStore: Send + Sync + 'static {

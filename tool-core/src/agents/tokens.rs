@@ -43,7 +43,7 @@ const REFRESH_BEFORE: Duration = Duration::from_secs(60);
 pub struct Tokens {
     /// The access token, which a service accepts.
     pub access: Secret,
-    /// The refresh token. Without it a person has to grant access again when the access token has expired.
+    /// The refresh token. Without it a person must grant access again when the access token has expired.
     pub refresh: Option<Secret>,
     /// The time at which the access token expires. Without it the token is used until the service refuses it.
     pub expires_at: Option<Timestamp>,
@@ -176,7 +176,7 @@ pub trait TokenRefresher: Send + Sync + 'static {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RefreshError {
-    /// The grant was revoked, or its refresh token was used before. A person has to grant access again.
+    /// The grant was revoked, or its refresh token was used before. A person must grant access again.
     #[error("the grant is no longer valid, a person has to grant access again: {0}")]
     Revoked(String),
     /// The provider cannot be reached, or failed. A later try may succeed.

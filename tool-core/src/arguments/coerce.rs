@@ -68,7 +68,7 @@ pub struct Coercions {
 /// The tools for which a text of arguments is repaired that is not JSON. Defaults to [`JsonRepair::Off`].
 ///
 /// A repair covers other quotation marks, keys without quotes, line ends in strings, comments, commas that are missing or too many,
-/// `True`, `False` and `None`, and a text around the object, such as a code fence. A text that ends early stays an error,
+/// `True`, `False` and `None`, and a text around the object, for example a code fence. A text that ends early stays an error,
 /// and so does one that could mean two things. The schema decides about the result, and `meta.coerced` names the repairs.
 ///
 /// ```
@@ -122,7 +122,7 @@ impl Coercions {
         text_as_json: true,
         repair: JsonRepair::Off,
     };
-    /// No correction. Arguments are accepted exactly where the schema accepts them.
+    /// No correction. Arguments are accepted exactly if the schema accepts them.
     pub const NONE: Self = Self {
         empty: false,
         double_encoded: false,
@@ -160,7 +160,7 @@ const STEPS: usize = 100_000;
 /// The number of corrections that an answer lists.
 const MAX_NOTES: usize = 20;
 
-/// Corrects a value, and adds one line for each change, such as `/count: text to integer`. Returns true if there was one.
+/// Corrects a value, and adds one line for each change, for example `/count: text to integer`. Returns true if there was one.
 pub(crate) fn coerce(
     value: &mut Value,
     compiled: &CompiledSchema,

@@ -4,12 +4,12 @@ use crate::arguments::flatten::FlattenedEntries;
 use crate::json::decoder::Decoder;
 use crate::json::error;
 use crate::json::keys::Key;
-use crate::json::probe::Probe;
+use crate::json::probe::SchemaProbe;
 use crate::schema::build::FieldRule;
 use crate::schema::nullable::NullMeaning;
 use crate::schema::parameter::{AbsentValue, DefaultValue, Parameter};
 use serde::Deserialize;
-use serde::de::{DeserializeOwned, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::de::{DeserializeOwned, Deserializer, Error as _, MapAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
@@ -20,14 +20,69 @@ pub trait ArgumentStruct<'de>: Sized {
     /// The parameter table, in the order of the signature.
     const PARAMETERS: &'static [Parameter];
 
-    /// Reads the fields in the order of the source.
-    fn decode<M: MapAccess<'de>>(fields: &mut Fields<M>) -> Result<Self, M::Error>;
+    /// Returns the row of a parameter.
+    #[inline]
+    fn row(index: usize) -> &'static Parameter {
+        &Self::PARAMETERS[index]
+    }
+
+    /// Decodes the fields from a call, or from any other source.
+    fn decode<S: ArgumentSource<'de>>(source: &mut S) -> Result<Self, S::Error>;
+}
+
+/// Returns the table of a struct's parameters.
+pub const fn parameters<'de, A: ArgumentStruct<'de>>() -> &'static [Parameter] {
+    A::PARAMETERS
+}
+
+/// The place from which an argument struct is decoded: a call, or a deserializer.
+pub trait ArgumentSource<'de> {
+    /// The reader of a field's value.
+    type Reader: ValueReader<'de>;
+    /// The state between the decoding and the checks.
+    type Decoded;
+    /// The error of arguments that do not decode.
+    type Error;
+
+    /// Decodes the arguments into `slots`, one for each parameter, and accepts them.
+    fn decode(&mut self, slots: &mut [&mut dyn Slot<'de, Self::Reader>])
+    -> Result<(), Self::Error>;
+
+    /// Decodes the arguments into `slots`. The struct checks the constraints before it calls [`accept`](Self::accept).
+    fn read(
+        &mut self,
+        slots: &mut [&mut dyn Slot<'de, Self::Reader>],
+    ) -> Result<Self::Decoded, Self::Error>;
+
+    /// Fails if a value breaks its constraint.
+    fn check(&mut self, index: usize, holds: bool) -> Result<(), Self::Error>;
+
+    /// Accepts arguments whose constraints hold.
+    fn accept(&mut self, decoded: Self::Decoded) -> Result<(), Self::Error>;
+}
+
+/// A reader that is before the value of a field.
+pub trait ValueReader<'de> {
+    /// The error of a value that does not decode.
+    type Error: serde::de::Error;
+
+    /// Reads the value.
+    fn value<T: Deserialize<'de>>(&mut self) -> Result<T, Self::Error>;
+}
+
+impl<'de> ValueReader<'de> for Decoder<'de> {
+    type Error = error::Error;
+
+    #[inline]
+    fn value<T: Deserialize<'de>>(&mut self) -> Result<T, error::Error> {
+        T::deserialize(self)
+    }
 }
 
 /// The place of a parameter's value while arguments are decoded. It is compiled once for each type and not for each tool.
-pub trait Slot<'de> {
+pub trait Slot<'de, R: ValueReader<'de> = Decoder<'de>> {
     /// Reads the value.
-    fn read(&mut self, decoder: &mut Decoder<'de>) -> Result<(), error::Error>;
+    fn read(&mut self, reader: &mut R) -> Result<(), R::Error>;
 
     /// Takes what the type decodes from an absent value. Returns false if it decodes nothing.
     fn fill_absent(&mut self) -> bool;
@@ -38,10 +93,10 @@ pub trait Slot<'de> {
     }
 }
 
-impl<'de, T: Deserialize<'de>> Slot<'de> for Option<T> {
+impl<'de, T: Deserialize<'de>, R: ValueReader<'de>> Slot<'de, R> for Option<T> {
     #[inline]
-    fn read(&mut self, decoder: &mut Decoder<'de>) -> Result<(), error::Error> {
-        *self = Some(T::deserialize(decoder)?);
+    fn read(&mut self, reader: &mut R) -> Result<(), R::Error> {
+        *self = Some(reader.value()?);
         Ok(())
     }
 
@@ -56,8 +111,8 @@ impl<'de, T: Deserialize<'de>> Slot<'de> for Option<T> {
 /// The place of a flattened parameter's value.
 pub struct Flattened<T>(pub Option<T>);
 
-impl<'de, T: DeserializeOwned> Slot<'de> for Flattened<T> {
-    fn read(&mut self, _: &mut Decoder<'de>) -> Result<(), error::Error> {
+impl<'de, T: DeserializeOwned, R: ValueReader<'de>> Slot<'de, R> for Flattened<T> {
+    fn read(&mut self, _: &mut R) -> Result<(), R::Error> {
         Ok(())
     }
 
@@ -69,6 +124,22 @@ impl<'de, T: DeserializeOwned> Slot<'de> for Flattened<T> {
         self.0 = Some(rest.take()?);
         Ok(())
     }
+}
+
+/// Fills the slots of absent parameters without a default, and of flattened ones.
+fn complete<'de, R: ValueReader<'de>>(
+    parameters: &'static [Parameter],
+    slots: &mut [&mut dyn Slot<'de, R>],
+    mut rest: FlattenedEntries<'de>,
+) -> Result<(), error::Error> {
+    for (index, (slot, parameter)) in slots.iter_mut().zip(parameters).enumerate() {
+        if parameter.flatten {
+            slot.take_from(&mut rest)?;
+        } else if matches!(parameter.default, DefaultValue::None) && !slot.fill_absent() {
+            return Err(missing(index));
+        }
+    }
+    rest.finish().map_err(error::Error::custom)
 }
 
 /// Returns the value of a slot that decoding has filled.
@@ -152,7 +223,7 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
         text: &'de str,
         rules: &'n [FieldRule],
         null_as_absent: bool,
-        probe: Option<&'de Probe>,
+        probe: Option<&'de SchemaProbe>,
     ) -> Self {
         let mut decoder = Decoder::new(text);
         decoder.probe_with(probe);
@@ -198,24 +269,8 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
         if read == slots.len() {
             Ok(())
         } else {
-            Self::complete(parameters, slots, rest.unwrap_or_default())
+            complete(parameters, slots, rest.unwrap_or_default())
         }
-    }
-
-    /// Fills the slots of absent parameters without a default, and of flattened ones.
-    fn complete(
-        parameters: &'static [Parameter],
-        slots: &mut [&mut dyn Slot<'de>],
-        mut rest: FlattenedEntries<'de>,
-    ) -> Result<(), error::Error> {
-        for (index, (slot, parameter)) in slots.iter_mut().zip(parameters).enumerate() {
-            if parameter.flatten {
-                slot.take_from(&mut rest)?;
-            } else if matches!(parameter.default, DefaultValue::None) && !slot.fill_absent() {
-                return Err(missing(index));
-            }
-        }
-        rest.finish().map_err(error::Error::custom)
     }
 
     /// Adds the name of the parameter whose value failed to an error's path.
@@ -350,9 +405,9 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
 pub fn deserialize_arguments<'de, A: ArgumentStruct<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<A, D::Error> {
-    struct Arguments<A>(PhantomData<A>);
+    struct ArgumentsVisitor<A>(PhantomData<A>);
 
-    impl<'de, A: ArgumentStruct<'de>> Visitor<'de> for Arguments<A> {
+    impl<'de, A: ArgumentStruct<'de>> Visitor<'de> for ArgumentsVisitor<A> {
         type Value = A;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -360,88 +415,73 @@ pub fn deserialize_arguments<'de, A: ArgumentStruct<'de>, D: Deserializer<'de>>(
         }
 
         fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<A, M::Error> {
-            let mut fields = Fields {
-                map,
-                given: ParameterSet::default(),
-                guess: 0,
-                key: String::new(),
-            };
-            let args = A::decode(&mut fields)?;
-            match fields.map.next_key::<IgnoredAny>()? {
-                None => Ok(args),
-                Some(_) => Err(M::Error::custom("unknown parameters")),
+            A::decode(&mut MapSource {
+                parameters: A::PARAMETERS,
+                values: MapValues(map),
+            })
+        }
+    }
+
+    deserializer.deserialize_map(ArgumentsVisitor(PhantomData))
+}
+
+/// The arguments in a deserializer's map.
+struct MapSource<M> {
+    parameters: &'static [Parameter],
+    values: MapValues<M>,
+}
+
+/// The values of a deserializer's map.
+struct MapValues<M>(M);
+
+impl<'de, M: MapAccess<'de>> ValueReader<'de> for MapValues<M> {
+    type Error = M::Error;
+
+    fn value<T: Deserialize<'de>>(&mut self) -> Result<T, M::Error> {
+        self.0.next_value()
+    }
+}
+
+impl<'de, M: MapAccess<'de>> ArgumentSource<'de> for MapSource<M> {
+    type Reader = MapValues<M>;
+    type Decoded = ();
+    type Error = M::Error;
+
+    fn decode(&mut self, slots: &mut [&mut dyn Slot<'de, MapValues<M>>]) -> Result<(), M::Error> {
+        let mut given = ParameterSet::default();
+        let mut rest = FlattenedEntries::default();
+        let mut guess = 0;
+
+        while let Some(key) = self.values.0.next_key::<String>()? {
+            let (index, flattened) =
+                find(self.parameters, &key, guess).ok_or_else(|| unknown::<M::Error>(&key))?;
+            guess = index + 1;
+
+            if flattened {
+                let value = self.values.value::<serde_json::Value>()?;
+                let text = serde_json::to_string(&value).map_err(M::Error::custom)?;
+                rest.push(key.into(), text.into())
+                    .map_err(M::Error::custom)?;
+            } else if !given.insert(index) {
+                return Err(twice(&key));
+            } else if let Some(slot) = slots.get_mut(index) {
+                slot.read(&mut self.values)?;
             }
         }
+
+        complete(self.parameters, slots, rest).map_err(M::Error::custom)
     }
 
-    deserializer.deserialize_map(Arguments(PhantomData))
-}
-
-/// The fields of a deserializer's map.
-pub struct Fields<M> {
-    map: M,
-    given: ParameterSet,
-    guess: usize,
-    key: String,
-}
-
-impl<'de, M: MapAccess<'de>> Fields<M> {
-    /// Returns the index of the parameter that comes next. Unknown names and repeated names are errors.
-    pub fn next(&mut self, parameters: &'static [Parameter]) -> Result<Option<usize>, M::Error> {
-        let Some(key) = self.map.next_key::<String>()? else {
-            return Ok(None);
-        };
-        let (index, flattened) =
-            find(parameters, &key, self.guess).ok_or_else(|| unknown::<M::Error>(&key))?;
-        self.guess = index + 1;
-        if !self.given.insert(index) && !flattened {
-            return Err(twice(&key));
-        }
-        self.key = key;
-        Ok(Some(index))
+    fn read(&mut self, slots: &mut [&mut dyn Slot<'de, MapValues<M>>]) -> Result<(), M::Error> {
+        self.decode(slots)
     }
 
-    /// Reads the value of the parameter that [`next`](Self::next) returned.
-    pub fn value<T: Deserialize<'de>>(&mut self) -> Result<T, M::Error> {
-        self.map.next_value()
-    }
-
-    /// Keeps the value of that entry for the flattened parameters.
-    pub fn keep(&mut self, rest: &mut FlattenedEntries<'de>) -> Result<(), M::Error> {
-        let value = self.map.next_value::<serde_json::Value>()?;
-        let text = serde_json::to_string(&value).map_err(M::Error::custom)?;
-        rest.push(std::mem::take(&mut self.key).into(), text.into())
-            .map_err(M::Error::custom)
-    }
-
-    /// Returns the value, or what `T` decodes from an absent one.
-    pub fn required<T: Deserialize<'de>>(
-        &mut self,
-        value: Option<T>,
-        index: usize,
-    ) -> Result<T, M::Error> {
-        match value {
-            Some(value) => Ok(value),
-            None => T::deserialize(AbsentValue).map_err(|_| missing(index)),
-        }
-    }
-
-    /// Decodes a flattened parameter from the entries that were kept.
-    pub fn flattened<T: DeserializeOwned>(
-        &mut self,
-        rest: &mut FlattenedEntries<'de>,
-    ) -> Result<T, M::Error> {
-        rest.take().map_err(M::Error::custom)
-    }
-
-    /// Refuses entries that no flattened parameter took.
-    pub fn finish(&mut self, rest: FlattenedEntries<'de>) -> Result<(), M::Error> {
-        rest.finish().map_err(M::Error::custom)
-    }
-
-    /// Fails if a value breaks its constraint.
-    pub fn check(&mut self, index: usize, holds: bool) -> Result<(), M::Error> {
+    fn check(&mut self, index: usize, holds: bool) -> Result<(), M::Error> {
         if holds { Ok(()) } else { Err(refused(index)) }
+    }
+
+    fn accept(&mut self, (): ()) -> Result<(), M::Error> {
+        Ok(())
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::json::decoder::Decoder;
 use crate::json::error::Error;
 use crate::json::keys::{FEW, Key};
-use crate::json::probe::{Probe, Request};
+use crate::json::probe::{Request, SchemaProbe};
 use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, Visitor};
 use std::borrow::Cow;
@@ -21,7 +21,7 @@ pub struct FlattenedEntries<'de> {
     keys: HashSet<Cow<'de, str>>,
     /// The number of entries that were taken.
     taken: Cell<usize>,
-    probe: Option<&'de Probe>,
+    probe: Option<&'de SchemaProbe>,
     /// The number of flattened parameters that were decoded.
     decoded: Cell<usize>,
 }
@@ -40,7 +40,7 @@ impl<'de> FlattenedEntries<'de> {
     }
 
     /// Reports each request for a value to a probe.
-    pub(crate) fn probe_with(&mut self, probe: Option<&'de Probe>) {
+    pub(crate) fn probe_with(&mut self, probe: Option<&'de SchemaProbe>) {
         self.probe = probe;
     }
 

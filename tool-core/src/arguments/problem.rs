@@ -179,6 +179,14 @@ pub(crate) fn report(tool: &str, problems: &[Problem], example: Option<&Value>) 
 
 /// Returns the known name that was probably meant: one that differs in case or separators, is the beginning or the end of
 /// `name` or the other way round, or is a few letters off. Returns the first of several equally near names.
+///
+/// ```
+/// use tool_core::arguments::nearest;
+///
+/// let known = ["create_event", "delete_event"];
+/// assert_eq!(nearest("createEvent", known), Some("create_event"));
+/// assert_eq!(nearest("weather", known), None);
+/// ```
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let letters = letters_of(name);
     let near = known

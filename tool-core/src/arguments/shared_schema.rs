@@ -90,7 +90,7 @@ struct Definitions {
 }
 
 impl SharedDefinitions {
-    /// Creates a set of definitions. Of those with the same name, the last one is kept.
+    /// Creates a set of definitions. If two have the same name, the last one is kept.
     pub fn new(members: impl IntoIterator<Item = SharedDefinition>) -> Self {
         let members = members
             .into_iter()
@@ -177,7 +177,7 @@ pub(crate) struct SharedSchema {
     root: Arc<Value>,
     root_text: String,
     definitions: Option<SharedDefinitions>,
-    /// The schema and its text with the definitions, where there are any.
+    /// The schema and its text with the definitions, if there are any.
     whole: OnceLock<Arc<Value>>,
     whole_text: OnceLock<String>,
     form_problems: OnceLock<Vec<String>>,

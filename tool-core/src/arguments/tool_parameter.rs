@@ -3,12 +3,10 @@
 //! Generated code reaches a type only through the items of [`ToolParameter`], and never by a bound on a function: then all
 //! errors about the type are one and the same, and the compiler prints it once.
 
-use crate::arguments::fields::{Fields, Flattened, Slot, from_text};
-use crate::arguments::flatten::FlattenedEntries;
+use crate::arguments::fields::{Flattened, Slot, ValueReader, from_text};
 use crate::schema::parameter::Parameter;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde::de::MapAccess;
 
 macro_rules! parameter_trait {
     ($(#[$attr:meta])* $name:ident $([$hint:ident])?) => {
@@ -18,26 +16,10 @@ macro_rules! parameter_trait {
             const ROW: Parameter;
 
             /// Returns the slot into which a wrapper decodes the value.
-            fn slot<'s, 'de>(value: &'s mut Option<Self>) -> &'s mut (dyn Slot<'de> + 's);
+            fn slot<'s, 'de, R: ValueReader<'de>>(value: &'s mut Option<Self>) -> &'s mut (dyn Slot<'de, R> + 's);
 
             /// Returns the slot of a flattened parameter.
-            fn flattened_slot<'s, 'de>(value: &'s mut Flattened<Self>) -> &'s mut (dyn Slot<'de> + 's);
-
-            /// Reads the value of the field that comes next.
-            fn value<'de, M: MapAccess<'de>>(fields: &mut Fields<M>) -> Result<Self, M::Error>;
-
-            /// Returns the value, or what the type decodes from an absent one.
-            fn required<'de, M: MapAccess<'de>>(
-                fields: &mut Fields<M>,
-                value: Option<Self>,
-                index: usize,
-            ) -> Result<Self, M::Error>;
-
-            /// Decodes a flattened parameter from the entries that were kept.
-            fn flattened<'de, M: MapAccess<'de>>(
-                fields: &mut Fields<M>,
-                rest: &mut FlattenedEntries<'de>,
-            ) -> Result<Self, M::Error>;
+            fn flattened_slot<'s, 'de, R: ValueReader<'de>>(value: &'s mut Flattened<Self>) -> &'s mut (dyn Slot<'de, R> + 's);
 
             /// Reads JSON.
             fn from_text(text: &str) -> serde_json::Result<Self>;
@@ -49,32 +31,13 @@ macro_rules! parameter_trait {
             const ROW: Parameter = Parameter::new::<T>("", "");
 
             #[inline]
-            fn slot<'s, 'de>(value: &'s mut Option<T>) -> &'s mut (dyn Slot<'de> + 's) {
+            fn slot<'s, 'de, R: ValueReader<'de>>(value: &'s mut Option<T>) -> &'s mut (dyn Slot<'de, R> + 's) {
                 value
             }
 
             #[inline]
-            fn flattened_slot<'s, 'de>(value: &'s mut Flattened<T>) -> &'s mut (dyn Slot<'de> + 's) {
+            fn flattened_slot<'s, 'de, R: ValueReader<'de>>(value: &'s mut Flattened<T>) -> &'s mut (dyn Slot<'de, R> + 's) {
                 value
-            }
-
-            fn value<'de, M: MapAccess<'de>>(fields: &mut Fields<M>) -> Result<T, M::Error> {
-                fields.value()
-            }
-
-            fn required<'de, M: MapAccess<'de>>(
-                fields: &mut Fields<M>,
-                value: Option<T>,
-                index: usize,
-            ) -> Result<T, M::Error> {
-                fields.required(value, index)
-            }
-
-            fn flattened<'de, M: MapAccess<'de>>(
-                fields: &mut Fields<M>,
-                rest: &mut FlattenedEntries<'de>,
-            ) -> Result<T, M::Error> {
-                fields.flattened(rest)
             }
 
             fn from_text(text: &str) -> serde_json::Result<T> {

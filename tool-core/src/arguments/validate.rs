@@ -777,7 +777,7 @@ fn first_required_name<'v>(schemas: &[&'v Value]) -> Option<&'v str> {
     schemas.first()?.pointer("/required/0")?.as_str()
 }
 
-/// Checks values against a JSON Schema that is given at run time, such as the results of a tool that another process runs.
+/// Checks values against a JSON Schema that is given at run time, for example the results of a tool that another process runs.
 ///
 /// ```
 /// use serde_json::json;
@@ -808,7 +808,7 @@ impl SchemaChecker {
         }
     }
 
-    /// Reads `format` as a description that no value has to fit, as draft 2020-12 has it by default. By default formats are
+    /// Reads `format` as a description that no value must fit, as draft 2020-12 has it by default. By default formats are
     /// asserted.
     #[must_use]
     pub fn annotates_formats(self) -> Self {

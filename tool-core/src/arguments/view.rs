@@ -10,7 +10,7 @@ use std::cell::OnceCell;
 /// The number of schemas that a view holds. The others are missing: a user of the view that must not miss any checks this.
 pub(crate) const MAX_PARTS: usize = 64;
 
-/// The schemas that a value has to satisfy.
+/// The schemas that a value must satisfy.
 pub(crate) struct SchemaView<'a> {
     /// The schemas, the nearest first.
     pub(crate) parts: Vec<&'a Map<String, Value>>,

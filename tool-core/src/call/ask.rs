@@ -41,6 +41,7 @@ pub struct Ask<'a, T> {
     start: Box<Start<'a, T>>,
 }
 
+/// # Questions to the user, the model and the client
 impl RunContext {
     /// Asks the user a question in the middle of the call, and waits for the answer.
     ///
@@ -100,7 +101,7 @@ impl RunContext {
         })
     }
 
-    /// Asks the user a question whose form is known at run time only, such as one of a server that the tool calls.
+    /// Asks the user a question whose form is known at run time only, for example one of a server that the tool calls.
     ///
     /// It has the limits of [`ask`](Self::ask). The form is checked first, as it may come from another program, and the answer
     /// is checked against it.

@@ -48,24 +48,24 @@ pub enum Content {
     Image {
         /// The bytes in base64.
         data: String,
-        /// The MIME type, such as `image/png`.
+        /// The MIME type, for example `image/png`.
         mime_type: String,
     },
     /// A sound.
     Audio {
         /// The bytes in base64.
         data: String,
-        /// The MIME type, such as `audio/wav`.
+        /// The MIME type, for example `audio/wav`.
         mime_type: String,
     },
     /// A resource that the client can fetch.
     Resource {
         /// The resource's URI.
         uri: String,
-        /// The MIME type, such as `text/markdown`, where it is known.
+        /// The MIME type, for example `text/markdown`, if it is known.
         #[serde(skip_serializing_if = "Option::is_none")]
         mime_type: Option<String>,
-        /// The resource's text, where it is at hand.
+        /// The resource's text, if it is at hand.
         #[serde(skip_serializing_if = "Option::is_none")]
         text: Option<String>,
     },
@@ -137,7 +137,7 @@ impl Content {
     /// Creates a part from the bytes of a text, an image, a sound or a PDF document.
     ///
     /// The first bytes decide its type: PNG, JPEG, GIF, `WebP`, BMP, TIFF, AVIF, HEIC, WAV, MP3, Ogg, FLAC, AAC, AIFF, M4A or PDF.
-    /// Other bytes have to be text in UTF-8. A PDF document becomes a resource with a `data:` URI.
+    /// Other bytes must be text in UTF-8. A PDF document becomes a resource with a `data:` URI.
     ///
     /// ```
     /// use tool_core::Content;
@@ -159,7 +159,7 @@ impl Content {
     /// extension decides where they do not.
     ///
     /// The file is read on tokio's blocking pool. A relative path starts at the program's working directory. A tool whose
-    /// path comes from the model has to check it first: this reads every file that the program may read.
+    /// path comes from the model must check it first: this reads every file that the program may read.
     ///
     /// ```
     /// use tool_core::call::ContentError;

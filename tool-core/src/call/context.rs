@@ -84,7 +84,7 @@ pub(crate) struct CallContext {
     pub(crate) uninterruptible: AtomicBool,
     /// The number of calls that the tool itself has made.
     pub(crate) nested_calls: AtomicU32,
-    /// The span of a call under caps, for work that is in no span, such as a task that was spawned without one.
+    /// The span of a call under caps, for work that is in no span, for example a task that was spawned without one.
     pub(crate) span: OnceLock<Arc<OpenSpan>>,
     /// The pending approvals of these calls. The host gets them with the response; the tool must not, as it might repeat a
     /// token to the model.
@@ -137,20 +137,19 @@ pub(crate) trait SessionHandle: Any + Send + Sync {
 /// The values that tools keep for a session, one of each type.
 pub(crate) type SessionMemos = Mutex<FxHashMap<TypeId, Arc<dyn Any + Send + Sync>>>;
 
+/// # The call
 impl RunContext {
-    /// Creates a context for calls outside any session: text mode, turn 0, no user data.
-    pub fn detached() -> Self {
-        Self::builder().build()
-    }
-
-    /// Returns a builder for a context outside any session.
-    pub fn builder() -> RunContextBuilder {
-        RunContextBuilder::default()
-    }
-
     /// Returns the id that the model gave the call.
     pub fn call_id(&self) -> Option<&str> {
         self.call.call.as_ref().map(ToolCall::id)
+    }
+
+    /// Returns the call as the model made it: id, tool name and arguments. `None` outside a session.
+    pub fn function_call(&self) -> Option<&ToolCall> {
+        self.call
+            .call
+            .as_ref()
+            .filter(|call| !call.name().is_empty())
     }
 
     /// Returns the name of the running tool.
@@ -175,6 +174,21 @@ impl RunContext {
         self.call.turn
     }
 
+    /// Returns a key that is the same for every attempt at the same call. Send it to services that accept idempotency keys.
+    ///
+    /// The same call in another session has another key, even if that session is opened later under the same id. Outside a
+    /// session there is no key.
+    pub fn idempotency_key(&self) -> Option<&str> {
+        let key = self.call.idempotency_key.get_or_init(|| {
+            let call = self.call.call.as_ref()?;
+            self.session_handle()?.idempotency_key(call, self.call.turn)
+        });
+        key.as_deref()
+    }
+}
+
+/// # What the host gives
+impl RunContext {
     /// Returns the host's value of type `T`.
     pub fn user_data<T: Send + Sync + 'static>(&self) -> Option<&T> {
         self.session
@@ -183,7 +197,7 @@ impl RunContext {
             .downcast_ref()
     }
 
-    /// Returns the host's settings for the run, such as a language or a tenant. Null where the host has set none.
+    /// Returns the host's settings for the run, for example a language or a tenant. They are null if the host has set none.
     ///
     /// The settings of a toolset are separate: they reach its methods through `self`
     /// ([`Configure`](crate::Configure)).
@@ -199,8 +213,128 @@ impl RunContext {
     pub fn config(&self) -> &Value {
         &self.session.config
     }
+}
 
-    /// Returns the session's state, or null outside a session. It is read-only: tools change it with intents, such as that
+/// # Time and cancellation
+impl RunContext {
+    /// Returns a token that is cancelled when the call's result is no longer wanted.
+    pub fn cancellation(&self) -> &CancellationToken {
+        self.call.cancellation.get_or_init(CancellationToken::new)
+    }
+
+    /// Returns the instant at which the call times out. The time for which it has waited for the user is added.
+    pub fn deadline(&self) -> Option<Instant> {
+        match self.call.deadline? {
+            CallDeadline::At(instant) => Some(instant),
+            CallDeadline::After(began, limit) => {
+                let waited = self
+                    .call
+                    .questions
+                    .get()
+                    .map_or(Duration::ZERO, |questions| questions.waited());
+                Some(time::after(began.to_instant(), limit.saturating_add(waited)).into_std())
+            }
+        }
+    }
+
+    /// Protects the call from now on: neither the user's interruption nor the model can cancel it. Call it before a step that must
+    /// not be cut off.
+    pub fn disallow_interruptions(&self) {
+        self.call.uninterruptible.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits until the user has heard the current speech. Returns at once if there is none, and outside a session.
+    pub async fn wait_for_playout(&self) {
+        if let Some(session) = self.session_handle() {
+            session.playout().await;
+        }
+    }
+}
+
+/// # Progress, other tools and tasks
+impl RunContext {
+    /// Reports progress as a message. The host and the user's client see it while the call runs.
+    pub fn update(&self, message: impl Into<String>) {
+        self.progress().message(message);
+    }
+
+    /// Returns the call's progress, to which the tool reports updates.
+    pub fn progress(&self) -> &Progress {
+        self.call.progress.get_or_init(Progress::default)
+    }
+
+    /// Calls another tool from inside this one, under the same session's limits.
+    ///
+    /// The nested call spends the same budget and fails beyond the policy's depth. Its id is this call's id, a dot and a
+    /// number: `call_1.1`. Outside a session the response is `SESSION_INACTIVE`.
+    pub async fn call(
+        &self,
+        name: impl AsRef<str>,
+        arguments: impl Into<Arguments<'_>>,
+    ) -> ToolResponse {
+        let number = self.call.nested_calls.fetch_add(1, Ordering::Relaxed) + 1;
+        let call = ToolCall::new(
+            format!("{}.{number}", self.call_id().unwrap_or_default()),
+            name,
+            arguments,
+        );
+        let depth = self.call.call.as_ref().map_or(0, ToolCall::depth) + 1;
+        match self.session_handle() {
+            Some(session) => {
+                let span = self.call.span.get().filter(|_| span::current().is_none());
+                let call = Arc::clone(&session)
+                    .call(call.at_depth(depth).called_by(Arc::clone(self.questions())));
+                self.keep_confirmations(session, WithSpan::new(span.cloned(), call).await)
+                    .await
+            }
+            None => ToolResponse::outside_session(&call),
+        }
+    }
+
+    /// Moves the pending approvals of a nested call to this call. Denies them if this call was answered already, because the
+    /// host would never see them.
+    async fn keep_confirmations(
+        &self,
+        session: Arc<dyn SessionHandle>,
+        mut response: ToolResponse,
+    ) -> ToolResponse {
+        if response.meta().confirmations().next().is_none() {
+            return response;
+        }
+        let mut late = response.optional_meta().take_confirmations();
+        let kept = self.call.confirmations.get_or_init(Box::default);
+        {
+            let mut kept = kept.lock();
+            // Set before the response takes what is kept.
+            if !self.call.answered.load(Ordering::SeqCst) {
+                kept.append(&mut late);
+            }
+        }
+        for confirmation in late {
+            response = Arc::clone(&session).deny(confirmation.token).await;
+        }
+        response
+    }
+
+    /// Spawns `work` on the tokio runtime, inside the span of this call. Under a cap on cost, the task is aborted once the call
+    /// has cost more than was left for it, even after its response.
+    pub fn spawn<F>(&self, work: F) -> tokio::task::JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let span = span::current().or_else(|| self.call.span.get().cloned());
+        let task = tokio::spawn(WithSpan::new(span.clone(), work.in_current_span()));
+        for meter in span.iter().flat_map(|span| span.meters()) {
+            meter.abort_when_over(task.abort_handle());
+        }
+        task
+    }
+}
+
+/// # The state of the session
+impl RunContext {
+    /// Returns the session's state, or null outside a session. It is read-only: tools change it with intents, for example that
     /// of [`set_state`](Self::set_state).
     pub fn state(&self) -> &Value {
         self.call.state.get_or_init(|| {
@@ -209,7 +343,7 @@ impl RunContext {
         })
     }
 
-    /// Returns a value of the session's state: the one that this call has set, or else the one from before the call. `None` if
+    /// Returns a value of the session's state: the one that this call has set, otherwise the one from before the call. `None` if
     /// there is none, and outside a session.
     ///
     /// # Errors
@@ -298,36 +432,6 @@ impl RunContext {
         memo.downcast().ok()
     }
 
-    /// Returns a token that is cancelled when the call's result is no longer wanted.
-    pub fn cancellation(&self) -> &CancellationToken {
-        self.call.cancellation.get_or_init(CancellationToken::new)
-    }
-
-    /// Returns the instant at which the call times out. The time for which it has waited for the user is added.
-    pub fn deadline(&self) -> Option<Instant> {
-        match self.call.deadline? {
-            CallDeadline::At(instant) => Some(instant),
-            CallDeadline::After(began, limit) => {
-                let waited = self
-                    .call
-                    .questions
-                    .get()
-                    .map_or(Duration::ZERO, |questions| questions.waited());
-                Some(time::after(began.to_instant(), limit.saturating_add(waited)).into_std())
-            }
-        }
-    }
-
-    /// Returns the call's progress, to which the tool reports updates.
-    pub fn progress(&self) -> &Progress {
-        self.call.progress.get_or_init(Progress::default)
-    }
-
-    /// Reports progress as a message.
-    pub fn update(&self, message: impl Into<String>) {
-        self.progress().message(message);
-    }
-
     /// Emits an intent: a request to the runtime beside the result. A call's intents are part of its response, in order.
     pub fn emit(&self, intent: Intent) {
         match intent.checked() {
@@ -335,113 +439,16 @@ impl RunContext {
             Err(problem) => tracing::error!(%problem, "failed to emit an intent"),
         }
     }
+}
 
-    /// Returns a key that is the same for every attempt at the same call, for services that accept idempotency keys.
-    ///
-    /// The same call in another session has another key, also in one that is opened later under the same id. Outside a
-    /// session there is no key.
-    pub fn idempotency_key(&self) -> Option<&str> {
-        let key = self.call.idempotency_key.get_or_init(|| {
-            let call = self.call.call.as_ref()?;
-            self.session_handle()?.idempotency_key(call, self.call.turn)
-        });
-        key.as_deref()
-    }
-
-    /// Returns the call as the model made it: id, tool name and arguments. `None` outside a session.
-    pub fn function_call(&self) -> Option<&ToolCall> {
-        self.call
-            .call
-            .as_ref()
-            .filter(|call| !call.name().is_empty())
-    }
-
-    /// Calls another tool from inside this one, under the same session's limits.
-    ///
-    /// The nested call spends the same budget and fails beyond the policy's depth. Its id is this call's id, a dot and a
-    /// number: `call_1.1`. Outside a session the response is `SESSION_INACTIVE`.
-    pub async fn call(
-        &self,
-        name: impl AsRef<str>,
-        arguments: impl Into<Arguments<'_>>,
-    ) -> ToolResponse {
-        let number = self.call.nested_calls.fetch_add(1, Ordering::Relaxed) + 1;
-        let call = ToolCall::new(
-            format!("{}.{number}", self.call_id().unwrap_or_default()),
-            name,
-            arguments,
-        );
-        let depth = self.call.call.as_ref().map_or(0, ToolCall::depth) + 1;
-        match self.session_handle() {
-            Some(session) => {
-                let span = self.call.span.get().filter(|_| span::current().is_none());
-                let call = Arc::clone(&session)
-                    .call(call.at_depth(depth).called_by(Arc::clone(self.questions())));
-                self.keep_confirmations(session, WithSpan::new(span.cloned(), call).await)
-                    .await
-            }
-            None => ToolResponse::outside_session(&call),
-        }
-    }
-
-    /// Moves the pending approvals of a nested call to this call. Denies them if this call was answered already, because the
-    /// host would never see them.
-    async fn keep_confirmations(
-        &self,
-        session: Arc<dyn SessionHandle>,
-        mut response: ToolResponse,
-    ) -> ToolResponse {
-        if response.meta().confirmations().next().is_none() {
-            return response;
-        }
-        let mut late = response.optional_meta().take_confirmations();
-        let kept = self.call.confirmations.get_or_init(Box::default);
-        {
-            let mut kept = kept.lock();
-            // Set before the response takes what is kept.
-            if !self.call.answered.load(Ordering::SeqCst) {
-                kept.append(&mut late);
-            }
-        }
-        for confirmation in late {
-            response = Arc::clone(&session).deny(confirmation.token).await;
-        }
-        response
-    }
-
-    /// Protects the call from now on: neither an interruption by the user nor the model can cancel it.
-    pub fn disallow_interruptions(&self) {
-        self.call.uninterruptible.store(true, Ordering::Relaxed);
-    }
-
-    /// Waits until the user has heard the current speech. Returns at once where there is none, and outside a session.
-    pub async fn wait_for_playout(&self) {
-        if let Some(session) = self.session_handle() {
-            session.playout().await;
-        }
-    }
-
-    /// Spawns `work` on the tokio runtime, inside the span of this call. Under a cap on cost, the task is aborted once the call
-    /// has cost more than was left for it, also after its response.
-    pub fn spawn<F>(&self, work: F) -> tokio::task::JoinHandle<F::Output>
-    where
-        F: Future + Send + 'static,
-        F::Output: Send + 'static,
-    {
-        let span = span::current().or_else(|| self.call.span.get().cloned());
-        let task = tokio::spawn(WithSpan::new(span.clone(), work.in_current_span()));
-        for meter in span.iter().flat_map(|span| span.meters()) {
-            meter.abort_when_over(task.abort_handle());
-        }
-        task
-    }
-
+/// # Cost
+impl RunContext {
     /// Records the usage of a model that the tool called. It counts toward the tool.
     pub fn record_model_use(&self, used: ModelUsage) {
         self.in_tool_span(|| trace::record(used));
     }
 
-    /// Records the cost of another service that the tool used, such as a search or a geocoder.
+    /// Records the cost of another service that the tool used, for example a search or a geocoder.
     pub fn record_cost(&self, what: impl Into<Cow<'static, str>>, cost: Cost) {
         self.in_tool_span(|| trace::record_cost(what, cost));
     }
@@ -456,7 +463,22 @@ impl RunContext {
             _ => record(),
         }
     }
+}
 
+/// # Contexts outside a session
+impl RunContext {
+    /// Creates a context for calls outside any session: text mode, turn 0, no user data.
+    pub fn detached() -> Self {
+        Self::builder().build()
+    }
+
+    /// Returns a builder for a context outside any session.
+    pub fn builder() -> RunContextBuilder {
+        RunContextBuilder::default()
+    }
+}
+
+impl RunContext {
     pub(crate) fn from_parts(session: Arc<SessionContext>, call: Arc<CallContext>) -> Self {
         Self {
             session,
@@ -522,7 +544,7 @@ impl RunContext {
         &self.call
     }
 
-    /// Returns true where an intent may have been emitted. Cheaper than [`take_intents`](Self::take_intents).
+    /// Returns true if an intent may have been emitted. Cheaper than [`take_intents`](Self::take_intents).
     #[inline]
     pub(crate) fn may_have_intents(&self) -> bool {
         self.intents.get().is_some()
@@ -635,7 +657,7 @@ impl RunContextBuilder {
         self.user_data_shared(Arc::new(value))
     }
 
-    /// Adds a value that several contexts share, such as a connection pool.
+    /// Adds a value that several contexts share, for example a connection pool.
     pub fn user_data_shared<T: Send + Sync + 'static>(mut self, value: Arc<T>) -> Self {
         self.session.user_data.insert(TypeId::of::<T>(), value);
         self
@@ -764,7 +786,7 @@ impl<'a, T: FromRunContext<'a>> FromRunContext<'a> for Option<T> {
 /// # }
 /// ```
 ///
-/// The call fails with INTERNAL where the host has set none, and the reason is logged. Take an `Option<UserData<T>>` to
+/// The call fails with INTERNAL if the host has set none, and the reason is logged. Take an `Option<UserData<T>>` to
 /// handle that case in the tool, or implement [`FromRunContext`] for your own type to fail with AUTH.
 ///
 /// ```

@@ -47,7 +47,7 @@ macro_rules! error_kinds {
             /// All kinds, in declaration order.
             pub(crate) const ALL: [Self; [$($name),*].len()] = [$(Self::$kind),*];
 
-            /// Returns the kind's name in the envelope, such as `RATE_LIMIT`.
+            /// Returns the kind's name in the envelope, for example `RATE_LIMIT`.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$kind => $name,)*
@@ -68,7 +68,7 @@ error_kinds! {
     ModeRestricted = "MODE_RESTRICTED",
     /// A limit on calls is used up.
     BudgetExceeded = "BUDGET_EXCEEDED",
-    /// A person has to approve the call first.
+    /// A person must approve the call first.
     ConfirmationRequired = "CONFIRMATION_REQUIRED",
     /// The same call was repeated too often.
     LoopDetected = "LOOP_DETECTED",
@@ -100,7 +100,8 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// The `error` member of the envelope.
+/// An error as a host reads it: that of a [`ToolResponse`](crate::ToolResponse::error), as the `error` member of the envelope, or that
+/// of a [`Reply`](crate::session::Reply::error).
 ///
 /// ```
 /// use tool_core::call::ErrorBody;
@@ -118,9 +119,9 @@ pub struct ErrorBody {
     pub kind: ErrorKind,
     /// The text that the model reads: the problem first, then what to do.
     pub message: String,
-    /// True where the same call may succeed later.
+    /// True if the same call may succeed later.
     pub retryable: bool,
-    /// True where the call may have had effects before it failed.
+    /// True if the call may have had effects before it failed.
     pub partial_side_effects: bool,
 }
 
@@ -136,6 +137,24 @@ impl ErrorBody {
     /// read from JSON may not be.
     pub(crate) fn is_masked(&self) -> bool {
         self.kind != ErrorKind::Internal || self.text() == MASKED
+    }
+}
+
+impl fmt::Display for ErrorBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kind, self.message)
+    }
+}
+
+impl From<ToolError> for ErrorBody {
+    /// Converts for the host. The message of an internal error stays, so do not show it to a model.
+    fn from(error: ToolError) -> Self {
+        Self {
+            kind: error.kind,
+            message: error.message,
+            retryable: error.retryable,
+            partial_side_effects: error.partial_side_effects,
+        }
     }
 }
 
@@ -245,7 +264,7 @@ impl ToolError {
         self.kind
     }
 
-    /// Returns the message, also that of an internal error.
+    /// Returns the message, even of an internal error.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -331,16 +350,16 @@ impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for ToolError {
 /// `?` converts an error for a `main` that returns `Box<dyn Error>`.
 impl From<ToolError> for Box<dyn Error> {
     fn from(error: ToolError) -> Self {
-        Box::new(Boxed(error))
+        Box::new(StandardError(error))
     }
 }
 
 /// A tool's error as a standard one.
 #[derive(thiserror::Error)]
 #[error("{0}")]
-struct Boxed(ToolError);
+struct StandardError(ToolError);
 
-impl fmt::Debug for Boxed {
+impl fmt::Debug for StandardError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }

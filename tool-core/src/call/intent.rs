@@ -47,7 +47,7 @@ pub enum Intent {
     SetPendingMessage(String),
     /// Continue the conversation by voice. The host opens the voice session.
     StartVoiceSession,
-    /// Show this place of the host's user interface, such as `/bookings/7`.
+    /// Show this place of the host's user interface, for example `/bookings/7`.
     Navigate(String),
     /// An intent of the host, with a namespaced name such as `acme.refresh_cart`.
     Custom {

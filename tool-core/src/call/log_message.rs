@@ -27,7 +27,7 @@ pub enum LogLevel {
     Error,
     /// A part of the program failed.
     Critical,
-    /// A person has to act at once.
+    /// A person must act at once.
     Alert,
     /// The program cannot be used.
     Emergency,
@@ -70,7 +70,7 @@ impl fmt::Display for LogLevel {
 pub struct LogMessage {
     /// The session's id; empty outside a session.
     pub session: String,
-    /// The id of the call, which the model gave; empty where it has none.
+    /// The id of the call, which the model gave; empty if it has none.
     pub call_id: String,
     /// The name of the tool.
     pub tool: String,

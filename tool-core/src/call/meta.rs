@@ -66,7 +66,7 @@ pub(crate) struct BaseMeta {
 pub(crate) struct OptionalMeta {
     #[serde(skip)]
     pub(crate) intents: Vec<Intent>,
-    /// The parts that the model reads in place of the data, where there are any.
+    /// The parts that the model reads in place of the data, if there are any.
     #[serde(skip)]
     pub(crate) content: Vec<Content>,
     /// The result in the form in which another server has sent it.
@@ -274,7 +274,7 @@ pub struct ResponseMeta<'a> {
 }
 
 impl<'a> ResponseMeta<'a> {
-    /// Returns the tool's name, or the name that was called where there is no such tool.
+    /// Returns the tool's name, or the name that was called if there is no such tool.
     pub fn tool(&self) -> &'a str {
         &self.meta.tool
     }
@@ -300,13 +300,13 @@ impl<'a> ResponseMeta<'a> {
         self.size_chars().div_ceil(4)
     }
 
-    /// Returns the coercions of arguments, one text each, such as `/minutes: text to integer`.
+    /// Returns the coercions of arguments, one text each, for example `/minutes: text to integer`.
     pub fn coerced(&self) -> &'a [String] {
         self.optional()
             .map_or(&[], |optional| optional.coerced.lines())
     }
 
-    /// Returns the truncation of the data, where it was cut.
+    /// Returns the truncation of the data, if it was cut.
     pub fn truncated(&self) -> Option<&'a Truncated> {
         self.optional()?.truncated.as_ref()
     }
@@ -316,7 +316,7 @@ impl<'a> ResponseMeta<'a> {
         self.optional().map_or(&[], |optional| &optional.warnings)
     }
 
-    /// Returns the pending approval, where the call waits for one.
+    /// Returns the pending approval, if the call waits for one.
     pub fn confirmation(&self) -> Option<&'a Confirmation> {
         self.optional()?.confirmation.as_ref()
     }

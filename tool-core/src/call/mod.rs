@@ -1,4 +1,43 @@
 //! Calls: the call itself, the run context that the tool sees, and the response with its data or error.
+//!
+//! | in a tool you want to | use |
+//! |---|---|
+//! | know the call, its session, its deadline or the host's data | [`RunContext`] |
+//! | return more than data: content parts, intents, no reply | [`ToolOutput`] |
+//! | fail, with a kind that a program can match | [`ToolError`] |
+//! | report progress, or log | [`RunContext::update`], [`RunContext::log`] |
+//! | ask the user, the user's model, or for the user's folders | [`RunContext::ask`], [`RunContext::sample`], [`RunContext::roots`] |
+//! | keep a value in the session | [`StateKey`] |
+//!
+//! | in a program that calls tools you want to | use |
+//! |---|---|
+//! | make a call | [`ToolCall`] |
+//! | read its data, its error or its metadata | [`ToolResponse`], [`ErrorBody`], [`ResponseMeta`] |
+//! | give the model what it reads | [`ToolResponse::for_model`] |
+//! | answer the questions of tools | [`HostHandlers`] |
+//!
+//! ```
+//! use tool_core::call::ErrorKind;
+//! use tool_core::{RunContext, ToolContext, ToolError, tool};
+//!
+//! /// Book a table.
+//! #[tool]
+//! fn book(ctx: &RunContext, guests: u32) -> Result<String, ToolError> {
+//!     ctx.update("asking the kitchen");
+//!     if guests > 8 {
+//!         return Err(ToolError::conflict("the largest table has 8 seats; book two tables"));
+//!     }
+//!     Ok(format!("a table for {guests}"))
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), tool_core::RegistryErrors> {
+//! let tools = ToolContext::builder().with(book).build()?;
+//! let response = tools.call("book", r#"{"guests": 12}"#, &RunContext::detached()).await;
+//! assert_eq!(response.error().map(|error| error.kind), Some(ErrorKind::Conflict));
+//! # Ok(())
+//! # }
+//! ```
 
 pub(crate) mod ask;
 pub(crate) mod ask_error;

@@ -93,7 +93,7 @@ impl Modes {
         Self(self.0 | (1 << mode as u8))
     }
 
-    /// Returns true where the set contains `mode`.
+    /// Returns true if the set contains `mode`.
     pub const fn contains(self, mode: Mode) -> bool {
         self.0 & (1 << mode as u8) != 0
     }

@@ -60,7 +60,7 @@ impl ToolOutput {
         })
     }
 
-    /// Creates a result of content parts, such as text and images.
+    /// Creates a result of content parts, for example text and images.
     pub fn content(parts: impl IntoIterator<Item = Content>) -> Self {
         Self {
             kind: OutputKind::Content,
@@ -68,8 +68,8 @@ impl ToolOutput {
         }
     }
 
-    /// Sets content parts that the model reads in place of the data, such as an image beside its description as data. They are
-    /// left out where they exceed the limit of the tool's result. The envelope has the data only.
+    /// Sets content parts that the model reads in place of the data, for example an image beside its description as data. They are
+    /// left out if they exceed the limit of the tool's result. The envelope has the data only.
     ///
     /// ```
     /// use tool_core::call::ResultForm;
@@ -166,7 +166,7 @@ impl ToolOutput {
         self
     }
 
-    /// Returns the data as compact JSON, or the text that the model reads where the data did not serialise.
+    /// Returns the data as compact JSON, or the text that the model reads if the data did not serialise.
     pub fn data_json(&self) -> Result<&str, &'static str> {
         self.data.as_deref().map_err(|_| MASKED)
     }

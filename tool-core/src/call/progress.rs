@@ -17,12 +17,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct ProgressUpdate {
     /// The message, for people or for the model, as the transport decides.
     pub message: String,
-    /// The completed part of the work, from 0 to 1, where the tool reports it.
+    /// The completed part of the work, from 0 to 1, if the tool reports it.
     pub fraction: Option<f64>,
 }
 
 /// The receiver of a call's progress updates. It keeps them until [`take`](Self::take), and shows each one to its
-/// listener, where it has one.
+/// listener, if it has one.
 ///
 /// ```
 /// use tool_core::{Progress, RunContext, ToolContext, tool};
@@ -131,7 +131,7 @@ impl Progress {
         self.pending.updates.lock().take()
     }
 
-    /// Returns true where a listener shows each update at once.
+    /// Returns true if a listener shows each update at once.
     pub(crate) fn has_listener(&self) -> bool {
         self.listener.is_some()
     }

@@ -13,7 +13,7 @@ use serde_json::Value;
 pub struct Question {
     /// The session's id; empty outside a session.
     pub session: String,
-    /// The id of the call, which the model gave; empty where it has none.
+    /// The id of the call, which the model gave; empty if it has none.
     pub call_id: String,
     /// The name of the tool that asks.
     pub tool: String,
@@ -25,11 +25,11 @@ pub struct Question {
     /// choices of texts. It is an `ElicitRequestFormParams.requestedSchema` of the Model Context Protocol. The form of a
     /// [`RawQuestion`](crate::call::RawQuestion) may also have titles, and lists of choices.
     pub schema: Value,
-    /// The address of a page on which the user is to do something, such as signing in, instead of filling in a form. The
+    /// The address of a page on which the user is to do something, for example signing in, instead of filling in a form. The
     /// answer is [`Accepted`](Answer::Accepted), with any value, once the user agrees to open it. Show the whole address
     /// before, and open it in the user's own browser.
     pub url: Option<String>,
-    /// The other program that asks, such as a server whose tool is called: the name that the host gave it. `None` if the
+    /// The other program that asks, for example a server whose tool is called: the name that the host gave it. `None` if the
     /// tool itself asks.
     pub asked_by: Option<String>,
 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// The response to a call: data, or an error that the model can act on. Every call has exactly one.
 ///
 /// Its JSON, the envelope, is `{"ok":true,"data":..,"intents":[..],"meta":{..}}` or
-/// `{"ok":false,"error":{"type","message","retryable","partialSideEffects"},"meta":{..}}`. Two responses are equal where
+/// `{"ok":false,"error":{"type","message","retryable","partialSideEffects"},"meta":{..}}`. Two responses are equal if
 /// their data (as text), kind, error and metadata are equal.
 ///
 /// ```
@@ -97,7 +97,7 @@ pub enum DataError {
 }
 
 impl ToolResponse {
-    /// Returns true where the call succeeded.
+    /// Returns true if the call succeeded.
     pub fn is_ok(&self) -> bool {
         self.result.is_ok()
     }
@@ -111,7 +111,7 @@ impl ToolResponse {
     ///
     /// # Errors
     ///
-    /// [`DataError::Failed`] where the call failed, and [`DataError::Decode`] where the data has another shape.
+    /// [`DataError::Failed`] if the call failed, and [`DataError::Decode`] if the data has another shape.
     ///
     /// ```
     /// use tool_core::{RunContext, ToolContext, tool};
@@ -151,7 +151,7 @@ impl ToolResponse {
         self.result.map(Cow::into_owned).map_err(|error| *error)
     }
 
-    /// Returns the text that the model reads, without a copy where there is nothing to unescape. This is the
+    /// Returns the text that the model reads, without a copy if there is nothing to unescape. This is the
     /// [`ModelResult::text`] of the plain form.
     pub fn into_text(self) -> String {
         match self {
@@ -330,20 +330,20 @@ pub enum ResultForm {
 pub struct ModelResult {
     /// A text result, JSON, an error's message, or an empty text.
     pub text: String,
-    /// True where the call failed. Protocols that have a flag for it set that flag.
+    /// True if the call failed. Protocols that have a flag for it set that flag.
     pub is_error: bool,
-    /// True where the model should reply. A stop sets it to false.
+    /// True if the model should reply. A stop sets it to false.
     pub reply: bool,
-    /// True where the text is an array of [`Content`] parts. Protocols that support such parts send them as parts.
+    /// True if the text is an array of [`Content`] parts. Protocols that support such parts send them as parts.
     #[serde(default)]
     pub parts: bool,
-    /// True where the text is not JSON: a text result, an error's message, or an empty text.
+    /// True if the text is not JSON: a text result, an error's message, or an empty text.
     #[serde(default)]
     pub is_text: bool,
 }
 
 impl ModelResult {
-    /// Decodes the content parts in the text; `None` where the text is plain.
+    /// Decodes the content parts in the text; `None` if the text is plain.
     pub fn content(&self) -> Option<Vec<Content>> {
         if self.parts {
             serde_json::from_str(&self.text).ok()

@@ -12,13 +12,13 @@ const MAX_NAME: usize = 200;
 
 /// A folder or a file that the user lets tools work with.
 ///
-/// It is what the client says. A tool that opens files has to check the path as it checks one that a model gave.
+/// It is what the client says. A tool that opens files must check the path as it checks one that a model gave.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Root {
-    /// The URI, such as `file:///home/ada/project`, of at most 4,096 bytes.
+    /// The URI, for example `file:///home/ada/project`, of at most 4,096 bytes.
     pub uri: String,
-    /// The name for people, where there is one.
+    /// The name for people, if there is one.
     pub name: Option<String>,
 }
 
@@ -45,7 +45,7 @@ impl Root {
 pub struct RootsRequest {
     /// The session's id; empty outside a session.
     pub session: String,
-    /// The id of the call, which the model gave; empty where it has none.
+    /// The id of the call, which the model gave; empty if it has none.
     pub call_id: String,
     /// The name of the tool that asks.
     pub tool: String,

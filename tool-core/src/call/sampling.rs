@@ -51,7 +51,7 @@ pub struct SamplingMessage {
 pub struct SamplingRequest {
     /// The session's id; empty outside a session.
     pub session: String,
-    /// The id of the call, which the model gave; empty where it has none.
+    /// The id of the call, which the model gave; empty if it has none.
     pub call_id: String,
     /// The name of the tool that asks.
     pub tool: String,
@@ -75,7 +75,7 @@ pub struct SamplingRequest {
     pub speed_priority: Option<f64>,
     /// The importance of an able model, from 0 to 1.
     pub intelligence_priority: Option<f64>,
-    /// The other program that asks, such as a server whose tool is called: the name that the host gave it. Its texts are not
+    /// The other program that asks, for example a server whose tool is called: the name that the host gave it. Its texts are not
     /// trusted. `None` if the tool itself asks.
     pub asked_by: Option<String>,
 }
@@ -166,7 +166,7 @@ pub struct SamplingAnswer {
     pub content: Vec<Content>,
     /// The name of the model that answered.
     pub model: String,
-    /// The reason for which the model stopped, such as `endTurn`, `stopSequence` and `maxTokens`, where it is known.
+    /// The reason for which the model stopped, for example `endTurn`, `stopSequence` and `maxTokens`, if it is known.
     pub stop_reason: Option<String>,
     /// The tokens, where they are known. They are recorded in a span of the model, and count toward the tool.
     pub usage: Option<TokenUsage>,

@@ -34,7 +34,7 @@ pub struct StateKey<T> {
 }
 
 impl<T> StateKey<T> {
-    /// Creates a key. The name needs a namespace, such as `shop.cart`, as it is also the name of a custom
+    /// Creates a key. The name needs a namespace, for example `shop.cart`, as it is also the name of a custom
     /// [`Intent`](crate::Intent).
     ///
     /// # Panics

@@ -105,7 +105,7 @@ impl ToolCall {
         self
     }
 
-    /// Returns the session that makes the call, where it is set.
+    /// Returns the session that makes the call, if it is set.
     pub fn session(&self) -> Option<&str> {
         self.options.as_ref()?.session.as_deref()
     }

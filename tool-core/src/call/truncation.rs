@@ -1,5 +1,6 @@
 //! Truncation of results that exceed their limit: the cut text is valid JSON again, with a marker.
 
+use crate::json::StringScanner;
 use serde::{Deserialize, Serialize};
 
 /// A description of how a result was cut.
@@ -30,7 +31,7 @@ pub struct Truncated {
     pub limit: usize,
     /// The unit of `limit` and `total`.
     pub unit: SizeUnit,
-    /// The size of the whole result; absent where serialisation stopped at the limit.
+    /// The size of the whole result; absent if serialisation stopped at the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<usize>,
 }
@@ -45,7 +46,7 @@ pub enum SizeUnit {
     Bytes,
 }
 
-/// Cuts `data` to about `limit` characters; `None` where it fits.
+/// Cuts `data` to about `limit` characters; `None` if it fits.
 pub(crate) fn truncate_characters(data: &str, limit: usize) -> Option<(String, Truncated)> {
     if data.len() <= limit {
         return None;
@@ -61,7 +62,7 @@ pub(crate) fn truncate_characters(data: &str, limit: usize) -> Option<(String, T
     Some((cut, truncated))
 }
 
-/// Cuts `data` to about `limit` bytes; `None` where it fits.
+/// Cuts `data` to about `limit` bytes; `None` if it fits.
 pub(crate) fn truncate_bytes(data: &str, limit: usize) -> Option<(String, Truncated)> {
     let partial = data
         .as_bytes()
@@ -75,7 +76,7 @@ pub(crate) fn truncate_bytes(data: &str, limit: usize) -> Option<(String, Trunca
     Some((close_partial(partial, &truncated), truncated))
 }
 
-/// Cuts the result of [`close_partial`] further, to about `limit` characters; `None` where it fits.
+/// Cuts the result of [`close_partial`] further, to about `limit` characters; `None` if it fits.
 pub(crate) fn truncate_again(data: &str, limit: usize) -> Option<(String, Truncated)> {
     let (_, partial) = data.strip_suffix('}')?.split_once(PARTIAL)?;
     let end = partial.char_indices().nth(limit)?.0;
@@ -125,7 +126,7 @@ fn close(prefix: &str) -> String {
     for (at, byte) in prefix.bytes().enumerate() {
         scanner.step(at, byte);
     }
-    if scanner.in_string && !scanner.is_key {
+    if scanner.strings.is_in_string() && !scanner.is_key {
         return scanner.close(&prefix[..scanner.string_end(prefix)], "\"");
     }
     match scanner.complete {
@@ -140,8 +141,8 @@ fn close(prefix: &str) -> String {
 struct PartialScanner {
     /// The closing brackets that are missing, the outermost first.
     open: Vec<u8>,
-    in_string: bool,
-    /// True where the current or next string is an object's key.
+    strings: StringScanner,
+    /// True if the current or next string is an object's key.
     is_key: bool,
     /// The offset of the last escape in the current string.
     escape_at: Option<usize>,
@@ -151,15 +152,11 @@ struct PartialScanner {
 
 impl PartialScanner {
     fn step(&mut self, at: usize, byte: u8) {
-        if self.in_string {
-            self.step_string(at, byte);
+        if !self.strings.step(byte) {
+            self.step_string(at);
             return;
         }
         match byte {
-            b'"' => {
-                self.in_string = true;
-                self.escape_at = None;
-            }
             b'{' | b'[' => {
                 self.open.push(if byte == b'{' { b'}' } else { b']' });
                 self.is_key = byte == b'{';
@@ -179,12 +176,11 @@ impl PartialScanner {
         }
     }
 
-    fn step_string(&mut self, at: usize, byte: u8) {
-        let escaped = self.escape_at.is_some_and(|escape| escape + 1 == at);
-        if byte == b'\\' && !escaped {
+    fn step_string(&mut self, at: usize) {
+        if self.strings.is_escaped() {
             self.escape_at = Some(at);
-        } else if byte == b'"' && !escaped {
-            self.in_string = false;
+        } else if !self.strings.is_in_string() {
+            self.escape_at = None;
             if !self.is_key {
                 self.complete = at + 1;
             }

@@ -63,7 +63,7 @@ impl ToolsetActions {
         }
     }
 
-    /// Lists tools outside any toolset; `None` where there are none.
+    /// Lists tools outside any toolset; `None` if there are none.
     fn of_functions<'a>(tools: impl Iterator<Item = &'a ToolDefinition>) -> Option<Self> {
         let actions = tools.map(Action::of).collect::<Vec<_>>();
         (!actions.is_empty()).then(|| Self::new(FUNCTIONS, None, "", actions))

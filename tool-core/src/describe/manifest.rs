@@ -31,6 +31,7 @@ use crate::schema::meta::problems_in_2020_12;
 use crate::schema::timestamp::Timestamp;
 use crate::schema::walk::join_pointer;
 use crate::text;
+use crate::time::whole_milliseconds;
 use crate::tool::{
     Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations, ToolDefinition,
 };
@@ -68,7 +69,7 @@ pub struct Manifest {
     /// `1.0.` and the first 8 hexadecimal digits of the content's SHA-256. The content is everything that a model reads
     /// and the runtime depends on. Commit, time, source locations and provider schemas are not part of it.
     pub version: String,
-    /// The first 8 hexadecimal digits of the commit, where there is one.
+    /// The first 8 hexadecimal digits of the commit, if there is one.
     pub git_commit: Option<String>,
     /// The time at which the manifest was built, RFC 3339 in seconds.
     pub build_timestamp: Timestamp,
@@ -79,7 +80,7 @@ pub struct Manifest {
 impl Manifest {
     /// Describes the tools of a context.
     ///
-    /// The commit is read with `git` in the current directory, and absent where that fails.
+    /// The commit is read with `git` in the current directory, and absent if that fails.
     ///
     /// # Errors
     ///
@@ -164,7 +165,7 @@ impl Manifest {
     ///
     /// # Errors
     ///
-    /// [`ManifestError::File`] where the file cannot be written.
+    /// [`ManifestError::File`] if the file cannot be written.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<(), ManifestError> {
         let path = path.as_ref();
         std::fs::write(path, self.to_json_pretty()).map_err(ManifestError::file(path))
@@ -174,7 +175,7 @@ impl Manifest {
     ///
     /// # Errors
     ///
-    /// [`ManifestError::File`] where the file cannot be read or is not a manifest.
+    /// [`ManifestError::File`] if the file cannot be read or is not a manifest.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, ManifestError> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path).map_err(ManifestError::file(path))?;
@@ -187,7 +188,7 @@ impl Manifest {
     ///
     /// # Errors
     ///
-    /// Every difference in content, or [`ManifestError::File`] where the file cannot be read.
+    /// Every difference in content, or [`ManifestError::File`] if the file cannot be read.
     pub fn check(&self, path: impl AsRef<Path>) -> Result<(), ManifestErrors> {
         ManifestErrors::check(self.drift_from(&Self::read(path)?))
     }
@@ -195,7 +196,7 @@ impl Manifest {
     /// Returns the differences in content from the `written` manifest: the tools that were added, removed and changed, and
     /// the members that changed.
     ///
-    /// Commit, time and source locations are not content. Provider schemas count where this manifest has some.
+    /// Commit, time and source locations are not content. Provider schemas count if this manifest has some.
     pub fn drift_from(&self, written: &Self) -> Vec<ManifestError> {
         let tools = self.tools.iter().chain(&written.tools);
         let ids = tools
@@ -241,7 +242,7 @@ pub fn check_manifest(tools: &ToolContext, path: impl AsRef<Path>) -> Result<(),
 ///
 /// # Panics
 ///
-/// Panics where the version differs, and where the manifest cannot be built.
+/// Panics if the version differs, or if the manifest cannot be built.
 #[track_caller]
 pub fn assert_manifest_version(tools: &ToolContext, version: &str) {
     match Manifest::without_commit(tools) {
@@ -302,18 +303,18 @@ pub struct ManifestTool {
     pub title: Option<String>,
     /// The tool's purpose.
     pub category: Category,
-    /// A sentence or two: of the guide, or of the description where there is no guide.
+    /// A sentence or two: of the guide, or of the description if there is no guide.
     pub summary: String,
     /// The description for the model.
     pub description: String,
-    /// The guide, or the description where there is none.
+    /// The guide, or the description if there is none.
     pub documentation: String,
     /// A description of the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub returns: Option<String>,
     /// The schema of the arguments.
     pub json_schema: Value,
-    /// The schema of the result, where its type has one.
+    /// The schema of the result, if its type has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
     /// The declaration for each provider, by the provider's name. Empty unless an adapter added them.
@@ -325,26 +326,26 @@ pub struct ManifestTool {
     pub source: String,
     /// The modes in which the tool may be called.
     pub modes: Vec<Mode>,
-    /// The condition under which a person has to approve a call.
+    /// The condition under which a person must approve a call.
     pub confirm: ManifestConfirm,
-    /// The names of the options that are on, such as `idempotent`.
+    /// The names of the options that are on, for example `idempotent`.
     pub flags: Vec<String>,
     /// The treatment of a call while another call of the tool runs.
     pub on_duplicate: OnDuplicate,
     /// The calls that count as duplicates.
     pub duplicate_scope: DuplicateScope,
-    /// The maximum duration of a call in milliseconds, where it is set.
+    /// The maximum duration of a call in milliseconds, if it is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// The maximum length of a result in Unicode scalars, where it is set.
+    /// The maximum length of a result in Unicode scalars, if it is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output: Option<usize>,
-    /// The maximum number of calls in a turn, where it is set.
+    /// The maximum number of calls in a turn, if it is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_calls: Option<u32>,
 }
 
-/// The condition under which a person has to approve a call, as data.
+/// The condition under which a person must approve a call, as data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -355,6 +356,16 @@ pub enum ManifestConfirm {
     Always,
     /// A function decides by the arguments.
     Conditional,
+}
+
+impl From<Confirm> for ManifestConfirm {
+    fn from(confirm: Confirm) -> Self {
+        match confirm {
+            Confirm::Never => Self::Never,
+            Confirm::Always => Self::Always,
+            Confirm::When(_) => Self::Conditional,
+        }
+    }
 }
 
 /// Returns true for a member of a tool that a model or the runtime depends on.
@@ -378,17 +389,11 @@ impl ManifestTool {
             handler_path: tool.path().to_owned(),
             source: tool.source().to_string(),
             modes: tool.modes().iter().collect(),
-            confirm: match tool.confirm() {
-                Confirm::Never => ManifestConfirm::Never,
-                Confirm::Always => ManifestConfirm::Always,
-                Confirm::When(_) => ManifestConfirm::Conditional,
-            },
+            confirm: tool.confirm().into(),
             flags: flags(tool.flags()),
             on_duplicate: tool.on_duplicate(),
             duplicate_scope: tool.duplicate_scope(),
-            timeout_ms: tool
-                .timeout()
-                .map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
+            timeout_ms: tool.timeout().map(whole_milliseconds),
             max_output: tool.max_output(),
             max_calls: tool.max_calls(),
         }
@@ -408,20 +413,23 @@ impl ManifestTool {
 /// Returns the names of the options that are on, sorted. An option that is added later changes no version of a tool
 /// without it.
 fn flags(flags: ToolAnnotations) -> Vec<String> {
-    let named = [
-        ("blocking", flags.blocking),
-        ("cancellable", flags.cancellable),
-        ("destructive", flags.destructive == Some(true)),
-        ("idempotent", flags.idempotent),
-        ("ignoreOnEnter", flags.ignore_on_enter),
-        ("openWorld", flags.open_world == Some(true)),
-        ("sequential", flags.sequential),
-    ];
-    named
-        .into_iter()
-        .filter(|(_, on)| *on)
-        .map(|(name, _)| name.to_owned())
-        .collect()
+    let mut names = flags.names().map(camel_case).collect::<Vec<_>>();
+    names.sort();
+    names
+}
+
+/// Returns a name such as `open_world` as members of JSON are spelled: `openWorld`.
+fn camel_case(name: &str) -> String {
+    let mut camel = String::new();
+    for (at, word) in name.split('_').enumerate() {
+        let mut letters = word.chars();
+        match letters.next() {
+            Some(first) if at > 0 => camel.push(first.to_ascii_uppercase()),
+            first => camel.extend(first),
+        }
+        camel.push_str(letters.as_str());
+    }
+    camel
 }
 
 /// A problem of a manifest: a tool that cannot be published, a difference, or an unreadable file.
@@ -508,7 +516,7 @@ pub(crate) fn problems(tool: &ToolDefinition) -> Vec<ManifestError> {
 /// The maximum number of differences that are listed for one tool.
 const MAX_DIFFERENCES: usize = 8;
 
-/// Describes the difference between two versions of a tool; `None` where there is none.
+/// Describes the difference between two versions of a tool; `None` if there is none.
 fn tool_drift(now: Option<&ManifestTool>, written: Option<&ManifestTool>) -> Option<String> {
     let (Some(now), Some(written)) = (now, written) else {
         return Some(if now.is_some() { "added" } else { "removed" }.to_owned());

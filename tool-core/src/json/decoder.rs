@@ -3,7 +3,7 @@
 use crate::json::error::{Error, begin_text};
 use crate::json::keys::{Key, ObjectKeys, OpenObjects};
 use crate::json::number::{self, ParsedInteger, ParsedNumber};
-use crate::json::probe::{Probe, Request, address};
+use crate::json::probe::{Request, SchemaProbe, address};
 use crate::json::string::{read_runs, run_end};
 use serde::de;
 use serde::de::{Error as _, Unexpected};
@@ -23,7 +23,7 @@ pub struct Decoder<'de> {
     /// The keys of the open objects whose repetition no visitor finds. Allocated at the first such key.
     open_objects: Option<Box<OpenObjects<'de>>>,
     /// The probe whose text this is. None in a call.
-    probe: Option<&'de Probe>,
+    probe: Option<&'de SchemaProbe>,
 }
 
 impl<'de> Decoder<'de> {
@@ -66,7 +66,7 @@ impl<'de> Decoder<'de> {
     }
 
     /// Reads the next key of the object that was entered, with its `:`. Returns `None` at the object's end. `first` is
-    /// true for the first call after [`Decoder::begin_object`]. The caller has to find repeated keys.
+    /// true for the first call after [`Decoder::begin_object`]. The caller must find repeated keys.
     #[inline]
     pub fn next_key(&mut self, first: bool) -> Result<Option<Key<'de>>, Error> {
         match self.plain_key(first) {
@@ -488,13 +488,13 @@ impl<'de> Decoder<'de> {
 
     /// Reports each request for a value to a probe.
     #[inline]
-    pub(crate) fn probe_with(&mut self, probe: Option<&'de Probe>) {
+    pub(crate) fn probe_with(&mut self, probe: Option<&'de SchemaProbe>) {
         self.probe = probe;
     }
 
     /// Returns the probe that this decoder serves.
     #[inline]
-    pub(crate) fn probe(&self) -> Option<&'de Probe> {
+    pub(crate) fn probe(&self) -> Option<&'de SchemaProbe> {
         self.probe
     }
 

@@ -5,7 +5,8 @@
 //! repeated key, and `5.0` where an integer is expected. It decodes a text into typed arguments in one pass, borrows
 //! strings without escapes, and keeps no lines, columns or paths until something fails. The
 //! parser of the failure path is built on it and accepts repeated keys, so that it can report all of them. Where a runtime opts in,
-//! a text that is nearly JSON is repaired before.
+//! a text that is nearly JSON is repaired before. A reader that needs no values tells strings from the rest with a
+//! [`StringScanner`].
 
 pub(crate) mod canonical;
 pub(crate) mod decoder;
@@ -17,6 +18,7 @@ pub(crate) mod number;
 pub(crate) mod pointer;
 pub(crate) mod probe;
 pub(crate) mod repair;
+pub(crate) mod scan;
 pub(crate) mod string;
 pub(crate) mod value;
 pub(crate) mod writer;
@@ -24,6 +26,8 @@ pub(crate) mod writer;
 pub use crate::json::deserializer::parse_strict;
 pub use crate::json::error::Error;
 pub use crate::json::nested::{is_nested_too_deep, unless_too_deep};
+pub use crate::json::scan::{StringPart, StringScanner, outside_strings};
+pub use crate::json::string::{run_end, run_length};
 
 #[cfg(test)]
 mod tests;

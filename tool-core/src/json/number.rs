@@ -399,7 +399,7 @@ pub(crate) fn exact_float(value: f64) -> Option<i128> {
     (value.fract() == 0.0 && value.abs() < TWO_127).then_some(value as i128)
 }
 
-/// Returns true where a float stands for an integer of more digits than it holds.
+/// Returns true if a float stands for an integer of more digits than it holds.
 fn is_rounded(value: f64, digits: &str) -> bool {
     format!("{value:.0}") != digits
 }

@@ -2,7 +2,7 @@
 //!
 //! Decoding alone enforces a schema only if each type reads what its schema says. A derived type does, unless it knows
 //! further names (`#[serde(alias)]`, `#[serde(other)]`) or a field has a function of its own (`deserialize_with`); a type
-//! with its own `Deserialize` may read anything. No schema shows that, but each type has to ask the decoder for every
+//! with its own `Deserialize` may read anything. No schema shows that, but each type must ask the decoder for every
 //! value. So each tool decodes one text before its first call, and the decoder reports the requests here.
 
 use std::collections::HashMap;
@@ -32,7 +32,7 @@ pub(crate) enum Request<'a> {
 
 /// The values that a schema publishes for one place.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Published {
+pub(crate) enum PublishedKind {
     Anything,
     Boolean,
     /// Integers of a format, or of any size.
@@ -53,7 +53,7 @@ pub(crate) enum Published {
     Variants(Vec<String>),
 }
 
-impl Published {
+impl PublishedKind {
     /// Returns true if a type that makes the request accepts no value of another kind than the published ones.
     fn allows(&self, request: &Request<'_>) -> bool {
         match (self, request) {
@@ -89,13 +89,13 @@ impl Published {
 /// A place in the text of a probe.
 #[derive(Debug)]
 pub(crate) struct ProbedPlace {
-    pub(crate) published: Published,
+    pub(crate) published: PublishedKind,
     pub(crate) nullable: bool,
 }
 
-/// The texts that a tool's types have to decode and to refuse, and the result of the comparison.
+/// The texts that a tool's types must decode and refuse, and the result of the comparison.
 #[derive(Debug)]
-pub(crate) struct Probe {
+pub(crate) struct SchemaProbe {
     /// A text with every property that the schema publishes.
     text: String,
     /// The same text with one fault each: a variant that does not exist, a missing or an unknown property.
@@ -106,7 +106,7 @@ pub(crate) struct Probe {
     differs: AtomicBool,
 }
 
-impl Probe {
+impl SchemaProbe {
     /// Makes a probe. The places in the text are given by their offsets.
     pub(crate) fn new(
         text: String,

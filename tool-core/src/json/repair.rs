@@ -5,13 +5,13 @@
 //!
 //! - strings in `'`, `“”` or `‘’`, and `\'` in a string
 //! - line feeds, carriage returns and tabs in a string
-//! - names as keys, such as `{limit: 5}`
+//! - names as keys, for example `{limit: 5}`
 //! - comments: `//`, `#` and `/* */`
 //! - one comma too many before a closing bracket
 //! - a missing comma between two members: before a key in quotes, after a space or, where a string is before it, a line end
 //! - `True`, `False` and `None`
 //! - white space of any kind
-//! - one object with a text around it, such as a code fence, and closing brackets after its end
+//! - one object with a text around it, for example a code fence, and closing brackets after its end
 //!
 //! All else is refused: a text that ends early, strings with quotation marks that are not escaped, escapes that JSON has not,
 //! `NaN`, `Infinity`, numbers in another form, words as values, `=` for `:`, two commas, two objects. The crates for this

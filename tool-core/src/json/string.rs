@@ -20,7 +20,21 @@ fn is_special(byte: u8) -> bool {
     byte < b' ' || byte == b'"' || byte == b'\\'
 }
 
-/// Returns the index of the first marked byte.
+/// Returns the number of bytes before the first that is special in a JSON string: a quote, a backslash or a control
+/// character. That is 8 if there is none.
+///
+/// ```
+/// use tool_core::json::run_length;
+///
+/// assert_eq!(run_length(*b"plain\"en"), 5);
+/// assert_eq!(run_length(*b"all of 8"), 8);
+/// ```
+#[inline]
+pub fn run_length(word: [u8; 8]) -> usize {
+    first_mark(special(u64::from_le_bytes(word)))
+}
+
+/// Returns the index of the first marked byte; 8 without marks.
 #[inline]
 fn first_mark(marks: u64) -> usize {
     (marks.trailing_zeros() / 8) as usize
@@ -28,22 +42,26 @@ fn first_mark(marks: u64) -> usize {
 
 // Reading.
 
-/// Returns the place of the first special byte from `at` on, or the end of the text.
+/// Returns the place of the first byte from `at` on that is a quote, a backslash or a control character, or the end of the
+/// text.
+///
+/// ```
+/// use tool_core::json::run_end;
+///
+/// assert_eq!(run_end(b"\"seven\\u0041\"", 1), 6);
+/// ```
 #[inline]
-pub(crate) fn run_end(bytes: &[u8], at: usize) -> usize {
-    let mut rest = bytes.get(at..).unwrap_or_default();
-    while let Some((chunk, tail)) = rest.split_first_chunk::<8>() {
-        let marks = special(u64::from_le_bytes(*chunk));
-        if marks != 0 {
-            return bytes.len() - rest.len() + first_mark(marks);
+pub fn run_end(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        let run = run_length(*word);
+        at += run;
+        if run < 8 {
+            return at;
         }
-        rest = tail;
     }
-    bytes.len() - rest.len()
-        + rest
-            .iter()
-            .position(|byte| is_special(*byte))
-            .unwrap_or(rest.len())
+    let rest = bytes.get(at..).unwrap_or_default();
+    let special = rest.iter().position(|byte| is_special(*byte));
+    at + special.unwrap_or(rest.len())
 }
 
 /// Reads the string whose opening quote is at `at`, as plain runs of which each but the last is followed by an escaped

@@ -115,7 +115,7 @@ pub(crate) struct ContextParts {
     pub(crate) failed: Vec<FailedToolset>,
     /// The prompts and resources that were added outside any toolset.
     pub(crate) published: Option<Box<PromptsAndResources>>,
-    /// The resource that lives while the tools are used, such as an agent's open toolsets.
+    /// The resource that lives while the tools are used, for example an agent's open toolsets.
     resource: Option<SharedResource>,
     /// The same in the tools of a session, which holds the resource itself until it ends.
     session_resource: Option<Weak<dyn Any + Send + Sync>>,
@@ -205,7 +205,7 @@ impl ToolContext {
             .get_or_init(|| definitions_json(self.definitions()))
     }
 
-    /// Returns the definitions that a run sees: those of a `dynamic` toolset only where its predicate returns true.
+    /// Returns the definitions that a run sees: those of a `dynamic` toolset only if its predicate returns true.
     pub fn definitions_for(&self, ctx: &RunContext) -> impl Iterator<Item = &ToolDefinition> {
         self.function_tools()
             .iter()
@@ -234,7 +234,7 @@ impl ToolContext {
         functions.chain(self.provider_tools().iter().cloned().map(Tool::Provider))
     }
 
-    /// Returns true where a function tool has that name or a provider tool has that id.
+    /// Returns true if a function tool has that name or a provider tool has that id.
     pub fn has_tool(&self, id: &str) -> bool {
         self.position(id).is_some() || self.provider_tools().iter().any(|tool| tool.id() == id)
     }
@@ -245,7 +245,7 @@ impl ToolContext {
             .and_then(|at| self.function_tools().get(at))
     }
 
-    /// Returns the toolsets that [`discover`](Self::discover) left out because they have to be configured.
+    /// Returns the toolsets that [`discover`](Self::discover) left out because they must be configured.
     pub fn unconfigured(&self) -> &[ToolsetMetadata] {
         &self.0.parts.unconfigured
     }
@@ -273,7 +273,7 @@ impl ToolContext {
         Ok(())
     }
 
-    /// Returns a context of the same tools with other coercions of arguments, such as for the tools that
+    /// Returns a context of the same tools with other coercions of arguments, for example for the tools that
     /// [`discover`](Self::discover) has found.
     ///
     /// ```
@@ -294,7 +294,7 @@ impl ToolContext {
     }
 
     /// Returns the context's memo of type `T`, which is created at first use. It holds values that are computed from the
-    /// context, such as its declarations for a provider: a context is frozen, so they stay valid.
+    /// context, for example its declarations for a provider: a context is frozen, so they stay valid.
     ///
     /// There is one memo of each type. The context that [`update_tools`](Self::update_tools) makes begins with none.
     pub fn memo<T: Any + Send + Sync + Default>(&self) -> Arc<T> {
@@ -325,7 +325,7 @@ impl ToolContext {
         &self.0.tools.instances
     }
 
-    /// Returns the error of a bare call if the tool's toolset has to be set up first.
+    /// Returns the error of a bare call if the tool's toolset must be set up first.
     #[inline]
     fn missing_setup(&self, name: &str) -> Option<ToolError> {
         let needs_setup = &self.0.tools.needs_setup;
@@ -374,7 +374,7 @@ impl ToolContext {
         &self.0.parts.entries
     }
 
-    /// Returns the resource that has to live while the tools are used.
+    /// Returns the resource that must live while the tools are used.
     pub(crate) fn shared_resource(&self) -> Option<SharedResource> {
         let ContextParts {
             resource,
@@ -510,7 +510,7 @@ impl fmt::Debug for ToolContext {
 pub struct ToolContextBuilder {
     pub(crate) parts: ContextParts,
     pub(crate) problems: Vec<RegistryError>,
-    /// True where each tool was checked before, so that only their names are compared.
+    /// True if each tool was checked before, so that only their names are compared.
     pub(crate) validated: bool,
 }
 
@@ -622,5 +622,5 @@ impl ToolContextBuilder {
     }
 }
 
-/// A resource that is released when its last reference is dropped, such as an agent's open toolsets.
+/// A resource that is released when its last reference is dropped, for example an agent's open toolsets.
 pub(crate) type SharedResource = Arc<dyn Any + Send + Sync>;

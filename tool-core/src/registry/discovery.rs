@@ -34,7 +34,7 @@ pub struct Registry {
 impl ToolContext {
     /// Builds a context of all linked tools that need no configuration: free functions, and toolsets whose type
     /// implements `Default` and not `Configure`. Toolsets with `discover = false` are left out; one without `Default` or
-    /// `Configure` has to say so.
+    /// `Configure` must say so.
     ///
     /// A crate that no code refers to is not linked. `use my_tools as _;` links it.
     ///
@@ -101,7 +101,7 @@ impl Registry {
         self.context.clone()
     }
 
-    /// Returns the metadata of every toolset, including those that have to be configured.
+    /// Returns the metadata of every toolset, including those that must be configured.
     pub fn toolsets(&self) -> &[ToolsetMetadata] {
         &self.toolsets
     }

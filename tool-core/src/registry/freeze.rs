@@ -36,7 +36,7 @@ use std::sync::Arc;
 pub struct RegistryError {
     /// The problem, and its fix.
     pub message: String,
-    /// The locations in the source: both for a collision, none where the location is not known.
+    /// The locations in the source: both for a collision, none if the location is not known.
     pub locations: Vec<SourceLocation>,
 }
 
@@ -103,7 +103,7 @@ pub(crate) struct FrozenTools {
     pub(crate) instances: Vec<Arc<ToolsetInstance>>,
     /// The toolset of each function tool that only works after a setup.
     pub(crate) needs_setup: FxHashMap<Name, Arc<dyn RequiredSetup>>,
-    /// `None` where there are neither prompts nor resources.
+    /// `None` if there are neither prompts nor resources.
     pub(crate) published: Option<Arc<PromptsAndResources>>,
 }
 

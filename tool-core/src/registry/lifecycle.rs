@@ -48,7 +48,7 @@ impl ToolContext {
     }
 
     /// Sets up the toolsets that are not open, and keeps all of them open. The context that it returns lacks the tools of
-    /// toolsets that failed; it is `None` where all are open.
+    /// toolsets that failed; it is `None` if all are open.
     pub(crate) async fn open(&self) -> (OpenToolsets, Option<Self>) {
         if let Some(open) = self
             .instances()

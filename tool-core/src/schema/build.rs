@@ -3,7 +3,7 @@
 //! One schema is published and enforced. It is assembled from the schemars schema of each parameter's type, normalized,
 //! and merged with what the signature and `#[arg]` add.
 
-use crate::json::probe::Probe;
+use crate::json::probe::SchemaProbe;
 use crate::json::string::push_string;
 use crate::schema::normalize::{append_description, normalize, prune};
 use crate::schema::nullable::{NullMeaning, allows_null, strip_null};
@@ -26,7 +26,7 @@ pub(crate) struct CanonicalSchema {
     /// The rules by which each parameter is read.
     pub(crate) fields: Vec<FieldRule>,
     /// The probe of the types, until they are proven to enforce all of it.
-    pub(crate) probe: Option<Arc<Probe>>,
+    pub(crate) probe: Option<Arc<SchemaProbe>>,
 }
 
 /// The rules by which a parameter is read.

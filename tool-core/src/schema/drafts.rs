@@ -253,7 +253,7 @@ impl<'a> Upgrade<'a> {
     }
 }
 
-/// Returns the name that a keyword has in draft 2020-12. A keyword keeps its name where the new one is taken.
+/// Returns the name that a keyword has in draft 2020-12. A keyword keeps its name if the new one is taken.
 fn renamed<'k>(map: &Map<String, Value>, keyword: &'k str) -> &'k str {
     let has_list =
         map.get("items").is_some_and(Value::is_array) && !map.contains_key("prefixItems");

@@ -406,7 +406,7 @@ impl<'v> Evaluation<'v> {
         verdict
     }
 
-    /// Returns the nodes that a property has to satisfy.
+    /// Returns the nodes that a property must satisfy.
     pub(crate) fn of_property(
         &mut self,
         properties: &Properties,

@@ -36,7 +36,7 @@ fn problems_in(draft: Draft, schema: &Value) -> Vec<String> {
 
 /// The kind of value that a keyword has.
 #[derive(Clone, Copy)]
-enum Form {
+enum KeywordValue {
     Any,
     Schema,
     Schemas,
@@ -58,13 +58,13 @@ enum Form {
     Count,
 }
 
-fn form(draft: Draft, keyword: &str) -> Form {
+fn form(draft: Draft, keyword: &str) -> KeywordValue {
     if draft < introducing(keyword) {
-        return Form::Any;
+        return KeywordValue::Any;
     }
     match keyword {
-        "additionalItems" if draft < Draft::Draft202012 => Form::Schema,
-        "items" if draft < Draft::Draft202012 => Form::SchemaOrSchemas,
+        "additionalItems" if draft < Draft::Draft202012 => KeywordValue::Schema,
+        "items" if draft < Draft::Draft202012 => KeywordValue::SchemaOrSchemas,
         "not"
         | "if"
         | "then"
@@ -75,27 +75,27 @@ fn form(draft: Draft, keyword: &str) -> Form {
         | "contentSchema"
         | "unevaluatedItems"
         | "unevaluatedProperties"
-        | "items" => Form::Schema,
-        "allOf" | "anyOf" | "oneOf" | "prefixItems" => Form::Schemas,
+        | "items" => KeywordValue::Schema,
+        "allOf" | "anyOf" | "oneOf" | "prefixItems" => KeywordValue::Schemas,
         "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => {
-            Form::SchemasByName
+            KeywordValue::SchemasByName
         }
-        "dependencies" => Form::Dependencies,
-        "dependentRequired" => Form::NamesByName,
-        "required" => Form::Names,
-        "type" => Form::Types,
-        "enum" | "examples" => Form::List,
+        "dependencies" => KeywordValue::Dependencies,
+        "dependentRequired" => KeywordValue::NamesByName,
+        "required" => KeywordValue::Names,
+        "type" => KeywordValue::Types,
+        "enum" | "examples" => KeywordValue::List,
         "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties"
-        | "minContains" | "maxContains" => Form::Count,
-        "exclusiveMinimum" | "exclusiveMaximum" if draft == Draft::Draft4 => Form::Boolean,
-        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => Form::Number,
-        "multipleOf" => Form::Positive,
-        "uniqueItems" | "deprecated" | "readOnly" | "writeOnly" => Form::Boolean,
-        "$id" if draft >= Draft::Draft201909 => Form::Identifier,
-        "$anchor" | "$dynamicAnchor" => Form::Anchor,
+        | "minContains" | "maxContains" => KeywordValue::Count,
+        "exclusiveMinimum" | "exclusiveMaximum" if draft == Draft::Draft4 => KeywordValue::Boolean,
+        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => KeywordValue::Number,
+        "multipleOf" => KeywordValue::Positive,
+        "uniqueItems" | "deprecated" | "readOnly" | "writeOnly" => KeywordValue::Boolean,
+        "$id" if draft >= Draft::Draft201909 => KeywordValue::Identifier,
+        "$anchor" | "$dynamicAnchor" => KeywordValue::Anchor,
         "title" | "description" | "format" | "pattern" | "$comment" | "$ref" | "$dynamicRef"
-        | "$schema" | "$id" | "contentEncoding" | "contentMediaType" => Form::Text,
-        _ => Form::Any,
+        | "$schema" | "$id" | "contentEncoding" | "contentMediaType" => KeywordValue::Text,
+        _ => KeywordValue::Any,
     }
 }
 
@@ -131,48 +131,55 @@ impl Check {
         }
     }
 
-    fn keyword(&mut self, form: Form, value: &Value, path: &Path<'_>) {
+    fn keyword(&mut self, form: KeywordValue, value: &Value, path: &Path<'_>) {
         let expected = match (form, value) {
-            (Form::Any, _) => None,
-            (Form::Schemas | Form::SchemaOrSchemas, Value::Array(list)) => {
+            (KeywordValue::Any, _) => None,
+            (KeywordValue::Schemas | KeywordValue::SchemaOrSchemas, Value::Array(list)) => {
                 return self.schemas(list, path);
             }
-            (Form::Schema | Form::SchemaOrSchemas, value) => return self.schema(value, path),
-            (Form::SchemasByName, Value::Object(all)) => {
+            (KeywordValue::Schema | KeywordValue::SchemaOrSchemas, value) => {
+                return self.schema(value, path);
+            }
+            (KeywordValue::SchemasByName, Value::Object(all)) => {
                 return self.each(all, path, |check, _, value, path| check.schema(value, path));
             }
-            (Form::NamesByName, Value::Object(all)) => {
+            (KeywordValue::NamesByName, Value::Object(all)) => {
                 return self.each(all, path, |check, _, value, path| check.names(value, path));
             }
-            (Form::Dependencies, Value::Object(all)) => {
+            (KeywordValue::Dependencies, Value::Object(all)) => {
                 return self.each(all, path, |check, _, value, path| match value {
                     Value::Array(_) => check.names(value, path),
                     value => check.schema(value, path),
                 });
             }
-            (Form::Names, value) => return self.names(value, path),
-            (Form::Types, value) => return self.types(value, path),
-            (Form::Schemas, _) => Some("a list of schemas"),
-            (Form::SchemasByName | Form::Dependencies | Form::NamesByName, _) => Some("an object"),
-            (Form::List, value) => (!value.is_array()).then_some("a list"),
-            (Form::Text, value) => (!value.is_string()).then_some("a string"),
-            (Form::Boolean, value) => (!value.is_boolean()).then_some("a boolean"),
-            (Form::Number, value) => (!value.is_number()).then_some("a number"),
-            (Form::Positive, value) => {
+            (KeywordValue::Names, value) => return self.names(value, path),
+            (KeywordValue::Types, value) => return self.types(value, path),
+            (KeywordValue::Schemas, _) => Some("a list of schemas"),
+            (
+                KeywordValue::SchemasByName
+                | KeywordValue::Dependencies
+                | KeywordValue::NamesByName,
+                _,
+            ) => Some("an object"),
+            (KeywordValue::List, value) => (!value.is_array()).then_some("a list"),
+            (KeywordValue::Text, value) => (!value.is_string()).then_some("a string"),
+            (KeywordValue::Boolean, value) => (!value.is_boolean()).then_some("a boolean"),
+            (KeywordValue::Number, value) => (!value.is_number()).then_some("a number"),
+            (KeywordValue::Positive, value) => {
                 (!value.as_f64().is_some_and(|number| number > 0.0)).then_some("a number above 0")
             }
-            (Form::Count, value) => {
+            (KeywordValue::Count, value) => {
                 let count = value.as_number().and_then(exact);
                 count
                     .is_none_or(|count| count < 0)
                     .then_some("a whole number of at least 0")
             }
-            (Form::Identifier, value) => {
+            (KeywordValue::Identifier, value) => {
                 let is_sound = |id: &str| !id.strip_suffix('#').unwrap_or(id).contains('#');
                 (!value.as_str().is_some_and(is_sound))
                     .then_some("an identifier without a fragment")
             }
-            (Form::Anchor, value) => (!value.as_str().is_some_and(is_anchor))
+            (KeywordValue::Anchor, value) => (!value.as_str().is_some_and(is_anchor))
                 .then_some("a letter or `_`, then letters, digits, `-`, `.` and `_`"),
         };
         if let Some(expected) = expected {

@@ -1,6 +1,6 @@
 //! The texts of a probe, written from the schemas of a tool's parameters.
 
-use crate::json::probe::{Probe, ProbedPlace, Published};
+use crate::json::probe::{ProbedPlace, PublishedKind, SchemaProbe};
 use crate::json::string::push_string;
 use crate::schema::example::minimal_example;
 use crate::schema::normalize::{PROVEN, choice_of_strings, definition_name};
@@ -21,7 +21,7 @@ const UNKNOWN: &str = "no such name";
 pub(crate) fn write_probe(
     parameters: &[ResolvedParameter],
     definitions: &Map<String, Value>,
-) -> Option<Probe> {
+) -> Option<SchemaProbe> {
     let write = |fault: Option<usize>| {
         let mut writer = ProbeWriter {
             definitions,
@@ -39,7 +39,7 @@ pub(crate) fn write_probe(
     let faulty = (0..writer.faults)
         .map(|fault| Some(write(Some(fault))?.text))
         .collect::<Option<Vec<_>>>()?;
-    Some(Probe::new(
+    Some(SchemaProbe::new(
         writer.text,
         writer.places,
         writer.flattened,
@@ -106,8 +106,8 @@ impl<'a> ProbeWriter<'a> {
         let resolved = self.resolve(schema)?;
         let published = published(&resolved);
         let variant = match &published {
-            Published::Variants(_) if self.is_faulty() => Some(UNKNOWN.to_owned()),
-            Published::Variants(names) => names.first().cloned(),
+            PublishedKind::Variants(_) if self.is_faulty() => Some(UNKNOWN.to_owned()),
+            PublishedKind::Variants(names) => names.first().cloned(),
             _ => None,
         };
         self.places.push((
@@ -275,7 +275,7 @@ fn kind(map: &Map<String, Value>) -> &str {
 }
 
 /// Returns what the schema publishes.
-fn published(resolved: &Resolved<'_>) -> Published {
+fn published(resolved: &Resolved<'_>) -> PublishedKind {
     let map = resolved.map;
     let texts = |all: &Vec<Value>| {
         all.iter()
@@ -287,32 +287,32 @@ fn published(resolved: &Resolved<'_>) -> Published {
     if map.get(PROVEN).and_then(Value::as_bool) == Some(true)
         || map.keys().all(|keyword| is_annotation(keyword))
     {
-        return Published::Anything;
+        return PublishedKind::Anything;
     }
     if resolved.named
         && let Some(variants) =
             choice_of_strings(map).or_else(|| map.get("enum")?.as_array().map(texts))
     {
-        return Published::Variants(variants);
+        return PublishedKind::Variants(variants);
     }
     match kind(map) {
         "array" => match map.get("prefixItems").and_then(Value::as_array) {
-            Some(items) => Published::Tuple(items.len()),
-            None => Published::List,
+            Some(items) => PublishedKind::Tuple(items.len()),
+            None => PublishedKind::List,
         },
-        "boolean" => Published::Boolean,
-        "integer" => Published::Integer(format()),
-        "null" => Published::Null,
-        "number" => Published::Number(format().filter(|format| format != "double")),
+        "boolean" => PublishedKind::Boolean,
+        "integer" => PublishedKind::Integer(format()),
+        "null" => PublishedKind::Null,
+        "number" => PublishedKind::Number(format().filter(|format| format != "double")),
         "object" => match (
             map.get("properties").and_then(Value::as_object),
             map.get("additionalProperties"),
         ) {
-            (Some(properties), _) => Published::Struct(properties.keys().cloned().collect()),
-            (None, None) => Published::Object,
-            (None, Some(Value::Bool(false))) => Published::Struct(Vec::new()),
-            (None, Some(_)) => Published::Map,
+            (Some(properties), _) => PublishedKind::Struct(properties.keys().cloned().collect()),
+            (None, None) => PublishedKind::Object,
+            (None, Some(Value::Bool(false))) => PublishedKind::Struct(Vec::new()),
+            (None, Some(_)) => PublishedKind::Map,
         },
-        _ => Published::Text,
+        _ => PublishedKind::Text,
     }
 }

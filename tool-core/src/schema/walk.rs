@@ -81,7 +81,7 @@ pub(crate) fn for_each_child_mut(
     }
 }
 
-/// Resolves a reference into the same document, such as `#/$defs/Name`. Returns `None` for any other reference, and
+/// Resolves a reference into the same document, for example `#/$defs/Name`. Returns `None` for any other reference, and
 /// for one without a target.
 pub(crate) fn resolve<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
     let pointer = reference.strip_prefix('#')?;
@@ -131,7 +131,7 @@ pub(crate) fn follow<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
     current
 }
 
-/// Returns true for a keyword that does not constrain which values are accepted, such as `description` or `$defs`.
+/// Returns true for a keyword that does not constrain which values are accepted, for example `description` or `$defs`.
 ///
 /// ```
 /// use tool_core::schema::is_annotation;

@@ -1,6 +1,8 @@
 //! The agent loop: asks a model, runs what it calls, and asks again until it has replied.
 
-use crate::call::{Confirmation, ErrorKind, OutputKind, ToolCall, ToolError, ToolResponse};
+use crate::call::{
+    Confirmation, ErrorBody, ErrorKind, OutputKind, ToolCall, ToolError, ToolResponse,
+};
 use crate::session::answer_form::{AnswerForm, AnswerVerdict};
 use crate::session::approvals::without_notes;
 use crate::session::inner::SessionInner;
@@ -72,7 +74,7 @@ pub struct Reply {
     pub usage: TokenUsage,
     /// The model's error, or the reason for which its last answer has no content. Calls that ran before it have run: their
     /// responses are here and in the history.
-    pub error: Option<ToolError>,
+    pub error: Option<ErrorBody>,
 }
 
 impl Reply {
@@ -162,7 +164,7 @@ impl OpenReply<'_> {
             let step = match answer {
                 Ok(step) => step,
                 Err(error) => {
-                    self.reply.error = Some(error);
+                    self.reply.error = Some(error.into());
                     return self.end(ReplyFinish::Failed);
                 }
             };
@@ -286,7 +288,7 @@ impl OpenReply<'_> {
     fn take_answer(&mut self, step: ModelStep) -> ReplyFinish {
         let has_ignored_calls = !step.calls.is_empty();
         if !has_ignored_calls {
-            self.reply.error = reason_of_nothing(&step);
+            self.reply.error = reason_of_nothing(&step).map(ErrorBody::from);
         }
         // The provider's raw turn would bring ignored calls into the history.
         let native = step.native.filter(|_| !has_ignored_calls);

@@ -40,9 +40,9 @@ use std::time::Duration;
 pub struct PendingCall {
     /// The key of the call in the store: 32 hexadecimal digits.
     pub id: String,
-    /// The principal of the session; empty where the host gave none.
+    /// The principal of the session; empty if the host gave none.
     pub principal: String,
-    /// The agent to which the session's tools belong; empty where they belong to none.
+    /// The agent to which the session's tools belong; empty if they belong to none.
     pub agent: String,
     /// The session's id.
     pub session: String,
@@ -52,7 +52,7 @@ pub struct PendingCall {
     pub turn: u64,
     /// The version of the tools when approval was requested.
     pub version: String,
-    /// A digest of the settings of the agent's toolsets when approval was requested; empty where the tools belong to no agent.
+    /// A digest of the settings of the agent's toolsets when approval was requested; empty if the tools belong to no agent.
     pub settings: String,
     /// The id that the model gave the call.
     pub call_id: String,
@@ -65,7 +65,7 @@ pub struct PendingCall {
     pub expires_at: u64,
 }
 
-/// The time after its expiry from which a call is not run even if the store still has it, such as a row that was restored.
+/// The time after its expiry from which a call is not run even if the store still has it, for example a row that was restored.
 /// Clocks of processes differ by less.
 const CLOCK_DIFFERENCE: Duration = Duration::from_secs(2 * 3_600);
 /// The arguments that a summary shows, so that many do not make it unreadable.
@@ -74,7 +74,7 @@ const MAX_ARGUMENTS: usize = 32;
 const MAX_ARGUMENT: usize = 200;
 
 impl PendingCall {
-    /// Describes the call to a person: the first arguments, shortened where they are long, and how much is missing. Characters that a person does not see, or
+    /// Describes the call to a person: the first arguments, shortened if they are long, and how much is missing. Characters that a person does not see, or
     /// that change the order of others, are escaped. [`payload`](Self::payload) shows the rest of what was shortened, and
     /// [`digest`](Self::digest) identifies it.
     pub fn summary(&self) -> String {
@@ -316,7 +316,7 @@ impl Signer {
         id == pending.id && self.proof(pending).verify_slice(&proof).is_ok()
     }
 
-    /// Returns the mark of the note about the decision on the call with this id, such as `[decision 0123456789abcdef]`. Without
+    /// Returns the mark of the note about the decision on the call with this id, for example `[decision 0123456789abcdef]`. Without
     /// the key it cannot be guessed.
     pub(crate) fn mark(&self, id: &str) -> String {
         let proof = self

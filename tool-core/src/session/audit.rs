@@ -32,7 +32,7 @@ use std::time::Duration;
 /// let token = &asked.meta().confirmation().ok_or("it waits")?.token;
 /// session.approve_by(token, "operator:ada").await;
 ///
-/// let audit = session.audit();
+/// let audit = session.audit().await?;
 /// let [asked, run] = audit.as_slice() else { return Err("two answers".into()) };
 /// assert!(matches!(asked.outcome, CallOutcome::Refused(_)));
 /// assert_eq!((run.call_id.as_str(), run.principal.as_str(), run.outcome), ("call_1", "user:7", CallOutcome::Succeeded));
@@ -54,7 +54,7 @@ pub struct AuditEntry {
     pub call_id: String,
     /// The name by which the tool was called, which may be an invention of the model.
     pub tool: String,
-    /// The principal of the session; empty where the host gave none.
+    /// The principal of the session; empty if the host gave none.
     pub principal: String,
     /// The outcome.
     pub outcome: CallOutcome,
@@ -95,7 +95,7 @@ pub struct AuditedIntent {
 pub struct CallDecision {
     /// True if the call was approved, false if it was denied.
     pub approved: bool,
-    /// The person who decided: the one that the host named, or else the principal of the session.
+    /// The person who decided: the one that the host named, otherwise the principal of the session.
     pub by: String,
 }
 

@@ -76,7 +76,7 @@ impl SessionBuilder {
         }
     }
 
-    /// Sets the principal on whose behalf the session acts, such as the id of a user. The session belongs to it until it
+    /// Sets the principal on whose behalf the session acts, for example the id of a user. The session belongs to it until it
     /// ends, in all processes that share the store: no other principal can join it or approve its calls. Defaults to an empty
     /// text, which is an identity as any other.
     pub fn principal(mut self, principal: impl Into<String>) -> Self {
@@ -90,7 +90,7 @@ impl SessionBuilder {
         self.user_data_shared(Arc::new(value))
     }
 
-    /// Adds a value that several sessions share, such as a connection pool. If the session is already open in this process,
+    /// Adds a value that several sessions share, for example a connection pool. If the session is already open in this process,
     /// its first values stay.
     pub fn user_data_shared<T: Send + Sync + 'static>(mut self, value: Arc<T>) -> Self {
         self.context.user_data.insert(TypeId::of::<T>(), value);

@@ -13,7 +13,7 @@ pub(crate) struct CallsInProgress {
     permits: AtomicU32,
     /// The calls that wait for permits.
     waiting: AtomicU32,
-    /// Created when a call or the end of the session has to wait.
+    /// Created when a call or the end of the session must wait.
     line: OnceLock<Box<Line>>,
 }
 
@@ -131,7 +131,7 @@ pub(crate) struct CallInProgress<'a> {
 }
 
 impl CallInProgress<'_> {
-    /// Takes one permit, or all of them for a call that runs alone. Returns false if it has to wait for them.
+    /// Takes one permit, or all of them for a call that runs alone. Returns false if it must wait for them.
     #[inline]
     pub(crate) fn try_run(&mut self, alone: bool) -> bool {
         // The calls in the line come first.

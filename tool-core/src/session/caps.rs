@@ -139,7 +139,7 @@ impl SpendingCaps {
         self.time[scope as usize] = time;
     }
 
-    /// Returns true if a cost is capped, so that the costs of calls have to be known.
+    /// Returns true if a cost is capped, so that the costs of calls must be known.
     pub(crate) fn have_cost(&self) -> bool {
         self.cost.iter().any(Option::is_some)
     }

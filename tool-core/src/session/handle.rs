@@ -63,12 +63,13 @@ use tokio::time::Instant;
 #[derive(Clone)]
 pub struct Session(pub(crate) Arc<SessionInner>);
 
+/// # Calls
 impl Session {
-    /// Makes a call under the session's limits. Always returns a response.
+    /// Makes a call under the session's limits. You always get a response.
     ///
-    /// The tool is found, its mode checked, and the arguments decoded and validated. The call is then checked against the
-    /// loop limits and budgets, and waits for approval where the tool requires it. Only then it runs, under its deadline and
-    /// guarded against panics, and the size of its result is bounded.
+    /// The session finds the tool, checks its mode, and decodes and validates the arguments. It then checks the loop limits and
+    /// budgets. A call that needs approval waits for it. Only then does the tool run: under its deadline, guarded against panics,
+    /// and with a bounded result.
     ///
     /// The response carries the call's id. Two calls with one id are two calls; only a journal identifies a call by its id.
     pub fn call(&self, call: ToolCall) -> impl Future<Output = ToolResponse> + Send {
@@ -76,26 +77,10 @@ impl Session {
         entry::call(&self.0, call)
     }
 
-    /// Answers a call `BUDGET_EXCEEDED` instead of making it, because the reply has had
-    /// [`max_tool_steps`](Self::max_tool_steps). For loops over models that cannot be asked for an answer without calls.
-    pub fn refuse_step(&self, call: &ToolCall) -> ToolResponse {
-        let response = refused_step(self.max_tool_steps(), call);
-        without_tool::record_refusal(&self.0, call, &response);
-        response
-    }
-
-    /// Answers a call with an error instead of making it. For loops that know of a call that it must not run, such as one that
-    /// arrived in part.
-    pub fn refuse(&self, call: &ToolCall, error: ToolError) -> ToolResponse {
-        let response = ToolResponse::refused(call, error, CallInstant::now());
-        without_tool::record_refusal(&self.0, call, &response);
-        response
-    }
-
     /// Makes the calls of one step concurrently, and returns one response for each id, in the order of the calls.
     ///
-    /// A call with an empty id gets an id. A second call with an id that was already used is not run, and the response of
-    /// the first carries a warning. A `sequential` tool waits for the calls before it and delays those after it.
+    /// A call with an empty id gets an id. If two calls have the same id, the second does not run, and the response of the first
+    /// carries a warning. A `sequential` tool waits for the calls before it and delays those after it.
     pub async fn call_all(&self, calls: impl IntoIterator<Item = ToolCall>) -> Vec<ToolResponse> {
         join_all(step::run_step(
             &self.0,
@@ -104,8 +89,173 @@ impl Session {
         .await
     }
 
-    /// Ends the turn and begins the next: budgets and loop counts are reset, and an `END_VOICE_SESSION` of the turn takes
-    /// effect. Of many callers, in all processes, one gets the pending message.
+    /// Answers a call with an error instead of making it. Use it in a loop of your own for a call that must not run, for example one
+    /// that arrived in part.
+    pub fn refuse(&self, call: &ToolCall, error: ToolError) -> ToolResponse {
+        let response = ToolResponse::refused(call, error, CallInstant::now());
+        without_tool::record_refusal(&self.0, call, &response);
+        response
+    }
+
+    /// Answers a call with `BUDGET_EXCEEDED` instead of making it, because the reply has used up its
+    /// [`max_tool_steps`](Self::max_tool_steps). Use it in a loop of your own if you cannot ask the model for an answer without
+    /// calls.
+    pub fn refuse_step(&self, call: &ToolCall) -> ToolResponse {
+        let response = refused_step(self.max_tool_steps(), call);
+        without_tool::record_refusal(&self.0, call, &response);
+        response
+    }
+
+    /// Cancels a running call, even if its tool is not `cancellable`. The call's response is `CANCELLED`. Returns false if no call
+    /// with that id is running in this process.
+    pub fn cancel(&self, call_id: &str) -> bool {
+        self.0.running.cancel(call_id)
+    }
+
+    /// Cancels all running calls that have not disallowed interruptions, and returns their number.
+    pub fn interrupt(&self) -> usize {
+        self.0.running.interrupt()
+    }
+
+    /// Removes and returns the updates of calls that no listener has heard, oldest first: at most the latest 100, and 256 KiB of
+    /// them.
+    pub fn updates(&self) -> Vec<CallUpdate> {
+        self.0
+            .rare
+            .get()
+            .map(|rare| rare.updates.take())
+            .unwrap_or_default()
+    }
+
+    /// Removes and returns the later answers of calls that go on in the background, oldest first. The loops call this themselves.
+    /// See [`SessionBuilder::background_answers`](crate::session::SessionBuilder::background_answers).
+    pub fn take_background_answers(&self) -> Vec<BackgroundAnswer> {
+        self.0
+            .background()
+            .map(|answers| answers.take())
+            .unwrap_or_default()
+    }
+
+    /// Waits until [`take_background_answers`](Self::take_background_answers) has an answer, and leaves it there. You can then let the
+    /// model speak, for example with `AgentLoop::resume`. Without background answers it waits forever.
+    pub async fn background_answers_ready(&self) {
+        match self.0.background() {
+            Some(answers) => answers.ready().await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// # Replies of a model
+impl Session {
+    /// Lets `model` reply to `text`. The model is asked, its calls are run, and it is asked again, for at most
+    /// [`max_tool_steps`](crate::Policy::max_tool_steps) steps of calls; then it must answer without calls.
+    /// [`Reply::finish`] says how the reply ended.
+    ///
+    /// The reply is part of the current turn; [`next_turn`](Self::next_turn) begins another. An empty `text` adds no
+    /// message. A tool that wants no reply ends the reply after its step, and so does [`interrupt`](Self::interrupt). The
+    /// caller may also drop the future. In every case the history has exactly one result for each call: the results of
+    /// calls that ended, and CANCELLED for the others.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use tool_core::session::History;
+    /// use tool_core::testing::ScriptedModel;
+    /// use tool_core::{Mode, Policy, Runtime, ToolCall, ToolContext, tool};
+    ///
+    /// /// Add two numbers.
+    /// #[tool]
+    /// fn add(a: i64, b: i64) -> i64 {
+    ///     a + b
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let tools = ToolContext::builder().with(add).build()?;
+    /// let runtime = Runtime::builder(tools).policy(Policy::text()).build()?;
+    /// let session = runtime.session("s-1", Mode::Text).await?;
+    ///
+    /// let mut model = ScriptedModel::new().calls([ToolCall::new("call_1", "add", json!({"a": 1, "b": 2}))]).says("3");
+    /// let mut history = History::new();
+    /// let reply = session.reply(&mut model, &mut history, "What is 1 + 2?").await;
+    ///
+    /// assert_eq!(reply.text.as_deref(), Some("3"));
+    /// assert_eq!(reply.responses[0].data_json(), Some("3"));
+    /// assert_eq!(history.messages().len(), 4);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn reply<M: Model>(
+        &self,
+        model: &mut M,
+        history: &mut History,
+        text: impl Into<String>,
+    ) -> impl Future<Output = Reply> + Send {
+        self.reply_with(model, history, text, ToolChoice::Auto)
+    }
+
+    /// Lets `model` reply as [`reply`](Self::reply) does, with another tool choice for the first step. Later steps may call tools.
+    pub fn reply_with<M: Model>(
+        &self,
+        model: &mut M,
+        history: &mut History,
+        text: impl Into<String>,
+        first: ToolChoice,
+    ) -> impl Future<Output = Reply> + Send {
+        let text = text.into();
+        let opening = ReplyOpening {
+            text,
+            is_entering: false,
+            first_choice: first,
+        };
+        async move { reply(&self.0, model, history, opening, None).await }
+    }
+
+    /// Lets `model` reply as [`reply`](Self::reply) does, and returns the final answer as a value. See [`TypedAnswer`].
+    ///
+    /// After a wrong answer the model is asked again; this does not count as a step of calls. If the model answers and calls other
+    /// tools at once, the calls are made first, and then it must answer again. The history has the answer as a text of the
+    /// model, in JSON.
+    ///
+    /// # Errors
+    ///
+    /// The reply ended without a valid answer. The error has the last answer and its problems.
+    pub fn reply_typed<M: Model, T: DeserializeOwned + JsonSchema + Send + 'static>(
+        &self,
+        model: &mut M,
+        history: &mut History,
+        text: impl Into<String>,
+        answer: &TypedAnswer<T>,
+    ) -> impl Future<Output = Result<TypedReply<T>, TypedReplyError>> + Send {
+        let text = text.into();
+        async move {
+            let (mut form, slot) = answer.open(&self.0)?;
+            let opening = ReplyOpening {
+                text,
+                is_entering: false,
+                first_choice: ToolChoice::Auto,
+            };
+            let reply = reply(&self.0, model, history, opening, Some(&mut form)).await;
+            typed_reply(form, &slot, reply)
+        }
+    }
+
+    /// Lets `model` speak first, as the agent enters the conversation. The model does not see tools that are
+    /// `ignore_on_enter`.
+    pub async fn reply_on_enter<M: Model>(&self, model: &mut M, history: &mut History) -> Reply {
+        let opening = ReplyOpening {
+            text: String::new(),
+            is_entering: true,
+            first_choice: ToolChoice::Auto,
+        };
+        reply(&self.0, model, history, opening, None).await
+    }
+}
+
+/// # Turns, and the end
+impl Session {
+    /// Ends the turn and begins the next. Call it before each message of the user. Budgets and loop counts are reset, and an `END_VOICE_SESSION` of the turn takes
+    /// effect. If several callers call it at once, in any process, one of them gets the pending message.
     pub async fn next_turn(&self) -> Turn {
         let session = &self.0;
         let was_ending = session.record.state().ending || session.calls.is_closed();
@@ -124,6 +274,85 @@ impl Session {
         turn
     }
 
+    /// Returns the number of the turn, counted from 0.
+    pub fn turn(&self) -> u64 {
+        self.0.record.turn()
+    }
+
+    /// Returns the calls of the turn as its budgets and its loop detection count them. Returns `None` unless the session store is in
+    /// memory, because other stores count for themselves.
+    pub fn turn_report(&self) -> Option<TurnReport> {
+        self.0.record.turn_report()
+    }
+
+    /// Returns what the ended calls of the turn, the session and the principal have cost, in the order of
+    /// [`CapScope::STORED`](crate::session::CapScope::STORED). All amounts are zero under a policy without caps. Returns `None` unless
+    /// the session store is in memory.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tool_core::session::{CapScope, Spending};
+    /// # use tool_core::{Mode, Policy, Runtime, ToolContext};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tools = ToolContext::builder().build()?;
+    /// let policy = Policy::text().max_time(CapScope::Turn, Some(Duration::from_secs(60)));
+    /// let runtime = Runtime::builder(tools).policy(policy).build()?;
+    /// let session = runtime.session("s-1", Mode::Text).await?;
+    /// assert_eq!(session.spending(), Some([Spending::default(); 3]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn spending(&self) -> Option<[Spending; 3]> {
+        self.0.record.spending()
+    }
+
+    /// Returns the number of steps of calls that a reply may have. After these the model must answer without calls.
+    pub fn max_tool_steps(&self) -> u32 {
+        self.policy().max_tool_steps
+    }
+
+    /// Returns the mode of the conversation.
+    pub fn mode(&self) -> Mode {
+        self.0.mode()
+    }
+
+    /// Hands the conversation over to another mode: its tools, budgets and instructions are those of that mode from now on.
+    /// The state, the audit log, the calls of the turn and those that wait for approval stay. Has no effect on a session
+    /// that has ended.
+    ///
+    /// Other processes see the mode at their next operation on the session.
+    ///
+    /// # Errors
+    ///
+    /// The store failed. The mode is as it was.
+    ///
+    /// ```
+    /// # use tool_core::{Mode, Runtime, ToolContext};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let runtime = Runtime::builder(ToolContext::builder().build()?).build()?;
+    /// let session = runtime.session("s-1", Mode::Text).await?;
+    /// session.switch_mode(Mode::Voice).await?;
+    /// assert_eq!(session.mode(), Mode::Voice);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn switch_mode(&self, mode: Mode) -> Result<(), StoreError> {
+        let session = &self.0;
+        session.record.switch_mode(mode).await?;
+        session.calls.set_permits(session.policy().permits());
+        Ok(())
+    }
+
+    /// Ends the session. Running calls are cancelled and answered; later calls are answered with `SESSION_INACTIVE`.
+    pub async fn end(&self) {
+        self.0.end().await;
+    }
+}
+
+/// # Calls that wait for a person
+impl Session {
     /// Runs a call that was approved. The model does not send it again.
     ///
     /// Mode, arguments and budgets are checked once more, and the call is charged to the current turn. The response is
@@ -183,8 +412,39 @@ impl Session {
             .unwrap_or_else(confirm::response_without_call)
     }
 
+    /// Answers a call that was not approved with `DENIED`.
+    pub async fn deny(&self, token: &str) -> ToolResponse {
+        self.deny_by(token, self.principal()).await
+    }
+
+    /// Answers a call that a person has not approved, as [`deny`](Self::deny) does. The audit log names this person, and
+    /// otherwise the session's principal.
+    pub async fn deny_by(&self, token: &str, person: &str) -> ToolResponse {
+        confirm::deny(&self.0, token, Some(person))
+            .await
+            .unwrap_or_else(confirm::response_without_call)
+    }
+
+    /// Denies a call as [`deny`](Self::deny) does if no person has decided: no one could be asked, or no one answered in time. The
+    /// audit log names no person.
+    pub async fn deny_undecided(&self, token: &str) -> ToolResponse {
+        confirm::deny(&self.0, token, None)
+            .await
+            .unwrap_or_else(confirm::response_without_call)
+    }
+
+    /// Returns the call that waits under a token, for a person who wants to read all of it:
+    /// [`payload`](PendingCall::payload) is the whole of what a summary shortens.
+    ///
+    /// # Errors
+    ///
+    /// `NOT_FOUND` if no call waits under the token, and a transient error if the store failed.
+    pub async fn pending_call(&self, token: &str) -> Result<PendingCall, ToolError> {
+        confirm::pending_call(&self.0, token).await
+    }
+
     /// Waits for the response of a call that another task of this process decides on, by [`approve`](Self::approve) or
-    /// [`deny`](Self::deny), such as a page for operators. The decision may come before. Returns `None` if no response comes: the
+    /// [`deny`](Self::deny), for example a page for operators. The decision may come before. Returns `None` if no response comes: the
     /// approval has expired, another process has decided, or the run was given up.
     ///
     /// ```
@@ -212,31 +472,6 @@ impl Session {
         confirm::outcome(&self.0, asked).await
     }
 
-    /// Returns the call that waits under a token, for a person who wants to read all of it:
-    /// [`payload`](PendingCall::payload) is the whole of what a summary shortens.
-    ///
-    /// # Errors
-    ///
-    /// `NOT_FOUND` if no call waits under the token, and a transient error if the store failed.
-    pub async fn pending_call(&self, token: &str) -> Result<PendingCall, ToolError> {
-        confirm::pending_call(&self.0, token).await
-    }
-
-    /// Returns an alias of a token for clients that must not see the token, such as in a state that they send back.
-    /// [`token_for_alias`](Self::token_for_alias) returns the token. Returns `None` for a text that is not a token.
-    pub fn token_alias(&self, token: &str) -> Option<String> {
-        self.0.runtime.signer.alias(token)
-    }
-
-    /// Returns the token of the call that waits under an alias, also in another process than the one that gave the alias.
-    ///
-    /// # Errors
-    ///
-    /// `NOT_FOUND` if no call of the session waits under the alias, and a transient error if the store failed.
-    pub async fn token_for_alias(&self, alias: &str) -> Result<String, ToolError> {
-        confirm::token_for_alias(&self.0, alias).await
-    }
-
     /// Returns the mark with which the answer `CONFIRMATION_REQUIRED` tells the model to expect the note about the decision,
     /// such as `[decision 0123456789abcdef]`. Returns `None` for a text that is not a token.
     ///
@@ -246,133 +481,24 @@ impl Session {
         Signer::id_of(token).map(|id| self.0.runtime.signer.mark(id))
     }
 
-    /// Answers a call that was not approved: DENIED.
-    pub async fn deny(&self, token: &str) -> ToolResponse {
-        self.deny_by(token, self.principal()).await
+    /// Returns an alias of a token for clients that must not see the token, for example in a state that they send back.
+    /// [`token_for_alias`](Self::token_for_alias) returns the token. Returns `None` for a text that is not a token.
+    pub fn token_alias(&self, token: &str) -> Option<String> {
+        self.0.runtime.signer.alias(token)
     }
 
-    /// Answers a call that a person has not approved, as [`deny`](Self::deny) does. The audit log names this person, and
-    /// otherwise the session's principal.
-    pub async fn deny_by(&self, token: &str, person: &str) -> ToolResponse {
-        confirm::deny(&self.0, token, Some(person))
-            .await
-            .unwrap_or_else(confirm::response_without_call)
-    }
-
-    /// Answers a call on which no person has decided, as [`deny`](Self::deny) does: no one could be asked, or answered in time.
-    /// The audit log names no person.
-    pub async fn deny_undecided(&self, token: &str) -> ToolResponse {
-        confirm::deny(&self.0, token, None)
-            .await
-            .unwrap_or_else(confirm::response_without_call)
-    }
-
-    /// Cancels a running call, even if its tool is not `cancellable`. The call is answered CANCELLED. Returns false if no
-    /// call of that id is running in this process.
-    pub fn cancel(&self, call_id: &str) -> bool {
-        self.0.running.cancel(call_id)
-    }
-
-    /// Cancels all running calls that have not disallowed interruptions, and returns their number.
-    pub fn interrupt(&self) -> usize {
-        self.0.running.interrupt()
-    }
-
-    /// Ends the session: running calls are cancelled and answered, later ones are answered `SESSION_INACTIVE`.
-    pub async fn end(&self) {
-        self.0.end().await;
-    }
-
-    /// Returns the session's id.
-    pub fn id(&self) -> &SessionId {
-        &self.0.id
-    }
-
-    /// Returns the mode of the conversation.
-    pub fn mode(&self) -> Mode {
-        self.0.mode()
-    }
-
-    /// Hands the conversation over to another mode: its tools, budgets and instructions are those of that mode from now on.
-    /// The state, the audit log, the calls of the turn and those that wait for approval stay. Has no effect on a session
-    /// that has ended.
-    ///
-    /// Other processes see the mode at their next operation on the session.
+    /// Returns the token of the call that waits under an alias, even in another process than the one that gave the alias.
     ///
     /// # Errors
     ///
-    /// The store failed. The mode is as it was.
-    ///
-    /// ```
-    /// # use tool_core::{Mode, Runtime, ToolContext};
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let runtime = Runtime::builder(ToolContext::builder().build()?).build()?;
-    /// let session = runtime.session("s-1", Mode::Text).await?;
-    /// session.switch_mode(Mode::Voice).await?;
-    /// assert_eq!(session.mode(), Mode::Voice);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn switch_mode(&self, mode: Mode) -> Result<(), StoreError> {
-        let session = &self.0;
-        session.record.switch_mode(mode).await?;
-        session.calls.set_permits(session.policy().permits());
-        Ok(())
+    /// `NOT_FOUND` if no call of the session waits under the alias, and a transient error if the store failed.
+    pub async fn token_for_alias(&self, alias: &str) -> Result<String, ToolError> {
+        confirm::token_for_alias(&self.0, alias).await
     }
+}
 
-    /// Returns the number of the turn, counted from 0.
-    pub fn turn(&self) -> u64 {
-        self.0.record.turn()
-    }
-
-    /// Returns the calls of the turn as its budgets and its loop detection count them. Returns `None` if the session store
-    /// is not in memory, as other stores count for themselves.
-    pub fn turn_report(&self) -> Option<TurnReport> {
-        self.0.record.turn_report()
-    }
-
-    /// Returns what the calls of each of [`CapScope::STORED`](crate::session::CapScope::STORED) that have ended count toward
-    /// its caps. Calls are summed up under a policy with caps only. Returns `None` if the session store is not in memory.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tool_core::session::{CapScope, Spending};
-    /// # use tool_core::{Mode, Policy, Runtime, ToolContext};
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let tools = ToolContext::builder().build()?;
-    /// let policy = Policy::text().max_time(CapScope::Turn, Some(Duration::from_secs(60)));
-    /// let runtime = Runtime::builder(tools).policy(policy).build()?;
-    /// let session = runtime.session("s-1", Mode::Text).await?;
-    /// assert_eq!(session.spending(), Some([Spending::default(); 3]));
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn spending(&self) -> Option<[Spending; 3]> {
-        self.0.record.spending()
-    }
-
-    /// Returns the principal; empty where the host gave none.
-    pub fn principal(&self) -> &str {
-        &self.0.principal
-    }
-
-    /// Returns the policy.
-    pub fn policy(&self) -> &Policy {
-        self.0.policy()
-    }
-
-    /// Returns the number of steps of calls in a reply. Then the model has to answer without calls.
-    pub fn max_tool_steps(&self) -> u32 {
-        self.policy().max_tool_steps
-    }
-
-    /// Returns the tools that the session was opened with.
-    pub fn tools(&self) -> &ToolContext {
-        &self.0.tools.context
-    }
-
+/// # What the model sees
+impl Session {
     /// Returns the definitions of the tools that the model may see now, in order: those of the session's mode that no
     /// `dynamic` toolset hides. Under [`Policy::search_tools`] they are the tools that are always declared, followed by those
     /// that the model has found.
@@ -386,7 +512,46 @@ impl Session {
         self.0.searchable_definitions()
     }
 
-    /// Returns the state as this process knows it. [`refresh`](Self::refresh) reads a shared store again.
+    /// Returns the instructions about the tools of this mode: full guides in text and their summaries in voice, unless the
+    /// policy says otherwise.
+    pub fn instructions(&self) -> String {
+        self.0.instructions()
+    }
+
+    /// Returns a tool's full guide, or its description if it has none.
+    pub fn guide(&self, tool: &str) -> Option<&str> {
+        Some(
+            self.tools()
+                .function_tool(tool)?
+                .definition()
+                .documentation(),
+        )
+    }
+
+    /// Returns the tools that the session was opened with.
+    pub fn tools(&self) -> &ToolContext {
+        &self.0.tools.context
+    }
+}
+
+/// # Identity, policy and state
+impl Session {
+    /// Returns the session's id.
+    pub fn id(&self) -> &SessionId {
+        &self.0.id
+    }
+
+    /// Returns the principal, which is empty if you gave none.
+    pub fn principal(&self) -> &str {
+        &self.0.principal
+    }
+
+    /// Returns the policy.
+    pub fn policy(&self) -> &Policy {
+        self.0.policy()
+    }
+
+    /// Returns the state as this process knows it. Call [`refresh`](Self::refresh) first if other processes share the store.
     pub fn state(&self) -> Arc<SessionState> {
         self.0.record.state()
     }
@@ -410,92 +575,24 @@ impl Session {
         self.0.record.change(changes).await
     }
 
-    /// Returns the audit log: the last 1,000 answered calls with their outcomes, their intents and the persons who decided on
-    /// them, oldest first. The store keeps it, and this process knows it as of its last operation on the session;
-    /// [`refresh`](Self::refresh) reads what others have added.
-    ///
-    /// A call that waited for approval has two entries: its refusal, and its run or its denial.
-    pub fn audit(&self) -> Vec<AuditEntry> {
-        self.0.record.audit()
-    }
-
-    /// Returns the intents that were carried out, oldest first.
-    pub fn intents(&self) -> Vec<Intent> {
-        self.audit()
-            .into_iter()
-            .flat_map(|entry| entry.intents)
-            .map(|audited| audited.intent)
-            .collect()
-    }
-
     /// Reads the changes of other processes from the store.
+    ///
+    /// # Errors
+    ///
+    /// The store failed.
     pub async fn refresh(&self) -> Result<(), StoreError> {
         self.0.record.refresh().await
     }
+}
 
-    /// Removes and returns the updates of calls that no listener has heard, oldest first: at most the latest 100, and 256 KiB of
-    /// them.
-    pub fn updates(&self) -> Vec<CallUpdate> {
-        self.0
-            .rare
-            .get()
-            .map(|rare| rare.updates.take())
-            .unwrap_or_default()
-    }
-
-    /// Removes and returns the further answers of calls that were answered in the background, oldest first. Loops call this
-    /// themselves. See [`SessionBuilder::background_answers`](crate::session::SessionBuilder::background_answers).
-    pub fn take_background_answers(&self) -> Vec<BackgroundAnswer> {
-        self.0
-            .background()
-            .map(|answers| answers.take())
-            .unwrap_or_default()
-    }
-
-    /// Waits until there is an answer for [`take_background_answers`](Self::take_background_answers), and takes none. A host can
-    /// then let the model speak, for example by `AgentLoop::resume`. Without background answers it waits for ever.
-    pub async fn background_answers_ready(&self) {
-        match self.0.background() {
-            Some(answers) => answers.ready().await,
-            None => std::future::pending().await,
-        }
-    }
-
-    /// Returns the instructions about the tools of this mode: full guides in text and their summaries in voice, unless the
-    /// policy says otherwise.
-    pub fn instructions(&self) -> String {
-        self.0.instructions()
-    }
-
-    /// Returns a tool's full guide, or its description if it has none.
-    pub fn guide(&self, tool: &str) -> Option<&str> {
-        Some(
-            self.tools()
-                .function_tool(tool)?
-                .definition()
-                .documentation(),
-        )
-    }
-
-    /// Returns the measurements of the session in this process: its calls, its turns, its context.
-    pub fn metrics(&self) -> SessionMetrics {
-        let session = &self.0;
-        let (total_calls, total_errors) = session.log().counts();
-        let ended = session.ended.get().copied().unwrap_or_else(Instant::now);
-        let speech = session.rare.get().and_then(|rare| rare.speech.get());
-        SessionMetrics {
-            calls: session.log().recent(),
-            total_calls,
-            total_errors,
-            turns: self.turn() + 1,
-            duration: ended.saturating_duration_since(session.opened),
-            context: self.context(),
-            speech: speech.map(|speech| speech.report()).unwrap_or_default(),
-        }
-    }
-
+/// # Records
+impl Session {
     /// Returns the calls of the last turns from the store, oldest first: of the current turn, and of those before it up to
     /// [`Policy::history`]. Turns without calls are left out.
+    ///
+    /// # Errors
+    ///
+    /// The store failed.
     ///
     /// ```
     /// # use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool};
@@ -530,6 +627,47 @@ impl Session {
             .collect())
     }
 
+    /// Returns the audit log from the store: the last 1,000 answered calls of all processes with their outcomes, their intents
+    /// and the persons who decided on them, oldest first.
+    ///
+    /// A call that waited for approval has two entries: its refusal, and its run or its denial.
+    ///
+    /// # Errors
+    ///
+    /// The store failed.
+    pub async fn audit(&self) -> Result<Vec<AuditEntry>, StoreError> {
+        self.refresh().await?;
+        Ok(self.0.record.audit())
+    }
+
+    /// Returns the intents that were carried out, oldest first, as this process knows them.
+    pub fn intents(&self) -> Vec<Intent> {
+        self.0
+            .record
+            .audit()
+            .into_iter()
+            .flat_map(|entry| entry.intents)
+            .map(|audited| audited.intent)
+            .collect()
+    }
+
+    /// Returns the measurements of the session in this process: its calls, its turns, its context.
+    pub fn metrics(&self) -> SessionMetrics {
+        let session = &self.0;
+        let (total_calls, total_errors) = session.log().counts();
+        let ended = session.ended.get().copied().unwrap_or_else(Instant::now);
+        let speech = session.rare.get().and_then(|rare| rare.speech.get());
+        SessionMetrics {
+            calls: session.log().recent(),
+            total_calls,
+            total_errors,
+            turns: self.turn() + 1,
+            duration: ended.saturating_duration_since(session.opened),
+            context: self.context(),
+            speech: speech.map(|speech| speech.report()).unwrap_or_default(),
+        }
+    }
+
     /// Returns the tokens in the model's context window.
     pub fn context(&self) -> ContextMetrics {
         ContextMetrics {
@@ -537,21 +675,23 @@ impl Session {
             ..self.0.initial_context()
         }
     }
+}
 
-    /// Takes in the tokens of the model's context as its provider has counted them. The log warns at 0.9 of the policy's
-    /// window. [`reply`](Self::reply) calls this itself.
+/// # What a transport reports
+impl Session {
+    /// Records the tokens of the model's context as its provider has counted them. The log warns at 0.9 of the policy's window.
+    /// [`reply`](Self::reply) calls this itself.
     pub fn observe_context(&self, tokens: u64) {
         self.0.observe_context(tokens);
     }
 
-    /// Takes in the system prompt with which the model is asked, if it is more than [`instructions`](Self::instructions),
-    /// such as the host's instructions before them. Its size is measured; the text is not kept. The loops call this
-    /// themselves.
+    /// Records the size of the model's system prompt if it is longer than [`instructions`](Self::instructions), for example because
+    /// your own instructions come before them. The text is not kept. The loops call this themselves.
     pub fn observe_system_prompt(&self, text: &str) {
         self.0.observe_system_prompt(text);
     }
 
-    /// Takes in what a transport has measured of the speech in the conversation. A live loop calls this itself.
+    /// Records what a transport has measured of the speech in the conversation. A live loop calls this itself.
     pub fn observe_speech(&self, event: SpeechEvent) {
         self.0.rare().speech.get_or_init(Box::default).add(event);
     }
@@ -564,108 +704,6 @@ impl Session {
     /// Reports that the user has heard the audio.
     pub fn playout_finished(&self) {
         self.0.rare().playout.set(false);
-    }
-
-    /// Lets `model` reply to `text`. The model is asked, its calls are run, and it is asked again, for at most
-    /// [`max_tool_steps`](crate::Policy::max_tool_steps) steps of calls; then it has to answer without calls.
-    /// [`Reply::finish`] says how the reply ended.
-    ///
-    /// The reply is part of the current turn; [`next_turn`](Self::next_turn) begins another. An empty `text` adds no
-    /// message. A tool that wants no reply ends the reply after its step, and so does [`interrupt`](Self::interrupt). The
-    /// caller may also drop the future. In every case the history has exactly one result for each call: the results of
-    /// calls that ended, and CANCELLED for the others.
-    ///
-    /// ```
-    /// use serde_json::json;
-    /// use tool_core::session::History;
-    /// use tool_core::testing::ScriptedModel;
-    /// use tool_core::{Mode, Policy, Runtime, ToolCall, ToolContext, tool};
-    ///
-    /// /// Add two numbers.
-    /// #[tool]
-    /// fn add(a: i64, b: i64) -> i64 {
-    ///     a + b
-    /// }
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let tools = ToolContext::builder().with(add).build()?;
-    /// let runtime = Runtime::builder(tools).policy(Policy::text()).build()?;
-    /// let session = runtime.session("s-1", Mode::Text).await?;
-    ///
-    /// let mut model = ScriptedModel::new().calls([ToolCall::new("call_1", "add", json!({"a": 1, "b": 2}))]).says("3");
-    /// let mut history = History::new();
-    /// let reply = session.reply(&mut model, &mut history, "What is 1 + 2?").await;
-    ///
-    /// assert_eq!(reply.text.as_deref(), Some("3"));
-    /// assert_eq!(reply.responses[0].data_json(), Some("3"));
-    /// assert_eq!(history.messages().len(), 4);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn reply<M: Model>(
-        &self,
-        model: &mut M,
-        history: &mut History,
-        text: impl Into<String>,
-    ) -> impl Future<Output = Reply> + Send {
-        self.reply_with(model, history, text, ToolChoice::Auto)
-    }
-
-    /// Does the same as [`reply`](Self::reply) with another tool choice for the first step. Later steps may call tools.
-    pub fn reply_with<M: Model>(
-        &self,
-        model: &mut M,
-        history: &mut History,
-        text: impl Into<String>,
-        first: ToolChoice,
-    ) -> impl Future<Output = Reply> + Send {
-        let text = text.into();
-        let opening = ReplyOpening {
-            text,
-            is_entering: false,
-            first_choice: first,
-        };
-        async move { reply(&self.0, model, history, opening, None).await }
-    }
-
-    /// Does the same as [`reply`](Self::reply), and returns the final answer as a value. See [`TypedAnswer`].
-    ///
-    /// The model is asked again after a wrong answer, beside the steps of calls. An answer beside calls of other tools is not
-    /// taken: the calls are made first, and the model reads that. The history has the answer as a text of the model, in JSON.
-    ///
-    /// # Errors
-    ///
-    /// The reply ended without a right answer. The error has the last one and its problems.
-    pub fn reply_typed<M: Model, T: DeserializeOwned + JsonSchema + Send + 'static>(
-        &self,
-        model: &mut M,
-        history: &mut History,
-        text: impl Into<String>,
-        answer: &TypedAnswer<T>,
-    ) -> impl Future<Output = Result<TypedReply<T>, TypedReplyError>> + Send {
-        let text = text.into();
-        async move {
-            let (mut form, slot) = answer.open(&self.0)?;
-            let opening = ReplyOpening {
-                text,
-                is_entering: false,
-                first_choice: ToolChoice::Auto,
-            };
-            let reply = reply(&self.0, model, history, opening, Some(&mut form)).await;
-            typed_reply(form, &slot, reply)
-        }
-    }
-
-    /// Lets `model` speak first, as the agent enters the conversation. The model does not see tools that are
-    /// `ignore_on_enter`.
-    pub async fn reply_on_enter<M: Model>(&self, model: &mut M, history: &mut History) -> Reply {
-        let opening = ReplyOpening {
-            text: String::new(),
-            is_entering: true,
-            first_choice: ToolChoice::Auto,
-        };
-        reply(&self.0, model, history, opening, None).await
     }
 }
 

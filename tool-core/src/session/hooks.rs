@@ -37,7 +37,7 @@ pub trait Hook: Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// Runs after a call of a known tool was answered, also where it was refused, and again where a person denies a call that
+    /// Runs after a call of a known tool was answered, even if it was refused, and again if a person denies a call that
     /// waited for approval. It may change the answer. The runtime stops waiting for it after one second.
     fn after<'a>(
         &'a self,
@@ -99,7 +99,7 @@ pub trait Hook: Send + Sync + 'static {
 pub struct HookedRequest<'a> {
     /// The session's id.
     pub session: &'a str,
-    /// The principal of the session; empty where the host gave none.
+    /// The principal of the session; empty if the host gave none.
     pub principal: &'a str,
     /// The number of the turn.
     pub turn: u64,
@@ -158,7 +158,7 @@ pub enum RequestKind {
 pub struct HookedCall<'a> {
     /// The session's id.
     pub session: &'a str,
-    /// The principal of the session; empty where the host gave none.
+    /// The principal of the session; empty if the host gave none.
     pub principal: &'a str,
     /// The session's mode.
     pub mode: Mode,

@@ -86,8 +86,6 @@ impl RuntimeInner {
 }
 
 /// The state that all handles of one session share.
-// Ordered so that the fields that every call reads are adjacent: of very many sessions, most are in no cache.
-#[repr(C, align(64))]
 pub(crate) struct SessionInner {
     /// Closed when the session ends.
     pub(crate) calls: CallsInProgress,

@@ -15,7 +15,7 @@ use thiserror::Error;
 /// on its own.
 ///
 /// An entry that is lost must not let an action run twice. A call whose start is lost has not run; a call whose end is lost
-/// is UNKNOWN. Therefore only [`started`](Self::started) has to be durable when it returns, and only for calls that are not
+/// is UNKNOWN. Therefore only [`started`](Self::started) must be durable when it returns, and only for calls that are not
 /// [`harmless`](JournalEntry::harmless).
 ///
 /// A journal belongs to one process. It need not see what others write at the same time.
@@ -91,7 +91,7 @@ pub trait Journal: Send + Sync + 'static {
     -> impl Future<Output = Result<(), JournalError>> + Send;
 
     /// Records the end of a call: the JSON of its envelope, with a member `content` if its result has
-    /// [parts](crate::ToolOutput::with_content) beside the data. Ignores a call that has no entry, such as one of a forgotten
+    /// [parts](crate::ToolOutput::with_content) beside the data. Ignores a call that has no entry, for example one of a forgotten
     /// session.
     ///
     /// An error is logged. The call has run, and the model gets its response.
@@ -142,7 +142,7 @@ pub struct JournalEntry {
 pub struct RecoveredCall {
     /// The call.
     pub entry: JournalEntry,
-    /// The JSON of its envelope; `None` where the end was not recorded.
+    /// The JSON of its envelope; `None` if the end was not recorded.
     pub response: Option<String>,
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// A model's step as its provider sent it, with what the text and the calls do not say, such as signatures of its thoughts.
+/// A model's step as its provider sent it, with what the text and the calls do not say, for example signatures of its thoughts.
 /// It is sent back to the same provider; other providers get the text and the calls. A turn with an item that nests deeper
 /// than 128 is left out of the history.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -184,6 +184,22 @@ pub struct ModelRequest<'a> {
 /// The end of a reply, by its reason.
 ///
 /// A step of a model has one too: it is the end of the reply if no other step follows.
+///
+/// ```
+/// use tool_core::session::{Reply, ReplyFinish};
+///
+/// /// Returns what to tell the user.
+/// fn shown(reply: &Reply) -> String {
+///     let text = reply.text.as_deref().unwrap_or_default();
+///     match reply.finish {
+///         ReplyFinish::Complete | ReplyFinish::StepLimit => text.to_owned(),
+///         ReplyFinish::Length => format!("{text} (the answer is cut off)"),
+///         ReplyFinish::Failed => "Please try again.".to_owned(),
+///         _ => "I cannot answer this.".to_owned(),
+///     }
+/// }
+/// # assert_eq!(shown(&Reply::default()), "");
+/// ```
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
 )]
@@ -237,7 +253,7 @@ pub struct ModelStep {
     pub native: Option<RawTurn>,
     /// The tokens used.
     pub usage: TokenUsage,
-    /// The model that answered, if the provider names another than the requested one, such as a dated version.
+    /// The model that answered, if the provider names another than the requested one, for example a dated version.
     pub model: Option<String>,
     /// The service tier that answered, as price tables name it. `None` for the standard one.
     pub service_tier: Option<String>,
@@ -254,7 +270,7 @@ pub struct ModelStep {
 pub struct ModelInfo {
     /// The model's name, as its provider uses it.
     pub model: Cow<'static, str>,
-    /// The provider, as price tables name it, such as `openai`.
+    /// The provider, as price tables name it, for example `openai`.
     pub provider: Option<Cow<'static, str>>,
 }
 

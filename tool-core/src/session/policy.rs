@@ -158,7 +158,7 @@ impl Policy {
     setters! {
         /// Sets the calls that a turn may make in total.
         max_calls: Option<u32> => limits.max_calls;
-        /// Sets the attempt of a tool with equal arguments that is refused, counted from 1. Defaults to 3.
+        /// Sets which attempt with equal arguments is refused as a loop, counted from 1. Defaults to 3: a turn may repeat a call once.
         repeated_calls: Option<u32> => limits.repeated;
         /// Sets the number of empty results after which a turn may not call the tool again. Defaults to 2.
         max_empty_results: Option<u32> => limits.empty;
@@ -184,7 +184,7 @@ impl Policy {
         max_turn_approvals: u32 => approvals.turn;
         /// Sets the bytes that the calls of one session may take while they wait for approval. Defaults to 2 MiB.
         approval_bytes: usize => approvals.bytes;
-        /// Sets the time that the user has to answer a question of a tool ([`RunContext::ask`](crate::RunContext::ask)), and the
+        /// Sets the time within which the user must answer a question of a tool ([`RunContext::ask`](crate::RunContext::ask)), and the
         /// user's client a request ([`RunContext::sample`](crate::RunContext::sample)). The tool may set another. It does not
         /// count toward the deadline of the call. Defaults to 5 minutes.
         question_timeout: Duration => questions.timeout;
@@ -213,10 +213,11 @@ impl Policy {
         idle_timeout: Duration => idle_timeout;
         /// Sets the sessions that may be open at once. Defaults to 100,000.
         max_sessions: u64 => max_sessions;
-        /// Sets the time for which the result of an `idempotent` tool answers equal calls of the same session. Defaults to
-        /// `None`: results are not cached.
+        /// Sets the time for which the result of an `idempotent` tool or of a retrieval answers equal calls of the same session. Such
+        /// an answer counts against the budgets and as an attempt, as the call itself does. Defaults to `None`: results are not
+        /// cached.
         result_cache_ttl: Option<Duration> => result_cache_ttl;
-        /// Sets the steps of tool calls that a reply may take before the model has to answer. Defaults to 3 in voice and 16 in
+        /// Sets the steps of tool calls that a reply may take before the model must answer. Defaults to 3 in voice and 16 in
         /// text.
         max_tool_steps: u32 => max_tool_steps;
         /// Sets the rules by which arguments and results are redacted before they are logged or kept.
@@ -290,8 +291,8 @@ impl Policy {
         self.caps.as_deref()
     }
 
-    /// Lets the model search the tools of sessions that have very many, instead of declaring all of them. Defaults to no
-    /// search. A search is a step of a reply, so [`max_tool_steps`](Self::max_tool_steps) may have to be higher.
+    /// Lets the model search for tools if a session has very many, instead of declaring all of them. Defaults to no search. A
+    /// search is a step of a reply, so you may need to raise [`max_tool_steps`](Self::max_tool_steps).
     pub fn search_tools(mut self, search: ToolSearch) -> Self {
         self.search = Some(Box::new(search));
         self
@@ -304,8 +305,8 @@ impl Policy {
         self
     }
 
-    /// Sets whether the model can ask for a tool's full guide where the instructions have summaries only. The control tool
-    /// `get_tool_guide` exists where a tool has a guide. Defaults to true in [`voice`](Self::voice), and false in
+    /// Sets whether the model can ask for a tool's full guide if the instructions have summaries only. The control tool
+    /// `get_tool_guide` exists if a tool has a guide. Defaults to true in [`voice`](Self::voice), and false in
     /// [`text`](Self::text).
     pub fn guides_on_demand(mut self, yes: bool) -> Self {
         self.guides_on_demand = yes;

@@ -19,7 +19,6 @@ use tokio_util::sync::CancellationToken;
 ///
 /// A call is listed once it waits for something, or before it runs where its tool minds duplicates.
 #[derive(Default)]
-#[repr(C)]
 pub(crate) struct RunningCalls {
     /// Counts interruptions, so that a call that starts during one is cancelled too.
     interruptions: AtomicU64,

@@ -65,6 +65,7 @@ pub struct RuntimeBuilder {
     size_limit: u32,
 }
 
+/// # Policy, storage and keys
 impl RuntimeBuilder {
     /// Sets the policy of all sessions, in place of earlier policies. Defaults to [`Policy::voice`] for voice sessions and
     /// [`Policy::text`] for text sessions.
@@ -91,19 +92,69 @@ impl RuntimeBuilder {
         self
     }
 
-    handler_setters! {
-        ///
-        /// A session's or a call's own handler comes before it. Defaults to none: a request fails at once, and a log message
-        /// reaches `tracing` only.
-        |builder| builder.handlers
-    }
-
-    /// Adds a hook.
-    pub fn hook(mut self, hook: impl Hook) -> Self {
-        self.hooks.push(Arc::new(hook));
+    /// Sets the key that signs approval tokens: 32 random bytes. Defaults to a random key of this process, whose tokens no
+    /// other process can redeem.
+    pub fn signing_key(mut self, key: [u8; 32]) -> Self {
+        self.signer = Some(Signer::new(key));
         self
     }
 
+    /// Sets the result size in characters above which the log warns: it warns when more than 5 % of a tool's last 1,000 results
+    /// are larger, from 20 results on, and again only after they were not. Defaults to 1,500.
+    pub fn warn_result_size(mut self, characters: u32) -> Self {
+        self.size_limit = characters;
+        self
+    }
+
+    /// Builds the runtime.
+    ///
+    /// # Errors
+    ///
+    /// - A tool has the name of a control tool: `cancel_call` or `list_running_calls`, which are added if a tool is `cancellable`;
+    ///   `get_tool_guide` ([`Policy::guides_on_demand`]); or `search_tools` ([`Policy::search_tools`]).
+    /// - A policy has a [`principal_window`](Policy::principal_window) under a second.
+    pub fn build(self) -> Result<Runtime, RegistryErrors> {
+        check_policies(&self.policies)?;
+        let (metrics, policies) = (
+            RuntimeMetrics::new(self.size_limit),
+            Arc::new(self.policies),
+        );
+        let tools = Arc::new(session_tools(
+            self.tools,
+            |tool| metrics.stats_of(tool, false),
+            &policies,
+        )?);
+        let threads = policies
+            .iter()
+            .map(|policy| policy.blocking_threads)
+            .max()
+            .unwrap_or(1);
+        let inner = Arc::new_cyclic(|runtime: &Weak<RuntimeInner>| {
+            #[cfg(not(feature = "tower"))]
+            let _ = runtime;
+            RuntimeInner {
+                tools: RwLock::new(tools),
+                store: self.store,
+                journal: self.journal,
+                handlers: self.handlers,
+                hooks: self.hooks,
+                #[cfg(feature = "tower")]
+                layers: LayerStack::new(self.layers, innermost_service(runtime.clone())),
+                signer: self.signer.unwrap_or_else(Signer::random),
+                sessions: Mutex::default(),
+                threads: ThreadPool::new(threads),
+                metrics,
+                accounts: Mutex::default(),
+                approvals: ApprovalRequests::default(),
+                spare: Arc::default(),
+            }
+        });
+        Ok(Runtime(inner))
+    }
+}
+
+/// # Hooks and layers around calls
+impl RuntimeBuilder {
     /// Adds a function that runs before each call which has passed every check. An error becomes the call's answer. See
     /// [`Hook::before`].
     ///
@@ -188,7 +239,13 @@ impl RuntimeBuilder {
         self.hook(AroundHook(function))
     }
 
-    /// Adds a tower layer around the calls of all sessions, such as a rate limit, a concurrency limit or load shedding.
+    /// Adds a hook.
+    pub fn hook(mut self, hook: impl Hook) -> Self {
+        self.hooks.push(Arc::new(hook));
+        self
+    }
+
+    /// Adds a tower layer around the calls of all sessions, for example a rate limit, a concurrency limit or load shedding.
     /// The first layer is the outermost.
     ///
     /// A rate limit makes calls wait; their `durationMs` does not include that time. With load shedding around it, calls
@@ -225,61 +282,15 @@ impl RuntimeBuilder {
         self.layers.push(wrap_in(layer));
         self
     }
+}
 
-    /// Sets the key that signs approval tokens: 32 random bytes. Defaults to a random key of this process, whose tokens no
-    /// other process can redeem.
-    pub fn signing_key(mut self, key: [u8; 32]) -> Self {
-        self.signer = Some(Signer::new(key));
-        self
-    }
-
-    /// Sets the result size in characters above which the log warns: it warns when more than 5 % of a tool's last 1,000 results
-    /// are larger, from 20 results on, and again only after they were not. Defaults to 1,500.
-    pub fn warn_result_size(mut self, characters: u32) -> Self {
-        self.size_limit = characters;
-        self
-    }
-
-    /// Builds the runtime. Fails if the tools conflict with the control tools `cancel_call` and `list_running_calls`, which
-    /// are added if a tool is `cancellable`, with `get_tool_guide` ([`Policy::guides_on_demand`]) or with `search_tools`
-    /// ([`Policy::search_tools`]), or if a policy has a [`principal_window`](Policy::principal_window) under a second.
-    pub fn build(self) -> Result<Runtime, RegistryErrors> {
-        check_policies(&self.policies)?;
-        let (metrics, policies) = (
-            RuntimeMetrics::new(self.size_limit),
-            Arc::new(self.policies),
-        );
-        let tools = Arc::new(session_tools(
-            self.tools,
-            |tool| metrics.stats_of(tool, false),
-            &policies,
-        )?);
-        let threads = policies
-            .iter()
-            .map(|policy| policy.blocking_threads)
-            .max()
-            .unwrap_or(1);
-        let inner = Arc::new_cyclic(|runtime: &Weak<RuntimeInner>| {
-            #[cfg(not(feature = "tower"))]
-            let _ = runtime;
-            RuntimeInner {
-                tools: RwLock::new(tools),
-                store: self.store,
-                journal: self.journal,
-                handlers: self.handlers,
-                hooks: self.hooks,
-                #[cfg(feature = "tower")]
-                layers: LayerStack::new(self.layers, innermost_service(runtime.clone())),
-                signer: self.signer.unwrap_or_else(Signer::random),
-                sessions: Mutex::default(),
-                threads: ThreadPool::new(threads),
-                metrics,
-                accounts: Mutex::default(),
-                approvals: ApprovalRequests::default(),
-                spare: Arc::default(),
-            }
-        });
-        Ok(Runtime(inner))
+/// # Requests of tools to the host
+impl RuntimeBuilder {
+    handler_setters! {
+        ///
+        /// A session's or a call's own handler comes before it. Defaults to none: a request fails at once, and a log message
+        /// reaches `tracing` only.
+        |builder| builder.handlers
     }
 }
 
@@ -343,6 +354,7 @@ pub struct WaitingCall {
 #[derive(Clone)]
 pub struct Runtime(pub(crate) Arc<RuntimeInner>);
 
+/// # Sessions
 impl Runtime {
     /// Returns a builder of a runtime with these tools.
     pub fn builder(tools: ToolContext) -> RuntimeBuilder {
@@ -366,6 +378,49 @@ impl Runtime {
         SessionBuilder::new(Arc::clone(&self.0), id.into(), mode)
     }
 
+    /// Returns the number of open sessions in all processes that share the store.
+    ///
+    /// # Errors
+    ///
+    /// The store failed.
+    pub async fn sessions(&self) -> Result<u64, StoreError> {
+        self.0.store.sessions().await
+    }
+
+    /// Returns the calls that the store keeps of the session that is open under an id, or that was open last, oldest first
+    /// and redacted. Those of a session that has ended are kept for [`Policy::keep_calls_for`].
+    ///
+    /// This is for the host, for example its pages for operators: it does not ask on whose behalf the host reads. What a user may
+    /// read of a session is its [`history`](crate::Session::history).
+    ///
+    /// # Errors
+    ///
+    /// The store failed.
+    pub async fn calls(&self, id: impl Into<SessionId>) -> Result<Vec<SessionCall>, StoreError> {
+        self.0.store.calls(&id.into()).await
+    }
+
+    /// Ends every session that has a handle in this process: running calls are cancelled and answered. Then closes the
+    /// runtime's toolsets, except those that are in use elsewhere.
+    ///
+    /// The sessions end in their store, too. With a store that processes share, no other process can go on with them: to
+    /// hand conversations over to another process, let running calls end and drop the runtime instead.
+    pub async fn shutdown(&self) {
+        let sessions = self
+            .0
+            .sessions
+            .lock()
+            .values()
+            .filter_map(Weak::upgrade)
+            .collect::<Vec<_>>();
+        join_all(sessions.iter().map(SessionInner::end)).await;
+        let open = std::mem::take(&mut *self.0.tools().open.lock());
+        release(open).await;
+    }
+}
+
+/// # Tools and policies
+impl Runtime {
     /// Returns the tools of sessions that are opened now, including the control tools.
     pub fn tools(&self) -> ToolContext {
         self.0.tools().context.clone()
@@ -411,32 +466,15 @@ impl Runtime {
         drop(before);
         Ok(())
     }
+}
 
-    /// Returns the signer of approval tokens.
-    #[cfg(feature = "agents")]
-    pub(crate) fn signer(&self) -> &Signer {
-        &self.0.signer
-    }
-
-    /// Returns the number of open sessions in all processes that share the store.
-    pub async fn sessions(&self) -> Result<u64, StoreError> {
-        self.0.store.sessions().await
-    }
-
-    /// Returns the calls that the store keeps of the session that is open under an id, or that was open last, oldest first
-    /// and redacted. Those of a session that has ended are kept for [`Policy::keep_calls_for`].
-    ///
-    /// This is for the host, such as its pages for operators: it does not ask on whose behalf the host reads. What a user may
-    /// read of a session is its [`history`](crate::Session::history).
-    pub async fn calls(&self, id: impl Into<SessionId>) -> Result<Vec<SessionCall>, StoreError> {
-        self.0.store.calls(&id.into()).await
-    }
-
+/// # Calls that wait for a person
+impl Runtime {
     /// Returns the calls that wait for approval and were requested in this process, the oldest first: of the last 256
     /// requests, those whose session still has a handle here. Calls that other processes requested are in the store, but are
     /// not listed.
     ///
-    /// This is for the host, such as its pages for operators: it does not ask on whose behalf the host decides.
+    /// This is for the host, for example its pages for operators: it does not ask on whose behalf the host decides.
     ///
     /// ```
     /// # use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool};
@@ -492,6 +530,15 @@ impl Runtime {
         self.0.approvals.count.subscribe()
     }
 
+    /// Returns the signer of approval tokens.
+    #[cfg(feature = "agents")]
+    pub(crate) fn signer(&self) -> &Signer {
+        &self.0.signer
+    }
+}
+
+/// # Measurements
+impl Runtime {
     /// Returns the measurements: calls, sizes, latencies, errors, context, loops. Tools of one name are measured together,
     /// also those that sessions bring themselves.
     pub fn metrics(&self) -> Metrics {
@@ -514,24 +561,6 @@ impl Runtime {
     /// Returns the number of `blocking` tools that still run although their callers were answered or are gone.
     pub fn detached(&self) -> usize {
         self.0.threads.detached.len()
-    }
-
-    /// Ends every session that has a handle in this process: running calls are cancelled and answered. Then closes the
-    /// runtime's toolsets, except those that are in use elsewhere.
-    ///
-    /// The sessions end in their store, too. With a store that processes share, no other process can go on with them: to
-    /// hand conversations over to another process, let running calls end and drop the runtime instead.
-    pub async fn shutdown(&self) {
-        let sessions = self
-            .0
-            .sessions
-            .lock()
-            .values()
-            .filter_map(Weak::upgrade)
-            .collect::<Vec<_>>();
-        join_all(sessions.iter().map(SessionInner::end)).await;
-        let open = std::mem::take(&mut *self.0.tools().open.lock());
-        release(open).await;
     }
 }
 

@@ -84,7 +84,7 @@ impl ToolSearch {
         }
     }
 
-    /// Adds tools that are always declared, by their names. A `*` stands for any text, also for none: `kb_*`.
+    /// Adds tools that are always declared, by their names. A `*` stands for any text, even an empty one: `kb_*`.
     pub fn always<T: Into<String>>(mut self, patterns: impl IntoIterator<Item = T>) -> Self {
         self.always.extend(patterns.into_iter().map(Into::into));
         self
@@ -120,7 +120,7 @@ impl ToolSearch {
     }
 }
 
-/// The tools of a session that the model has to find.
+/// The tools of a session that the model must find.
 pub(crate) struct SearchableTools {
     /// The modes in which the model searches.
     pub(crate) modes: Modes,

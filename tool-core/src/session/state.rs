@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use std::fmt;
 use std::sync::Arc;
 
-/// The id of a session, such as the host's id of a conversation. It is neither a secret nor a proof of identity.
+/// The id of a session, for example the host's id of a conversation. It is neither a secret nor a proof of identity.
 ///
 /// ```
 /// use tool_core::SessionId;

@@ -16,7 +16,28 @@ use tokio::sync::Notify;
 /// A host's function that hears updates.
 pub(crate) type UpdateListener = dyn Fn(ToolResponse) + Send + Sync;
 
-/// An update that no listener has heard.
+/// An update that no listener has heard. [`Session::updates`](crate::Session::updates) returns them.
+///
+/// ```
+/// use tool_core::{Mode, RunContext, Runtime, ToolCall, ToolContext, tool};
+///
+/// /// Copy the files.
+/// #[tool]
+/// fn copy(ctx: &RunContext) {
+///     ctx.update("half of the files");
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let runtime = Runtime::builder(ToolContext::builder().with(copy).build()?).build()?;
+/// let session = runtime.session("s-1", Mode::Text).await?;
+/// session.call(ToolCall::new("call_1", "copy", "{}")).await;
+///
+/// let updates = session.updates();
+/// assert_eq!((&*updates[0].tool, &*updates[0].update.message), ("copy", "half of the files"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CallUpdate {

@@ -176,7 +176,7 @@ impl Client {
         self.record(name, arguments.into()).await
     }
 
-    /// Calls a tool that has to succeed, and returns its data.
+    /// Calls a tool that must succeed, and returns its data.
     ///
     /// # Panics
     ///
@@ -204,7 +204,7 @@ impl Client {
         }
     }
 
-    /// Calls a tool that has to fail, and returns the error.
+    /// Calls a tool that must fail, and returns the error.
     ///
     /// # Panics
     ///

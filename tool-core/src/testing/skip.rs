@@ -8,7 +8,7 @@ use std::io::{self, Write};
 ///
 /// # Panics
 ///
-/// Panics where `CI=true`, because there every test has to run.
+/// Panics where `CI=true`, because there every test must run.
 ///
 /// ```
 /// # fn redis() -> Option<String> { None }

@@ -1,17 +1,17 @@
 //! The JSON of defaults and examples, which the schema publishes.
 
 use crate::arguments::tool_parameter::ToolParameter;
-use crate::tool::returns::{Probe, probe};
+use crate::tool::returns::probe;
 use serde::Serialize;
 use serde_json::Value;
 
 probe! {
     /// A type that serialises.
-    SerializedKind.__tool_default -> IsSerialized, [<T: Serialize> SerializedKind for &&Probe<T>];
+    __tool_default -> IsSerialized, 0 [T: Serialize] T;
     /// A parameter's type that does not serialise.
-    UnpublishedKind.__tool_default -> IsUnpublished, [<T: ToolParameter> UnpublishedKind for &Probe<T>];
+    __tool_default -> IsUnpublished, 1 [T: ToolParameter] T;
     /// A type that cannot be a parameter, which is reported elsewhere.
-    UnsuitableKind.__tool_default -> IsUnsuitable, [<T> UnsuitableKind for Probe<T>];
+    __tool_default -> IsUnsuitable, 2 [T] T;
 }
 
 impl IsSerialized {
@@ -54,11 +54,9 @@ impl<T: Serialize> PublishedDefault for T {}
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __default_json {
-    ($type:ty, $make:expr) => {{
-        #[allow(unused_imports)]
-        use $crate::__private::{SerializedKind as _, UnpublishedKind as _, UnsuitableKind as _};
-        (&&&$crate::__private::Probe::<$type>::new())
+    ($type:ty, $make:expr) => {
+        $crate::__private::Probe::<$type>::new()
             .__tool_default()
             .json(&($make)())
-    }};
+    };
 }

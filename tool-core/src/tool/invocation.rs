@@ -1,7 +1,7 @@
 //! The protocol between the driver and the wrappers that the macros generate.
 
 use crate::arguments::coerce::Coercions;
-use crate::arguments::fields::{ObjectFields, Slot, refused};
+use crate::arguments::fields::{ArgumentSource, ArgumentStruct, ObjectFields, Slot, refused};
 use crate::arguments::prepare::RefusedArguments;
 use crate::call::context::{FromRunContext, RunContext};
 use crate::call::error::ToolError;
@@ -10,7 +10,6 @@ use crate::call::progress::Reporting;
 use crate::json::decoder::Decoder;
 use crate::json::{error, value};
 use crate::schema::evaluation::check_exact;
-use crate::schema::parameter::Parameter;
 use crate::tool::definition::CompiledDefinition;
 use pin_project_lite::pin_project;
 use serde_json::Value;
@@ -48,6 +47,11 @@ pub enum Execution<'a> {
 pub(crate) type PendingExecution<'a> = Pin<Box<dyn Future<Output = Execution<'a>> + Send + 'a>>;
 
 impl<'a> Execution<'a> {
+    /// The method has returned an error.
+    pub fn failed(error: ToolError) -> Self {
+        Self::Done(Err(error))
+    }
+
     /// Boxes the future of a method.
     pub(crate) fn pending<F: Future<Output = Self> + Send + 'a>(future: F) -> Self {
         Self::Pending(Box::pin(future))
@@ -86,7 +90,7 @@ impl From<error::Error> for Rejection {
 pub type HandlerResult<'a> = Result<Execution<'a>, Rejection>;
 
 /// A check between the decoded arguments and the method: a session's limits.
-pub(crate) trait Gate: Sync {
+pub(crate) trait CallGate: Sync {
     /// Returns true where the method may run now. `text` is the text that was decoded.
     fn admit(&self, text: &str) -> bool;
 }
@@ -94,7 +98,7 @@ pub(crate) trait Gate: Sync {
 /// A gate that admits no call, for arguments that are decoded and not used.
 pub(crate) struct ClosedGate;
 
-impl Gate for ClosedGate {
+impl CallGate for ClosedGate {
     fn admit(&self, _: &str) -> bool {
         false
     }
@@ -118,7 +122,7 @@ pub(crate) struct InvocationFrame<'a> {
     pub(crate) output_bytes: usize,
     /// The parameters whose `null` was coerced, a bit for each.
     pub(crate) nulls: AtomicU64,
-    pub(crate) gate: Option<&'a dyn Gate>,
+    pub(crate) gate: Option<&'a dyn CallGate>,
 }
 
 /// The state of the decoder after the arguments.
@@ -128,9 +132,12 @@ pub struct DecodedArguments<'a> {
     nulls: u64,
 }
 
-impl<'a> Invocation<'a> {
-    /// Decodes the arguments into `slots`, one for each parameter of the tool, and asks the gate.
-    pub fn decode(self, slots: &mut [&mut dyn Slot<'a>]) -> Result<(), Rejection> {
+impl<'a> ArgumentSource<'a> for Invocation<'a> {
+    type Reader = Decoder<'a>;
+    type Decoded = DecodedArguments<'a>;
+    type Error = Rejection;
+
+    fn decode(&mut self, slots: &mut [&mut dyn Slot<'a>]) -> Result<(), Rejection> {
         // What models send to a tool without parameters.
         if slots.is_empty() && self.0.text == "{}" && !self.0.tool.schema.needs_validator {
             return self.admit();
@@ -143,13 +150,34 @@ impl<'a> Invocation<'a> {
         self.finish(&mut fields.decoder, fields.coerced_nulls)
     }
 
-    /// Decodes the arguments into `slots`. The wrapper checks the constraints before it calls [`accept`](Self::accept).
-    pub fn read(self, slots: &mut [&mut dyn Slot<'a>]) -> Result<DecodedArguments<'a>, Rejection> {
+    fn read(&mut self, slots: &mut [&mut dyn Slot<'a>]) -> Result<DecodedArguments<'a>, Rejection> {
         let fields = self.fields(slots)?;
         Ok(DecodedArguments {
             decoder: fields.decoder,
             nulls: fields.coerced_nulls,
         })
+    }
+
+    fn check(&mut self, index: usize, holds: bool) -> Result<(), Rejection> {
+        // A probe is about the types. Its text satisfies no constraints.
+        if holds || self.0.tool.schema.probe.is_some() {
+            Ok(())
+        } else {
+            Err(refused::<error::Error>(index).into())
+        }
+    }
+
+    /// Checks what the decoded fields do not show, and asks the gate.
+    fn accept(&mut self, mut decoded: DecodedArguments<'a>) -> Result<(), Rejection> {
+        self.finish(&mut decoded.decoder, decoded.nulls)
+    }
+}
+
+impl<'a> Invocation<'a> {
+    /// Decodes the arguments into the struct of the tool, and asks the gate.
+    #[inline]
+    pub fn arguments<A: ArgumentStruct<'a>>(mut self) -> Result<A, Rejection> {
+        A::decode(&mut self)
     }
 
     #[inline]
@@ -176,30 +204,6 @@ impl<'a> Invocation<'a> {
             Ok(()) => Ok(fields),
             Err(error) => Err(fields.locate(error, tool.rows).into()),
         }
-    }
-
-    /// Fails if a value breaks its constraint.
-    pub fn check(self, index: usize, holds: bool) -> Result<(), Rejection> {
-        // A probe is about the types. Its text satisfies no constraints.
-        if holds || self.0.tool.schema.probe.is_some() {
-            Ok(())
-        } else {
-            Err(refused::<error::Error>(index).into())
-        }
-    }
-
-    /// Returns a parameter of the tool.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the tool has fewer parameters.
-    pub fn parameter(self, index: usize) -> &'static Parameter {
-        &self.0.tool.rows[index]
-    }
-
-    /// Checks what the decoded fields do not show, and asks the gate.
-    pub fn accept(self, mut decoded: DecodedArguments<'a>) -> Result<(), Rejection> {
-        self.finish(&mut decoded.decoder, decoded.nulls)
     }
 
     fn finish(self, decoder: &mut Decoder<'_>, nulls: u64) -> Result<(), Rejection> {

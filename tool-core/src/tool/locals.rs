@@ -12,7 +12,7 @@ macro_rules! locals {
 
 #[rustfmt::skip] // a name a line would be pages
 locals! {
-    __call __this __value __args __text __rest __index __f __decoded __message __request __decide __tool_value
+    __call __source __this __value __args __text __decoded __message __request __decide __tool_value
     __tool_error __tool_kind __tool_generator __tool_ending __tool_callable __tool_probe __tool_labels
     __tools __tool_each __tool_item __tool_wraps __tool_signature __tool_label __f0 __f1 __f2 __f3 __f4 __f5 __f6
     __f7 __f8 __f9 __f10 __f11 __f12 __f13 __f14 __f15 __f16 __f17 __f18 __f19 __f20 __f21 __f22 __f23 __f24 __f25

@@ -134,6 +134,27 @@ pub enum Confirm {
     When(fn(&str) -> bool),
 }
 
+impl Confirm {
+    /// Returns the name in manifests and on the command line: `never`, `always` or `conditional`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Never => "never",
+            Self::Always => "always",
+            Self::When(_) => "conditional",
+        }
+    }
+
+    /// Returns a label for people, beside a tool's other options: `confirm` or `confirm by arguments`. Returns `None` for a tool
+    /// whose calls need no approval.
+    pub const fn label(self) -> Option<&'static str> {
+        match self {
+            Self::Never => None,
+            Self::Always => Some("confirm"),
+            Self::When(_) => Some("confirm by arguments"),
+        }
+    }
+}
+
 /// The yes-or-no options of a tool.
 ///
 /// ```
@@ -165,6 +186,31 @@ pub struct ToolAnnotations {
     pub sequential: bool,
     /// The tool blocks its thread, so a session runs it on a bounded thread pool.
     pub blocking: bool,
+}
+
+impl ToolAnnotations {
+    /// Returns the names of the options that are on, as `#[tool(..)]` spells them.
+    ///
+    /// ```
+    /// use tool_core::tool::ToolAnnotations;
+    ///
+    /// let flags = ToolAnnotations { open_world: Some(true), blocking: true, ..ToolAnnotations::default() };
+    /// assert_eq!(flags.names().collect::<Vec<_>>(), ["open_world", "blocking"]);
+    /// ```
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        // A new option of tools is added here, and every list of options shows it.
+        let named = [
+            ("idempotent", self.idempotent),
+            ("destructive", self.destructive == Some(true)),
+            ("open_world", self.open_world == Some(true)),
+            ("ignore_on_enter", self.ignore_on_enter),
+            ("cancellable", self.cancellable),
+            ("sequential", self.sequential),
+            ("blocking", self.blocking),
+        ];
+        let on = named.into_iter().filter(|(_, is_on)| *is_on);
+        on.map(|(name, _)| name)
+    }
 }
 
 /// All options of a tool. The macros' specs and the definitions of all tools hold one.

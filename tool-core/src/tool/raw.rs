@@ -117,9 +117,9 @@ where
 }
 
 /// Passes a call to a handler without state, which takes the place of the state.
-struct Stateless;
+struct StatelessHandler;
 
-impl<'a, F: RawHandler<'a> + 'a> RawStateHandler<'a, F> for Stateless {
+impl<'a, F: RawHandler<'a> + 'a> RawStateHandler<'a, F> for StatelessHandler {
     type Future = F::Future;
 
     fn handle(&self, handler: &'a F, arguments: Value, ctx: &'a RunContext) -> F::Future {
@@ -245,7 +245,7 @@ impl FunctionTool {
     where
         F: for<'a> RawHandler<'a, Future: Send> + 'static,
     {
-        raw_tool(declared, handler, Stateless)
+        raw_tool(declared, handler, StatelessHandler)
     }
 
     /// Creates a raw tool with state, which the handler borrows.

@@ -334,14 +334,10 @@ pub fn type_id_of<F: 'static>(_: &F) -> TypeId {
     TypeId::of::<F>()
 }
 
-/// Finds the ways to create a value of a toolset's type. Method resolution chooses among the implementations.
-pub trait ToolsetDiscovery {
-    /// Returns the ways.
-    fn __tool_discovery(&self) -> Discovery;
-}
-
-impl<T: Configure + Toolset> ToolsetDiscovery for &&Probe<T> {
-    fn __tool_discovery(&self) -> Discovery {
+impl<T: Configure + Toolset> Probe<T, 0> {
+    /// Returns the way of a toolset that is made of settings.
+    #[must_use]
+    pub fn __tool_discovery(&self) -> Discovery {
         Discovery {
             default: None,
             configured: Some(LinkedFactory::configured::<T>),
@@ -349,8 +345,10 @@ impl<T: Configure + Toolset> ToolsetDiscovery for &&Probe<T> {
     }
 }
 
-impl<T: Toolset + Default> ToolsetDiscovery for &Probe<T> {
-    fn __tool_discovery(&self) -> Discovery {
+impl<T: Toolset + Default> Probe<T, 1> {
+    /// Returns the way of a toolset with a default.
+    #[must_use]
+    pub fn __tool_discovery(&self) -> Discovery {
         Discovery {
             default: Some(|| Arc::new(T::default())),
             configured: None,
@@ -358,9 +356,10 @@ impl<T: Toolset + Default> ToolsetDiscovery for &Probe<T> {
     }
 }
 
-/// For toolsets whose value only the program can create.
-impl<T> ToolsetDiscovery for Probe<T> {
-    fn __tool_discovery(&self) -> Discovery {
+impl<T> Probe<T, 2> {
+    /// Returns no way, as only the program can create a value.
+    #[must_use]
+    pub fn __tool_discovery(&self) -> Discovery {
         Discovery {
             default: None,
             configured: None,
@@ -372,8 +371,7 @@ impl<T> ToolsetDiscovery for Probe<T> {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __discovery {
-    ($type:ty) => {{
-        use $crate::__private::ToolsetDiscovery as _;
-        (&&&$crate::__private::Probe::<$type>::new()).__tool_discovery()
-    }};
+    ($type:ty) => {
+        $crate::__private::Probe::<$type>::new().__tool_discovery()
+    };
 }

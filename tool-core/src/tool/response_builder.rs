@@ -16,7 +16,7 @@ use crate::tool::call_settings::CallSettings;
 use crate::tool::function::FunctionTool;
 use crate::tool::guarded_tool;
 use crate::tool::invocation::{
-    ClosedGate, Gate, Invocation, InvocationFrame, Rejection, ToolResult,
+    CallGate, ClosedGate, Invocation, InvocationFrame, Rejection, ToolResult,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ impl<'a> ResponseBuilder<'a> {
         text: &'a str,
         settings: &CallSettings,
         validated: bool,
-        gate: Option<&'a dyn Gate>,
+        gate: Option<&'a dyn CallGate>,
         reporting: &'a dyn Reporting,
     ) -> InvocationFrame<'a> {
         let definition = self.tool.definition();

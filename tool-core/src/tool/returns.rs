@@ -1,7 +1,8 @@
 //! The conversion of a method's return value into a response, chosen by the traits of its type.
 //!
-//! Method resolution makes the choice: it finds a probe behind more references before one behind fewer, so the most
-//! specific conversion comes first. An alias of `Result` counts as a `Result`; another type of that name does not.
+//! Method resolution makes the choice. A [`Probe`] stands for a type. It has levels, each of which dereferences to the next
+//! one, and a level has a method for the types of its bounds. Resolution looks at the first level first, so the most specific
+//! conversion comes first. An alias of `Result` counts as a `Result`; another type of that name does not.
 
 use crate::call::error::{IntoToolError, ToolError, with_causes};
 use crate::call::output::{BoundedArray, IntoToolOutput, encode_owned, encode_tree};
@@ -21,12 +22,13 @@ use std::error::Error;
 use std::fmt::Display;
 use std::future::{Ready, ready};
 use std::marker::PhantomData;
+use std::ops::Deref;
 use std::pin::{Pin, pin};
 use std::time::Duration;
 use tokio::time::Instant;
 
 /// A stand-in for a type, on which method resolution chooses a conversion.
-pub struct Probe<T>(PhantomData<fn() -> T>);
+pub struct Probe<T, const LEVEL: u8 = 0>(PhantomData<fn() -> T>);
 
 #[allow(clippy::new_without_default)] // only macros create probes
 impl<T> Probe<T> {
@@ -43,60 +45,69 @@ impl<T> Probe<T> {
     }
 }
 
-/// Declares conversions: for each a marker, and the trait by which method resolution finds the marker.
+macro_rules! levels {
+    ($($level:literal -> $next:literal),*) => {$(
+        impl<T> Deref for Probe<T, $level> {
+            type Target = Probe<T, $next>;
+
+            #[inline]
+            fn deref(&self) -> &Self::Target {
+                &Probe(PhantomData)
+            }
+        }
+    )*};
+}
+
+levels! { 0 -> 1, 1 -> 2, 2 -> 3, 3 -> 4, 4 -> 5, 5 -> 6, 6 -> 7 }
+
+/// Declares conversions: for each a marker, and the method and level of a probe that return the marker.
 macro_rules! probe {
-    ($($(#[$doc:meta])* $trait:ident.$method:ident -> $tag:ident, [$($depth:tt)*];)*) => {
-        $($(#[$doc])*
+    ($($(#[$doc:meta])* $method:ident -> $tag:ident, $level:literal [$($generics:tt)*] $type:ty;)*) => {$(
+        $(#[$doc])*
         #[derive(Clone, Copy)]
         pub struct $tag;
 
-        $(#[$doc])*
-        pub trait $trait {
-            /// Returns the marker.
+        impl<$($generics)*> $crate::tool::returns::Probe<$type, $level> {
+            $(#[$doc])*
             #[inline]
-            fn $method(&self) -> $tag {
+            #[must_use]
+            pub fn $method(&self) -> $tag {
                 $tag
             }
         }
-
-        impl $($depth)* {})*
-    };
+    )*};
 }
 pub(crate) use probe;
 
 probe! {
     /// A `Result`.
-    ResultKind.__tool_split -> IsResult, [<T, E> ResultKind for &Probe<Result<T, E>>];
+    __tool_split -> IsResult, 0 [T, E] Result<T, E>;
     /// A value of any other type.
-    PlainKind.__tool_split -> IsPlain, [<T> PlainKind for Probe<T>];
+    __tool_split -> IsPlain, 1 [T] T;
     /// A result that is not plain data.
-    OutputKind.__tool_value -> IsOutput, [<T: IntoToolOutput> OutputKind for &&&&&&&Probe<T>];
+    __tool_value -> IsOutput, 0 [T: IntoToolOutput] T;
     /// A JSON value, which may be nested deeply.
-    TreeKind.__tool_value -> IsTree, [TreeKind for &&&&&&Probe<Value>];
+    __tool_value -> IsTree, 1 [] Value;
     /// A stream of partial results, or errors whose text was written for the model.
-    ToolErrorStreamKind.__tool_value -> IsToolErrorStream,
-        [<T: Stream<Item = Result<V, E>>, V, E: IntoToolError> ToolErrorStreamKind for &&&&&Probe<T>];
+    __tool_value -> IsToolErrorStream, 2 [T: Stream<Item = Result<V, E>>, V, E: IntoToolError] T;
     /// A stream of partial results, or errors of a library.
-    ForeignStreamKind.__tool_value -> IsForeignStream,
-        [<T: Stream<Item = Result<V, E>>, V, E: Into<Box<dyn Error + Send + Sync>>> ForeignStreamKind for &&&&Probe<T>];
+    __tool_value -> IsForeignStream, 3 [T: Stream<Item = Result<V, E>>, V, E: Into<Box<dyn Error + Send + Sync>>] T;
     /// A stream of partial results, or errors that are only displayed.
-    DisplayStreamKind.__tool_value -> IsDisplayStream,
-        [<T: Stream<Item = Result<V, E>>, V, E: Display> DisplayStreamKind for &&&Probe<T>];
+    __tool_value -> IsDisplayStream, 4 [T: Stream<Item = Result<V, E>>, V, E: Display] T;
     /// A stream of partial results, or errors without a text.
-    UnknownStreamKind.__tool_value -> IsUnknownStream,
-        [<T: Stream<Item = Result<V, E>>, V, E> UnknownStreamKind for &&Probe<T>];
+    __tool_value -> IsUnknownStream, 5 [T: Stream<Item = Result<V, E>>, V, E] T;
     /// A stream of partial results.
-    StreamKind.__tool_value -> IsStream, [<T: Stream> StreamKind for &Probe<T>];
+    __tool_value -> IsStream, 6 [T: Stream] T;
     /// Plain data.
-    DataKind.__tool_value -> IsData, [<T> DataKind for Probe<T>];
+    __tool_value -> IsData, 7 [T] T;
     /// An error whose text was written for the model.
-    ToolErrorKind.__tool_error -> IsToolError, [<E: IntoToolError> ToolErrorKind for &&&Probe<E>];
+    __tool_error -> IsToolError, 0 [E: IntoToolError] E;
     /// An error of a library.
-    ForeignKind.__tool_error -> IsForeign, [<E: Into<Box<dyn Error + Send + Sync>>> ForeignKind for &&Probe<E>];
+    __tool_error -> IsForeign, 1 [E: Into<Box<dyn Error + Send + Sync>>] E;
     /// An error that is only displayed.
-    DisplayKind.__tool_error -> IsDisplay, [<E: Display> DisplayKind for &Probe<E>];
+    __tool_error -> IsDisplay, 2 [E: Display] E;
     /// An error without a text.
-    UnknownKind.__tool_error -> IsUnknown, [<E> UnknownKind for Probe<E>];
+    __tool_error -> IsUnknown, 3 [E] E;
 }
 
 impl IsResult {
@@ -280,115 +291,86 @@ impl<T: Serialize> Returned for T {}
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __respond {
-    ($call:expr, $value:expr) => {{
-        #[allow(unused_imports)]
-        use $crate::__private::TreeKind as _;
-        #[allow(unused_imports)]
-        use $crate::__private::{
-            DataKind as _, OutputKind as _, PlainKind as _, ResultKind as _, StreamKind as _,
-        };
-        #[allow(unused_imports)]
-        use $crate::__private::{
-            DisplayStreamKind as _, ForeignStreamKind as _, ToolErrorStreamKind as _,
-            UnknownStreamKind as _,
-        };
-        match $value {
-            __tool_value => {
-                match (&&$crate::__private::Probe::of(&__tool_value))
-                    .__tool_split()
-                    .into_result(__tool_value)
-                {
-                    ::core::result::Result::Ok(__tool_value) => {
-                        (&&&&&&&&$crate::__private::Probe::of(&__tool_value))
-                            .__tool_value()
-                            .answer(__tool_value, $call)
-                    }
-                    ::core::result::Result::Err(__tool_error) => {
-                        $crate::__private::Execution::Done(::core::result::Result::Err(
-                            $crate::__failure!(__tool_error),
-                        ))
-                    }
-                }
+    ($call:expr, $value:ident) => {
+        match $crate::__split!($value) {
+            ::core::result::Result::Ok(__tool_value) => $crate::__private::Probe::of(&__tool_value)
+                .__tool_value()
+                .answer(__tool_value, $call),
+            ::core::result::Result::Err(__tool_error) => {
+                $crate::__private::Execution::failed($crate::__failure!(__tool_error))
             }
         }
-    }};
+    };
+}
+
+/// Converts a return value into a `Result`. What is none is a success.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __split {
+    ($value:ident) => {
+        $crate::__private::Probe::of(&$value)
+            .__tool_split()
+            .into_result($value)
+    };
 }
 
 /// Converts any error into a `ToolError`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __failure {
-    ($error:ident) => {{
-        #[allow(unused_imports)]
-        use $crate::__private::{
-            DisplayKind as _, ForeignKind as _, ToolErrorKind as _, UnknownKind as _,
-        };
-        (&&&&$crate::__private::Probe::of(&$error))
+    ($error:ident) => {
+        $crate::__private::Probe::of(&$error)
             .__tool_error()
             .failure($error)
-    }};
+    };
 }
 
 /// Makes the text of any error of a result, or of a stream of results, the model's.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __shown {
-    ($value:expr) => {{
-        #[allow(unused_imports)]
-        use $crate::__private::{PlainKind as _, ResultKind as _};
-        match $value {
-            __tool_value => (&&$crate::__private::Probe::of(&__tool_value))
-                .__tool_split()
-                .with_errors(__tool_value, |__tool_error| {
-                    $crate::__failure!(__tool_error).shown()
-                }),
-        }
-    }};
+    ($value:ident) => {
+        $crate::__private::Probe::of(&$value)
+            .__tool_split()
+            .with_errors($value, |__tool_error| {
+                $crate::__failure!(__tool_error).shown()
+            })
+    };
 }
 
 /// Converts the return value of a `#[setup]` or `#[close]` method into a `Result<(), ToolError>`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __outcome {
-    ($value:expr) => {{
-        #[allow(unused_imports)]
-        use $crate::__private::{PlainKind as _, ResultKind as _};
+    ($value:expr) => {
         match $value {
-            __tool_value => {
-                match (&&$crate::__private::Probe::of(&__tool_value))
-                    .__tool_split()
-                    .into_result(__tool_value)
-                {
-                    ::core::result::Result::Ok(_) => ::core::result::Result::Ok(()),
-                    ::core::result::Result::Err(__tool_error) => {
-                        ::core::result::Result::Err($crate::__failure!(__tool_error))
-                    }
+            __tool_value => match $crate::__split!(__tool_value) {
+                ::core::result::Result::Ok(_) => ::core::result::Result::Ok(()),
+                ::core::result::Result::Err(__tool_error) => {
+                    ::core::result::Result::Err($crate::__failure!(__tool_error))
                 }
-            }
+            },
         }
-    }};
+    };
 }
 
-/// Finds the JSON Schema of a returned type, where it has one.
-pub trait ReturnedSchema {
-    /// Returns the schema of the type, or of a `Result`'s success.
-    fn __tool_schema(&self, generator: &mut SchemaGenerator) -> Option<Schema>;
-}
-
-impl<T: JsonSchema, E> ReturnedSchema for &&Probe<Result<T, E>> {
-    fn __tool_schema(&self, generator: &mut SchemaGenerator) -> Option<Schema> {
+impl<T: JsonSchema, E> Probe<Result<T, E>, 0> {
+    /// Generates the schema of the success of a `Result`.
+    pub fn __tool_schema(&self, generator: &mut SchemaGenerator) -> Option<Schema> {
         Some(T::json_schema(generator))
     }
 }
 
-impl<T: JsonSchema> ReturnedSchema for &Probe<T> {
-    fn __tool_schema(&self, generator: &mut SchemaGenerator) -> Option<Schema> {
+impl<T: JsonSchema> Probe<T, 1> {
+    /// Generates the schema of a returned type.
+    pub fn __tool_schema(&self, generator: &mut SchemaGenerator) -> Option<Schema> {
         Some(T::json_schema(generator))
     }
 }
 
-impl<T> ReturnedSchema for Probe<T> {
-    fn __tool_schema(&self, _: &mut SchemaGenerator) -> Option<Schema> {
+impl<T> Probe<T, 2> {
+    /// Returns nothing, because the type has no schema.
+    pub fn __tool_schema(&self, _: &mut SchemaGenerator) -> Option<Schema> {
         None
     }
 }
@@ -398,10 +380,7 @@ impl<T> ReturnedSchema for Probe<T> {
 #[macro_export]
 macro_rules! __output {
     ($type:ty) => {
-        |__tool_generator| {
-            use $crate::__private::ReturnedSchema as _;
-            (&&&$crate::__private::Probe::<$type>::new()).__tool_schema(__tool_generator)
-        }
+        |__tool_generator| $crate::__private::Probe::<$type>::new().__tool_schema(__tool_generator)
     };
 }
 
@@ -419,64 +398,97 @@ impl<T> SpanEnding<T> for IsPlain {
     }
 }
 
-/// Decides how the span of a body that returns a `T` ends.
+/// A body that returns a `T`. If that is a `Result`, the span of the body may end with its error.
 ///
-/// Its constant is chosen by the path `<Ending<T>>::END`: that of a `Result` comes before the one of the trait.
-pub struct Ending<T>(PhantomData<T>);
+/// Method resolution finds the methods for a `Result` before those of [`PlainBody`].
+pub struct Body<T>(PlainBody<T>);
 
-impl<T, E> Ending<Result<T, E>> {
-    /// Ends the span with the result's error.
-    pub const END: fn(&Result<T, E>) -> SpanEnd = SpanEnd::of_result;
+/// A body that returns no `Result`.
+#[derive(Clone, Copy)]
+pub struct PlainBody<T>(PhantomData<fn() -> T>);
+
+/// Describes the body of a function that returns a `T`.
+#[must_use]
+pub const fn body<T>() -> Body<T> {
+    Body(PlainBody(PhantomData))
 }
 
-/// The ending of the span of a body that returns no `Result`.
-pub trait PlainEnding {
-    /// The type that the body returns.
-    type Value;
-    /// Ends the span well.
-    const END: fn(&Self::Value) -> SpanEnd;
+/// Describes the body of a function whose type cannot be written, because it returns `impl Trait`.
+#[must_use]
+pub const fn hidden_body<T>() -> PlainBody<T> {
+    PlainBody(PhantomData)
 }
 
-impl<T> PlainEnding for Ending<T> {
-    type Value = T;
-    const END: fn(&T) -> SpanEnd = ends_well;
+impl<T> Deref for Body<T> {
+    type Target = PlainBody<T>;
+
+    #[inline]
+    fn deref(&self) -> &PlainBody<T> {
+        &self.0
+    }
 }
 
 /// Ends a span well.
-pub fn ends_well<T>(_: &T) -> SpanEnd {
+fn ends_well<T>(_: &T) -> SpanEnd {
     SpanEnd::default()
 }
 
-/// Opens the span of a tool's body.
-#[inline]
-pub fn tool_span<T>(name: &'static str, id: u32, ending: fn(&T) -> SpanEnd) -> BodySpan<T> {
-    BodySpan::new(
-        if is_wanted() {
-            open_tool(name, id)
-        } else {
-            None
-        },
-        ending,
-    )
+impl<T, E> Body<Result<T, E>> {
+    /// Opens the span of a tool's body.
+    #[inline]
+    pub fn __tool_span(&self, name: &'static str, id: u32) -> BodySpan<Result<T, E>> {
+        tool_span(name, id, SpanEnd::of_result)
+    }
+
+    /// Opens the span of an async agent's body.
+    #[inline]
+    pub fn __agent_span(&self, name: &'static str) -> AgentSpan<Result<T, E>> {
+        AgentSpan::open(name, SpanEnd::of_result)
+    }
 }
 
-/// Opens the span of an async agent's body.
-#[inline]
-pub fn agent_span<T>(name: &'static str, ending: fn(&T) -> SpanEnd) -> AgentSpan<T> {
-    AgentSpan::open(name, ending)
+impl<T> PlainBody<T> {
+    /// Opens the span of a tool's body.
+    #[inline]
+    pub fn __tool_span(&self, name: &'static str, id: u32) -> BodySpan<T> {
+        tool_span(name, id, ends_well)
+    }
+
+    /// Opens the span of an async agent's body.
+    #[inline]
+    pub fn __agent_span(&self, name: &'static str) -> AgentSpan<T> {
+        AgentSpan::open(name, ends_well)
+    }
 }
 
-/// Opens the span of a tool's body. Dispatch and the body recognise the same function by its path in the module.
-///
-/// A body that returns `impl Trait` has no type that could be written, and so its span does not end as an error.
+/// Opens the span of a tool's body. Dispatch and the body recognise the same function by `id`.
+#[inline]
+fn tool_span<T>(name: &'static str, id: u32, ending: fn(&T) -> SpanEnd) -> BodySpan<T> {
+    let span = if is_wanted() {
+        open_tool(name, id)
+    } else {
+        None
+    };
+    BodySpan::new(span, ending)
+}
+
+/// Returns the number of the function with this path in the module.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __tool_span {
-    ($name:expr, $path:literal $(, $returned:ty)?) => {
-        $crate::__span_of!(
-            tool_span [$name, const { $crate::__private::function_id($crate::__path!($path)) }]
-            $($returned)?
-        )
+macro_rules! __function_id {
+    ($path:literal) => {
+        const { $crate::__private::function_id($crate::__path!($path)) }
+    };
+}
+
+/// Gives an `async` block its type: the first `return` decides it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __returns {
+    ($type:ty) => {
+        if let ::core::option::Option::Some(__tool_typed) = $crate::__private::typed::<$type>() {
+            return __tool_typed;
+        }
     };
 }
 
@@ -489,46 +501,22 @@ macro_rules! __path {
     };
 }
 
-/// Opens the span of an async agent's body.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __agent_span {
-    ($name:expr $(, $returned:ty)?) => {
-        $crate::__span_of!(agent_span [$name] $($returned)?)
-    };
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __span_of {
-    ($open:ident [$($argument:expr),*]) => {
-        $crate::__private::$open($($argument,)* $crate::__private::ends_well)
-    };
-    ($open:ident [$($argument:expr),*] $returned:ty) => {{
-        #[allow(unused_imports)]
-        use $crate::__private::PlainEnding as _;
-        $crate::__private::$open($($argument,)* <$crate::__private::Ending<$returned>>::END)
-    }};
-}
-
-/// Gives an `async` block its type, which cannot be annotated: the first `return` decides it.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __returns {
-    ($type:ty) => {
-        if false {
-            return $crate::__private::never::<$type>();
-        }
-    };
-}
-
 probe! {
     /// Any future, if the signature hides its type.
-    FutureKind.__tool_goes_on -> IsFuture, [<F: Future> FutureKind for &Probe<F>];
+    __tool_future -> IsFuture, 0 [F: Future] F;
     /// A boxed future, as `async_trait` writes it.
-    BoxedKind.__tool_goes_on -> IsBoxed, [<T: Boxed> BoxedKind for &Probe<T>];
+    __tool_goes_on -> IsBoxed, 0 [T: Boxed] T;
     /// A value that is not a future.
-    OverKind.__tool_goes_on -> IsOver, [<T> OverKind for Probe<T>];
+    __tool_goes_on -> IsOver, 1 [T] T;
+}
+
+impl<T> Probe<T, 1> {
+    /// A value that is not a future.
+    #[inline]
+    #[must_use]
+    pub fn __tool_future(&self) -> IsOver {
+        IsOver
+    }
 }
 
 /// A boxed future, which can be boxed again together with its span.
@@ -615,10 +603,10 @@ impl IsOver {
 #[macro_export]
 macro_rules! __finish {
     () => {
-        $crate::__finish!(BoxedKind)
+        $crate::__finish!(__tool_goes_on)
     };
     (future) => {
-        $crate::__finish!(FutureKind)
+        $crate::__finish!(__tool_future)
     };
     ($kind:ident) => {
         // A block around the closure would take the expected type from it. Its parameters have names of their own.
@@ -626,9 +614,9 @@ macro_rules! __finish {
             #[allow(unused_imports)]
             use $crate::__private::locals::*;
             #[allow(unused_imports)]
-            use $crate::__private::{OverKind as _, PlainKind as _, ResultKind as _, SpanEnding as _, $kind as _};
-            let __tool_kind = (&&$crate::__private::Probe::of(&__tool_agent_value)).__tool_goes_on();
-            let __tool_ending = (&&__tool_kind.outcome(&__tool_agent_value)).__tool_split().ending();
+            use $crate::__private::SpanEnding as _;
+            let __tool_kind = $crate::__private::Probe::of(&__tool_agent_value).$kind();
+            let __tool_ending = __tool_kind.outcome(&__tool_agent_value).__tool_split().ending();
             __tool_kind.finish(__tool_agent_value, __tool_agent_span, __tool_ending)
         }
     };

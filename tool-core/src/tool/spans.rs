@@ -59,23 +59,31 @@ fn redaction() -> Redaction {
 }
 
 impl From<&ToolError> for SpanEnd {
-    /// Ends a span as failed or cancelled. The text of an internal error belongs in the log, so it is left out.
     fn from(error: &ToolError) -> Self {
-        let kind = error.kind();
-        let status = if kind == ErrorKind::Cancelled {
-            SpanStatus::Cancelled
-        } else {
-            SpanStatus::Error
-        };
-        let message =
-            (kind != ErrorKind::Internal).then(|| redaction().text(error.message()).into());
-        Self {
-            status,
-            error: Some(Box::new(SpanError {
-                kind: kind.as_str(),
-                message,
-            })),
-        }
+        end_of_error(error.kind(), error.message())
+    }
+}
+
+impl From<&ErrorBody> for SpanEnd {
+    fn from(error: &ErrorBody) -> Self {
+        end_of_error(error.kind, &error.message)
+    }
+}
+
+/// Ends a span as failed or cancelled. The text of an internal error belongs in the log, so it is left out.
+fn end_of_error(kind: ErrorKind, message: &str) -> SpanEnd {
+    let status = if kind == ErrorKind::Cancelled {
+        SpanStatus::Cancelled
+    } else {
+        SpanStatus::Error
+    };
+    let message = (kind != ErrorKind::Internal).then(|| redaction().text(message).into());
+    SpanEnd {
+        status,
+        error: Some(Box::new(SpanError {
+            kind: kind.as_str(),
+            message,
+        })),
     }
 }
 

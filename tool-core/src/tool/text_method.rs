@@ -459,25 +459,14 @@ where
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __respond_text {
-    ($convert:ident, $call:expr, $value:expr) => {{
-        #[allow(unused_imports)]
-        use $crate::__private::{PlainKind as _, ResultKind as _};
+    ($convert:ident, $call:expr, $value:ident) => {{
         let _ = $call;
-        match $value {
-            __tool_value => {
-                match (&&$crate::__private::Probe::of(&__tool_value))
-                    .__tool_split()
-                    .into_result(__tool_value)
-                {
-                    ::core::result::Result::Ok(__tool_value) => $crate::__private::Execution::Done(
-                        $crate::__private::$convert(__tool_value),
-                    ),
-                    ::core::result::Result::Err(__tool_error) => {
-                        $crate::__private::Execution::Done(::core::result::Result::Err(
-                            $crate::__failure!(__tool_error),
-                        ))
-                    }
-                }
+        match $crate::__split!($value) {
+            ::core::result::Result::Ok(__tool_value) => {
+                $crate::__private::Execution::Done($crate::__private::$convert(__tool_value))
+            }
+            ::core::result::Result::Err(__tool_error) => {
+                $crate::__private::Execution::failed($crate::__failure!(__tool_error))
             }
         }
     }};
@@ -488,15 +477,10 @@ macro_rules! __respond_text {
 #[macro_export]
 macro_rules! __completed {
     ($value:expr) => {{
-        #[allow(unused_imports)]
-        use $crate::__private::{FutureKind as _, OverKind as _, PlainKind as _, ResultKind as _};
         let __tool_value = $value;
-        let __tool_kind = (&&$crate::__private::Probe::of(&__tool_value)).__tool_goes_on();
+        let __tool_kind = $crate::__private::Probe::of(&__tool_value).__tool_future();
         let __tool_value = __tool_kind.into_future(__tool_value).await;
-        match (&&$crate::__private::Probe::of(&__tool_value))
-            .__tool_split()
-            .into_result(__tool_value)
-        {
+        match $crate::__split!(__tool_value) {
             ::core::result::Result::Ok(__tool_value) => ::core::result::Result::Ok(
                 ::core::convert::Into::<$crate::tool::Completion>::into(__tool_value),
             ),

@@ -1,7 +1,7 @@
 //! A value of a type that a model or a person gives. It is read as the only argument of a tool, by the same reader.
 
 use crate::arguments::Problem;
-use crate::arguments::fields::filled;
+use crate::arguments::fields::{ArgumentSource as _, filled};
 use crate::call::{RunContext, ToolError, ToolOutput, ToolResponse};
 use crate::schema::parameter::{AnswerType, Parameter};
 use crate::tool::FunctionTool;
@@ -51,7 +51,7 @@ impl<T: AnswerType + Send + 'static> ValueSlot<T> {
         self.value.lock().take()
     }
 
-    fn take_in<'a>(&'a self, call: Invocation<'a>) -> HandlerResult<'a> {
+    fn take_in<'a>(&'a self, mut call: Invocation<'a>) -> HandlerResult<'a> {
         let mut value = None::<T>;
         call.decode(&mut [&mut value])?;
         let value = filled(value);
@@ -91,10 +91,11 @@ pub(crate) fn arguments_of(value: &str) -> String {
 pub(crate) fn value_in(arguments: &str) -> &str {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Arguments<'a> {
+    struct AnswerArguments<'a> {
         #[serde(borrow)]
         answer: &'a RawValue,
     }
 
-    serde_json::from_str::<Arguments<'_>>(arguments).map_or(arguments, |found| found.answer.get())
+    serde_json::from_str::<AnswerArguments<'_>>(arguments)
+        .map_or(arguments, |found| found.answer.get())
 }

@@ -105,13 +105,13 @@ impl<T: Traced> Traced for &T {}
 
 probe! {
     /// Marks a container.
-    ContainerKind.__tool_each -> EachItem, [<C: Container> ContainerKind for &Probe<C>];
+    __tool_each -> EachItem, 0 [C: Container] C;
     /// Marks a single callable.
-    SingleKind.__tool_each -> SingleItem, [<F> SingleKind for Probe<F>];
+    __tool_each -> SingleItem, 1 [F] F;
     /// Marks a value whose calls have spans. It answers every step of the macros and returns the value unchanged.
-    TracedKind.__tool_callable -> AlreadyTraced, [<T: Traced> TracedKind for &Probe<T>];
+    __tool_callable -> AlreadyTraced, 0 [T: Traced] T;
     /// Marks a callable to wrap.
-    CallableKind.__tool_callable -> NotTraced, [<T> CallableKind for Probe<T>];
+    __tool_callable -> NotTraced, 1 [T] T;
 }
 
 impl AlreadyTraced {
@@ -316,10 +316,8 @@ macro_rules! __wrap_items {
     ($tools:expr, $own:pat => $label:expr) => {
         match $tools {
             __tools => {
-                #[allow(unused_imports)]
-                use $crate::__private::{ContainerKind as _, SingleKind as _};
                 let __tool_probe = $crate::__private::Probe::of(&__tools);
-                let __tool_each = (&&__tool_probe).__tool_each();
+                let __tool_each = __tool_probe.__tool_each();
                 let __tool_item = __tool_each.item(&__tool_probe);
                 let __tool_wraps = $crate::__wraps!(__tool_item);
                 __tool_each.map(__tools, |__tool, $own| __tool_wraps.wrap(__tool, $label))
@@ -334,10 +332,8 @@ macro_rules! __wrap_items {
 macro_rules! __wraps {
     ($probe:ident) => {{
         #[allow(unused_imports)]
-        use $crate::__private::{
-            CallableKind as _, ReturnedKind as _, TracedKind as _, TypeIsKnown as _,
-        };
-        let __tool_signature = (&&$probe).__tool_callable().signature(&$probe);
+        use $crate::__private::{ReturnedKind as _, TypeIsKnown as _};
+        let __tool_signature = $probe.__tool_callable().signature(&$probe);
         if false {
             __tool_signature.returned().__tool_type_is_known();
         }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// Records what a response of a model used.
 ///
-/// The nearest open agent, tool or model request pays for it, or else the nearest open span. Without an open span it becomes
+/// The nearest open agent, tool or model request pays for it, otherwise the nearest open span. Without an open span it becomes
 /// a root span, which reports show as untracked.
 ///
 /// ```
@@ -45,7 +45,7 @@ pub fn observe(used: ModelUsage) {
     add_response(used, true);
 }
 
-/// Records the cost of a service that is not a model, such as a search or a geocoder.
+/// Records the cost of a service that is not a model, for example a search or a geocoder.
 ///
 /// ```
 /// use tool_core::trace::{self, Collector, Cost};
@@ -98,7 +98,7 @@ fn add_response(mut used: ModelUsage, observed: bool) {
 struct UsageSite {
     trace: Arc<TraceContext>,
     span: Option<Arc<OpenSpan>>,
-    /// True if there are meters, which have to learn of costs.
+    /// True if there are meters, which must learn of costs.
     is_metered: bool,
     /// The picodollars that were added, less those of observations that were replaced.
     cost: Cell<i128>,
@@ -155,7 +155,7 @@ impl UsageSite {
         }
     }
 
-    /// Returns the model request that is being answered. A tool inside of a request is not answering it.
+    /// Returns the model request that is being answered. A tool inside a request is not answering it.
     fn request(&self) -> Option<&OpenSpan> {
         self.span
             .as_ref()?

@@ -4,6 +4,7 @@ use crate::text::Name;
 use crate::trace::instrumented::Instrumented;
 use crate::trace::record::{SpanEnd, SpanKind};
 use crate::trace::span::{EnteredSpan, NewSpan, SpanGuard, current, open, run, run_to_end};
+use pin_project_lite::pin_project;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -21,8 +22,6 @@ pub trait SpanEnding<T> {
 
 /// The span of a tool's body that returns a `T`, opened where spans are wanted.
 pub struct BodySpan<T> {
-    /// The same span, entered while the body of a future that was given up is dropped. Dropped before the span closes.
-    entered: EnteredSpan,
     span: Option<SpanGuard>,
     ending: fn(&T) -> SpanEnd,
 }
@@ -31,11 +30,7 @@ impl<T> BodySpan<T> {
     /// Names the type of an open span, or of none.
     #[inline]
     pub(crate) fn new(span: Option<SpanGuard>, ending: fn(&T) -> SpanEnd) -> Self {
-        Self {
-            entered: EnteredSpan::default(),
-            span,
-            ending,
-        }
+        Self { span, ending }
     }
 
     /// Runs the body inside the span, and closes the span.
@@ -45,39 +40,13 @@ impl<T> BodySpan<T> {
     }
 
     /// Returns a future that runs the body inside the span, and closes the span.
-    ///
-    /// The caller drops the body after the future and before `self`. The body is pinned by its caller, because every
-    /// function that moves it is compiled again for each tool.
     #[inline]
-    pub fn run_async<'a, F: Future<Output = T>>(
-        &'a mut self,
-        body: Pin<&'a mut F>,
-    ) -> BodyFuture<'a, F, T> {
+    pub fn run_async<F: Future<Output = T>>(self, body: F) -> BodyFuture<F, T> {
         BodyFuture {
             body,
-            span: SpanOfBody(self),
-        }
-    }
-
-    /// Polls the body inside the span.
-    #[cold]
-    fn poll(
-        &mut self,
-        mut body: Pin<&mut dyn Future<Output = T>>,
-        cx: &mut Context<'_>,
-    ) -> Poll<T> {
-        let (polled, span) = run(self.span.take(), || body.as_mut().poll(cx));
-        match (polled, span) {
-            (Poll::Pending, span) => {
-                self.span = span;
-                Poll::Pending
-            }
-            (Poll::Ready(value), span) => {
-                if let Some(span) = span {
-                    span.close((self.ending)(&value));
-                }
-                Poll::Ready(value)
-            }
+            entered: EnteredSpan::default(),
+            span: self.span,
+            ending: self.ending,
         }
     }
 }
@@ -164,44 +133,77 @@ pub fn in_agent<T, R>(
 /// The span of a body that has returned, if there is one.
 pub struct ReturnedSpan(pub(crate) Option<SpanGuard>);
 
-/// Gives a type to a block that cannot be annotated. Generated code never runs it.
+/// Returns nothing. An `async` block, which cannot be annotated, takes its type from the first value that it returns, and
+/// generated code pretends to return this one.
+#[inline]
 #[must_use]
-pub fn never<T>() -> T {
+pub fn typed<T>() -> Option<T> {
+    None
+}
+
+/// Gives a type to an expression. Generated code never runs it.
+#[must_use]
+pub(crate) fn never<T>() -> T {
     loop {
         std::hint::spin_loop();
     }
 }
 
-/// The future of a tool's body inside its span.
-#[must_use = "futures do nothing unless polled"]
-pub struct BodyFuture<'a, F, T> {
-    body: Pin<&'a mut F>,
-    span: SpanOfBody<'a, T>,
-}
+pin_project! {
+    /// The future of a tool's body inside its span.
+    #[must_use = "futures do nothing unless polled"]
+    pub struct BodyFuture<F, T> {
+        #[pin]
+        body: F,
+        // The span, entered while a body that was given up is dropped. Dropped after the body and before the span closes.
+        entered: EnteredSpan,
+        span: Option<SpanGuard>,
+        ending: fn(&T) -> SpanEnd,
+    }
 
-impl<F: Future<Output = T>, T> Future for BodyFuture<'_, F, T> {
-    type Output = T;
-
-    #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
-        let Self { body, span } = self.get_mut();
-        if span.0.span.is_none() {
-            body.as_mut().poll(cx)
-        } else {
-            span.0.poll(body.as_mut(), cx)
+    impl<F, T> PinnedDrop for BodyFuture<F, T> {
+        fn drop(this: Pin<&mut Self>) {
+            let this = this.project();
+            if let Some(span) = this.span.as_ref().and_then(SpanGuard::span) {
+                *this.entered = EnteredSpan::enter(span);
+            }
         }
     }
 }
 
-/// The span of a body that may be given up. Dropping this enters the span of a body that has not ended, so that the values
-/// which the body holds are dropped inside it.
-struct SpanOfBody<'a, T>(&'a mut BodySpan<T>);
+impl<F: Future<Output = T>, T> Future for BodyFuture<F, T> {
+    type Output = T;
 
-impl<T> Drop for SpanOfBody<'_, T> {
     #[inline]
-    fn drop(&mut self) {
-        if let Some(span) = self.0.span.as_ref().and_then(SpanGuard::span) {
-            self.0.entered = EnteredSpan::enter(span);
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        let this = self.project();
+        if this.span.is_none() {
+            this.body.poll(cx)
+        } else {
+            poll_in_span(this.body, this.span, *this.ending, cx)
+        }
+    }
+}
+
+/// Polls the body inside its span.
+#[cold]
+fn poll_in_span<T>(
+    mut body: Pin<&mut dyn Future<Output = T>>,
+    span: &mut Option<SpanGuard>,
+    ending: fn(&T) -> SpanEnd,
+    cx: &mut Context<'_>,
+) -> Poll<T> {
+    let (polled, open) = run(span.take(), || body.as_mut().poll(cx));
+    match (polled, open) {
+        (Poll::Pending, open) => {
+            *span = open;
+            Poll::Pending
+        }
+        (Poll::Ready(value), open) => {
+            if let Some(open) = open {
+                open.close(ending(&value));
+            }
+            Poll::Ready(value)
         }
     }
 }

@@ -14,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A receiver of every span that ends, such as an exporter.
+/// A receiver of every span that ends, for example an exporter.
 ///
 /// It is called on the thread that ends the span and must not block. A panic is logged and affects nothing else.
 ///
@@ -441,6 +441,25 @@ pub(crate) fn is_started() -> bool {
 }
 
 /// Starts the process's collector. From here on, tool calls outside of any span open one.
+///
+/// ```
+/// use tool_core::{RunContext, ToolContext, tool, trace};
+///
+/// /// Say hello.
+/// #[tool]
+/// fn greet() -> &'static str {
+///     "hello"
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), tool_core::RegistryErrors> {
+/// let tools = ToolContext::builder().with(greet).build()?;
+/// let collector = trace::start();
+/// tools.call("greet", "{}", &RunContext::detached()).await;
+/// assert_eq!(collector.report().spans()[0].label(), "tool:greet");
+/// # Ok(())
+/// # }
+/// ```
 pub fn start() -> Collector {
     let collector = process_collector();
     STARTED.store(true, Ordering::Relaxed);
@@ -448,7 +467,7 @@ pub fn start() -> Collector {
 }
 
 /// Ends the effect of [`start`]: tool calls outside of any span no longer open one. The collector keeps its spans, and still
-/// receives those that are opened by name, such as by [`agent`](super::agent) and [`section`](super::section).
+/// receives those that are opened by name, for example by [`agent`](super::agent) and [`section`](super::section).
 pub fn stop() {
     STARTED.store(false, Ordering::Relaxed);
 }

@@ -107,7 +107,7 @@ impl fmt::Display for Cost {
     }
 }
 
-/// A receiver of the costs of a span and of the spans inside of it.
+/// A receiver of the costs of a span and of the spans inside it.
 pub(crate) trait CostMeter: Send + Sync {
     /// Adds a cost, or takes one back that was observed and is now recorded. `nearer` are the meters between this one and what
     /// caused the cost: a payer of theirs pays no second time.
@@ -189,7 +189,7 @@ inventory::collect!(DefaultPricing);
 pub struct CostEntry {
     /// The model's usage. For a service that is not a model, `model` is the service's name.
     pub used: ModelUsage,
-    /// The cost; `None` where the price is unknown.
+    /// The cost; `None` if the price is unknown.
     pub cost: Option<Cost>,
     /// True if [`observe`](super::observe) read the usage from an HTTP response; false if the caller recorded it.
     pub observed: bool,

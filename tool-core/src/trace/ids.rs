@@ -8,6 +8,15 @@ use std::num::{NonZeroU64, NonZeroU128};
 use std::str::FromStr;
 
 /// The id of a trace: 16 bytes, not all of them zero. Written as 32 lower-case hexadecimal digits.
+///
+/// ```
+/// use tool_core::trace::TraceId;
+///
+/// let id: TraceId = "0af7651916cd43dd8448eb211c80319c".parse()?;
+/// assert_eq!(id.to_bytes()[0], 0x0a);
+/// assert!("0".repeat(32).parse::<TraceId>().is_err());
+/// # Ok::<(), tool_core::trace::ParseIdError>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TraceId(pub(crate) NonZeroU128);
 

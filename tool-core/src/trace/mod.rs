@@ -46,6 +46,7 @@ pub use instrumented::{Instrumented, WithSpan};
 pub use propagation::DistributedContext;
 pub use record::{NodeState, SpanEnd, SpanError, SpanKind, SpanRecord, SpanStatus};
 pub use redaction::Redaction;
+pub use report::html::WATERFALL_CSS;
 pub use report::tree::{Report, SpanNode};
 pub use spans::{
     SpanHandle, agent, attribute, collector, export, http, import, in_current_span,

@@ -87,14 +87,14 @@ impl SpanStatus {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SpanError {
-    /// An error type of the response envelope, such as `TIMEOUT`, or the name of a Rust type.
+    /// An error type of the response envelope, for example `TIMEOUT`, or the name of a Rust type.
     pub kind: &'static str,
     /// The message that the model received, redacted. `None` for errors whose text may hold secrets.
     pub message: Option<Box<str>>,
 }
 
-/// The status and error that close a span. Made from a [`SpanStatus`], a [`SpanError`] or a
-/// [`ToolError`](struct@crate::ToolError).
+/// The status and error that close a span. Made from a [`SpanStatus`], a [`SpanError`], a
+/// [`ToolError`](struct@crate::ToolError) or an [`ErrorBody`](crate::call::ErrorBody).
 #[derive(Debug, Default)]
 pub struct SpanEnd {
     pub(crate) status: SpanStatus,
@@ -188,7 +188,7 @@ pub enum NodeState {
     Ended,
     /// The span was open around the call that made the report.
     Running,
-    /// The span was open elsewhere. Spans inside of it have ended before it.
+    /// The span was open elsewhere. Spans inside it have ended before it.
     Open,
     /// The span left the collector's buffer.
     Dropped,

@@ -139,7 +139,7 @@ impl Redaction {
         self.json_up_to(text, usize::MAX)
     }
 
-    /// Returns the first `characters` of [`json`](Self::json), with `...` where there is more.
+    /// Returns the first `characters` of [`json`](Self::json), with `...` if there is more.
     pub fn json_up_to(&self, text: &str, characters: usize) -> String {
         let limit = characters.saturating_mul(16).max(MIN_PARSED);
         let parsed = prefix(text, limit);
@@ -167,7 +167,7 @@ impl Redaction {
         json
     }
 
-    /// Returns a text that is not JSON, such as a message or a name, with secrets redacted and invisible characters escaped.
+    /// Returns a text that is not JSON, for example a message or a name, with secrets redacted and invisible characters escaped.
     pub fn text(&self, text: &str) -> String {
         escape_invisible(&self.0.redact_text(text))
     }

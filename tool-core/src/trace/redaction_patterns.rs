@@ -115,7 +115,7 @@ fn is_space_or_quote(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'"' | b'\'' | b'\\')
 }
 
-/// Returns true for a word that is an option of a command, such as `--token`.
+/// Returns true for a word that is an option of a command, for example `--token`.
 pub(crate) fn names_option(word: &str) -> bool {
     word.starts_with('-') && word.bytes().any(|byte| byte.is_ascii_alphabetic())
 }

@@ -47,7 +47,7 @@ spans! {
     /// Runs `work` in a span that names a part of other work, and records its error.
     try_section;
     Llm:
-    /// Runs `work` in the span of a request to the model `name`. Call [`record`](super::record) inside of it with the usage.
+    /// Runs `work` in the span of a request to the model `name`. Call [`record`](super::record) inside it with the usage.
     llm,
     /// Runs `work` in the span of a request to the model `name`, and records its error.
     try_llm;
@@ -58,7 +58,15 @@ spans! {
     try_http;
 }
 
-/// Runs a closure in a span.
+/// Runs a closure in a span. The span closes as ok, or as panicked if the closure panics.
+///
+/// ```
+/// use tool_core::trace::{Collector, SpanKind, in_scope};
+///
+/// let collector = Collector::new();
+/// let sum = collector.run_sync(|| in_scope(SpanKind::Section, "sum", || 1 + 2));
+/// assert_eq!((sum, collector.report().spans()[0].label()), (3, "section:sum".to_owned()));
+/// ```
 pub fn in_scope<T>(
     kind: SpanKind,
     name: impl Into<Cow<'static, str>>,
@@ -92,7 +100,7 @@ pub fn attribute(key: &'static str, value: impl Into<Value>) {
     }
 }
 
-/// Sets attributes of the current span. They are not made where there is none.
+/// Sets attributes of the current span. They are not made if there is none.
 #[doc(hidden)]
 pub fn attributes<const N: usize>(make: impl FnOnce() -> [(&'static str, Option<Value>); N]) {
     if let Some(span) = current() {
@@ -112,7 +120,7 @@ fn set_attribute(span: &OpenSpan, key: &'static str, value: Value) {
 }
 
 /// Runs `work` in an anchor that gives these attributes to the spans which are opened directly in it. For the attributes of
-/// a call that only its transport knows. They are not made where there are no spans.
+/// a call that only its transport knows. They are not made if there are no spans.
 #[doc(hidden)]
 pub async fn attributed<F: Future>(
     attributes: impl FnOnce() -> Vec<(&'static str, Value)>,
@@ -135,7 +143,7 @@ pub async fn attributed<F: Future>(
     WithSpan::new(Some(Arc::new(anchor)), work).await
 }
 
-/// Returns `work` bound to the current span, so that it runs inside of it wherever it is polled.
+/// Returns `work` bound to the current span, so that it runs inside it wherever it is polled.
 ///
 /// For `tokio::spawn`, `JoinSet` and the like. Without it, a spawned task is not part of the trace.
 ///
@@ -183,12 +191,12 @@ pub fn in_current_span_sync<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
     }
 }
 
-/// Returns the collector of the current span, or else the process's collector.
+/// Returns the collector of the current span, otherwise the process's collector.
 pub fn collector() -> Collector {
     TraceContext::of(current().as_ref()).collector.clone()
 }
 
-/// Makes a report of [`collector`].
+/// Makes a report of [`collector`]: of the spans that it keeps and of those that are still open.
 pub fn report() -> Report {
     collector().report()
 }
@@ -272,7 +280,7 @@ impl Collector {
     }
 }
 
-/// A span that is not bound to one future, such as that of a conversation or of a response whose body is read elsewhere.
+/// A span that is not bound to one future, for example that of a conversation or of a response whose body is read elsewhere.
 ///
 /// [`end`](Self::end) and [`fail`](Self::fail) close the span. Dropping the handle closes it as cancelled, or during a panic
 /// as panicked.
@@ -336,7 +344,7 @@ impl SpanHandle {
         work()
     }
 
-    /// Returns `work` bound to this span, so that it runs inside of it wherever it is polled. The span does not end with it.
+    /// Returns `work` bound to this span, so that it runs inside it wherever it is polled. The span does not end with it.
     pub fn inside<F: Future>(&self, work: F) -> WithSpan<F> {
         WithSpan::new(self.span().cloned().or_else(current), work)
     }

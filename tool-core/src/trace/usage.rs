@@ -22,7 +22,7 @@ pub struct TokenUsage {
     pub input: u64,
     /// Input tokens that came from the provider's cache.
     pub cached: u64,
-    /// Input tokens that were written to the provider's cache, where the provider bills them separately.
+    /// Input tokens that were written to the provider's cache, if the provider bills them separately.
     #[serde(default)]
     pub cache_written: u64,
     /// Tokens of `cache_written` that the cache keeps for an hour.
@@ -42,7 +42,7 @@ pub struct TokenUsage {
     pub cached_image: u64,
     /// Tokens written, including reasoning.
     pub output: u64,
-    /// Output tokens that were spent on reasoning, where the provider reports them.
+    /// Output tokens that were spent on reasoning, if the provider reports them.
     pub reasoning: u64,
     /// Output tokens of audio.
     #[serde(default, skip_serializing_if = "is_zero")]

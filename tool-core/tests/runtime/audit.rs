@@ -89,7 +89,7 @@ async fn every_answered_call_has_an_entry() {
     session.call(ToolCall::new("c5", "delegate", "{}")).await;
     session.end().await;
     session.call(ToolCall::new("c6", "greet", "{}")).await;
-    let audit = session.audit();
+    let audit = session.audit().await.expect("kept");
     let expected = [
         ("c1", "greet", CallOutcome::Succeeded),
         ("c2", "fail", CallOutcome::Failed(ErrorKind::Conflict)),
@@ -119,7 +119,11 @@ async fn every_answered_call_has_an_entry() {
             .iter()
             .all(|entry| entry.at.0 >= before - second && entry.at.0 <= Timestamp::now() + second)
     );
-    assert_eq!(audit, session.audit(), "reading changes nothing");
+    assert_eq!(
+        audit,
+        session.audit().await.expect("kept"),
+        "reading changes nothing"
+    );
 }
 
 // R-I1, R-C1
@@ -152,7 +156,7 @@ async fn approval_names_the_person_who_gave_it() {
         kind(&session.deny_by(&tokens[3], "operator:bob").await),
         Some(ErrorKind::Denied)
     );
-    let audit = session.audit();
+    let audit = session.audit().await.expect("kept");
     let (waits, denied) = (ErrorKind::ConfirmationRequired, ErrorKind::Denied);
     let expected = [
         ("c1", "pay", CallOutcome::Refused(waits)),
@@ -190,7 +194,7 @@ async fn token_that_was_used_is_no_decision() {
     assert!(session.approve(token).await.is_ok());
     session.approve_by(token, "mallory").await;
     session.deny_by(token, "mallory").await;
-    assert_eq!(session.audit().len(), 2);
+    assert_eq!(session.audit().await.expect("kept").len(), 2);
 }
 
 // R-I1
@@ -223,7 +227,7 @@ async fn calls_that_a_hook_or_a_layer_refuses_have_entries() {
         ("c1", "greet", CallOutcome::Refused(ErrorKind::RateLimit)),
         ("c2", "greet", CallOutcome::Succeeded),
     ];
-    assert_eq!(told(&session.audit()), expected);
+    assert_eq!(told(&session.audit().await.expect("kept")), expected);
 }
 
 // R-I1
@@ -236,7 +240,7 @@ async fn audit_log_keeps_the_last_1000_calls() {
             .call(ToolCall::new(format!("c{n}"), tool, r#"{"name":"Ada"}"#))
             .await;
     }
-    let audit = session.audit();
+    let audit = session.audit().await.expect("kept");
     let ids = audit
         .iter()
         .map(|entry| entry.call_id.as_str())
@@ -265,7 +269,7 @@ async fn entries_have_bounded_texts() {
             r#"{"name":"Ada"}"#,
         ))
         .await;
-    let audit = session.audit();
+    let audit = session.audit().await.expect("kept");
     assert!(
         audit
             .iter()
@@ -280,7 +284,7 @@ async fn entries_have_no_arguments_and_no_results() {
     let session = session().await;
     call(&session, "greet", json!({"name": "canary"})).await;
     call(&session, "greet", json!({"name": ["canary"]})).await;
-    let audit = session.audit();
+    let audit = session.audit().await.expect("kept");
     let shown = format!(
         "{audit:?} {}",
         serde_json::to_string(&audit).expect("serialises")
@@ -300,7 +304,7 @@ async fn entries_can_be_read_back_from_json() {
         .token;
     session.approve_by(token, "operator:ada").await;
     call(&session, "fail", json!({})).await;
-    let audit = session.audit();
+    let audit = session.audit().await.expect("kept");
     let document = serde_json::to_value(&audit).expect("serialises");
     assert_eq!(
         document[0]["outcome"],
@@ -330,9 +334,10 @@ async fn later_handle_reads_the_log_of_its_session_only() {
     call(&first, "fail", json!({})).await;
     drop(first);
     let again = open(&runtime, "s", Mode::Text).await;
-    assert_eq!(again.audit().len(), 1);
+    assert_eq!(again.audit().await.expect("kept").len(), 1);
     again.end().await;
-    assert!(open(&runtime, "s", Mode::Text).await.audit().is_empty());
+    let later = open(&runtime, "s", Mode::Text).await;
+    assert!(later.audit().await.expect("kept").is_empty());
 }
 
 // R-I1
@@ -345,7 +350,7 @@ async fn times_follow_the_clock_of_calls() {
         tokio::time::advance(Duration::from_secs(40)).await;
     }
     assert!(calls.iter().all(|response| message(response) == "taken"));
-    let audit = session.audit();
+    let audit = session.audit().await.expect("kept");
     // The system's clock, which is not paused, is read again after a minute.
     let since = |at: usize| audit[at].at.0.duration_since(audit[0].at.0).as_secs_f64();
     assert!((since(1) - 40.0).abs() < 1.0, "{}", since(1));
@@ -366,7 +371,7 @@ async fn call_on_which_no_person_decided_has_no_decision() {
         kind(&session.deny_undecided(token).await),
         Some(ErrorKind::Denied)
     );
-    let audit = session.audit();
+    let audit = session.audit().await.expect("kept");
     assert_eq!((audit.len(), by(&audit[1])), (2, None));
 }
 
@@ -385,7 +390,7 @@ async fn call_that_the_host_refuses_is_recorded_and_counted() {
             CallOutcome::Refused(ErrorKind::BudgetExceeded),
         ),
     ];
-    assert_eq!(told(&session.audit()), expected);
+    assert_eq!(told(&session.audit().await.expect("kept")), expected);
 }
 
 // R-I1
@@ -401,7 +406,7 @@ async fn running_call_whose_caller_goes_away_has_an_entry() {
         "the caller goes away"
     );
     assert_eq!(
-        told(&session.audit()),
+        told(&session.audit().await.expect("kept")),
         [("c1", "rest", CallOutcome::Failed(ErrorKind::Cancelled))]
     );
 }

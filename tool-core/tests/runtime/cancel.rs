@@ -270,7 +270,11 @@ async fn call_that_is_cancelled_before_it_begins_does_not_run() {
         assert_eq!(kind(&response), Some(ErrorKind::Cancelled), "{response:?}");
     }
     assert!(kitchen.log.all().is_empty());
-    assert_eq!(session.audit().len(), 2, "both are recorded");
+    assert_eq!(
+        session.audit().await.expect("kept").len(),
+        2,
+        "both are recorded"
+    );
 }
 
 // L16

@@ -320,7 +320,23 @@ async fn failures_and_actions_are_not_reused() {
     }
 }
 
-// R-L1
+// R-L5
+#[tokio::test(start_paused = true)]
+async fn reused_result_counts_against_the_budget() {
+    let policy = Policy::text()
+        .result_cache_ttl(Some(Duration::from_secs(60)))
+        .max_calls(Some(2));
+    let session = text(library(), policy).await;
+    let mut kinds = Vec::new();
+    for word in ["a", "a", "b"] {
+        kinds.push(kind(
+            &call(&session, "look_up", json!({ "word": word })).await,
+        ));
+    }
+    assert_eq!(kinds, [None, None, Some(ErrorKind::BudgetExceeded)]);
+}
+
+// R-L1, R-L5
 #[tokio::test(start_paused = true)]
 async fn reused_result_counts_as_an_attempt() {
     let session = reusing(60).await;

@@ -145,7 +145,7 @@ async fn audit_log_has_the_intents_of_calls_and_their_effects() {
             ))
             .await;
     }
-    let audit = session.audit();
+    let audit = session.audit().await.expect("kept");
     let told = audit.iter().map(|entry| {
         let [audited] = entry.intents.as_slice() else {
             panic!("{entry:?}")
@@ -419,7 +419,7 @@ async fn tools_read_and_set_values_of_the_state() {
         session.state().get(CART).expect("reads"),
         Some(vec!["tea".to_owned(), "rice".to_owned()])
     );
-    let audit = session.audit();
+    let audit = session.audit().await.expect("kept");
     let audited = audit.last().and_then(|entry| entry.intents.last());
     assert_eq!(
         audited.map(|audited| &*audited.effect),

@@ -224,7 +224,10 @@ async fn handover_keeps_state_and_audit() {
     let session = text(tools![hush], Policy::text()).await;
     assert!(call(&session, "hush_in_modes", json!({})).await.is_ok());
     session.switch_mode(Mode::Voice).await.expect("stored");
-    assert_eq!((session.mode(), session.audit().len()), (Mode::Voice, 1));
+    assert_eq!(
+        (session.mode(), session.audit().await.expect("kept").len()),
+        (Mode::Voice, 1)
+    );
     session.next_turn().await;
     assert!(
         session.state().audio_suppressed,

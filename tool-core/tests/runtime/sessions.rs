@@ -100,7 +100,13 @@ async fn ended_session_answers_every_request() {
     assert!(turn.ended);
     assert!(is_over(&session.approve("token").await) && is_over(&session.deny("token").await));
     assert_eq!((session.cancel("c"), session.interrupt()), (false, 0));
-    assert_eq!((session.audit().len(), session.updates().len()), (0, 0));
+    assert_eq!(
+        (
+            session.audit().await.expect("kept").len(),
+            session.updates().len()
+        ),
+        (0, 0)
+    );
     assert!(session.change(&[]).await.is_ok() && session.refresh().await.is_ok());
     assert!(session.guide("greet").is_some());
 }

@@ -16,8 +16,7 @@ use crate::tokens::{located, site};
 
 /// Defines the private argument struct, and the structs of parameters that are left to the derives.
 pub(super) fn define_private(expansion: &ToolExpansion) -> TokenStream {
-    let is_private = expansion.has_struct() && expansion.tool.options.args.is_none();
-    let definition = is_private.then(|| define(expansion, &TokenStream::new()));
+    let definition = (!expansion.args.is_public).then(|| define(expansion, &TokenStream::new()));
     let derived = expansion
         .tool
         .arguments()
@@ -29,7 +28,9 @@ pub(super) fn define_private(expansion: &ToolExpansion) -> TokenStream {
 
 /// Defines the argument struct beside the user's item, for `args = Name`.
 pub(super) fn define_public(expansion: &ToolExpansion) -> Option<TokenStream> {
-    expansion.tool.options.args.as_ref()?;
+    if !expansion.args.is_public {
+        return None;
+    }
     let (vis, name) = (&expansion.tool.function.vis, &expansion.tool.name.text);
     let doc = format!("The arguments of the tool `{name}`.");
     let definition = define(expansion, &quote!(#vis));
@@ -38,7 +39,8 @@ pub(super) fn define_public(expansion: &ToolExpansion) -> Option<TokenStream> {
 
 /// Expands to: `struct CreateEventArgs<'__de> { title: String, description: Option<__tool::Text<'__de>> }`
 fn define(expansion: &ToolExpansion, vis: &TokenStream) -> TokenStream {
-    let (args, is_public) = (&expansion.args, expansion.tool.options.args.is_some());
+    let args = &expansion.args;
+    let is_public = args.is_public;
     let (ident, generics, clause) = (&args.ident, args.declared(), args.where_clause());
     let fields = expansion.tool.arguments().map(|argument| {
         let doc = is_public.then(|| documentation(argument));
@@ -129,7 +131,8 @@ fn field_type(expansion: &ToolExpansion, argument: &Argument, is_public: bool) -
     let mut paths = if is_public {
         TypePaths::outside(expansion.scope)
     } else {
-        TypePaths::inside(quote_spanned!(span=> __tool::Text<'__de>), span)
+        let place = located(argument.ty);
+        TypePaths::inside(quote_spanned!(place=> __tool::Text<'__de>), place)
     };
     if !argument.derived.is_empty() {
         // A derive decodes it from entries that are kept, which it cannot borrow.
@@ -141,13 +144,6 @@ fn field_type(expansion: &ToolExpansion, argument: &Argument, is_public: bool) -
         DefaultValue::Instance(_) => quote_spanned!(span=> #option<#stored>),
         _ => stored,
     }
-}
-
-/// Returns the type of the variable into which a wrapper decodes the parameter, without its `Option`.
-pub(crate) fn slot_type(scope: &ItemScope, argument: &Argument) -> TokenStream {
-    let place = located(argument.ty);
-    let text = quote_spanned!(place=> __tool::Text<'__a>);
-    stored_type(scope, argument.passing, &TypePaths::inside(text, place))
 }
 
 /// Returns the type whose schema is published, which is the stored type without borrows.

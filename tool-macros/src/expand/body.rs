@@ -28,7 +28,7 @@ struct Body<'a> {
 /// Expands to:
 ///
 /// ```text
-/// { __private::tool_span!("add", "::add", i64).run(move || -> i64 { a + b }) }
+/// { __private::body::<i64>().__tool_span("add", __private::function_id!("::add")).run(move || -> i64 { a + b }) }
 /// ```
 pub(crate) fn tool<'a>(expansion: &ToolExpansion<'a>) -> RewrittenBody<'a> {
     let krate = &expansion.scope.krate_here();
@@ -48,16 +48,17 @@ pub(crate) fn tool<'a>(expansion: &ToolExpansion<'a>) -> RewrittenBody<'a> {
         quoted(&expansion.tool.name.text),
         quoted(&spec::path(expansion)),
     );
-    let span = body.span(krate, "tool_span", &quote_spanned!(site()=> #name, #path));
+    let id = quote_spanned!(site()=> #krate::__private::function_id!(#path));
+    let span = body.span(krate, "__tool_span", &quote_spanned!(site()=> #name, #id));
     RewrittenBody {
-        body: body.closed(&body.in_span(krate, &span, &code, true)),
+        body: body.closed(&body.in_span(krate, &span, &code)),
         consumed,
     }
 }
 
 /// Wraps the body of an agent in its span.
 ///
-/// Expands to: `{ __private::agent_span!("researcher", u8).run_async(async move { returns!(u8); 1 }).await }`
+/// Expands to: `{ __private::body::<u8>().__agent_span("researcher").run_async(async move { returns!(u8); 1 }).await }`
 pub(crate) fn agent(
     item: &TokenStream,
     function: &FunctionItem,
@@ -98,12 +99,7 @@ impl<'a> Body<'a> {
             ToTokens::to_token_stream,
         );
         if self.sig.asyncness.is_some() {
-            return self.in_span(
-                krate,
-                &self.span(krate, "agent_span", &name),
-                &self.code,
-                false,
-            );
+            return self.in_span(krate, &self.span(krate, "__agent_span", &name), &self.code);
         }
         let hidden = matches!(self.returned(), Some(Type::ImplTrait(_))).then(|| quote!(future));
         let (span, closure) = (site(), self.closure(&self.code));
@@ -119,26 +115,22 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Expands to: `__private::tool_span!("add", "::add", i64)`
+    /// Expands to: `__private::body::<i64>().__tool_span("add", id)`, or `__private::hidden_body().__tool_span("add", id)` if
+    /// the type cannot be written
     fn span(&self, krate: &TokenStream, open: &str, arguments: &TokenStream) -> TokenStream {
-        let (open, returned) = (
-            generated(open),
-            self.annotation().map(|ty| quote_spanned!(site()=> , #ty)),
-        );
-        quote_spanned!(site()=> #krate::__private::#open!(#arguments #returned))
+        let open = generated(open);
+        let body = if let Some(ty) = self.annotation() {
+            quote_spanned!(site()=> body::<#ty>())
+        } else {
+            quote_spanned!(site()=> hidden_body())
+        };
+        quote_spanned!(site()=> #krate::__private::#body.#open(#arguments))
     }
 
-    /// Runs the code inside the span. The future of a tool's body is pinned, so that the span's future is not compiled for
-    /// each tool. That of an agent may be one that is not `Send`, and it is not.
+    /// Runs the code inside the span.
     ///
-    /// Expands to: `span.run(move || -> R { .. })`, or `span.run_async(pin!(async move { returns!(R); .. })).await`
-    fn in_span(
-        &self,
-        krate: &TokenStream,
-        span: &TokenStream,
-        code: &Group,
-        is_pinned: bool,
-    ) -> TokenStream {
+    /// Expands to: `span.run(move || -> R { .. })`, or `span.run_async(async move { returns!(R); .. }).await`
+    fn in_span(&self, krate: &TokenStream, span: &TokenStream, code: &Group) -> TokenStream {
         if self.sig.asyncness.is_none() {
             let closure = self.closure(code);
             return self.called(&quote_spanned!(site()=> #span.run(#closure)));
@@ -158,13 +150,7 @@ impl<'a> Body<'a> {
             code.to_token_stream()
         };
         let block = self.block(quote!(#typed #code));
-        let future = quote_spanned!(site()=> async move #block);
-        let future = if is_pinned {
-            quote_spanned!(site()=> ::core::pin::pin!(#future))
-        } else {
-            future
-        };
-        self.called(&quote_spanned!(site()=> #span.run_async(#future).await))
+        self.called(&quote_spanned!(site()=> #span.run_async(async move #block).await))
     }
 
     /// Expands to: `move || -> R { .. }`

@@ -1,68 +1,54 @@
-//! The decoding of an argument struct, a loop that assigns fields.
+//! The decoding of a tool's arguments: a slot for each parameter, then the fields of the argument struct.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::{quote, quote_spanned};
+use quote::{ToTokens as _, format_ident, quote, quote_spanned};
 
 use super::arguments::{derived_ident, field, parameter_trait};
 use super::expansion::{ToolExpansion, unsuffixed};
 use super::parameters::{checker, row};
-use super::slots::slot;
 use super::value;
-use crate::model::parameter::Argument;
+use crate::model::parameter::{Argument, DefaultValue};
 use crate::tokens::{generated, located, site};
 
 /// Expands to:
 ///
 /// ```text
 /// impl<'__de> __tool::ArgumentStruct<'__de> for CreateEventArgs<'__de> {
-///     const PARAMETERS: &'static [__tool::Parameter] = &[..];
-///     fn decode<M: MapAccess<'__de>>(fields: &mut __tool::Fields<M>) -> Result<Self, M::Error> { .. }
+///     const PARAMETERS: &'static [__Row] = &[..];
+///     fn decode<S: __tool::ArgumentSource<'__de>>(source: &mut S) -> Result<Self, S::Error> { .. }
 /// }
 /// ```
 pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
-    if !expansion.has_struct() {
-        return TokenStream::new();
-    }
-    let (args, cfgs) = (&expansion.args, expansion.cfgs());
-    let (generics, applied, clause) = (
-        args.impl_generics(),
-        args.applied(&quote!('__de)),
-        args.where_clause(),
-    );
-    let rows = rows(expansion);
-    let (fields, body) = (generated("__f"), body(expansion));
+    let args = &expansion.args;
+    let cfgs = expansion.cfgs();
+    let generics = args.impl_generics();
+    let applied = args.applied(&quote!('__de));
+    let clause = args.where_clause();
+    let rows = expansion
+        .tool
+        .arguments()
+        .enumerate()
+        .map(|(index, argument)| row(expansion, index, argument));
+    let source = generated("__source");
+    let body = body(expansion);
     let implementation = quote_spanned! {site()=>
         #cfgs
         impl #generics __tool::ArgumentStruct<'__de> for #applied #clause {
             const PARAMETERS: &'static [__Row] = &[#(#rows),*];
-            fn decode<__M: __tool::serde::de::MapAccess<'__de>>(#fields: &mut __tool::Fields<__M>) -> __Result<Self, __M::Error> { #body }
+            fn decode<__S: __tool::ArgumentSource<'__de>>(#source: &mut __S) -> __Result<Self, __S::Error> { #body }
         }
     };
-    let deserialize = needs_deserialize(expansion).then(|| deserialize(expansion));
+    let deserialize = args.is_public.then(|| deserialize(expansion));
     quote!(#implementation #deserialize)
-}
-
-/// Writes the rows of the table of parameters.
-pub(super) fn rows(expansion: &ToolExpansion) -> impl Iterator<Item = TokenStream> {
-    expansion
-        .tool
-        .arguments()
-        .enumerate()
-        .map(|(i, argument)| row(expansion, i, argument))
-}
-
-fn needs_deserialize(expansion: &ToolExpansion) -> bool {
-    expansion.tool.options.args.is_some()
 }
 
 /// Expands to: `impl<'__de> __tool::serde::Deserialize<'__de> for CreateEventArgs<'__de> { .. }`
 fn deserialize(expansion: &ToolExpansion) -> TokenStream {
-    let (args, cfgs) = (&expansion.args, expansion.cfgs());
-    let (generics, applied, clause) = (
-        args.impl_generics(),
-        args.applied(&quote!('__de)),
-        args.where_clause(),
-    );
+    let args = &expansion.args;
+    let cfgs = expansion.cfgs();
+    let generics = args.impl_generics();
+    let applied = args.applied(&quote!('__de));
+    let clause = args.where_clause();
     quote_spanned! {site()=>
         #cfgs
         impl #generics __tool::serde::Deserialize<'__de> for #applied #clause {
@@ -73,124 +59,160 @@ fn deserialize(expansion: &ToolExpansion) -> TokenStream {
     }
 }
 
+/// Expands to:
+///
+/// ```text
+/// let mut f0 = None;
+/// let mut f1 = None;
+/// source.decode(&mut [<City as __tool::ToolParameter>::slot(&mut f0), &mut f1])?;
+/// Ok(Self { city: __tool::filled(f0), days: f1.unwrap_or_else(|| -> u32 { 30 }) })
+/// ```
+///
+/// With constraints, the source accepts the arguments after them:
+///
+/// ```text
+/// let decoded = source.read(&mut [<City as __tool::ToolParameter>::slot(&mut f0), &mut f1])?;
+/// let args = Self { city: __tool::filled(f0), days: __tool::filled(f1) };
+/// source.check(1, __tool::in_range(&args.days, Self::row(1)))?;
+/// source.accept(decoded)?;
+/// Ok(args)
+/// ```
 fn body(expansion: &ToolExpansion) -> TokenStream {
     let span = site();
-    let (fields, args) = (generated("__f"), generated("__args"));
-    let (reading, rest_is_there) = (reading(expansion), expansion.tool.arguments().any(is_kept));
-    let values = expansion.tool.arguments().enumerate().map(|(i, argument)| {
-        let (name, value) = (field(argument), field_value(expansion, i, argument));
+    let source = generated("__source");
+    let arguments = || expansion.tool.arguments().enumerate();
+    let declared = arguments().map(|(index, argument)| declaration(index, argument));
+    let slots = arguments().map(|(index, argument)| reference(expansion, index, argument));
+    let fields = arguments().map(|(index, argument)| {
+        let name = field(argument);
+        let value = field_value(expansion, index, argument);
         quote_spanned!(span=> #name: #value)
     });
     let marker = expansion
         .args
         .generic
         .then(|| quote_spanned!(span=> __marker: ::core::marker::PhantomData));
-    let built = values.chain(marker);
-    let built = quote_spanned!(span=> Self { #(#built),* });
+    let fields = fields.chain(marker);
+    let built = quote_spanned!(span=> Self { #(#fields),* });
     let checks = checks(expansion);
-    let finish = rest_is_there.then(|| {
-        let rest = generated("__rest");
-        quote_spanned!(span=> #fields.finish(#rest)?;)
-    });
-    if checks.is_empty() && finish.is_none() {
-        return quote_spanned!(span=> #reading __Ok(#built));
+
+    if checks.is_empty() {
+        return quote_spanned! {span=>
+            #(#declared)*
+            #source.decode(&mut [#(#slots),*])?;
+            __Ok(#built)
+        };
     }
+
+    let decoded = generated("__decoded");
+    let args = generated("__args");
     quote_spanned! {span=>
-        #reading
+        #(#declared)*
+        let #decoded = #source.read(&mut [#(#slots),*])?;
         let #args = #built;
-        #finish
         #checks
+        #source.accept(#decoded)?;
         __Ok(#args)
     }
 }
 
-/// Writes the loop over the members of the object.
-fn reading(expansion: &ToolExpansion) -> TokenStream {
-    let span = site();
-    let (fields, rest, found) = (generated("__f"), generated("__rest"), generated("__index"));
-    let count = expansion.tool.arguments().count();
-    if count == 0 {
-        // Every member is unknown to an empty table, and therefore an error.
-        return quote_spanned!(span=> #fields.next(Self::PARAMETERS)?;);
-    }
-    let named = || {
-        expansion
-            .tool
-            .arguments()
-            .enumerate()
-            .filter(|(_, argument)| !is_kept(argument))
-    };
-    let slots: Vec<Ident> = named().map(|(i, _)| slot(i)).collect();
-    let first_kept = expansion.tool.arguments().position(is_kept);
-    let kept = first_kept.map(|i| (i, quote_spanned!(span=> #fields.keep(&mut #rest)?)));
-    let read = named().map(|(i, argument)| {
-        let slot = slot(i);
-        let value = if let Some(ty) = parameter_trait(expansion.scope, argument) {
-            quote_spanned!(span=> #ty::value(#fields)?)
-        } else {
-            quote_spanned!(span=> #fields.value()?)
-        };
-        (i, quote_spanned!(span=> #slot = __Some(#value)))
-    });
-    let mut arms: Vec<(usize, TokenStream)> = read.chain(kept).collect();
-    arms.sort_by_key(|(i, _)| *i);
-    let last = arms.len().saturating_sub(1);
-    let arms = arms.into_iter().enumerate().map(|(position, (i, action))| {
-        let pattern = unsuffixed(i);
-        if position == last {
-            quote_spanned!(span=> _ => #action)
-        } else {
-            quote_spanned!(span=> #pattern => #action)
-        }
-    });
-    let declared = quote_spanned!(span=> #(let mut #slots = __None;)*);
-    let rest = first_kept.map(|_| quote_spanned!(span=> let mut #rest = __tool::Rest::new();));
-    quote_spanned! {span=>
-        #declared
-        #rest
-        while let __Some(#found) = #fields.next(Self::PARAMETERS)? {
-            match #found { #(#arms,)* }
-        }
-    }
+/// Names the slot of a parameter: `f0`.
+pub(super) fn slot(index: usize) -> Ident {
+    format_ident!("__f{index}", span = site())
 }
 
 /// Returns whether the members of the parameter are kept until the end: it is flattened, or left to the derives.
-pub(super) fn is_kept(argument: &Argument) -> bool {
+fn is_kept(argument: &Argument) -> bool {
     argument.flatten.is_some() || !argument.derived.is_empty()
 }
 
-/// Expands to: `<u32 as __tool::ToolParameter>::required(fields, f0, 0)?`
-fn field_value(expansion: &ToolExpansion, i: usize, argument: &Argument) -> TokenStream {
+/// Expands to: `let mut f0 = None;`
+fn declaration(index: usize, argument: &Argument) -> TokenStream {
     let span = site();
-    let (fields, rest) = (generated("__f"), generated("__rest"));
-    if !argument.derived.is_empty() {
-        let (ty, name) = (derived_ident(expansion, i), field(argument));
-        return quote_spanned!(span=> <#ty as __tool::ToolParameter>::flattened(#fields, &mut #rest)?.#name);
-    }
-    let ty = parameter_trait(expansion.scope, argument);
-    if argument.flatten.is_some() {
-        return quote_spanned!(span=> #ty::flattened(#fields, &mut #rest)?);
-    }
-    let (slot, number) = (slot(i), unsuffixed(i));
-    let required = if let Some(ty) = ty {
-        quote_spanned!(span=> #ty::required(#fields, #slot, #number)?)
+    let slot = slot(index);
+    if is_kept(argument) {
+        quote_spanned!(span=> let mut #slot = __tool::Flattened(__None);)
     } else {
-        quote_spanned!(span=> #fields.required(#slot, #number)?)
-    };
-    value::or_default(expansion, argument, &quote!(#slot), required)
+        quote_spanned!(span=> let mut #slot = __None;)
+    }
 }
 
-/// Expands to: `fields.check(2, __tool::in_range(&args.limit, &Self::PARAMETERS[2]))?;`, one per limit.
+/// Expands to: `&mut f0`, or for a type that is not well known `<City as __tool::ToolParameter>::slot(&mut f0)`
+fn reference(expansion: &ToolExpansion, index: usize, argument: &Argument) -> TokenStream {
+    let span = site();
+    let slot = slot(index);
+    if !argument.derived.is_empty() {
+        let ty = derived_ident(expansion, index);
+        return quote_spanned!(span=> <#ty as __tool::ToolParameter>::flattened_slot(&mut #slot));
+    }
+    match parameter_trait(expansion.scope, argument) {
+        Some(ty) if argument.flatten.is_some() => {
+            quote_spanned!(span=> #ty::flattened_slot(&mut #slot))
+        }
+        Some(ty) => quote_spanned!(span=> #ty::slot(&mut #slot)),
+        // The compiler reports a type that cannot be decoded at the slot.
+        None => {
+            let place = located(argument.ty);
+            let mut slot = slot;
+            slot.set_span(place);
+            quote_spanned!(place=> &mut #slot)
+        }
+    }
+}
+
+/// Writes the value of a field: what its slot holds, or the default.
+fn field_value(expansion: &ToolExpansion, index: usize, argument: &Argument) -> TokenStream {
+    let span = site();
+    let slot = slot(index);
+    let found = slot.to_token_stream();
+    let required = if !argument.derived.is_empty() {
+        let name = field(argument);
+        quote_spanned!(span=> __tool::filled(#slot.0).#name)
+    } else if is_kept(argument) {
+        quote_spanned!(span=> __tool::filled(#slot.0))
+    } else {
+        quote_spanned!(span=> __tool::filled(#slot))
+    };
+    value::or_default(expansion, argument, &found, required)
+}
+
+/// Expands to: `let f2 = call.or_instance_default(args.days, 2, |text| <u32 as __tool::ToolParameter>::from_text(text))?;`
+///
+/// The default was evaluated and published when the tool was bound.
+pub(super) fn instance_defaults(expansion: &ToolExpansion) -> TokenStream {
+    let span = site();
+    let call = generated("__call");
+    let args = generated("__args");
+    let arguments = expansion.tool.arguments().enumerate();
+    let each =
+        arguments.filter(|(_, argument)| matches!(argument.default, DefaultValue::Instance(_)));
+    let each = each.map(|(index, argument)| {
+        let slot = slot(index);
+        let name = field(argument);
+        let number = unsuffixed(index);
+        let read = if let Some(ty) = parameter_trait(expansion.scope, argument) {
+            quote_spanned!(span=> |__text| #ty::from_text(__text))
+        } else {
+            quote_spanned!(span=> __tool::from_text)
+        };
+        quote_spanned!(span=> let #slot = #call.or_instance_default(#args.#name, #number, #read)?;)
+    });
+    quote!(#(#each)*)
+}
+
+/// Expands to: `source.check(2, __tool::in_range(&args.limit, Self::row(2)))?;`, one per constraint.
 fn checks(expansion: &ToolExpansion) -> TokenStream {
-    let each = expansion.tool.arguments().enumerate().flat_map(|(i, argument)| {
-        let (number, place) = (unsuffixed(i), located(argument.ty));
+    let each = expansion.tool.arguments().enumerate().flat_map(|(index, argument)| {
+        let number = unsuffixed(index);
+        // An error about the value points at the type.
+        let place = located(argument.ty);
         let mut name = field(argument);
         name.set_span(place);
-        // An error about the value points at the type.
-        let (fields, args) = (Ident::new("__f", place), Ident::new("__args", place));
+        let source = Ident::new("__source", place);
+        let args = Ident::new("__args", place);
         argument.constraints.iter().map(move |limit| {
             let checker = checker(limit);
-            quote_spanned!(place=> #fields.check(#number, __tool::#checker(&#args.#name, &Self::PARAMETERS[#number]))?;)
+            quote_spanned!(place=> #source.check(#number, __tool::#checker(&#args.#name, Self::row(#number)))?;)
         })
     });
     quote!(#(#each)*)

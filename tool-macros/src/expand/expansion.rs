@@ -24,12 +24,6 @@ impl ToolExpansion<'_> {
         expanded_at(located(self.tool.ident()), || expand(self))
     }
 
-    /// Returns whether there is a struct of the arguments: it is public, or a function decides by it.
-    pub(crate) fn has_struct(&self) -> bool {
-        self.tool.options.args.is_some()
-            || matches!(self.tool.options.confirm, Some(Confirm::When(_)))
-    }
-
     /// Puts the body of a generated function where the user's body begins.
     ///
     /// A function that encloses all tokens of its signature is compiled again only if those change. The compiler sees the
@@ -56,6 +50,8 @@ impl ToolExpansion<'_> {
 /// The argument struct of a tool, by name and generics.
 pub(crate) struct ArgsType<'a> {
     pub(crate) ident: Ident,
+    /// `args = Name` asks for it.
+    pub(crate) is_public: bool,
     /// A field borrows from the text of the arguments.
     pub(crate) borrows: bool,
     /// A field mentions the generics of the block.
@@ -73,13 +69,14 @@ impl<'a> ArgsType<'a> {
             .any(|argument| scope.is_mentioned_in(&scope.without_self(argument.ty)));
         Self {
             ident,
+            is_public: tool.options.args.is_some(),
             borrows,
             generic,
             scope,
         }
     }
 
-    /// The struct's name: `args = Name`, or CamelCase(fn) + `ArgsType`, out of the way of a type that the block mentions.
+    /// The struct's name: `args = Name`, or CamelCase(fn) + `Args`, out of the way of a type that the block mentions.
     pub(crate) fn name(
         tool: &Tool,
         taken: &mut Vec<String>,

@@ -7,7 +7,6 @@ pub(crate) mod expansion;
 pub(crate) mod items;
 pub(crate) mod parameters;
 pub(crate) mod scope;
-mod slots;
 pub(crate) mod spec;
 pub(crate) mod value;
 pub(crate) mod wrapper;

@@ -5,7 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::{ReturnType, Type};
 
 use super::expansion::{ToolExpansion, text, unsuffixed};
-use super::{decode, value, wrapper};
+use super::{value, wrapper};
 use crate::attr::tool::ItemKind;
 use crate::attr::tool::{Confirm, Modes, ToolOptions};
 use crate::model::parameter::DefaultValue;
@@ -19,7 +19,7 @@ use crate::tokens::{
 /// Expands to:
 ///
 /// ```text
-/// __tool::ToolSpec::new("create_event", "Create a new calendar event.", __tool_create_event, &[..])
+/// __tool::ToolSpec::new("create_event", "Create a new calendar event.", __tool_create_event, __tool::parameters::<CreateEventArgs>())
 ///     .at(::core::file!(), 42, __tool::path!("::GoogleCalendar::create_event"))
 ///     .category(__tool::Category::Action)
 /// ```
@@ -36,7 +36,9 @@ pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
         .as_ref()
         .map(|description| text(description, expansion.scope))
         .unwrap_or_default();
-    let (parameters, path) = (parameters(expansion), path(expansion));
+    let args = expansion.args.applied(&quote!('_));
+    let parameters = quote_spanned!(span=> __tool::parameters::<#args>());
+    let path = path(expansion);
     let location = source_location(line(expansion.tool.ident().span()), &path);
     let (options, output) = (options(expansion), output(expansion));
     let defaults = instance_defaults(expansion);
@@ -97,16 +99,6 @@ fn text_method(expansion: &ToolExpansion, method: &TokenStream) -> TokenStream {
             .map(|mime| quote!(.mime_type(#mime))),
     );
     quote_spanned!(span=> __tool::ResourceSpec::new(#uri, #method) #mime #complete)
-}
-
-/// Writes the table of parameters, or the path to that of the argument struct.
-fn parameters(expansion: &ToolExpansion) -> TokenStream {
-    if expansion.has_struct() {
-        let args = expansion.args.applied(&quote!('_));
-        return quote_spanned!(site()=> <#args as __tool::ArgumentStruct>::PARAMETERS);
-    }
-    let rows = decode::rows(expansion);
-    quote_spanned!(site()=> &[#(#rows),*])
 }
 
 /// Returns the path of the function in its module, by which dispatch and the body recognise the tool.

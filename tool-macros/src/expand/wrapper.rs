@@ -4,12 +4,13 @@ use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{ToTokens as _, format_ident, quote, quote_spanned};
 use syn::{Expr, ReturnType, Type};
 
+use super::arguments::field;
+use super::decode;
 use super::expansion::ToolExpansion;
-use super::slots;
 use crate::attr::grammar::ungrouped;
 use crate::attr::tool::Confirm;
 use crate::attr::tool::ItemKind;
-use crate::model::parameter::Argument;
+use crate::model::parameter::{Argument, DefaultValue};
 use crate::model::passing::{PassingForm, ungrouped_type};
 use crate::model::toolset::Parameter;
 use crate::tokens::{generated, located, respanned, site};
@@ -36,9 +37,8 @@ pub(crate) fn confirm_ident(expansion: &ToolExpansion) -> Ident {
 ///
 /// ```text
 /// fn __tool_create_event<'a>(this: &'a GoogleCalendar, call: __tool::Invocation<'a>) -> __tool::HandlerResult<'a> {
-///     let mut f0 = None::<String>;
-///     call.decode(&mut [&mut f0])?;
-///     Ok(__tool::start(call, GoogleCalendar::create_event(this, __tool::filled(f0)), |value, call| ..))
+///     let args: CreateEventArgs = call.arguments()?;
+///     Ok(__tool::start(call, GoogleCalendar::create_event(this, args.title), |value, call| ..))
 /// }
 /// ```
 pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
@@ -55,14 +55,18 @@ pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
     } else {
         quote_spanned!(span=> _)
     };
-    let (decoded, contexts, defaults, answer, confirm) = (
-        slots::decode(expansion),
-        contexts(expansion),
-        slots::instance_defaults(expansion),
-        answer(expansion),
-        confirm(expansion),
-    );
-    let body = expansion.braced(quote!(#decoded #contexts #defaults #answer));
+    let args = generated("__args");
+    let applied = expansion.args.applied(&quote!('_));
+    let contexts = contexts(expansion);
+    let defaults = decode::instance_defaults(expansion);
+    let answer = answer(expansion);
+    let body = expansion.braced(quote_spanned! {span=>
+        let #args: #applied = #call.arguments()?;
+        #contexts
+        #defaults
+        #answer
+    });
+    let confirm = confirm(expansion);
     quote_spanned! {span=>
         #cfgs
         fn #name<'__a, #generics>(#this: &'__a #self_ty, #call: __tool::Invocation<'__a>) -> __tool::HandlerResult<'__a> #clause
@@ -151,41 +155,43 @@ fn answer(expansion: &ToolExpansion) -> TokenStream {
     if function.asyncness.is_none() && is_never {
         return called;
     }
-    let converted = |result: TokenStream| {
-        let result = if expansion.tool.options.shows_errors {
-            quote_spanned!(returned=> __tool::shown!(#result))
-        } else {
-            result
-        };
-        match expansion.tool.kind {
-            ItemKind::Tool => quote_spanned!(returned=> __tool::respond!(#call, #result)),
-            ItemKind::Prompt => {
-                quote_spanned!(returned=> __tool::respond_text!(prompt_result, #call, #result))
-            }
-            ItemKind::Resource => {
-                quote_spanned!(returned=> __tool::respond_text!(resource_result, #call, #result))
-            }
+    let value = generated("__value");
+    let shown = expansion
+        .tool
+        .options
+        .shows_errors
+        .then(|| quote_spanned!(returned=> let #value = __tool::shown!(#value);));
+    let responded = match expansion.tool.kind {
+        ItemKind::Tool => quote_spanned!(returned=> __tool::respond!(#call, #value)),
+        ItemKind::Prompt => {
+            quote_spanned!(returned=> __tool::respond_text!(prompt_result, #call, #value))
+        }
+        ItemKind::Resource => {
+            quote_spanned!(returned=> __tool::respond_text!(resource_result, #call, #value))
         }
     };
+    let converted = if shown.is_some() {
+        quote_spanned!(returned=> { #shown #responded })
+    } else {
+        responded
+    };
     if function.asyncness.is_none() {
-        let answered = converted(called);
-        return quote_spanned!(returned=> __Ok(#answered));
+        // A result may borrow from the arguments of the call, which a `match` keeps.
+        return quote_spanned!(returned=> match #called { #value => __Ok(#converted) });
     }
     // If the method borrows what was decoded, the future owns that.
     let borrows = expansion
         .tool
         .arguments()
         .any(|argument| argument.passing.form.borrows_args());
-    let value = generated("__value");
     if borrows && !is_never && may_borrow(&function.output) {
         // A result that borrows from what the future owns is converted before the future ends.
-        let answered = converted(quote_spanned!(returned=> #called.await));
         return quote_spanned! {located(name)=>
-            __Ok(__tool::start(#call, async move { #answered }, |#value, _| #value))
+            __Ok(__tool::start(#call, async move { match #called.await { #value => #converted } }, |#value, _| #value))
         };
     }
     let future = if is_never {
-        quote_spanned!(located(name)=> async move { __tool::returns!(::core::convert::Infallible); #called.await })
+        quote_spanned!(located(name)=> async move { let #value: ::core::convert::Infallible = #called.await; #value })
     } else if borrows {
         quote_spanned!(located(name)=> async move { #called.await })
     } else {
@@ -194,14 +200,21 @@ fn answer(expansion: &ToolExpansion) -> TokenStream {
     let answered = if is_never {
         quote_spanned!(returned=> match #value {})
     } else {
-        converted(value.to_token_stream())
+        converted
     };
     quote_spanned!(located(name)=> __Ok(__tool::start(#call, #future, |#value, #call| #answered)))
 }
 
 /// Writes the argument in the form that the method takes.
 fn pass(index: usize, argument: &Argument) -> TokenStream {
-    let (span, place) = (site(), slots::passed(index, argument));
+    let span = site();
+    let place = if matches!(argument.default, DefaultValue::Instance(_)) {
+        decode::slot(index).to_token_stream()
+    } else {
+        let args = generated("__args");
+        let name = field(argument);
+        quote_spanned!(span=> #args.#name)
+    };
     match (argument.passing.form, argument.passing.optional) {
         (PassingForm::Owned(_), _) => place,
         (PassingForm::Str | PassingForm::Slice(_), false) => quote_spanned!(span=> &*#place),

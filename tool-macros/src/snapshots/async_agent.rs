@@ -1,6 +1,7 @@
 /// Finds out.
 pub async fn research(&self, topic: &str) -> Result<Box<impl Display>, Error> {
-    ::tool_core::__private::agent_span!("researcher", Result < Box < _ >, Error >)
+    ::tool_core::__private::body::<Result<Box<_>, Error>>()
+        .__agent_span("researcher")
         .run_async(async move {
             ::tool_core::__returns!(Result < Box < _ >, Error >);
             self.ask(topic).await

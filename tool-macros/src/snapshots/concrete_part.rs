@@ -1,7 +1,11 @@
 impl Calendar {
     /// Delete an event.
     fn delete(&self, id: u64) {
-        ::tool_core::__private::tool_span!("delete", "::Calendar::delete", ())
+        ::tool_core::__private::body::<()>()
+            .__tool_span(
+                "delete",
+                ::tool_core::__private::function_id!("::Calendar::delete"),
+            )
             .run(move || -> () {})
     }
 }
@@ -18,13 +22,27 @@ const _: () = {
         struct tool;
         use tool as _;
     };
+    struct DeleteArgs {
+        id: u64,
+    }
+    impl<'__de> __tool::ArgumentStruct<'__de> for DeleteArgs {
+        const PARAMETERS: &'static [__Row] = &[__Row::new::<u64>("id", "")];
+        fn decode<__S: __tool::ArgumentSource<'__de>>(
+            __source: &mut __S,
+        ) -> __Result<Self, __S::Error> {
+            let mut __f0 = __None;
+            __source.decode(&mut [&mut __f0])?;
+            __Ok(Self { id: __tool::filled(__f0) })
+        }
+    }
     fn __tool_delete<'__a>(
         __this: &'__a Calendar,
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let mut __f0 = __None::<u64>;
-        __call.decode(&mut [&mut __f0])?;
-        __Ok(__tool::respond!(__call, Calendar::delete(__this, __tool::filled(__f0))))
+        let __args: DeleteArgs = __call.arguments()?;
+        match Calendar::delete(__this, __args.id) {
+            __value => __Ok(__tool::respond!(__call, __value)),
+        }
     }
     static __TOOL_PART: __tool::PartSpec<Calendar> = __tool::PartSpec::new(
             &[
@@ -32,7 +50,7 @@ const _: () = {
                         "delete",
                         "Delete an event.",
                         __tool_delete,
-                        &[__Row::new::<u64>("id", "")],
+                        __tool::parameters::<DeleteArgs>(),
                     )
                     .at(::core::file!(), 0, __tool::path!("::Calendar::delete"))
                     .confirm(__tool::Confirm::Always)

@@ -1,7 +1,11 @@
 impl Bank {
     /// Close an account.
     fn close_account(&self, id: u64, other: CloseAccountArgs) {
-        crate::tools::__private::tool_span!("close_account", "::Bank::close_account", ())
+        crate::tools::__private::body::<()>()
+            .__tool_span(
+                "close_account",
+                crate::tools::__private::function_id!("::Bank::close_account"),
+            )
             .run(move || -> () {})
     }
 }
@@ -27,28 +31,21 @@ const _: () = {
             __Row::new::<u64>("id", ""),
             <CloseAccountArgs as __tool::ToolParameter>::ROW.named("other", ""),
         ];
-        fn decode<__M: __tool::serde::de::MapAccess<'__de>>(
-            __f: &mut __tool::Fields<__M>,
-        ) -> __Result<Self, __M::Error> {
+        fn decode<__S: __tool::ArgumentSource<'__de>>(
+            __source: &mut __S,
+        ) -> __Result<Self, __S::Error> {
             let mut __f0 = __None;
             let mut __f1 = __None;
-            while let __Some(__index) = __f.next(Self::PARAMETERS)? {
-                match __index {
-                    0 => __f0 = __Some(__f.value()?),
-                    _ => {
-                        __f1 = __Some(
-                            <CloseAccountArgs as __tool::ToolParameter>::value(__f)?,
-                        );
-                    }
-                }
-            }
+            __source
+                .decode(
+                    &mut [
+                        &mut __f0,
+                        <CloseAccountArgs as __tool::ToolParameter>::slot(&mut __f1),
+                    ],
+                )?;
             __Ok(Self {
-                id: __f.required(__f0, 0)?,
-                other: <CloseAccountArgs as __tool::ToolParameter>::required(
-                    __f,
-                    __f1,
-                    1,
-                )?,
+                id: __tool::filled(__f0),
+                other: __tool::filled(__f1),
             })
         }
     }
@@ -56,21 +53,10 @@ const _: () = {
         __this: &'__a Bank,
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let mut __f0 = __None::<u64>;
-        let mut __f1 = __None;
-        __call
-            .decode(
-                &mut [
-                    &mut __f0,
-                    <CloseAccountArgs as __tool::ToolParameter>::slot(&mut __f1),
-                ],
-            )?;
-        __Ok(
-            __tool::respond!(
-                __call, Bank::close_account(__this, __tool::filled(__f0),
-                __tool::filled(__f1))
-            ),
-        )
+        let __args: __ToolCloseAccountArgs = __call.arguments()?;
+        match Bank::close_account(__this, __args.id, __args.other) {
+            __value => __Ok(__tool::respond!(__call, __value)),
+        }
     }
     fn __tool_confirm_close_account(__text: &str) -> bool {
         __tool::decode_arguments::<__ToolCloseAccountArgs>(__text)
@@ -94,7 +80,7 @@ const _: () = {
                             "close_account",
                             "Close an account.",
                             __tool_close_account,
-                            <__ToolCloseAccountArgs as __tool::ArgumentStruct>::PARAMETERS,
+                            __tool::parameters::<__ToolCloseAccountArgs>(),
                         )
                         .at(::core::file!(), 0, __tool::path!("::Bank::close_account"))
                         .confirm(__tool::Confirm::When(__tool_confirm_close_account)),

@@ -1,7 +1,11 @@
 impl Bank {
     /// Close an account.
     fn close_account(&self, id: u64) {
-        crate::tools::__private::tool_span!("close_account", "::Bank::close_account", ())
+        crate::tools::__private::body::<()>()
+            .__tool_span(
+                "close_account",
+                crate::tools::__private::function_id!("::Bank::close_account"),
+            )
             .run(move || -> () {})
     }
 }
@@ -18,13 +22,27 @@ const _: () = {
         struct tool;
         use tool as _;
     };
+    struct CloseAccountArgs {
+        id: u64,
+    }
+    impl<'__de> __tool::ArgumentStruct<'__de> for CloseAccountArgs {
+        const PARAMETERS: &'static [__Row] = &[__Row::new::<u64>("id", "")];
+        fn decode<__S: __tool::ArgumentSource<'__de>>(
+            __source: &mut __S,
+        ) -> __Result<Self, __S::Error> {
+            let mut __f0 = __None;
+            __source.decode(&mut [&mut __f0])?;
+            __Ok(Self { id: __tool::filled(__f0) })
+        }
+    }
     fn __tool_close_account<'__a>(
         __this: &'__a Bank,
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let mut __f0 = __None::<u64>;
-        __call.decode(&mut [&mut __f0])?;
-        __Ok(__tool::respond!(__call, Bank::close_account(__this, __tool::filled(__f0))))
+        let __args: CloseAccountArgs = __call.arguments()?;
+        match Bank::close_account(__this, __args.id) {
+            __value => __Ok(__tool::respond!(__call, __value)),
+        }
     }
     impl __tool::MainToolsetBlock for Bank {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
@@ -35,7 +53,7 @@ const _: () = {
                             "close_account",
                             "Close an account.",
                             __tool_close_account,
-                            &[__Row::new::<u64>("id", "")],
+                            __tool::parameters::<CloseAccountArgs>(),
                         )
                         .at(::core::file!(), 0, __tool::path!("::Bank::close_account"))
                         .confirm(__tool::Confirm::Always)

@@ -5,10 +5,12 @@ async fn look_up(
     query: String,
     cancel: Cancellation,
 ) -> Page {
-    ::tool_core::__private::tool_span!("look_up", "::look_up", Page)
-        .run_async(
-            ::core::pin::pin!(async move { ::tool_core::__returns!(Page); todo!() }),
-        )
+    ::tool_core::__private::body::<Page>()
+        .__tool_span("look_up", ::tool_core::__private::function_id!("::look_up"))
+        .run_async(async move {
+            ::tool_core::__returns!(Page);
+            todo!()
+        })
         .await
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
@@ -20,19 +22,33 @@ const _: () = {
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
     use __tool::locals::*;
+    struct LookUpArgs {
+        query: String,
+    }
+    impl<'__de> __tool::ArgumentStruct<'__de> for LookUpArgs {
+        const PARAMETERS: &'static [__Row] = &[__Row::new::<String>("query", "")];
+        fn decode<__S: __tool::ArgumentSource<'__de>>(
+            __source: &mut __S,
+        ) -> __Result<Self, __S::Error> {
+            let mut __f0 = __None;
+            __source.decode(&mut [&mut __f0])?;
+            __Ok(Self {
+                query: __tool::filled(__f0),
+            })
+        }
+    }
     fn __tool_look_up<'__a>(
         _: &'__a (),
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let mut __f0 = __None::<String>;
-        __call.decode(&mut [&mut __f0])?;
+        let __args: LookUpArgs = __call.arguments()?;
         let __ctx0 = __tool::context::<RunContext>(__call)?;
         let __ctx1 = __tool::context::<&User>(__call)?;
         let __ctx3 = __tool::context::<Cancellation>(__call)?;
         __Ok(
             __tool::start(
                 __call,
-                look_up(__ctx0, __ctx1, __tool::filled(__f0), __ctx3),
+                look_up(__ctx0, __ctx1, __args.query, __ctx3),
                 |__value, __call| __tool::respond!(__call, __value),
             ),
         )
@@ -41,7 +57,7 @@ const _: () = {
             "look_up",
             "Look something up.",
             __tool_look_up,
-            &[__Row::new::<String>("query", "")],
+            __tool::parameters::<LookUpArgs>(),
         )
         .at(::core::file!(), 0, __tool::path!("::look_up"))
         .uses_context()

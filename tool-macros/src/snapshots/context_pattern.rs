@@ -1,13 +1,12 @@
 impl Desk {
     /// Find a guest.
     async fn find(&self, UserData(db): UserData<Db>, name: &str) -> Option<Guest> {
-        ::tool_core::__private::tool_span!("find", "::Desk::find", Option < Guest >)
-            .run_async(
-                ::core::pin::pin!(
-                    async move { ::tool_core::__returns!(Option < Guest >); db.find(name)
-                    . await }
-                ),
-            )
+        ::tool_core::__private::body::<Option<Guest>>()
+            .__tool_span("find", ::tool_core::__private::function_id!("::Desk::find"))
+            .run_async(async move {
+                ::tool_core::__returns!(Option < Guest >);
+                db.find(name).await
+            })
             .await
     }
 }
@@ -24,18 +23,29 @@ const _: () = {
         struct tool;
         use tool as _;
     };
+    struct FindArgs<'__de> {
+        name: __tool::Text<'__de>,
+    }
+    impl<'__de> __tool::ArgumentStruct<'__de> for FindArgs<'__de> {
+        const PARAMETERS: &'static [__Row] = &[__Row::new::<__String>("name", "")];
+        fn decode<__S: __tool::ArgumentSource<'__de>>(
+            __source: &mut __S,
+        ) -> __Result<Self, __S::Error> {
+            let mut __f0 = __None;
+            __source.decode(&mut [&mut __f0])?;
+            __Ok(Self { name: __tool::filled(__f0) })
+        }
+    }
     fn __tool_find<'__a>(
         __this: &'__a Desk,
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let mut __f0 = __None::<__tool::Text<'__a>>;
-        __call.decode(&mut [&mut __f0])?;
-        let __f0 = __tool::filled(__f0);
+        let __args: FindArgs<'_> = __call.arguments()?;
         let __ctx0 = __tool::context::<UserData<Db>>(__call)?;
         __Ok(
             __tool::start(
                 __call,
-                async move { Desk::find(__this, __ctx0, &*__f0).await },
+                async move { Desk::find(__this, __ctx0, &*__args.name).await },
                 |__value, __call| __tool::respond!(__call, __value),
             ),
         )
@@ -49,7 +59,7 @@ const _: () = {
                             "find",
                             "Find a guest.",
                             __tool_find,
-                            &[__Row::new::<__String>("name", "")],
+                            __tool::parameters::<FindArgs<'_>>(),
                         )
                         .at(::core::file!(), 0, __tool::path!("::Desk::find"))
                         .uses_context()

@@ -14,7 +14,9 @@
 /// When it is busy.
 #[doc = errors!()]
 fn search(query: &str, limit: u8) {
-    ::tool_core::__private::tool_span!("search", "::search", ()).run(move || -> () {})
+    ::tool_core::__private::body::<()>()
+        .__tool_span("search", ::tool_core::__private::function_id!("::search"))
+        .run(move || -> () {})
 }
 ///The arguments of the tool `search`.
 struct SearchArgs<'__de> {
@@ -49,20 +51,15 @@ const _: () = {
                 ),
             ),
         ];
-        fn decode<__M: __tool::serde::de::MapAccess<'__de>>(
-            __f: &mut __tool::Fields<__M>,
-        ) -> __Result<Self, __M::Error> {
+        fn decode<__S: __tool::ArgumentSource<'__de>>(
+            __source: &mut __S,
+        ) -> __Result<Self, __S::Error> {
             let mut __f0 = __None;
             let mut __f1 = __None;
-            while let __Some(__index) = __f.next(Self::PARAMETERS)? {
-                match __index {
-                    0 => __f0 = __Some(__f.value()?),
-                    _ => __f1 = __Some(__f.value()?),
-                }
-            }
+            __source.decode(&mut [&mut __f0, &mut __f1])?;
             __Ok(Self {
-                query: __f.required(__f0, 0)?,
-                limit: __f.required(__f1, 1)?,
+                query: __tool::filled(__f0),
+                limit: __tool::filled(__f1),
             })
         }
     }
@@ -77,11 +74,10 @@ const _: () = {
         _: &'__a (),
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let mut __f0 = __None::<__tool::Text<'__a>>;
-        let mut __f1 = __None::<u8>;
-        __call.decode(&mut [&mut __f0, &mut __f1])?;
-        let __f0 = __tool::filled(__f0);
-        __Ok(__tool::respond!(__call, search(& * __f0, __tool::filled(__f1))))
+        let __args: SearchArgs<'_> = __call.arguments()?;
+        match search(&*__args.query, __args.limit) {
+            __value => __Ok(__tool::respond!(__call, __value)),
+        }
     }
     static __TOOL_SPEC: __tool::ToolSpec<()> = __tool::ToolSpec::new(
             "search",
@@ -93,7 +89,7 @@ const _: () = {
                 __tool::own_section(errors!())
             ),
             __tool_search,
-            <SearchArgs<'_> as __tool::ArgumentStruct>::PARAMETERS,
+            __tool::parameters::<SearchArgs<'_>>(),
         )
         .at(::core::file!(), 0, __tool::path!("::search"));
     __tool::inventory::submit! {

@@ -1,7 +1,11 @@
 impl Desk {
     /// Open the safe.
     fn open_safe(&self) {
-        ::tool_core::__private::tool_span!("open_safe", "::Desk::open_safe", ())
+        ::tool_core::__private::body::<()>()
+            .__tool_span(
+                "open_safe",
+                ::tool_core::__private::function_id!("::Desk::open_safe"),
+            )
             .run(move || -> () {})
     }
 }
@@ -18,12 +22,24 @@ const _: () = {
         struct tool;
         use tool as _;
     };
+    struct OpenSafeArgs {}
+    impl<'__de> __tool::ArgumentStruct<'__de> for OpenSafeArgs {
+        const PARAMETERS: &'static [__Row] = &[];
+        fn decode<__S: __tool::ArgumentSource<'__de>>(
+            __source: &mut __S,
+        ) -> __Result<Self, __S::Error> {
+            __source.decode(&mut [])?;
+            __Ok(Self {})
+        }
+    }
     fn __tool_open_safe<'__a>(
         __this: &'__a Desk,
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        __call.decode(&mut [])?;
-        __Ok(__tool::respond!(__call, Desk::open_safe(__this)))
+        let __args: OpenSafeArgs = __call.arguments()?;
+        match Desk::open_safe(__this) {
+            __value => __Ok(__tool::respond!(__call, __value)),
+        }
     }
     impl __tool::MainToolsetBlock for Desk {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
@@ -34,7 +50,7 @@ const _: () = {
                             "open_safe",
                             "Open the safe.",
                             __tool_open_safe,
-                            &[],
+                            __tool::parameters::<OpenSafeArgs>(),
                         )
                         .at(::core::file!(), 0, __tool::path!("::Desk::open_safe"))
                         .dynamic(<Desk>::is_staff),

@@ -1,6 +1,8 @@
 /// Add two numbers.
 fn add(a: i64, b: i64) -> i64 {
-    ::tool_core::__private::tool_span!("add", "::add", i64).run(move || -> i64 { a + b })
+    ::tool_core::__private::body::<i64>()
+        .__tool_span("add", ::tool_core::__private::function_id!("::add"))
+        .run(move || -> i64 { a + b })
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
@@ -11,27 +13,44 @@ const _: () = {
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
     use __tool::locals::*;
+    struct AddArgs {
+        a: i64,
+        b: i64,
+    }
+    impl<'__de> __tool::ArgumentStruct<'__de> for AddArgs {
+        const PARAMETERS: &'static [__Row] = &[
+            __Row::new::<i64>("a", ""),
+            __Row::new::<i64>("b", "")
+                .default_computed(|| __tool::to_json(
+                    &(|| <i64 as ::core::default::Default>::default())(),
+                )),
+        ];
+        fn decode<__S: __tool::ArgumentSource<'__de>>(
+            __source: &mut __S,
+        ) -> __Result<Self, __S::Error> {
+            let mut __f0 = __None;
+            let mut __f1 = __None;
+            __source.decode(&mut [&mut __f0, &mut __f1])?;
+            __Ok(Self {
+                a: __tool::filled(__f0),
+                b: __f1.unwrap_or_else(|| <i64 as ::core::default::Default>::default()),
+            })
+        }
+    }
     fn __tool_add<'__a>(
         _: &'__a (),
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let mut __f0 = __None::<i64>;
-        let mut __f1 = __None::<i64>;
-        __call.decode(&mut [&mut __f0, &mut __f1])?;
-        let __f1 = __f1.unwrap_or_else(|| <i64 as ::core::default::Default>::default());
-        __Ok(__tool::respond!(__call, add(__tool::filled(__f0), __f1)))
+        let __args: AddArgs = __call.arguments()?;
+        match add(__args.a, __args.b) {
+            __value => __Ok(__tool::respond!(__call, __value)),
+        }
     }
     static __TOOL_SPEC: __tool::ToolSpec<()> = __tool::ToolSpec::new(
             "add",
             "Add two numbers.",
             __tool_add,
-            &[
-                __Row::new::<i64>("a", ""),
-                __Row::new::<i64>("b", "")
-                    .default_computed(|| __tool::to_json(
-                        &(|| <i64 as ::core::default::Default>::default())(),
-                    )),
-            ],
+            __tool::parameters::<AddArgs>(),
         )
         .at(::core::file!(), 0, __tool::path!("::add"))
         .output(__tool::output!(i64));

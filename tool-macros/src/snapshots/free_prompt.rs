@@ -11,21 +11,34 @@ const _: () = {
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
     use __tool::locals::*;
+    struct TripArgs<'__de> {
+        city: __tool::Text<'__de>,
+    }
+    impl<'__de> __tool::ArgumentStruct<'__de> for TripArgs<'__de> {
+        const PARAMETERS: &'static [__Row] = &[__Row::new::<__String>("city", "")];
+        fn decode<__S: __tool::ArgumentSource<'__de>>(
+            __source: &mut __S,
+        ) -> __Result<Self, __S::Error> {
+            let mut __f0 = __None;
+            __source.decode(&mut [&mut __f0])?;
+            __Ok(Self { city: __tool::filled(__f0) })
+        }
+    }
     fn __tool_trip<'__a>(
         _: &'__a (),
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let mut __f0 = __None::<__tool::Text<'__a>>;
-        __call.decode(&mut [&mut __f0])?;
-        let __f0 = __tool::filled(__f0);
-        __Ok(__tool::respond_text!(prompt_result, __call, trip(& * __f0)))
+        let __args: TripArgs<'_> = __call.arguments()?;
+        match trip(&*__args.city) {
+            __value => __Ok(__tool::respond_text!(prompt_result, __call, __value)),
+        }
     }
     static __TOOL_SPEC: __tool::PromptSpec<()> = __tool::PromptSpec::new(
             __tool::ToolSpec::new(
                     "trip",
                     "Plan a trip.",
                     __tool_trip,
-                    &[__Row::new::<__String>("city", "")],
+                    __tool::parameters::<TripArgs<'_>>(),
                 )
                 .at(::core::file!(), 0, __tool::path!("::trip")),
         )

@@ -4,7 +4,11 @@ where
 {
     /// Drop every record.
     fn clear(&self) -> Self {
-        ::tool_core::__private::tool_span!("clear", "::Store<T, N>::clear", Self)
+        ::tool_core::__private::body::<Self>()
+            .__tool_span(
+                "clear",
+                ::tool_core::__private::function_id!("::Store<T, N>::clear"),
+            )
             .run(move || -> Self { todo!() })
     }
 }
@@ -21,6 +25,16 @@ const _: () = {
         struct tool;
         use tool as _;
     };
+    struct ClearArgs {}
+    impl<'__de> __tool::ArgumentStruct<'__de> for ClearArgs {
+        const PARAMETERS: &'static [__Row] = &[];
+        fn decode<__S: __tool::ArgumentSource<'__de>>(
+            __source: &mut __S,
+        ) -> __Result<Self, __S::Error> {
+            __source.decode(&mut [])?;
+            __Ok(Self {})
+        }
+    }
     fn __tool_clear<'__a, T: Record, const N: usize>(
         __this: &'__a Store<T, N>,
         __call: __tool::Invocation<'__a>,
@@ -28,8 +42,10 @@ const _: () = {
     where
         T::Key: Send,
     {
-        __call.decode(&mut [])?;
-        __Ok(__tool::respond!(__call, < Store < T, N > > ::clear(__this)))
+        let __args: ClearArgs = __call.arguments()?;
+        match <Store<T, N>>::clear(__this) {
+            __value => __Ok(__tool::respond!(__call, __value)),
+        }
     }
     impl<T: Record, const N: usize> Store<T, N>
     where
@@ -41,7 +57,12 @@ const _: () = {
         }
         const __TOOL_PART_ADMIN: &'static __tool::PartSpec<Self> = &__tool::PartSpec::new(
             &[
-                __tool::ToolSpec::new("clear", "Drop every record.", __tool_clear, &[])
+                __tool::ToolSpec::new(
+                        "clear",
+                        "Drop every record.",
+                        __tool_clear,
+                        __tool::parameters::<ClearArgs>(),
+                    )
                     .at(::core::file!(), 0, __tool::path!("::Store<T, N>::clear"))
                     .destructive()
                     .output(__tool::output!(Store < T, N >)),

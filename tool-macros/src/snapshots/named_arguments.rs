@@ -1,15 +1,15 @@
 impl Bank {
     /// Move money.
     pub async fn transfer(&self, to: &str, amount: u64) -> Result<Receipt, BankError> {
-        ::tool_core::__private::tool_span!(
-            "transfer", "::Bank::transfer", Result < Receipt, BankError >
-        )
-            .run_async(
-                ::core::pin::pin!(
-                    async move { ::tool_core::__returns!(Result < Receipt, BankError >);
-                    todo!() }
-                ),
+        ::tool_core::__private::body::<Result<Receipt, BankError>>()
+            .__tool_span(
+                "transfer",
+                ::tool_core::__private::function_id!("::Bank::transfer"),
             )
+            .run_async(async move {
+                ::tool_core::__returns!(Result < Receipt, BankError >);
+                todo!()
+            })
             .await
     }
 }
@@ -38,20 +38,15 @@ const _: () = {
             __Row::new::<__String>("to", "To whom"),
             __Row::new::<u64>("amount", ""),
         ];
-        fn decode<__M: __tool::serde::de::MapAccess<'__de>>(
-            __f: &mut __tool::Fields<__M>,
-        ) -> __Result<Self, __M::Error> {
+        fn decode<__S: __tool::ArgumentSource<'__de>>(
+            __source: &mut __S,
+        ) -> __Result<Self, __S::Error> {
             let mut __f0 = __None;
             let mut __f1 = __None;
-            while let __Some(__index) = __f.next(Self::PARAMETERS)? {
-                match __index {
-                    0 => __f0 = __Some(__f.value()?),
-                    _ => __f1 = __Some(__f.value()?),
-                }
-            }
+            __source.decode(&mut [&mut __f0, &mut __f1])?;
             __Ok(Self {
-                to: __f.required(__f0, 0)?,
-                amount: __f.required(__f1, 1)?,
+                to: __tool::filled(__f0),
+                amount: __tool::filled(__f1),
             })
         }
     }
@@ -66,16 +61,11 @@ const _: () = {
         __this: &'__a Bank,
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let mut __f0 = __None::<__tool::Text<'__a>>;
-        let mut __f1 = __None::<u64>;
-        __call.decode(&mut [&mut __f0, &mut __f1])?;
-        let __f0 = __tool::filled(__f0);
+        let __args: TransferArgs<'_> = __call.arguments()?;
         __Ok(
             __tool::start(
                 __call,
-                async move {
-                    Bank::transfer(__this, &*__f0, __tool::filled(__f1)).await
-                },
+                async move { Bank::transfer(__this, &*__args.to, __args.amount).await },
                 |__value, __call| __tool::respond!(__call, __value),
             ),
         )
@@ -101,7 +91,7 @@ const _: () = {
                             "transfer",
                             "Move money.",
                             __tool_transfer,
-                            <TransferArgs<'_> as __tool::ArgumentStruct>::PARAMETERS,
+                            __tool::parameters::<TransferArgs<'_>>(),
                         )
                         .at(::core::file!(), 0, __tool::path!("::Bank::transfer"))
                         .confirm(__tool::Confirm::When(__tool_confirm_transfer))

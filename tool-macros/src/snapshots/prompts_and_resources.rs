@@ -28,37 +28,70 @@ const _: () = {
         struct resource;
         use resource as _;
     };
+    struct SummariseArgs<'__de> {
+        title: __tool::Text<'__de>,
+        sentences: u32,
+    }
+    impl<'__de> __tool::ArgumentStruct<'__de> for SummariseArgs<'__de> {
+        const PARAMETERS: &'static [__Row] = &[
+            __Row::new::<__String>("title", "The title"),
+            __Row::new::<u32>("sentences", "").default_literal("3"),
+        ];
+        fn decode<__S: __tool::ArgumentSource<'__de>>(
+            __source: &mut __S,
+        ) -> __Result<Self, __S::Error> {
+            let mut __f0 = __None;
+            let mut __f1 = __None;
+            __source.decode(&mut [&mut __f0, &mut __f1])?;
+            __Ok(Self {
+                title: __tool::filled(__f0),
+                sentences: __f1.unwrap_or_else(|| -> u32 { 3 }),
+            })
+        }
+    }
     fn __tool_summarise<'__a>(
         __this: &'__a Notes,
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let mut __f0 = __None::<__tool::Text<'__a>>;
-        let mut __f1 = __None::<u32>;
-        __call.decode(&mut [&mut __f0, &mut __f1])?;
-        let __f0 = __tool::filled(__f0);
-        let __f1 = __f1.unwrap_or_else(|| -> u32 { 3 });
+        let __args: SummariseArgs<'_> = __call.arguments()?;
         let __ctx0 = __tool::context::<&RunContext>(__call)?;
         __Ok(
             __tool::start(
                 __call,
-                async move { Notes::summarise(__this, __ctx0, &*__f0, __f1).await },
+                async move {
+                    Notes::summarise(__this, __ctx0, &*__args.title, __args.sentences)
+                        .await
+                },
                 |__value, __call| {
-                    __tool::respond_text!(prompt_result, __call, __tool::shown!(__value))
+                    let __value = __tool::shown!(__value);
+                    __tool::respond_text!(prompt_result, __call, __value)
                 },
             ),
         )
+    }
+    struct NoteArgs {
+        title: String,
+    }
+    impl<'__de> __tool::ArgumentStruct<'__de> for NoteArgs {
+        const PARAMETERS: &'static [__Row] = &[__Row::new::<String>("title", "")];
+        fn decode<__S: __tool::ArgumentSource<'__de>>(
+            __source: &mut __S,
+        ) -> __Result<Self, __S::Error> {
+            let mut __f0 = __None;
+            __source.decode(&mut [&mut __f0])?;
+            __Ok(Self {
+                title: __tool::filled(__f0),
+            })
+        }
     }
     fn __tool_note<'__a>(
         __this: &'__a Notes,
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let mut __f0 = __None::<String>;
-        __call.decode(&mut [&mut __f0])?;
-        __Ok(
-            __tool::respond_text!(
-                resource_result, __call, Notes::note(__this, __tool::filled(__f0))
-            ),
-        )
+        let __args: NoteArgs = __call.arguments()?;
+        match Notes::note(__this, __args.title) {
+            __value => __Ok(__tool::respond_text!(resource_result, __call, __value)),
+        }
     }
     impl __tool::MainToolsetBlock for Notes {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
@@ -75,10 +108,7 @@ const _: () = {
                                     "summarise",
                                     "Summarise a note.",
                                     __tool_summarise,
-                                    &[
-                                        __Row::new::<__String>("title", "The title"),
-                                        __Row::new::<u32>("sentences", "").default_literal("3"),
-                                    ],
+                                    __tool::parameters::<SummariseArgs<'_>>(),
                                 )
                                 .at(::core::file!(), 0, __tool::path!("::Notes::summarise"))
                                 .title("Summary")
@@ -106,7 +136,7 @@ const _: () = {
                                     "note",
                                     "A note.",
                                     __tool_note,
-                                    &[__Row::new::<String>("title", "")],
+                                    __tool::parameters::<NoteArgs>(),
                                 )
                                 .at(::core::file!(), 0, __tool::path!("::Notes::note")),
                         )

@@ -1,7 +1,8 @@
 impl Echo {
     /// Say it again.
     fn echo(&self, text: &str) -> String {
-        crate::__private::tool_span!("echo", "::Echo::echo", String)
+        crate::__private::body::<String>()
+            .__tool_span("echo", crate::__private::function_id!("::Echo::echo"))
             .run(move || -> String { text.to_owned() })
     }
 }
@@ -16,14 +17,27 @@ const _: () = {
         struct tool;
         use tool as _;
     };
+    struct EchoArgs<'__de> {
+        text: __tool::Text<'__de>,
+    }
+    impl<'__de> __tool::ArgumentStruct<'__de> for EchoArgs<'__de> {
+        const PARAMETERS: &'static [__Row] = &[__Row::new::<__String>("text", "")];
+        fn decode<__S: __tool::ArgumentSource<'__de>>(
+            __source: &mut __S,
+        ) -> __Result<Self, __S::Error> {
+            let mut __f0 = __None;
+            __source.decode(&mut [&mut __f0])?;
+            __Ok(Self { text: __tool::filled(__f0) })
+        }
+    }
     fn __tool_echo<'__a>(
         __this: &'__a Echo,
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let mut __f0 = __None::<__tool::Text<'__a>>;
-        __call.decode(&mut [&mut __f0])?;
-        let __f0 = __tool::filled(__f0);
-        __Ok(__tool::respond!(__call, Echo::echo(__this, & * __f0)))
+        let __args: EchoArgs<'_> = __call.arguments()?;
+        match Echo::echo(__this, &*__args.text) {
+            __value => __Ok(__tool::respond!(__call, __value)),
+        }
     }
     impl __tool::MainToolsetBlock for Echo {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
@@ -34,7 +48,7 @@ const _: () = {
                             "echo",
                             "Say it again.",
                             __tool_echo,
-                            &[__Row::new::<__String>("text", "")],
+                            __tool::parameters::<EchoArgs<'_>>(),
                         )
                         .at(::core::file!(), 0, __tool::path!("::Echo::echo"))
                         .output(__tool::output!(String)),

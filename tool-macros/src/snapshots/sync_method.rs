@@ -10,7 +10,8 @@ impl Clock {
     ///
     /// The time, RFC 3339
     pub fn now(&self, mut zone: String) -> String {
-        ::tool_core::__private::tool_span!("now", "::Clock::now", String)
+        ::tool_core::__private::body::<String>()
+            .__tool_span("now", ::tool_core::__private::function_id!("::Clock::now"))
             .run(move || -> String {
                 zone.push('x');
                 zone
@@ -31,13 +32,29 @@ const _: () = {
         struct tool;
         use tool as _;
     };
+    struct NowArgs {
+        zone: String,
+    }
+    impl<'__de> __tool::ArgumentStruct<'__de> for NowArgs {
+        const PARAMETERS: &'static [__Row] = &[
+            __Row::new::<String>("zone", "An IANA zone, such as Europe/Berlin"),
+        ];
+        fn decode<__S: __tool::ArgumentSource<'__de>>(
+            __source: &mut __S,
+        ) -> __Result<Self, __S::Error> {
+            let mut __f0 = __None;
+            __source.decode(&mut [&mut __f0])?;
+            __Ok(Self { zone: __tool::filled(__f0) })
+        }
+    }
     fn __tool_now<'__a>(
         __this: &'__a Clock,
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let mut __f0 = __None::<String>;
-        __call.decode(&mut [&mut __f0])?;
-        __Ok(__tool::respond!(__call, Clock::now(__this, __tool::filled(__f0))))
+        let __args: NowArgs = __call.arguments()?;
+        match Clock::now(__this, __args.zone) {
+            __value => __Ok(__tool::respond!(__call, __value)),
+        }
     }
     impl __tool::MainToolsetBlock for Clock {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
@@ -48,11 +65,7 @@ const _: () = {
                             "now",
                             "What time it is.",
                             __tool_now,
-                            &[
-                                __Row::new::<
-                                    String,
-                                >("zone", "An IANA zone, such as Europe/Berlin"),
-                            ],
+                            __tool::parameters::<NowArgs>(),
                         )
                         .at(::core::file!(), 0, __tool::path!("::Clock::now"))
                         .returns("The time, RFC 3339")

@@ -1,15 +1,18 @@
 impl Library {
     /// Find a book.
     async fn find(&self, title: String) -> Book {
-        ::tool_core::__private::tool_span!("find", "::Library::find", Book)
-            .run_async(
-                ::core::pin::pin!(
-                    async move { ::tool_core::__returns!(Book);
-                    ::tool_core::__private::agent_span!("librarian", Book)
-                    .run_async(async move { ::tool_core::__returns!(Book); self.shelf
-                    .get(title). await }). await }
-                ),
-            )
+        ::tool_core::__private::body::<Book>()
+            .__tool_span("find", ::tool_core::__private::function_id!("::Library::find"))
+            .run_async(async move {
+                ::tool_core::__returns!(Book);
+                ::tool_core::__private::body::<Book>()
+                    .__agent_span("librarian")
+                    .run_async(async move {
+                        ::tool_core::__returns!(Book);
+                        self.shelf.get(title).await
+                    })
+                    .await
+            })
             .await
     }
     #[agent("page")]
@@ -30,16 +33,30 @@ const _: () = {
         struct tool;
         use tool as _;
     };
+    struct FindArgs {
+        title: String,
+    }
+    impl<'__de> __tool::ArgumentStruct<'__de> for FindArgs {
+        const PARAMETERS: &'static [__Row] = &[__Row::new::<String>("title", "")];
+        fn decode<__S: __tool::ArgumentSource<'__de>>(
+            __source: &mut __S,
+        ) -> __Result<Self, __S::Error> {
+            let mut __f0 = __None;
+            __source.decode(&mut [&mut __f0])?;
+            __Ok(Self {
+                title: __tool::filled(__f0),
+            })
+        }
+    }
     fn __tool_find<'__a>(
         __this: &'__a Library,
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let mut __f0 = __None::<String>;
-        __call.decode(&mut [&mut __f0])?;
+        let __args: FindArgs = __call.arguments()?;
         __Ok(
             __tool::start(
                 __call,
-                Library::find(__this, __tool::filled(__f0)),
+                Library::find(__this, __args.title),
                 |__value, __call| __tool::respond!(__call, __value),
             ),
         )
@@ -53,7 +70,7 @@ const _: () = {
                             "find",
                             "Find a book.",
                             __tool_find,
-                            &[__Row::new::<String>("title", "")],
+                            __tool::parameters::<FindArgs>(),
                         )
                         .at(::core::file!(), 0, __tool::path!("::Library::find"))
                         .output(__tool::output!(Book)),

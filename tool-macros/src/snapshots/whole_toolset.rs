@@ -6,8 +6,12 @@ impl Mail {
     fn disconnect(&self) {}
     /// Read a mail.
     pub async fn read_one(&self, id: u64) -> impl Serialize {
-        ::tool_core::__private::tool_span!("read", "::Mail::read_one")
-            .run_async(::core::pin::pin!(async move { id }))
+        ::tool_core::__private::hidden_body()
+            .__tool_span(
+                "read",
+                ::tool_core::__private::function_id!("::Mail::read_one"),
+            )
+            .run_async(async move { id })
             .await
     }
 }
@@ -24,16 +28,28 @@ const _: () = {
         struct tool;
         use tool as _;
     };
+    struct ReadOneArgs {
+        id: u64,
+    }
+    impl<'__de> __tool::ArgumentStruct<'__de> for ReadOneArgs {
+        const PARAMETERS: &'static [__Row] = &[__Row::new::<u64>("id", "")];
+        fn decode<__S: __tool::ArgumentSource<'__de>>(
+            __source: &mut __S,
+        ) -> __Result<Self, __S::Error> {
+            let mut __f0 = __None;
+            __source.decode(&mut [&mut __f0])?;
+            __Ok(Self { id: __tool::filled(__f0) })
+        }
+    }
     fn __tool_read_one<'__a>(
         __this: &'__a Mail,
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let mut __f0 = __None::<u64>;
-        __call.decode(&mut [&mut __f0])?;
+        let __args: ReadOneArgs = __call.arguments()?;
         __Ok(
             __tool::start(
                 __call,
-                Mail::read_one(__this, __tool::filled(__f0)),
+                Mail::read_one(__this, __args.id),
                 |__value, __call| __tool::respond!(__call, __value),
             ),
         )
@@ -47,7 +63,7 @@ const _: () = {
                             "read",
                             "Read a mail.",
                             __tool_read_one,
-                            &[__Row::new::<u64>("id", "")],
+                            __tool::parameters::<ReadOneArgs>(),
                         )
                         .at(::core::file!(), 0, __tool::path!("::Mail::read_one"))
                         .title("Read")

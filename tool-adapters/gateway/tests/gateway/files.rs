@@ -89,7 +89,7 @@ async fn all_problems_of_both_files_are_reported() {
             mcp.json:8:21: mcpServers.url.url: expected a URL that begins with `https://` or `http://`, got another text
             mcp.json:9:21: mcpServers.web.url: the host `other.example` is not among `egress.hosts` of the policy; name it there, or remove the server
             policy.toml:2:13: dany: unknown key `dany`, did you mean `deny`?
-            policy.toml:3:13: mode: expected `text` or `voice`, got `quiet`
+            policy.toml:3:13: mode: expected `voice` or `text`, got `quiet`
             policy.toml:4:13: allow: expected patterns such as "github_*", got an empty text
             policy.toml:4:22: allow[0]: expected a text, got a number
             policy.toml:6:13: limits.max_cals: unknown key `max_cals`, did you mean `max_calls`?

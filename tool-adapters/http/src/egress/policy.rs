@@ -181,7 +181,7 @@ impl EgressPolicy {
         let host = url.host_str().unwrap_or_default();
         match literal(host) {
             _ if self.is_allowed_host(host) => Ok(()),
-            Some(address) => self.check_addr(address),
+            Some(address) => self.check_host_addr(&address.to_string(), address),
             None if self.only_allowed => Err(EgressError::NotAllowed {
                 host: host.to_owned(),
             }),
@@ -198,15 +198,7 @@ impl EgressPolicy {
             || (url.scheme() == "https" && Provider::ALL.iter().any(is_host_of))
     }
 
-    /// Checks an address before a connection to it.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the policy does not allow the address.
-    pub fn check_addr(&self, address: IpAddr) -> Result<(), EgressError> {
-        self.check_host_addr(&address.to_string(), address)
-    }
-
+    /// Checks an address of a host before a connection to it.
     fn check_host_addr(&self, host: &str, address: IpAddr) -> Result<(), EgressError> {
         let address = behind_nat64(address)
             .filter(|_| self.nat64)

@@ -1,4 +1,5 @@
-// The waterfall of spans that have ended and of those that run.
+// The waterfall of spans that have ended and of those that run. `waterfall.css` draws it, as it draws the report of a trace. The
+// rows differ: here they grow, are selected, and only those on the screen exist; the report reads without a script.
 
 import { partsIn, partsView } from "./content.js";
 import {
@@ -93,6 +94,12 @@ export function takeRunning({ nowMs, spans }) {
 const lengthOf = (span) => span.durationMs ?? Math.max(0, Date.now() + traces.clock - span.startMs);
 const isRunning = (span) => span.status === "running";
 const hasFailed = (span) => span.status !== "ok" && !isRunning(span);
+
+/** Returns the class that a span's state has in `waterfall.css`. */
+function stateOf(span) {
+  if (span.status === "ok") return "";
+  return isRunning(span) || span.status === "cancelled" ? span.status : "wrong";
+}
 
 function growRunning() {
   if (traces.running.length === 0 || document.hidden) return;
@@ -234,9 +241,10 @@ function labelOf(span) {
     " ",
     el("bdi", {}, span.name),
   ];
-  if (hasFailed(span))
-    parts.push(el("span", { class: "wrong" }, ` ${span.error?.kind ?? span.status}`));
-  if (isRunning(span)) parts.push(el("span", { class: "state" }, " running"));
+  if (span.status !== "ok")
+    parts.push(
+      el("span", { class: `mark ${stateOf(span)}` }, ` ${span.error?.kind ?? span.status}`),
+    );
   const update = span.updates?.at(-1);
   if (update) parts.push(el("span", { class: "dim" }, ` ${percented(update)}`));
   return parts;
@@ -245,11 +253,9 @@ function labelOf(span) {
 function barOf(span, own) {
   const { start, end } = isForAll() ? traces.window : own;
   const percent = (ms) => (100 * ms) / Math.max(end - start, 1e-6);
-  const state = hasFailed(span) ? "failed" : isRunning(span) ? "running" : "";
-  const bar = el("span", { class: `bar ${span.kind} ${state}` });
-  const left = percent(span.startMs - start);
-  bar.style.left = `min(${left}%, 100% - 3px)`;
-  bar.style.width = `${Math.min(percent(lengthOf(span)), 100 - left)}%`;
+  const bar = el("span", { class: `bar ${span.kind} ${stateOf(span)}` });
+  bar.style.setProperty("--l", `${percent(span.startMs - start)}%`);
+  bar.style.setProperty("--w", `${percent(lengthOf(span))}%`);
   return bar;
 }
 
@@ -283,7 +289,7 @@ function showSpan({ span, depth }) {
     el(
       "h3",
       {},
-      el("span", { class: span.kind }, span.kind),
+      el("span", { class: `kind ${span.kind}` }, span.kind),
       " ",
       el("bdi", {}, ...breakable(span.name)),
     ),

@@ -14,7 +14,8 @@ pub(crate) struct Challenge {
 impl Challenge {
     /// Reads a header, which may have the challenges of other schemes too.
     pub(crate) fn parse(header: &str) -> Self {
-        let (mut challenge, mut is_bearer) = (Self::default(), false);
+        let mut challenge = Self::default();
+        let mut is_bearer = false;
         let mut rest = header.chars().peekable();
         loop {
             while rest.next_if(|c| *c == ',' || c.is_whitespace()).is_some() {}

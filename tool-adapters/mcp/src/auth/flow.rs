@@ -236,10 +236,8 @@ impl Flow<'_> {
         registration: &Registration,
         refresh: &Secret,
     ) -> Result<Tokens, LoginError> {
-        let (grant, http) = (
-            self.grant(Vec::new())?,
-            HttpClient::from(self.fetcher.http().clone()),
-        );
+        let grant = self.grant(Vec::new())?;
+        let http = HttpClient::from(self.fetcher.http().clone());
         let mut tokens = self
             .client(registration)
             .refresh(&grant, &http, refresh)
@@ -311,11 +309,9 @@ impl Flow<'_> {
         let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
         let state = Secret::from(CsrfToken::new_random().into_secret());
         let url = client.authorization_url(grant, challenge, &state)?;
-        let (server, issuer, scopes) = (
-            self.server.to_string(),
-            grant.provider.clone(),
-            grant.scopes.clone(),
-        );
+        let server = self.server.to_string();
+        let issuer = grant.provider.clone();
+        let scopes = grant.scopes.clone();
         let request = LoginRequest {
             url,
             server,
@@ -328,10 +324,8 @@ impl Flow<'_> {
         );
         let query = asked.await.map_err(|_| LoginError::Timeout)??;
         let code = self.code(query.expose(), &state)?;
-        let (verifier, http) = (
-            Secret::from(verifier.into_secret()),
-            HttpClient::from(self.fetcher.http().clone()),
-        );
+        let verifier = Secret::from(verifier.into_secret());
+        let http = HttpClient::from(self.fetcher.http().clone());
         let tokens = client.exchange_code(grant, &http, &code, &verifier).await?;
         Ok((tokens, registration))
     }
@@ -511,9 +505,8 @@ async fn callback(
     match (consent, loopback) {
         (Consent::Browser { open, .. }, Some(loopback)) => {
             let opened = trace::in_current_span(open(request));
-            let (callback, opened) = (loopback.callback(state), async {
-                opened.await.map_err(failed)
-            });
+            let callback = loopback.callback(state);
+            let opened = async { opened.await.map_err(failed) };
             // A program may wait until its browser is closed, which may be after the callback.
             tokio::pin!(callback, opened);
             tokio::select! {

@@ -117,10 +117,8 @@ impl IssuerCache {
         are_sufficient: impl Fn(&IssuerDocuments) -> bool,
     ) -> Option<Arc<IssuerDocuments>> {
         let current = self.current();
-        let (cache, seen) = (
-            Arc::clone(self),
-            current.as_ref().map(|documents| documents.fetched),
-        );
+        let cache = Arc::clone(self);
+        let seen = current.as_ref().map(|documents| documents.fetched);
         match &current {
             Some(documents) if are_sufficient(documents) => {
                 if documents.fetched.elapsed() >= FRESH {

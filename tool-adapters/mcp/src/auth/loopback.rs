@@ -46,7 +46,7 @@ impl Loopback {
         let ended = CancellationToken::new();
         // The listener is closed with the callback, or when this future is dropped.
         let _guard = ended.clone().drop_guard();
-        let page = Arc::new(Page {
+        let page = Arc::new(RedirectPage {
             state: state.clone(),
             sender: Mutex::new(Some(sender)),
         });
@@ -69,12 +69,12 @@ impl Loopback {
     }
 }
 
-struct Page {
+struct RedirectPage {
     state: Secret,
     sender: Mutex<Option<oneshot::Sender<Secret>>>,
 }
 
-async fn answer(State(page): State<Arc<Page>>, RawQuery(query): RawQuery) -> Response {
+async fn answer(State(page): State<Arc<RedirectPage>>, RawQuery(query): RawQuery) -> Response {
     let query = Secret::from(query.unwrap_or_default());
     let state = CallbackParams::parse(query.expose())
         .ok()

@@ -72,10 +72,8 @@ impl ResourceMetadata {
 
 /// Returns true if a resource is the server, or a path above it on the same origin.
 fn covers(resource: &Url, server: &Url) -> bool {
-    let (above, path) = (
-        resource.path().trim_end_matches('/'),
-        server.path().trim_end_matches('/'),
-    );
+    let above = resource.path().trim_end_matches('/');
+    let path = server.path().trim_end_matches('/');
     let is_above = path
         .strip_prefix(above)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));

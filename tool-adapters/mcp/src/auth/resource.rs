@@ -340,10 +340,8 @@ impl ResourceGate {
         let (status, error, scopes): (_, _, Vec<String>) = match refusal {
             Refusal::Token(TokenProblem::Unavailable) => {
                 tracing::warn!("refused a request, as its token cannot be checked at the moment");
-                let (retry, text) = (
-                    [(header::RETRY_AFTER, "5")],
-                    "Service Unavailable: the token cannot be checked",
-                );
+                let retry = [(header::RETRY_AFTER, "5")];
+                let text = "Service Unavailable: the token cannot be checked";
                 return (StatusCode::SERVICE_UNAVAILABLE, retry, text).into_response();
             }
             Refusal::Missing => (StatusCode::UNAUTHORIZED, None, needed()),

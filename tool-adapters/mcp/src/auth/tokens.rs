@@ -37,7 +37,7 @@ pub(crate) struct ServerTokens {
     login: OAuthLogin,
     server: Url,
     fetcher: Fetcher,
-    state: tokio::sync::Mutex<State>,
+    state: tokio::sync::Mutex<TokenState>,
     /// The token for the next request, and its end.
     current: Mutex<Option<(Secret, Option<Timestamp>)>>,
     /// Counts the attempts to get a token, so that requests that waited for one share its outcome.
@@ -48,7 +48,7 @@ pub(crate) struct ServerTokens {
 }
 
 #[derive(Default)]
-struct State {
+struct TokenState {
     is_loaded: bool,
     stored: Option<StoredLogin>,
     found: Option<Discovered>,
@@ -166,7 +166,8 @@ impl ServerTokens {
 
     /// Gets a token in a task. A request whose time is over does not end it: the next one finds the token.
     async fn run(self: &Arc<Self>, refused: Option<Refused>) -> Result<Option<Secret>, LoginError> {
-        let (tokens, seen) = (Arc::clone(self), self.attempts.load(Ordering::Acquire));
+        let tokens = Arc::clone(self);
+        let seen = self.attempts.load(Ordering::Acquire);
         let task = tokio::spawn(tool_core::trace::in_current_span(async move {
             let mut state = tokens.state.lock().await;
             tokens.provide(&mut state, refused, seen).await
@@ -180,7 +181,7 @@ impl ServerTokens {
 
     async fn provide(
         &self,
-        state: &mut State,
+        state: &mut TokenState,
         refused: Option<Refused>,
         seen: u64,
     ) -> Result<Option<Secret>, LoginError> {
@@ -219,7 +220,7 @@ impl ServerTokens {
     }
 
     /// Refreshes a token that is about to end. Returns `None` if that is not possible.
-    async fn refresh_expired(&self, state: &mut State) -> Result<Option<Secret>, LoginError> {
+    async fn refresh_expired(&self, state: &mut TokenState) -> Result<Option<Secret>, LoginError> {
         let Some(found) = state.found.clone() else {
             return Ok(None);
         };
@@ -238,7 +239,11 @@ impl ServerTokens {
     }
 
     /// Gets another token: by the refresh token if it is only old, or else by a login.
-    async fn attempt(&self, state: &mut State, refused: &Refused) -> Result<Secret, LoginError> {
+    async fn attempt(
+        &self,
+        state: &mut TokenState,
+        refused: &Refused,
+    ) -> Result<Secret, LoginError> {
         // Found anew, as the server may have moved to another authorization server.
         let client_issuer = self.login.client.as_ref().map(|client| &*client.issuer);
         let found = discover(
@@ -271,7 +276,7 @@ impl ServerTokens {
     /// Returns a new token by the refresh token, if there is one.
     async fn refresh(
         &self,
-        state: &mut State,
+        state: &mut TokenState,
         found: &Discovered,
     ) -> Result<Option<Secret>, LoginError> {
         let Some(mut stored) = state.stored.clone() else {
@@ -314,7 +319,7 @@ impl ServerTokens {
     }
 
     /// Takes the login that another process has kept in the store since.
-    async fn take_newer(&self, state: &mut State) -> Result<Option<Secret>, LoginError> {
+    async fn take_newer(&self, state: &mut TokenState) -> Result<Option<Secret>, LoginError> {
         let known = state.stored.as_ref().and_then(StoredLogin::access);
         let newer = self.load().await?;
         let access = newer.as_ref().and_then(StoredLogin::access);
@@ -330,7 +335,7 @@ impl ServerTokens {
 
     async fn log_in(
         &self,
-        state: &mut State,
+        state: &mut TokenState,
         found: &Discovered,
         challenge: &Challenge,
     ) -> Result<Secret, LoginError> {
@@ -364,7 +369,7 @@ impl ServerTokens {
             .map(|stored| stored.scopes.clone())
             .unwrap_or_default();
         let begun = {
-            let _asking = Asking::new(&self.asking);
+            let _asking = LoginUnderWay::new(&self.asking);
             self.flow(found)
                 .begin(known.as_ref(), &challenge.scopes, &granted)
                 .await
@@ -382,7 +387,8 @@ impl ServerTokens {
             .scope
             .as_ref()
             .map(|scope| scope.split_whitespace().map(str::to_owned).collect());
-        let (access, scopes) = (tokens.access.clone(), granted.unwrap_or(asked));
+        let access = tokens.access.clone();
+        let scopes = granted.unwrap_or(asked);
         state.refreshed = None;
         self.keep(
             state,
@@ -410,7 +416,11 @@ impl ServerTokens {
     }
 
     /// Keeps a login, in the store too.
-    async fn keep(&self, state: &mut State, login: Option<StoredLogin>) -> Result<(), LoginError> {
+    async fn keep(
+        &self,
+        state: &mut TokenState,
+        login: Option<StoredLogin>,
+    ) -> Result<(), LoginError> {
         state.stored = login;
         self.publish(state);
         let text = state
@@ -421,7 +431,7 @@ impl ServerTokens {
         saved.map_err(|error| LoginError::Store(shown(&error.to_string())))
     }
 
-    fn publish(&self, state: &State) {
+    fn publish(&self, state: &TokenState) {
         let tokens = state
             .stored
             .as_ref()
@@ -504,16 +514,16 @@ impl StoredLogin {
 }
 
 /// Counts a login as under way until it is dropped.
-struct Asking<'a>(&'a watch::Sender<usize>);
+struct LoginUnderWay<'a>(&'a watch::Sender<usize>);
 
-impl<'a> Asking<'a> {
+impl<'a> LoginUnderWay<'a> {
     fn new(asking: &'a watch::Sender<usize>) -> Self {
         asking.send_modify(|logins| *logins += 1);
         Self(asking)
     }
 }
 
-impl Drop for Asking<'_> {
+impl Drop for LoginUnderWay<'_> {
     fn drop(&mut self) {
         self.0.send_modify(|logins| *logins -= 1);
     }

@@ -5,9 +5,10 @@ use crate::auth::{LoginError, OAuthLogin, ServerTokens};
 use crate::client::credentials::{Credentials, parse_url};
 use crate::client::error::{ImportError, text_with_causes};
 use crate::client::http_client::AuthorizedClient;
-use crate::client::line_transport::LineTransport;
+use crate::client::line_transport::ServerLines;
 use crate::client::notices::{LimitedNotices, ListChanges};
 use crate::client::process::{self, ServerProcess};
+use crate::lines::{Input, Output};
 use process_wrap::tokio::CommandWrap;
 use rmcp::RoleClient;
 use rmcp::model::{ErrorCode, ProtocolVersion, ServerJsonRpcMessage};
@@ -17,13 +18,9 @@ use rmcp::transport::{StreamableHttpClientTransport, Transport};
 use std::env;
 use std::process::Command;
 use std::sync::Arc;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc::Receiver;
 
 pub(crate) type RunningClient = RunningService<RoleClient, ListChanges>;
-
-type Input = Box<dyn AsyncRead + Send + Unpin>;
-type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// The address of a server.
 pub(crate) enum ServerAddress {
@@ -92,7 +89,8 @@ impl ServerAddress {
                 Command::new(""),
             )));
         }
-        let (tasks, calls) = (changes.tasks.clone(), changes.calls.clone());
+        let tasks = changes.tasks.clone();
+        let calls = changes.calls.clone();
         match self {
             Self::Command(..) => {
                 Err(ImportError::Protocol("the command has no environment".into()).into())
@@ -101,7 +99,7 @@ impl ServerAddress {
                 let (process, output, input) =
                     ServerProcess::start(command, credentials).map_err(ImportError::Start)?;
                 let streams: (Input, Output) = (Box::new(output), Box::new(input));
-                let transport = LineTransport::new(streams, Some(process.clone()), tasks, calls);
+                let transport = ServerLines::new(streams, Some(process.clone()), tasks, calls);
                 match serve(changes, (transport, None), probe).await {
                     Ok(running) => Ok((running, Some(process))),
                     Err(error) => {
@@ -131,7 +129,7 @@ impl ServerAddress {
             Self::Streams(streams) => {
                 let taken = || ImportError::Protocol("its streams are closed".into());
                 let transport =
-                    LineTransport::new(streams.take().ok_or_else(taken)?, None, tasks, calls);
+                    ServerLines::new(streams.take().ok_or_else(taken)?, None, tasks, calls);
                 let served = serve(changes, (transport, None), probe).await;
                 let failed = |error| ConnectError::of(&error, protocol_error(&error, credentials));
                 Ok((served.map_err(failed)?, None))

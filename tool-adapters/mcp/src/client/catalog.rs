@@ -8,7 +8,7 @@ use crate::client::lists::ServerList;
 use crate::client::offered_names::OfferedNames;
 use crate::client::pins::{Declaration, Fingerprint};
 use crate::client::quarantine::QuarantineReason;
-use crate::client::remote::{Connection, RemoteServer};
+use crate::client::remote::{RemoteServer, ServerConnection};
 use crate::original;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -42,6 +42,60 @@ pub(crate) struct Catalog {
     pub(crate) names: OfferedNames,
 }
 
+/// A prompt, a resource, or a template of resources, as a server declares it.
+trait Listable: Serialize + DeserializeOwned {
+    const LIST: ServerList;
+
+    /// Returns the name by which the server knows it.
+    fn own_name(&self) -> &str;
+}
+
+impl Listable for model::Prompt {
+    const LIST: ServerList = ServerList {
+        method: "prompts/list",
+        member: "prompts",
+        kind: Declaration::Prompt,
+        request: |page| {
+            ClientRequest::ListPromptsRequest(model::ListPromptsRequest::with_param(page))
+        },
+    };
+
+    fn own_name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Listable for model::Resource {
+    const LIST: ServerList = ServerList {
+        method: "resources/list",
+        member: "resources",
+        kind: Declaration::Resource,
+        request: |page| {
+            ClientRequest::ListResourcesRequest(model::ListResourcesRequest::with_param(page))
+        },
+    };
+
+    fn own_name(&self) -> &str {
+        &self.uri
+    }
+}
+
+impl Listable for model::ResourceTemplate {
+    const LIST: ServerList = ServerList {
+        method: "resources/templates/list",
+        member: "resourceTemplates",
+        kind: Declaration::Resource,
+        request: |page| {
+            let list = model::ListResourceTemplatesRequest::with_param(page);
+            ClientRequest::ListResourceTemplatesRequest(list)
+        },
+    };
+
+    fn own_name(&self) -> &str {
+        &self.uri_template
+    }
+}
+
 /// A declaration of a server.
 struct Listed<T> {
     /// The declaration, in which keys are masked.
@@ -63,7 +117,7 @@ const RESOURCE_NOT_FOUND: ErrorCode = ErrorCode(-32002);
 
 impl RemoteServer {
     /// Returns true if the server declares prompts.
-    pub(crate) fn has_prompts(connection: &Connection) -> bool {
+    pub(crate) fn has_prompts(connection: &ServerConnection) -> bool {
         connection
             .peer
             .peer_info()
@@ -71,7 +125,7 @@ impl RemoteServer {
     }
 
     /// Returns true if the server declares resources.
-    pub(crate) fn has_resources(connection: &Connection) -> bool {
+    pub(crate) fn has_resources(connection: &ServerConnection) -> bool {
         connection
             .peer
             .peer_info()
@@ -85,127 +139,69 @@ impl RemoteServer {
             .is_some_and(|info| info.capabilities.completions.is_some())
     }
 
-    async fn list_prompts(&self, connection: &Connection) -> Vec<Listed<model::Prompt>> {
-        if !Self::has_prompts(connection) {
-            return Vec::new();
-        }
-        let list = ServerList {
-            method: "prompts/list",
-            member: "prompts",
-            kind: Declaration::Prompt,
-            request: |page| {
-                ClientRequest::ListPromptsRequest(model::ListPromptsRequest::with_param(page))
-            },
+    /// Returns the declarations of a kind. A list that fails ends there, as the tools of its server are still of use.
+    async fn listed<T: Listable>(&self, connection: &ServerConnection) -> Vec<Listed<T>> {
+        let has_list = match T::LIST.kind {
+            Declaration::Prompt => Self::has_prompts(connection),
+            _ => Self::has_resources(connection),
         };
-        let listed = self.pages_if_any(connection, &list).await;
-        self.listed(listed, Declaration::Prompt, |prompt| &prompt.name)
+        let mut items = Vec::new();
+        if !has_list {
+            return items;
+        }
+        let mut declared = Vec::new();
+        let reader = self.reader(connection);
+        if let Err(error) = reader.pages(&T::LIST, &mut declared).await {
+            let server = self.options.name.escape_debug();
+            let error = reader.error_text(&error);
+            tracing::warn!(%server, method = T::LIST.method, error, "failed to list all that a server has");
+        }
+        for declared in declared {
+            items.extend(self.masked(declared));
+        }
+        items
     }
 
-    async fn list_resources(&self, connection: &Connection) -> Vec<Listed<model::Resource>> {
-        if !Self::has_resources(connection) {
-            return Vec::new();
+    /// Returns a declaration in which keys are masked. Quarantines one with a key in its name, by which the server knows it.
+    fn masked<T: Listable>(&self, declared: Declared<T>) -> Option<Listed<T>> {
+        let credentials = &self.options.credentials;
+        let fingerprint = Fingerprint::of_declared(&declared, T::LIST.kind);
+        let own_name = declared.item.own_name().to_owned();
+        let key = T::LIST.kind.key(&own_name);
+        match credentials.redact_declared(declared) {
+            Ok(declared) if declared.item.own_name() == own_name => Some(Listed {
+                declared,
+                key,
+                fingerprint,
+            }),
+            _ => {
+                self.quarantine(&credentials.redact(&key), QuarantineReason::HasKey);
+                None
+            }
         }
-        let list = ServerList {
-            method: "resources/list",
-            member: "resources",
-            kind: Declaration::Resource,
-            request: |page| {
-                ClientRequest::ListResourcesRequest(model::ListResourcesRequest::with_param(page))
-            },
-        };
-        let listed = self.pages_if_any(connection, &list).await;
-        self.listed(listed, Declaration::Resource, |resource| &resource.uri)
-    }
-
-    async fn list_templates(
-        &self,
-        connection: &Connection,
-    ) -> Vec<Listed<model::ResourceTemplate>> {
-        if !Self::has_resources(connection) {
-            return Vec::new();
-        }
-        let list = ServerList {
-            method: "resources/templates/list",
-            member: "resourceTemplates",
-            kind: Declaration::Resource,
-            request: |page| {
-                ClientRequest::ListResourceTemplatesRequest(
-                    model::ListResourceTemplatesRequest::with_param(page),
-                )
-            },
-        };
-        let listed = self.pages_if_any(connection, &list).await;
-        self.listed(listed, Declaration::Resource, |template| {
-            &template.uri_template
-        })
     }
 
     /// Returns the keys and fingerprints of the prompts.
     pub(crate) async fn pinned_prompts(
         &self,
-        connection: &Connection,
+        connection: &ServerConnection,
     ) -> Vec<(String, Fingerprint)> {
-        self.list_prompts(connection)
-            .await
-            .iter()
-            .map(Listed::pinned)
-            .collect()
+        let prompts = self.listed::<model::Prompt>(connection).await;
+        prompts.iter().map(Listed::pinned).collect()
     }
 
     /// Returns the keys and fingerprints of the resources and the templates.
     pub(crate) async fn pinned_resources(
         &self,
-        connection: &Connection,
+        connection: &ServerConnection,
     ) -> Vec<(String, Fingerprint)> {
-        let resources = self.list_resources(connection).await;
-        let templates = self.list_templates(connection).await;
+        let resources = self.listed::<model::Resource>(connection).await;
+        let templates = self.listed::<model::ResourceTemplate>(connection).await;
         resources
             .iter()
             .map(Listed::pinned)
             .chain(templates.iter().map(Listed::pinned))
             .collect()
-    }
-
-    /// Returns the entries of a list. One that fails ends there, as the tools of its server are still of use.
-    async fn pages_if_any<T: DeserializeOwned>(
-        &self,
-        connection: &Connection,
-        list: &ServerList,
-    ) -> Vec<Declared<T>> {
-        let mut items = Vec::new();
-        let reader = self.reader(connection);
-        if let Err(error) = reader.pages(list, &mut items).await {
-            let (server, error) = (self.options.name.escape_debug(), reader.error_text(&error));
-            tracing::warn!(%server, method = list.method, error, "failed to list all that a server has");
-        }
-        items
-    }
-
-    /// Returns declarations in which keys are masked. Quarantines those with a key in their name, by which the server knows them.
-    fn listed<T: Serialize + DeserializeOwned>(
-        &self,
-        items: Vec<Declared<T>>,
-        kind: Declaration,
-        name: impl Fn(&T) -> &String,
-    ) -> Vec<Listed<T>> {
-        let mut listed = Vec::new();
-        for declared in items {
-            let fingerprint = Fingerprint::of_declared(&declared, kind);
-            let own_name = name(&declared.item).clone();
-            let key = kind.key(&own_name);
-            match self.options.credentials.redact_declared(declared) {
-                Ok(declared) if *name(&declared.item) == own_name => listed.push(Listed {
-                    declared,
-                    key,
-                    fingerprint,
-                }),
-                _ => self.quarantine(
-                    &self.options.credentials.redact(&key),
-                    QuarantineReason::HasKey,
-                ),
-            }
-        }
-        listed
     }
 
     /// Makes the messages of a prompt.
@@ -229,7 +225,8 @@ impl RemoteServer {
         let mut messages = Vec::with_capacity(of);
         let mut size = 0;
         for (at, message) in result.messages.into_iter().enumerate() {
-            let (sent, content) = (message.content.get().len(), answer::part(&message.content));
+            let sent = message.content.get().len();
+            let content = answer::part(&message.content);
             size += sent;
             check_size(size)?;
             let further_bytes = sent.saturating_sub(content.bytes());
@@ -388,10 +385,8 @@ impl RemoteServer {
                 ToolError::transient("the connection to the server is lost")
             }
             error => {
-                let (server, error) = (
-                    self.options.name.escape_debug(),
-                    credentials.display(&describe(error)),
-                );
+                let server = self.options.name.escape_debug();
+                let error = credentials.display(&describe(error));
                 tracing::warn!(%server, error, "failed to read the answer of a server");
                 unreadable()
             }
@@ -494,11 +489,9 @@ impl Catalog {
         prefix: Option<&str>,
     ) -> Result<Self, ImportError> {
         let connection = remote.current();
-        let prompts = remote.list_prompts(&connection).await;
-        let (resources, templates) = (
-            remote.list_resources(&connection).await,
-            remote.list_templates(&connection).await,
-        );
+        let prompts = remote.listed::<model::Prompt>(&connection).await;
+        let resources = remote.listed::<model::Resource>(&connection).await;
+        let templates = remote.listed::<model::ResourceTemplate>(&connection).await;
         let mut found = Vec::new();
         found.extend(prompts.iter().map(Listed::pinned));
         found.extend(resources.iter().map(Listed::pinned));
@@ -528,49 +521,8 @@ impl Catalog {
                 Err(errors) => remote.quarantine_invalid(&key, QuarantineReason::Invalid(errors)),
             }
         }
-        let resources = resources.into_iter().map(|Listed { declared, key, .. }| {
-            let Declared { item, sent } = declared;
-            let model::Resource {
-                uri,
-                name,
-                title,
-                description,
-                mime_type,
-                size,
-                ..
-            } = item;
-            DescribedResource {
-                key,
-                uri,
-                name,
-                title,
-                description,
-                mime_type,
-                size,
-                sent,
-            }
-        });
-        let templates = templates.into_iter().map(|Listed { declared, key, .. }| {
-            let Declared { item, sent } = declared;
-            let model::ResourceTemplate {
-                uri_template: uri,
-                name,
-                title,
-                description,
-                mime_type,
-                ..
-            } = item;
-            DescribedResource {
-                key,
-                uri,
-                name,
-                title,
-                description,
-                mime_type,
-                size: None,
-                sent,
-            }
-        });
+        let resources = resources.into_iter().map(DescribedResource::from);
+        let templates = templates.into_iter().map(DescribedResource::from);
         for resource in resources
             .chain(templates)
             .filter(|resource| offered.contains(&resource.key))
@@ -644,6 +596,38 @@ struct DescribedResource {
     mime_type: Option<String>,
     size: Option<u64>,
     sent: Map<String, Value>,
+}
+
+impl From<Listed<model::Resource>> for DescribedResource {
+    fn from(listed: Listed<model::Resource>) -> Self {
+        let Declared { item, sent } = listed.declared;
+        Self {
+            key: listed.key,
+            uri: item.uri,
+            name: item.name,
+            title: item.title,
+            description: item.description,
+            mime_type: item.mime_type,
+            size: item.size,
+            sent,
+        }
+    }
+}
+
+impl From<Listed<model::ResourceTemplate>> for DescribedResource {
+    fn from(listed: Listed<model::ResourceTemplate>) -> Self {
+        let Declared { item, sent } = listed.declared;
+        Self {
+            key: listed.key,
+            uri: item.uri_template,
+            name: item.name,
+            title: item.title,
+            description: item.description,
+            mime_type: item.mime_type,
+            size: None,
+            sent,
+        }
+    }
 }
 
 fn prompt(remote: &Arc<RemoteServer>, declared: Declared<model::Prompt>, name: String) -> Prompt {

@@ -245,12 +245,10 @@ impl Credentials {
             );
         }
         for (name, value) in command.get_envs() {
-            let (name, value) = (
-                name.to_string_lossy(),
-                value
-                    .map(|value| value.to_string_lossy())
-                    .unwrap_or_default(),
-            );
+            let name = name.to_string_lossy();
+            let value = value
+                .map(|value| value.to_string_lossy())
+                .unwrap_or_default();
             if is_secret_name(&name) || looks_random(&value) {
                 self.add_masked(&value, is_secret_name(&name), SecretKind::Key);
             }
@@ -412,7 +410,8 @@ impl Credentials {
             return Ok(None);
         };
         let ask = || async {
-            let (provide, refused) = (Arc::clone(provide), refused.as_deref().cloned());
+            let provide = Arc::clone(provide);
+            let refused = refused.as_deref().cloned();
             let provided =
                 run_callback(async move { provide(refused).await.map(Zeroizing::new) }).await;
             provided
@@ -497,7 +496,8 @@ fn mask(value: &mut Value, keys: &[Token]) -> bool {
             std::mem::take(members)
                 .into_iter()
                 .fold(false, |found, (name, mut member)| {
-                    let (was_masked, masked) = (mask(&mut member, keys), masked(&name));
+                    let was_masked = mask(&mut member, keys);
+                    let masked = masked(&name);
                     let found = found | was_masked | masked.is_some();
                     members.insert(masked.unwrap_or(name), member);
                     found

@@ -4,54 +4,34 @@
 //! task that makes it instead, and the answer goes straight to that task, however it arrives. All other messages stay with
 //! rmcp, also those that come in the stream of a call.
 
-use crate::client::answer::unreadable;
-use crate::client::http_answer::{Events, HttpError, Posted};
-use crate::client::http_client::{AuthorizedClient, HttpSession};
-use crate::lines::send_line;
-use crate::original;
+use crate::client::http_answer::{Events, HttpError, Posted, too_long_event};
+use crate::client::http_client::{AuthorizedClient, SessionHeaders};
+use crate::lines::LineWriter;
 use foldhash::HashMap;
 use futures_util::StreamExt;
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequestParams, ErrorData, JsonObject, JsonRpcVersion2_0, ProgressToken, RequestId,
-    RequestMetaObject, ServerJsonRpcMessage, ServerResult,
+    CallToolRequestParams, JsonObject, ProgressToken, RequestId, RequestMetaObject,
+    ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::service::ServiceError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use rmcp::transport::{DynamicTransportError, StreamableHttpClientTransport};
-use serde::de::IgnoredAny;
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde::Serialize;
 use std::any::TypeId;
-use std::io;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
-use tokio::io::AsyncWrite;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
-use tokio_util::bytes::Bytes;
-use tokio_util::codec::{FramedWrite, LinesCodec};
-
-/// The output of a transport over lines. `None` once the transport is closed.
-pub(crate) type LineWriter =
-    Arc<tokio::sync::Mutex<Option<FramedWrite<Box<dyn AsyncWrite + Send + Unpin>, LinesCodec>>>>;
-
-/// Writes a message.
-pub(crate) async fn write_line(writer: &LineWriter, message: &impl Serialize) -> io::Result<()> {
-    let line = serde_json::to_string(message)?;
-    let mut writer = writer.lock().await;
-    let writer = writer.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-    send_line(writer, line).await
-}
 
 /// The calls of a connection that wait for their answer, and the way to the server. Clones are the same.
 #[derive(Clone, Default)]
-pub(crate) struct DirectCalls(Arc<Inner>);
+pub(crate) struct DirectCalls(Arc<SharedCalls>);
 
 #[derive(Default)]
-struct Inner {
+struct SharedCalls {
     calls: AtomicI64,
     waiting: Mutex<Waiting>,
     way: OnceLock<Way>,
@@ -59,7 +39,7 @@ struct Inner {
 
 #[derive(Default)]
 struct Waiting {
-    answers: HashMap<i64, oneshot::Sender<Answer>>,
+    answers: HashMap<i64, oneshot::Sender<ServerJsonRpcMessage>>,
     is_closed: bool,
 }
 
@@ -67,12 +47,6 @@ enum Way {
     Lines(LineWriter),
     /// A client, and where the messages go that rmcp handles.
     Http(AuthorizedClient, Sender<ServerJsonRpcMessage>),
-}
-
-/// The answer of a server, as it was read.
-enum Answer {
-    Text(Bytes),
-    Message(Box<ServerJsonRpcMessage>),
 }
 
 /// The message of a call.
@@ -119,23 +93,6 @@ impl<'a> Call<'a> {
             params,
         }
     }
-}
-
-/// The members of a message by which its call is found.
-#[derive(Deserialize)]
-struct Envelope {
-    id: Option<RequestId>,
-    method: Option<IgnoredAny>,
-}
-
-#[derive(Deserialize)]
-struct Response<'a> {
-    #[serde(rename = "jsonrpc")]
-    _version: JsonRpcVersion2_0,
-    id: Option<RequestId>,
-    #[serde(borrow)]
-    result: Option<&'a RawValue>,
-    error: Option<ErrorData>,
 }
 
 /// The ids of calls begin here, far from those that rmcp counts from 0, and fit into 32 bits for a thousand million calls.
@@ -193,22 +150,6 @@ impl DirectCalls {
         (id.clone(), ProgressToken(id))
     }
 
-    /// Gives a call the text that answers it. Returns false if the text answers no call.
-    pub(crate) fn take_text(&self, text: &Bytes) -> bool {
-        if self.waiting().answers.is_empty() {
-            return false;
-        }
-        let Ok(Envelope {
-            id: Some(id),
-            method: None,
-        }) = serde_json::from_slice(text)
-        else {
-            return false;
-        };
-        self.take(&id)
-            .is_some_and(|call| call.send(Answer::Text(text.clone())).is_ok())
-    }
-
     /// Gives a call the message that answers it. Returns the message if it answers no call.
     pub(crate) fn take_message(
         &self,
@@ -218,11 +159,11 @@ impl DirectCalls {
             return Some(message);
         };
         // A call that is gone needs no answer.
-        _ = call.send(Answer::Message(Box::new(message)));
+        _ = call.send(message);
         None
     }
 
-    fn take(&self, id: &RequestId) -> Option<oneshot::Sender<Answer>> {
+    fn take(&self, id: &RequestId) -> Option<oneshot::Sender<ServerJsonRpcMessage>> {
         self.waiting().answers.remove(&number(id)?)
     }
 
@@ -245,7 +186,7 @@ impl DirectCalls {
         let (_waiting, answer) = self.expect(id)?;
         match self.0.way.get() {
             Some(Way::Lines(writer)) => {
-                let written = write_line(writer, &message).await;
+                let written = writer.write_message(&message).await;
                 written.map_err(|error| {
                     let error = DynamicTransportError::from_parts(
                         "lines",
@@ -259,8 +200,8 @@ impl DirectCalls {
                 let session = client.session();
                 let message = serde_json::to_vec(&message).map_err(|error| failed(error.into()))?;
                 // Boxed, as it would be the largest part of the future of a call over lines, too.
-                match Box::pin(client.post(&session, id, message.into())).await {
-                    Ok(Posted::Text(text, _)) => return Ok(read(&text, Some(id))?),
+                match Box::pin(client.post(&session, message.into())).await {
+                    Ok(Posted::Text(text, _)) => return Ok(client.read_answer(&text, id)?),
                     Ok(Posted::Failed(error)) => return Err(ServiceError::McpError(error).into()),
                     Ok(Posted::Events(events, _)) => {
                         // Boxed, as most servers of this project answer without a stream.
@@ -275,19 +216,15 @@ impl DirectCalls {
             }
             None => return Err(ServiceError::TransportClosed.into()),
         }
-        Ok(
-            match answer.await.map_err(|_| ServiceError::TransportClosed)? {
-                Answer::Text(text) => read(&text, None)?,
-                Answer::Message(message) => result(*message)?,
-            },
-        )
+        let answer = answer.await.map_err(|_| ServiceError::TransportClosed)?;
+        Ok(result(answer)?)
     }
 
     /// Lets a call wait for its answer, until the first value is dropped.
     fn expect(
         &self,
         id: &RequestId,
-    ) -> Result<(impl Drop + use<'_>, oneshot::Receiver<Answer>), ServiceError> {
+    ) -> Result<(impl Drop + use<'_>, oneshot::Receiver<ServerJsonRpcMessage>), ServiceError> {
         let RequestId::Number(number) = *id else {
             return Err(ServiceError::UnexpectedResponse);
         };
@@ -304,31 +241,44 @@ impl DirectCalls {
     async fn follow(
         &self,
         mut events: Events,
-        (client, session): (&AuthorizedClient, &HttpSession),
+        (client, session): (&AuthorizedClient, &SessionHeaders),
         others: &Sender<ServerJsonRpcMessage>,
         id: &RequestId,
     ) -> Result<(), ServiceError> {
-        let (mut last, mut pause, mut is_alone) = (None, None, true);
+        let mut last = None;
+        let mut pause = None;
+        let mut is_alone = true;
         for resumed in 0..=MAX_RESUMED {
-            while let Some(Ok(event)) = events.next().await {
+            while let Some(event) = events.next().await {
+                let event = match event {
+                    Ok(event) => event,
+                    Err(error) => match too_long_event(&error) {
+                        Some(error) => return Err(ServiceError::McpError(error)),
+                        None => break,
+                    },
+                };
                 last = event.id.or(last);
                 pause = event.retry.map(Duration::from_millis).or(pause);
-                let text = Bytes::from(event.data.unwrap_or_default());
+                let text = event.data.unwrap_or_default();
+                let message = match client.read_event(text.as_bytes(), Some(id)) {
+                    Ok(message) => message,
+                    Err(Some(error)) => return Err(ServiceError::McpError(error)),
+                    Err(None) => continue,
+                };
+                let is_answer = answered(&message).is_some_and(|of| number(of) == number(id));
                 // An answer does not overtake the messages before it.
-                let is_answered = is_alone && self.take_text(&text);
-                if !is_answered {
-                    let message =
-                        original::seal(&text).or_else(|| serde_json::from_slice(&text).ok());
-                    let Some(message) = message else { continue };
-                    let is_answer = answered(&message) == Some(id);
+                let other = if is_alone {
+                    self.take_message(message)
+                } else {
+                    Some(message)
+                };
+                if let Some(other) = other {
                     is_alone = false;
-                    others
-                        .send(message)
-                        .await
-                        .map_err(|_| ServiceError::TransportClosed)?;
-                    if !is_answer {
-                        continue;
-                    }
+                    let sent = others.send(other).await;
+                    sent.map_err(|_| ServiceError::TransportClosed)?;
+                }
+                if !is_answer {
+                    continue;
                 }
                 tokio::spawn(timeout(
                     LAST_EVENT,
@@ -346,7 +296,7 @@ impl DirectCalls {
             )
             .await;
             events = client
-                .resume(session, last.as_deref(), id)
+                .stream(session, last.as_deref())
                 .await
                 .map_err(failed)?;
         }
@@ -363,26 +313,6 @@ fn answered(message: &ServerJsonRpcMessage) -> Option<&RequestId> {
     }
 }
 
-/// Reads the answer to a call. With `id`, it is checked to be that of the call, or the error of a message whose id was not read.
-fn read(text: &[u8], id: Option<&RequestId>) -> Result<ServerResult, ServiceError> {
-    let response = serde_json::from_slice::<Response>(text)
-        .map_err(|_| ServiceError::McpError(unreadable()))?;
-    let is_own = |own: &RequestId| {
-        response
-            .id
-            .as_ref()
-            .is_some_and(|id| number(id) == number(own))
-    };
-    match (response.result, response.error) {
-        (_, Some(error)) => Err(ServiceError::McpError(error)),
-        (Some(_), None) if id.is_some_and(|id| !is_own(id)) => {
-            Err(ServiceError::UnexpectedResponse)
-        }
-        (Some(result), None) => Ok(original::sealed(result.get())),
-        (None, None) => Err(ServiceError::McpError(unreadable())),
-    }
-}
-
 /// Returns the number of a call. Some servers answer a number with a text.
 fn number(id: &RequestId) -> Option<i64> {
     match id {
@@ -391,7 +321,22 @@ fn number(id: &RequestId) -> Option<i64> {
     }
 }
 
-fn result(message: ServerJsonRpcMessage) -> Result<ServerResult, ServiceError> {
+/// Returns true for the id of a call that is made here.
+pub(crate) fn is_call(id: &RequestId) -> bool {
+    number(id).is_some_and(|number| number >= FIRST_ID)
+}
+
+/// Returns true if a message answers a request. The error of a message whose id was not read answers any.
+pub(crate) fn answers(message: &ServerJsonRpcMessage, id: &RequestId) -> bool {
+    match message {
+        ServerJsonRpcMessage::Response(response) => number(&response.id) == number(id),
+        ServerJsonRpcMessage::Error(_) => true,
+        _ => false,
+    }
+}
+
+/// Returns the result of an answer.
+pub(crate) fn result(message: ServerJsonRpcMessage) -> Result<ServerResult, ServiceError> {
     match message {
         ServerJsonRpcMessage::Response(response) => Ok(response.result),
         ServerJsonRpcMessage::Error(error) => Err(ServiceError::McpError(error.error)),
@@ -410,25 +355,5 @@ struct EndOnDrop<'a>(&'a DirectCalls, i64);
 impl Drop for EndOnDrop<'_> {
     fn drop(&mut self) {
         self.0.waiting().answers.remove(&self.1);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_answer_of_another_version_is_refused() {
-        let id = RequestId::Number(7);
-        for version in [r#""1.0""#, "2.0", "null"] {
-            let text = format!(r#"{{"jsonrpc": {version}, "id": 7, "result": {{"content": []}}}}"#);
-            assert!(
-                matches!(
-                    read(text.as_bytes(), Some(&id)),
-                    Err(ServiceError::McpError(_))
-                ),
-                "{text}"
-            );
-        }
     }
 }

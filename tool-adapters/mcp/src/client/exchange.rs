@@ -4,7 +4,7 @@
 use crate::client::budget::Spending;
 use crate::client::direct::DirectError;
 use crate::client::options::{AskedRun, is_stateless};
-use crate::client::remote::{Connection, RemoteServer};
+use crate::client::remote::{RemoteServer, ServerConnection};
 use crate::client::requests;
 use crate::client::routes::{CallMessage, CallRoute, RelayedRequest};
 use crate::client::tasks;
@@ -95,7 +95,8 @@ impl Exchange<'_> {
 
     /// Waits until the time of the run is over. It goes on while the user is asked.
     async fn deadline(&self) {
-        let (began, limit) = (Instant::now(), self.remote.options.timeout);
+        let began = Instant::now();
+        let limit = self.remote.options.timeout;
         let end = || match self.ctx.deadline() {
             Some(deadline) => Instant::from_std(deadline),
             None => time::after(began, limit.saturating_add(self.ctx.waited_for_user())),
@@ -115,7 +116,7 @@ impl Exchange<'_> {
     /// agreed to the pages that it requires (revision 2025-11-25).
     pub(crate) async fn converse(
         &self,
-        connection: &Connection,
+        connection: &ServerConnection,
         request: Asked<'_>,
     ) -> Result<Result<ServerResult, ServiceError>, ToolError> {
         // What is rare is boxed, as a call's future has room for all of it.
@@ -136,7 +137,7 @@ impl Exchange<'_> {
 
     async fn converse_without_session(
         &self,
-        connection: &Connection,
+        connection: &ServerConnection,
         request: Box<ClientRequest>,
     ) -> Result<Result<ServerResult, ServiceError>, ToolError> {
         let mut next = request.clone();
@@ -194,7 +195,7 @@ impl Exchange<'_> {
     /// Runs a call as a task, and as another one after the user has agreed to the pages that it requires.
     pub(crate) async fn run_task(
         &self,
-        connection: &Arc<Connection>,
+        connection: &Arc<ServerConnection>,
         params: &CallToolRequestParams,
     ) -> Result<Result<ServerResult, ServiceError>, ToolError> {
         let answer = self.attempt_task(Arc::clone(connection), params).await;
@@ -208,7 +209,7 @@ impl Exchange<'_> {
     /// Runs a call as a task. When the connection is lost, the task is looked for over the next one.
     async fn attempt_task(
         &self,
-        mut connection: Arc<Connection>,
+        mut connection: Arc<ServerConnection>,
         params: &CallToolRequestParams,
     ) -> Result<ServerResult, ServiceError> {
         let options = &self.remote.options;
@@ -240,7 +241,7 @@ impl Exchange<'_> {
 
     async fn send_in_session(
         &self,
-        connection: &Connection,
+        connection: &ServerConnection,
         request: Asked<'_>,
     ) -> Result<ServerResult, ServiceError> {
         match request {
@@ -252,10 +253,11 @@ impl Exchange<'_> {
     /// Makes a call without rmcp. If the session has expired, rmcp opens another and makes it.
     async fn call(
         &self,
-        connection: &Connection,
+        connection: &ServerConnection,
         params: &CallToolRequestParams,
     ) -> Result<ServerResult, ServiceError> {
-        let (route, calls) = (connection.routes.enter(), &connection.calls);
+        let route = connection.routes.enter();
+        let calls = &connection.calls;
         let (id, token) = calls.next_id();
         route.set_request(id.clone(), token.clone());
         self.set_attributes(&connection.peer, &id, "tools/call");
@@ -279,11 +281,12 @@ impl Exchange<'_> {
     /// cancelled.
     async fn send(
         &self,
-        connection: &Connection,
+        connection: &ServerConnection,
         request: Box<ClientRequest>,
     ) -> Result<ServerResult, ServiceError> {
         let peer = &connection.peer;
-        let (route, method) = (connection.routes.enter(), request.method().to_owned());
+        let route = connection.routes.enter();
+        let method = request.method().to_owned();
         let sent = peer
             .send_request_with_option(*request, PeerRequestOptions::no_options())
             .await?;
@@ -298,7 +301,8 @@ impl Exchange<'_> {
     }
 
     fn set_attributes(&self, peer: &Peer<RoleClient>, id: &RequestId, method: &str) {
-        let (options, transport) = (&self.remote.options, self.remote.transport);
+        let options = &self.remote.options;
+        let transport = self.remote.transport;
         trace::attributes(|| {
             let version = peer
                 .peer_info()
@@ -433,7 +437,8 @@ fn cancel_on_drop<'a>(
     id: &'a RequestId,
 ) -> SendOnDrop<impl FnOnce() -> BoxFuture<'static, ()> + 'a> {
     SendOnDrop::new(|| {
-        let (peer, id) = (peer.clone(), id.clone());
+        let peer = peer.clone();
+        let id = id.clone();
         Box::pin(async move {
             let reason = Some("the caller no longer waits for the result".to_owned());
             if let Err(error) = peer

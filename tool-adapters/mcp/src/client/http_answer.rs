@@ -231,7 +231,8 @@ async fn body(response: Response<Body>, max: usize) -> HttpResult<Result<Bytes, 
 
 /// Returns the events of a stream. It fails at one that is over the maximum.
 pub(crate) fn events(response: Response<Body>) -> Events {
-    let (mut sizes, mut has_failed) = (EventSize::default(), false);
+    let mut sizes = EventSize::default();
+    let mut has_failed = false;
     let mut chunks = reqwest::Response::from(response).bytes_stream();
     let chunks = poll_fn_stream(move |cx| {
         // Chunks that bring no event, such as comments, are there at once, and the deadline needs its turn.
@@ -252,11 +253,20 @@ pub(crate) fn events(response: Response<Body>) -> Events {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum StreamError {
+enum StreamError {
     #[error("an event has more than {MAX_MESSAGE} bytes")]
     TooLong,
     #[error(transparent)]
     Broken(reqwest::Error),
+}
+
+/// Returns the error of a request in whose stream an event is over the maximum.
+pub(crate) fn too_long_event(error: &SseError) -> Option<ErrorData> {
+    let SseError::Body(error) = error else {
+        return None;
+    };
+    let is_too_long = matches!(error.downcast_ref(), Some(StreamError::TooLong));
+    is_too_long.then(|| too_long(format_args!("more than {MAX_MESSAGE}")))
 }
 
 /// The size of an event that is being read.

@@ -1,40 +1,39 @@
 //! The client over HTTP, which authorizes each request.
 
-use crate::client::answer::{MAX_MESSAGE, failure, too_long, too_many_values, unreadable};
+use crate::client::answer::failure;
 #[cfg(feature = "auth")]
 use crate::client::credentials::SecretKind;
 use crate::client::credentials::{Credentials, Token};
+use crate::client::direct;
 use crate::client::error::{ImportError, text_with_causes};
-use crate::client::http_answer::{self, Events, HttpError, HttpResult, Posted, StreamError};
+use crate::client::http_answer::{self, Events, HttpError, HttpResult, Posted, too_long_event};
 #[cfg(feature = "auth")]
 use crate::client::logins;
+use crate::client::message::{MessageReader, ReadError};
 use crate::client::plain_client::PlainClient;
-use crate::client::rights::with_unknown_modes;
 use crate::client::routes::CallRoutes;
 use crate::client::tasks::TaskTools;
 use crate::lines::{IdScanner, MessageId};
-use crate::original;
 use futures_util::StreamExt;
 use hyper::Response;
-use memchr::memmem;
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Body, Client, Method, Request, StatusCode, Url, redirect};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, JsonRpcRequest, RequestId,
-    ServerJsonRpcMessage,
+    ServerJsonRpcMessage, ServerResult,
 };
+use rmcp::service::ServiceError;
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
-use sse_stream::{Error as SseError, Sse};
+use sse_stream::Sse;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::bytes::Bytes;
 use tool_adapters_http::base_url::is_local;
-use tool_adapters_providers::framing::frame::is_too_large_to_parse;
 use tracing::Dispatch;
 use tracing::instrument::WithSubscriber;
 
@@ -44,20 +43,20 @@ pub(crate) struct AuthorizedClient {
     http: Client,
     plain: Option<PlainClient>,
     url: Url,
-    session: Arc<Mutex<Arc<HttpSession>>>,
+    session: Arc<Mutex<Arc<SessionHeaders>>>,
     credentials: Arc<Credentials>,
-    tasks: TaskTools,
+    reader: MessageReader,
     routes: CallRoutes,
 }
 
 /// The session of a client, as the headers of its messages.
 #[derive(Clone, Default)]
-pub(crate) struct HttpSession {
+pub(crate) struct SessionHeaders {
     has_id: bool,
     headers: HeaderMap,
 }
 
-impl HttpSession {
+impl SessionHeaders {
     fn new(id: Option<&str>, headers: HashMap<HeaderName, HeaderValue>) -> Self {
         let mut headers = headers.into_iter().collect::<HeaderMap>();
         let accepted = HeaderValue::from_static("text/event-stream, application/json");
@@ -125,28 +124,23 @@ impl AuthorizedClient {
             url: url.clone(),
             session: Arc::default(),
             credentials,
-            tasks,
+            reader: MessageReader::over_http(tasks),
             routes,
         })
     }
 
     /// Returns the session that rmcp has opened last.
-    pub(crate) fn session(&self) -> Arc<HttpSession> {
+    pub(crate) fn session(&self) -> Arc<SessionHeaders> {
         Arc::clone(&self.session.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Makes a call in a session.
     pub(crate) async fn post(
         &self,
-        session: &HttpSession,
-        id: &RequestId,
+        session: &SessionHeaders,
         message: Bytes,
     ) -> HttpResult<Posted> {
         match self.answer(session, message, Sent::Call).await? {
-            Posted::Events(events, opened) => Ok(Posted::Events(
-                self.observe(events, Some(id.clone()), false),
-                opened,
-            )),
             Posted::Refused(status, text) => {
                 let text = self.credentials.display(&text);
                 let message = format!("the tool's server refused the call: HTTP {status}: {text}");
@@ -156,21 +150,43 @@ impl AuthorizedClient {
         }
     }
 
-    /// Requests the rest of the stream of a request.
-    pub(crate) async fn resume(
+    /// Reads the answer to a call.
+    pub(crate) fn read_answer(
         &self,
-        session: &HttpSession,
-        last_event: Option<&str>,
-        request: &RequestId,
-    ) -> HttpResult<Events> {
-        let events = self.stream(session, last_event).await?;
-        Ok(self.observe(events, Some(request.clone()), false))
+        text: &[u8],
+        call: &RequestId,
+    ) -> Result<ServerResult, ServiceError> {
+        let message = self.reader.read(text);
+        let message = message.map_err(|error| ServiceError::McpError(error.into()))?;
+        if !direct::answers(&message, call) {
+            return Err(ServiceError::UnexpectedResponse);
+        }
+        direct::result(message)
+    }
+
+    /// Reads the text of an event in the stream of a request. One that cannot be read is the error of the request, if it may be the
+    /// answer.
+    pub(crate) fn read_event(
+        &self,
+        text: &[u8],
+        stream: Option<&RequestId>,
+    ) -> Result<ServerJsonRpcMessage, Option<ErrorData>> {
+        let is_answer = || matches!(IdScanner::scan(text), MessageId::Response(_));
+        let message = match self.reader.read(text) {
+            Ok(message) => message,
+            Err(ReadError::Unreadable) if !is_answer() => return Err(None),
+            Err(error) => return Err(Some(error.into())),
+        };
+        if let (ServerJsonRpcMessage::Request(request), Some(stream)) = (&message, stream) {
+            self.routes.note_stream(request.id.clone(), stream.clone());
+        }
+        Ok(message)
     }
 
     /// Sends a message, and returns its answer.
     async fn answer(
         &self,
-        session: &HttpSession,
+        session: &SessionHeaders,
         message: Bytes,
         sent: Sent,
     ) -> HttpResult<Posted> {
@@ -193,8 +209,12 @@ impl AuthorizedClient {
         answer
     }
 
-    /// Requests a stream of a session.
-    async fn stream(&self, session: &HttpSession, last_event: Option<&str>) -> HttpResult<Events> {
+    /// Requests a stream of a session, or the rest of one after an event.
+    pub(crate) async fn stream(
+        &self,
+        session: &SessionHeaders,
+        last_event: Option<&str>,
+    ) -> HttpResult<Events> {
         let mut headers = session.headers.clone();
         let last_event = last_event.and_then(|last| HeaderValue::from_str(last).ok());
         headers.extend(last_event.map(|last| (HeaderName::from_static("last-event-id"), last)));
@@ -329,57 +349,35 @@ impl AuthorizedClient {
         }
     }
 
-    /// Returns events in which one that is too long is the error of its request. With `is_checked`, that holds for one that cannot
-    /// be read, too, which rmcp would drop, and results are sealed for rmcp.
-    fn observe(&self, events: Events, mut request: Option<RequestId>, is_checked: bool) -> Events {
-        let (tasks, routes, stream) = (self.tasks.clone(), self.routes.clone(), request.clone());
-        let mut fail = move |error: ErrorData| {
-            let message = request.take().map(|id| failure(error, id));
-            let data = message.and_then(|message| serde_json::to_string(&message).ok());
-            data.map(|data| Sse {
-                data: Some(data),
-                ..Sse::default()
-            })
-        };
-        let events = events.map(move |event| match event {
-            Ok(mut event) => {
-                let text = event.data.as_deref().unwrap_or_default();
-                if is_too_large_to_parse(text.as_bytes()) {
-                    return Ok(fail(too_many_values()).unwrap_or_default());
+    /// Returns the events of a stream for rmcp, which gets the messages as they were read. One that is too long or cannot be read is
+    /// the error of the stream's request, once.
+    fn events_for_rmcp(&self, events: Events, stream: Option<RequestId>) -> Events {
+        let client = self.clone();
+        let mut unanswered = stream.clone();
+        let events = events.map(move |event| {
+            let mut event = match event {
+                Ok(event) => event,
+                Err(error) => {
+                    let (Some(too_long), Some(id)) = (too_long_event(&error), unanswered.take())
+                    else {
+                        return Err(error);
+                    };
+                    let mut event = Sse::default();
+                    event.data = serde_json::to_string(&failure(too_long, id)).ok();
+                    return Ok(event);
                 }
-                tasks.note(text.as_bytes());
-                let is_read = !is_checked
-                    || text.is_empty()
-                    || serde_json::from_str::<ServerJsonRpcMessage>(text).is_ok();
-                let is_answer =
-                    || matches!(IdScanner::scan(text.as_bytes()), MessageId::Response(_));
-                let failed = if !is_read && is_answer() {
-                    fail(unreadable())
-                } else {
-                    None
-                };
-                if memmem::find(text.as_bytes(), b"\"method\"").is_some()
-                    && let MessageId::Request(id) = IdScanner::scan(text.as_bytes())
-                {
-                    // A request in the stream of a call belongs to this call.
-                    if let Some(stream) = &stream {
-                        routes.note_stream(id, stream.clone());
-                    }
-                }
-                if let Some(marked) = with_unknown_modes(text.as_bytes()) {
-                    event.data = Some(marked.to_string());
-                } else if is_checked && let Some(sealed) = original::seal_over_http(text.as_bytes())
-                {
-                    event.data = serde_json::to_string(&sealed).ok();
-                }
-                Ok(failed.unwrap_or(event))
+            };
+            let text = event.data.take().unwrap_or_default();
+            if text.is_empty() {
+                return Ok(event);
             }
-            Err(SseError::Body(error))
-                if matches!(error.downcast_ref(), Some(StreamError::TooLong)) =>
-            {
-                fail(too_long(format_args!("more than {MAX_MESSAGE}"))).ok_or(SseError::Body(error))
-            }
-            Err(error) => Err(error),
+            let message = match client.read_event(text.as_bytes(), stream.as_ref()) {
+                Ok(message) => Some(message),
+                Err(Some(error)) => unanswered.take().map(|id| failure(error, id)),
+                Err(None) => None,
+            };
+            event.data = message.and_then(|message| serde_json::to_string(&message).ok());
+            Ok(event)
         });
         events.boxed()
     }
@@ -413,7 +411,7 @@ impl StreamableHttpClient for AuthorizedClient {
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> HttpResult<StreamableHttpPostResponse> {
-        let session = HttpSession::new(session_id.as_deref(), headers);
+        let session = SessionHeaders::new(session_id.as_deref(), headers);
         if let ClientJsonRpcMessage::Notification(sent) = &message
             && let ClientNotification::InitializedNotification(_) = &sent.notification
         {
@@ -436,7 +434,7 @@ impl StreamableHttpClient for AuthorizedClient {
         let answer = match answer {
             Posted::Events(events, opened) => {
                 return Ok(StreamableHttpPostResponse::Sse(
-                    self.observe(events, id, true),
+                    self.events_for_rmcp(events, id),
                     opened,
                 ));
             }
@@ -457,17 +455,11 @@ impl StreamableHttpClient for AuthorizedClient {
             Posted::Failed(error) => Err(error),
             Posted::Text(text, session) => {
                 opened = session;
-                self.tasks.note(&text);
-                let marked =
-                    with_unknown_modes(&text).map(|message| Bytes::from(message.to_string()));
-                let text = marked.unwrap_or(text);
-                match original::seal_over_http(&text)
-                    .map_or_else(|| serde_json::from_slice(&text), Ok)
-                {
+                match self.reader.read(&text) {
                     // The answer to a request has its error, also if the server could not read the id.
                     Ok(ServerJsonRpcMessage::Error(error)) => Err(error.error),
                     Ok(message) => Ok(message),
-                    Err(_) => Err(unreadable()),
+                    Err(error) => Err(error.into()),
                 }
             }
         };
@@ -486,7 +478,7 @@ impl StreamableHttpClient for AuthorizedClient {
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> HttpResult<()> {
-        let session = HttpSession::new(Some(&session_id), headers);
+        let session = SessionHeaders::new(Some(&session_id), headers);
         let response = self
             .send(&Method::DELETE, &session.headers, None)
             .await
@@ -508,10 +500,10 @@ impl StreamableHttpClient for AuthorizedClient {
     ) -> HttpResult<Events> {
         let events = self
             .stream(
-                &HttpSession::new(session_id.as_deref(), headers),
+                &SessionHeaders::new(session_id.as_deref(), headers),
                 last_event_id.as_deref(),
             )
             .await?;
-        Ok(self.observe(events, None, true))
+        Ok(self.events_for_rmcp(events, None))
     }
 }

@@ -14,7 +14,7 @@ use crate::client::offered_names::OfferedNames;
 use crate::client::options::RemoteOptions;
 use crate::client::pins::Pins;
 use crate::client::quarantine::{QuarantineReason, QuarantinedTool};
-use crate::client::remote::{Connection, DeclaredTool, RemoteServer};
+use crate::client::remote::{DeclaredTool, RemoteServer, ServerConnection};
 use crate::client::resource_tools::resource_tools;
 use crate::client::rights::ServerRights;
 use crate::client::tasks::is_lost;
@@ -96,7 +96,8 @@ impl McpClient {
     fn new(address: ServerAddress, name: String) -> Self {
         let (pins, timeout, credentials) =
             (Pins::memory(), Duration::from_secs(30), Arc::default());
-        let (rights, tasks) = (ServerRights::default(), HashSet::new());
+        let rights = ServerRights::default();
+        let tasks = HashSet::new();
         let options = RemoteOptions {
             name,
             pins,
@@ -162,12 +163,6 @@ impl McpClient {
         if let ServerAddress::Command(command, _) = &mut self.address {
             command.env(name, value);
         }
-        self
-    }
-
-    /// Tells the server that its pages are shown (MCP Apps).
-    pub fn show_pages(mut self) -> Self {
-        self.options.shows_pages = true;
         self
     }
 
@@ -496,15 +491,6 @@ impl McpClient {
         self
     }
 
-    /// Leaves out the tools for which a function returns the setting that switches them off.
-    pub fn switch_off(
-        mut self,
-        setting: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
-    ) -> Self {
-        self.offer.switched_off = Some(Arc::new(setting));
-        self
-    }
-
     /// Connects and imports the server's tools, prompts and resources. Those that differ from their pins or cannot be registered
     /// are [quarantined](ImportedToolset::quarantined).
     pub async fn connect(mut self) -> Result<ImportedToolset, ImportError> {
@@ -525,6 +511,25 @@ impl McpClient {
     }
 }
 
+/// What the gateway needs beside the public interface. It may change in a patch version.
+#[doc(hidden)]
+impl McpClient {
+    /// Tells the server that its pages are shown (MCP Apps).
+    pub fn show_pages(mut self) -> Self {
+        self.options.shows_pages = true;
+        self
+    }
+
+    /// Leaves out the tools for which a function returns the setting that switches them off.
+    pub fn switch_off(
+        mut self,
+        setting: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        self.offer.switched_off = Some(Arc::new(setting));
+        self
+    }
+}
+
 debug_only!(McpClient, |this| name: this.options.name);
 
 impl Offer {
@@ -541,7 +546,8 @@ impl Offer {
         remote: Arc<RemoteServer>,
         declared: Vec<DeclaredTool>,
     ) -> Result<ImportedToolset, ImportError> {
-        let (prefix, mut tools) = (self.prefix.as_deref(), Vec::new());
+        let prefix = self.prefix.as_deref();
+        let mut tools = Vec::new();
         let declared = self.without_switched_off(&remote, declared);
         let names = OfferedNames::new(prefix, declared.iter().map(|declared| &*declared.item.name));
         for declared in declared {
@@ -779,6 +785,37 @@ impl ImportedToolset {
         !self.remote.is_lost()
     }
 
+    /// Requests the server's lists again, and quarantines tools, prompts and resources that have changed. This happens
+    /// automatically when the server notifies that a list has changed.
+    pub async fn refresh(&self) -> Result<(), ImportError> {
+        self.remote.refresh().await
+    }
+
+    /// Returns a receiver of the changes of which the server notifies from now on.
+    ///
+    /// ```no_run
+    /// use tool_adapters::mcp::{McpClient, ServerChange};
+    ///
+    /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+    /// let tracker = McpClient::url("https://tracker.example/mcp").connect().await?;
+    /// let mut changes = tracker.changes();
+    /// while let Some(change) = changes.next().await {
+    ///     if let ServerChange::Tools = change {
+    ///         // The tools that changed are quarantined. Import again to offer new ones.
+    ///         eprintln!("{:?}", tracker.quarantined());
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn changes(&self) -> ServerChanges {
+        self.remote.changes.subscribe()
+    }
+}
+
+/// What the gateway needs beside the public interface. It may change in a patch version.
+#[doc(hidden)]
+impl ImportedToolset {
     /// Returns true if resources that the server does not list may be read.
     pub fn has_unlisted_resources(&self) -> bool {
         !self.remote.options.pinned_only && RemoteServer::has_resources(&self.remote.current())
@@ -839,33 +876,6 @@ impl ImportedToolset {
                 .missing()?
                 .into(),
         )
-    }
-
-    /// Requests the server's lists again, and quarantines tools, prompts and resources that have changed. This happens
-    /// automatically when the server notifies that a list has changed.
-    pub async fn refresh(&self) -> Result<(), ImportError> {
-        self.remote.refresh().await
-    }
-
-    /// Returns a receiver of the changes of which the server notifies from now on.
-    ///
-    /// ```no_run
-    /// use tool_adapters::mcp::{McpClient, ServerChange};
-    ///
-    /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
-    /// let tracker = McpClient::url("https://tracker.example/mcp").connect().await?;
-    /// let mut changes = tracker.changes();
-    /// while let Some(change) = changes.next().await {
-    ///     if let ServerChange::Tools = change {
-    ///         // The tools that changed are quarantined. Import again to offer new ones.
-    ///         eprintln!("{:?}", tracker.quarantined());
-    ///     }
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn changes(&self) -> ServerChanges {
-        self.remote.changes.subscribe()
     }
 }
 
@@ -1099,7 +1109,7 @@ impl RemoteTool {
         &self,
         params: &CallToolRequestParams,
         exchange: Exchange<'_>,
-    ) -> Result<(Arc<Connection>, Result<ServerResult, ServiceError>), ToolError> {
+    ) -> Result<(Arc<ServerConnection>, Result<ServerResult, ServiceError>), ToolError> {
         // The list is checked again before a new connection is used.
         let connection = self.remote.connection().await?;
         self.remote.check_offered(&self.name, "tool", &self.name)?;
@@ -1128,7 +1138,7 @@ impl RemoteTool {
             .contains(&self.name)
     }
 
-    async fn convert_error(&self, error: ServiceError, connection: &Connection) -> ToolError {
+    async fn convert_error(&self, error: ServiceError, connection: &ServerConnection) -> ToolError {
         let credentials = &self.remote.options.credentials;
         let error = match error {
             ServiceError::McpError(error) => {

@@ -3,14 +3,13 @@
 //! rmcp's own transport drops lines that are too long or not readable, so that their calls wait until they time out. Here such a
 //! line is the error of its call.
 
-use crate::client::answer::{MAX_MESSAGE, failure, too_long, too_many_values, unreadable};
-use crate::client::direct::{DirectCalls, LineWriter, write_line};
+use crate::client::answer::{MAX_MESSAGE, failure, too_long};
+use crate::client::direct::DirectCalls;
+use crate::client::message::{MessageReader, ReadError};
 use crate::client::notices::RateLimit;
 use crate::client::process::ServerProcess;
-use crate::client::rights::with_unknown_modes;
 use crate::client::tasks::TaskTools;
-use crate::lines::{BoundedLines, IdScanner, Line, MessageId};
-use crate::original;
+use crate::lines::{IdScanner, Input, Line, LineReader, LineWriter, MessageId, Output, read_lines};
 use futures_util::StreamExt;
 use rmcp::RoleClient;
 use rmcp::model::ErrorData;
@@ -19,52 +18,41 @@ use rmcp::transport::Transport;
 use serde_json::value::RawValue;
 use std::collections::VecDeque;
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::Mutex;
-use tokio::time::timeout;
 use tokio_util::bytes::Bytes;
-use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec};
-use tool_adapters_providers::framing::frame::is_too_large_to_parse;
 
 /// The time in which a message that is being written is finished before the streams are closed.
 const LAST_WRITE: Duration = Duration::from_secs(1);
 
-type Input = Box<dyn AsyncRead + Send + Unpin>;
-type Output = Box<dyn AsyncWrite + Send + Unpin>;
 type ServerMessage = RxJsonRpcMessage<RoleClient>;
 
 /// Messages as lines of JSON.
-pub(crate) struct LineTransport {
-    lines: FramedRead<Input, BoundedLines>,
+pub(crate) struct ServerLines {
+    lines: LineReader,
     writer: LineWriter,
     process: Option<ServerProcess>,
-    tasks: TaskTools,
+    reader: MessageReader,
     calls: DirectCalls,
     /// The messages of a line that are not yet received.
     read: VecDeque<ServerMessage>,
     dropped: RateLimit,
 }
 
-impl LineTransport {
+impl ServerLines {
     pub(crate) fn new(
         (input, output): (Input, Output),
         process: Option<ServerProcess>,
         tasks: TaskTools,
         calls: DirectCalls,
     ) -> Self {
-        let lines = FramedRead::new(input, BoundedLines::new(MAX_MESSAGE));
-        let writer = Arc::new(Mutex::new(Some(FramedWrite::new(
-            output,
-            LinesCodec::new(),
-        ))));
-        calls.over_lines(Arc::clone(&writer));
+        let lines = read_lines(input, MAX_MESSAGE);
+        let writer = LineWriter::new(output);
+        calls.over_lines(writer.clone());
         Self {
             lines,
             writer,
             process,
-            tasks,
+            reader: MessageReader::over_lines(tasks),
             calls,
             read: VecDeque::new(),
             dropped: RateLimit::new("messages"),
@@ -72,46 +60,33 @@ impl LineTransport {
     }
 
     fn read(&mut self, text: &Bytes) {
-        if is_too_large_to_parse(text) {
-            return self.fail(IdScanner::scan(text), too_many_values);
-        }
-        let text = &without_mark(text);
-        if self.calls.take_text(text) {
-            return;
-        }
-        self.tasks.note(text);
-        let marked = with_unknown_modes(text).map(|message| Bytes::from(message.to_string()));
-        let text = marked.as_ref().unwrap_or(text);
-        if let Some(message) = read_message(text) {
-            self.read.push_back(message);
-        } else if let Some(messages) = read_batch(text) {
-            self.read.extend(messages);
-        } else {
-            self.fail(IdScanner::scan(text), unreadable);
+        let text = without_mark(text);
+        match self.reader.read(&text) {
+            Ok(message) => self.read.extend(self.calls.take_message(message)),
+            Err(error @ ReadError::TooManyValues) => self.fail(IdScanner::scan(&text), error),
+            Err(error @ ReadError::Unreadable) => match self.read_batch(&text) {
+                Some(messages) => self.read.extend(messages),
+                None => self.fail(IdScanner::scan(&text), error),
+            },
         }
     }
 
+    fn read_batch(&self, text: &[u8]) -> Option<Vec<ServerMessage>> {
+        let messages = serde_json::from_slice::<Vec<&RawValue>>(text).ok()?;
+        messages
+            .into_iter()
+            .map(|message| self.reader.read(message.get().as_bytes()).ok())
+            .collect()
+    }
+
     /// Answers the request to which a message belongs that cannot be read.
-    fn fail(&mut self, id: MessageId, error: impl FnOnce() -> ErrorData) {
+    fn fail(&mut self, id: MessageId, error: impl Into<ErrorData>) {
         if let MessageId::Response(id) = id {
-            self.read.push_back(failure(error(), id));
+            self.read.push_back(failure(error.into(), id));
         } else if self.dropped.admits() {
             tracing::debug!("dropped a message of a server that cannot be read");
         }
     }
-}
-
-/// Reads a message. The result of one that answers a request is kept as it is.
-fn read_message(text: &[u8]) -> Option<ServerMessage> {
-    original::seal(text).or_else(|| serde_json::from_slice(text).ok())
-}
-
-fn read_batch(text: &[u8]) -> Option<Vec<ServerMessage>> {
-    let messages = serde_json::from_slice::<Vec<&RawValue>>(text).ok()?;
-    messages
-        .into_iter()
-        .map(|message| read_message(message.get().as_bytes()))
-        .collect()
 }
 
 /// Returns a line without the byte order mark that some programs write before UTF-8. It is no part of JSON.
@@ -124,15 +99,15 @@ fn without_mark(line: &Bytes) -> Bytes {
     }
 }
 
-impl Transport<RoleClient> for LineTransport {
+impl Transport<RoleClient> for ServerLines {
     type Error = io::Error;
 
     fn send(
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let writer = Arc::clone(&self.writer);
-        async move { write_line(&writer, &message).await }
+        let writer = self.writer.clone();
+        async move { writer.write_message(&message).await }
     }
 
     async fn receive(&mut self) -> Option<ServerMessage> {
@@ -142,7 +117,7 @@ impl Transport<RoleClient> for LineTransport {
             }
             match self.lines.next().await? {
                 Ok(Line::Whole(text)) => self.read(&text),
-                Ok(Line::TooLong { size, id }) => self.fail(id, || too_long(size)),
+                Ok(Line::TooLong { size, id }) => self.fail(id, too_long(size)),
                 Err(error) => {
                     tracing::debug!(%error, "failed to read from a server");
                     return None;
@@ -152,9 +127,7 @@ impl Transport<RoleClient> for LineTransport {
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        if let Ok(mut writer) = timeout(LAST_WRITE, self.writer.lock()).await {
-            writer.take();
-        }
+        self.writer.close(LAST_WRITE).await;
         if let Some(process) = &self.process {
             process.stop().await;
         }
@@ -162,7 +135,7 @@ impl Transport<RoleClient> for LineTransport {
     }
 }
 
-impl Drop for LineTransport {
+impl Drop for ServerLines {
     fn drop(&mut self) {
         if let Some(process) = &self.process {
             process.begin_stop();

@@ -160,10 +160,8 @@ impl ListReader<'_> {
                     items.push(declared);
                     if !dropped.is_empty() {
                         let server = self.options.name.escape_debug();
-                        let (name, dropped) = (
-                            escape_invisible(&name),
-                            escape_invisible(&dropped.join(", ")),
-                        );
+                        let name = escape_invisible(&name);
+                        let dropped = escape_invisible(&dropped.join(", "));
                         tracing::warn!(%server, name, dropped, "left out members of a declaration that cannot be read");
                     }
                 }

@@ -1,6 +1,7 @@
 //! A client that imports a server's tools as function tools.
 //!
 //! - `import`: the public builder, the imported toolset, and the calls of its tools
+//! - `message`: the one reader of a server's messages
 //! - `address`: the connection over each transport; `process`: a server's process; `line_transport`: its messages
 //! - `http_client`: the requests over HTTP; `http_answer`: their answers
 //! - `credentials`: headers and tokens; `logins`: tokens of OAuth; `names`: names without keys
@@ -32,6 +33,7 @@ mod line_transport;
 mod lists;
 #[cfg(feature = "auth")]
 mod logins;
+mod message;
 mod names;
 mod notices;
 mod offered_names;

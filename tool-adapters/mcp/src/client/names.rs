@@ -35,7 +35,8 @@ pub(crate) struct MaskedText {
 /// All other words may be keys.
 pub(crate) fn of_command(command: &Command) -> (String, Vec<MaskedText>) {
     let mut words = vec![escape_invisible(&command.get_program().to_string_lossy())];
-    let (mut position, mut secrets) = (Position::Program, Vec::new());
+    let mut position = Position::Program;
+    let mut secrets = Vec::new();
     for word in command.get_args() {
         let word = word.to_string_lossy();
         let (shown, secret) = split_word(&word, position);

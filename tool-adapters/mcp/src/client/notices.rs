@@ -164,10 +164,10 @@ impl<T> LimitedNotices<T> {
     }
 
     /// Passes a change on that is not reported to rmcp.
-    fn note(&self, change: Change) {
+    fn note(&self, change: NotedChange) {
         match change {
-            Change::List(kind) => self.changed.note(kind),
-            Change::Resource(uri) => self.changes.send(ServerChange::Resource(uri)),
+            NotedChange::List(kind) => self.changed.note(kind),
+            NotedChange::Resource(uri) => self.changes.send(ServerChange::Resource(uri)),
         }
     }
 
@@ -335,13 +335,13 @@ impl<T: Transport<RoleClient>> LimitedNotices<T> {
                 Notice::Handled
             }
             ServerNotification::ToolListChangedNotification(_) => {
-                Notice::Change(Change::List(Declaration::Tool))
+                Notice::Change(NotedChange::List(Declaration::Tool))
             }
             ServerNotification::PromptListChangedNotification(_) => {
-                Notice::Change(Change::List(Declaration::Prompt))
+                Notice::Change(NotedChange::List(Declaration::Prompt))
             }
             ServerNotification::ResourceListChangedNotification(_) => {
-                Notice::Change(Change::List(Declaration::Resource))
+                Notice::Change(NotedChange::List(Declaration::Resource))
             }
             ServerNotification::ResourceUpdatedNotification(updated)
                 if updated.params.uri.len() > MAX_URI =>
@@ -349,7 +349,7 @@ impl<T: Transport<RoleClient>> LimitedNotices<T> {
                 Notice::Handled
             }
             ServerNotification::ResourceUpdatedNotification(updated) => {
-                Notice::Change(Change::Resource(updated.params.uri.clone()))
+                Notice::Change(NotedChange::Resource(updated.params.uri.clone()))
             }
             _ => Notice::Other,
         }
@@ -359,12 +359,12 @@ impl<T: Transport<RoleClient>> LimitedNotices<T> {
 /// The rest of the work on a notification.
 enum Notice {
     Handled,
-    Change(Change),
+    Change(NotedChange),
     Other,
 }
 
 /// A change of which a server notifies.
-enum Change {
+enum NotedChange {
     List(Declaration),
     Resource(String),
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
-use tool_adapters_providers::tool_names::{NameRule, ToolNames};
+use tool_adapters_providers::tool_names::{DeclaredNames, NameRule};
 use tool_core::text::escape_invisible;
 
 /// The names that are offered: those of raw tools, as long as most clients take.
@@ -35,7 +35,7 @@ impl OfferedNames {
             .map(|own| (own.to_owned(), format!("{prefix}{own}")))
             .collect::<BTreeMap<_, _>>();
         let tools = wanted.values().map(String::as_str).enumerate();
-        let names = ToolNames::new(RULE, tools, &HashSet::new());
+        let names = DeclaredNames::new(RULE, tools, &HashSet::new());
         let offered = wanted.into_iter().map(|(own, wanted)| {
             let offered = names
                 .wire(&wanted)

@@ -327,11 +327,6 @@ impl Pins {
         ))))
     }
 
-    /// Copies the pins of a file, which does not change.
-    pub fn copy(path: &Path) -> Result<Self, PinError> {
-        Ok(Self(Arc::new(PinStore::Memory(Mutex::new(read(path)?)))))
-    }
-
     /// Creates a file without pins, so that the next imports trust what they find. Its lock is a file beside it, with the
     /// ending `.lock`, and both belong to this user only. A user who may write the folder may replace the pins, so
     /// give that permission to the program's user alone.
@@ -370,7 +365,8 @@ impl Pins {
         tools: ToolPins,
         pin_new: bool,
     ) -> Result<ToolPins, PinError> {
-        let (pins, server) = (self.clone(), server.to_owned());
+        let pins = self.clone();
+        let server = server.to_owned();
         let merge = move || {
             pins.change(|servers| {
                 let pinned = servers.entry(server.clone()).or_default();
@@ -424,6 +420,15 @@ impl Pins {
                 Ok(result)
             }
         }
+    }
+}
+
+/// What the gateway needs beside the public interface. It may change in a patch version.
+#[doc(hidden)]
+impl Pins {
+    /// Copies the pins of a file, which does not change.
+    pub fn copy(path: &Path) -> Result<Self, PinError> {
+        Ok(Self(Arc::new(PinStore::Memory(Mutex::new(read(path)?)))))
     }
 }
 

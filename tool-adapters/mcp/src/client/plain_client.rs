@@ -36,9 +36,9 @@ type PlainError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A client for one address without encryption. Clones share their connections.
 #[derive(Clone)]
-pub(crate) struct PlainClient(Arc<Inner>);
+pub(crate) struct PlainClient(Arc<PlainConnections>);
 
-struct Inner {
+struct PlainConnections {
     connector: TowerToHyperService<HttpConnector>,
     server: Uri,
     /// The path and the query of requests, and their `Host`.
@@ -63,7 +63,7 @@ impl PlainClient {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
         connector.set_keepalive(Some(KEEPALIVE));
-        Some(Self(Arc::new(Inner {
+        Some(Self(Arc::new(PlainConnections {
             connector: TowerToHyperService::new(connector),
             target: Uri::from(server.path_and_query()?.clone()),
             host: host.try_into().ok()?,
@@ -121,7 +121,8 @@ impl PlainClient {
             (error.into_error(), unsent)
         })?;
         Ok(answer.map(|incoming| {
-            let (is_read, connection) = (incoming.is_end_stream(), Some(connection));
+            let is_read = incoming.is_end_stream();
+            let connection = Some(connection);
             Body::wrap(PlainBody {
                 incoming,
                 is_read,
@@ -144,7 +145,8 @@ impl PlainClient {
     }
 
     fn keep(&self, connection: Box<PlainConnection>) {
-        let (now, mut idle) = (Instant::now(), self.idle());
+        let now = Instant::now();
+        let mut idle = self.idle();
         idle.push_back((now, connection));
         while idle.len() > MAX_IDLE
             || idle

@@ -149,7 +149,8 @@ impl Quarantine {
 
     /// Offers a removed tool again.
     pub(crate) fn restore(&self, name: &str) {
-        let (mut quarantined, name) = (self.lock(), short(name));
+        let mut quarantined = self.lock();
+        let name = short(name);
         if quarantined
             .tools
             .get(&*name)

@@ -13,8 +13,8 @@ use crate::client::pins::{Declaration, Fingerprint, ToolPins};
 use crate::client::process::ServerProcess;
 use crate::client::quarantine::{Quarantine, QuarantineReason};
 use crate::client::routes::CallRoutes;
-use crate::client::subscriptions::Subscriptions;
-use crate::client::tasks::{TaskSupport, TaskTools, is_lost};
+use crate::client::subscriptions::SubscribedResources;
+use crate::client::tasks::{TaskNeed, TaskTools, is_lost};
 use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, CustomRequest, ListToolsRequest, Tool};
 use rmcp::service::{Peer, ServiceError};
@@ -33,7 +33,7 @@ pub(crate) struct RemoteParts {
     pub(crate) options: Arc<RemoteOptions>,
     changed: Arc<ChangedLists>,
     pub(crate) changes: ChangeSender,
-    pub(crate) subscriptions: Arc<Subscriptions>,
+    pub(crate) subscriptions: Arc<SubscribedResources>,
     pub(crate) spending: ServerSpending,
     tasks: TaskTools,
 }
@@ -43,7 +43,7 @@ pub(crate) struct RemoteServer {
     parts: RemoteParts,
     /// OpenTelemetry's name of the transport, if it is known.
     pub(crate) transport: Option<&'static str>,
-    current: Mutex<Arc<Connection>>,
+    current: Mutex<Arc<ServerConnection>>,
     launcher: tokio::sync::Mutex<Launcher>,
     closed: CancellationToken,
     /// The toolsets that use the connection.
@@ -67,7 +67,7 @@ impl Deref for RemoteServer {
 pub(crate) type DeclaredTool = Declared<Tool>;
 
 /// One connection to a server. It is replaced once it is lost.
-pub(crate) struct Connection {
+pub(crate) struct ServerConnection {
     pub(crate) peer: Peer<RoleClient>,
     pub(crate) routes: CallRoutes,
     pub(crate) calls: DirectCalls,
@@ -122,12 +122,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Connection {
+impl ServerConnection {
     async fn new(
         address: &mut ServerAddress,
         remote: &RemoteParts,
     ) -> Result<Arc<Self>, ImportError> {
-        let (routes, calls) = (CallRoutes::default(), DirectCalls::default());
+        let routes = CallRoutes::default();
+        let calls = DirectCalls::default();
         let handler = ListChanges {
             changed: Arc::clone(&remote.changed),
             changes: remote.changes.clone(),
@@ -150,10 +151,8 @@ impl Connection {
         if let Some(level) = options.log_level {
             set_log_level(&peer, level, options).await;
         }
-        let (running, has_answered) = (
-            tokio::sync::Mutex::new(Some(running)),
-            AtomicBool::new(false),
-        );
+        let running = tokio::sync::Mutex::new(Some(running));
+        let has_answered = AtomicBool::new(false);
         Ok(Arc::new(Self {
             peer,
             routes,
@@ -191,7 +190,7 @@ impl Connection {
 }
 
 /// Returns true if the server declares that it has tools.
-fn declares_tools(connection: &Connection) -> bool {
+fn declares_tools(connection: &ServerConnection) -> bool {
     connection
         .peer
         .peer_info()
@@ -213,7 +212,7 @@ impl RemoteServer {
             spending: ServerSpending::default(),
             tasks: TaskTools::default(),
         };
-        let connection = Connection::new(&mut address, &parts).await?;
+        let connection = ServerConnection::new(&mut address, &parts).await?;
         let launcher = Launcher {
             address,
             repairs: 0,
@@ -237,7 +236,7 @@ impl RemoteServer {
         Ok((remote, tools))
     }
 
-    pub(crate) fn current(&self) -> Arc<Connection> {
+    pub(crate) fn current(&self) -> Arc<ServerConnection> {
         Arc::clone(&lock(&self.current))
     }
 
@@ -249,14 +248,14 @@ impl RemoteServer {
     /// wants it.
     pub(crate) fn runs_as_task(&self, tool: &str) -> bool {
         match self.tasks.support(tool) {
-            Some(TaskSupport::Required) => true,
-            Some(TaskSupport::Optional) => self.options.tasks.contains(tool),
+            Some(TaskNeed::Required) => true,
+            Some(TaskNeed::Optional) => self.options.tasks.contains(tool),
             None => false,
         }
     }
 
     /// Returns the connection. A lost one is made again, and the list of the server checked, before a call may use it.
-    pub(crate) async fn connection(&self) -> Result<Arc<Connection>, ToolError> {
+    pub(crate) async fn connection(&self) -> Result<Arc<ServerConnection>, ToolError> {
         let current = self.current();
         if !current.is_lost() || self.closed.is_cancelled() {
             return Ok(current);
@@ -268,7 +267,7 @@ impl RemoteServer {
         }
     }
 
-    async fn repair(&self) -> Result<Arc<Connection>, ToolError> {
+    async fn repair(&self) -> Result<Arc<ServerConnection>, ToolError> {
         let mut launcher = self.launcher.lock().await;
         let lost = self.current();
         if !lost.is_lost() || !launcher.address.can_reconnect() {
@@ -278,14 +277,15 @@ impl RemoteServer {
             .status()
             .await
             .unwrap_or_else(|| "no status".to_owned());
-        let (server, lines) = (self.options.name.escape_debug(), lost.last_lines());
+        let server = self.options.name.escape_debug();
+        let lines = lost.last_lines();
         // Noted once, as the next start may fail.
         launcher
             .admit(lost.has_answered.swap(false, Ordering::Relaxed))
             .await?;
         tracing::warn!(%server, status, lines, attempt = launcher.repairs, "connecting again to a server that was lost");
         let repaired = async {
-            let connection = Connection::new(&mut launcher.address, &self.parts).await?;
+            let connection = ServerConnection::new(&mut launcher.address, &self.parts).await?;
             self.check_again(&connection, &self.imported_kinds())
                 .await?;
             let renewed = self.subscriptions.renew(&connection.peer, &self.changes);
@@ -303,7 +303,7 @@ impl RemoteServer {
     }
 
     /// Returns true if the server no longer lists a tool. Quarantines it then.
-    pub(crate) async fn has_removed(&self, connection: &Connection, tool: &str) -> bool {
+    pub(crate) async fn has_removed(&self, connection: &ServerConnection, tool: &str) -> bool {
         let Ok(listed) = self.list(connection).await else {
             return false;
         };
@@ -340,7 +340,8 @@ impl RemoteServer {
     }
 
     pub(crate) fn removed(&self, what: &str, name: &str) -> ToolError {
-        let (server, name) = (self.options.name.escape_debug(), name.escape_debug());
+        let server = self.options.name.escape_debug();
+        let name = name.escape_debug();
         ToolError::not_found(format!(
             "the server `{server}` no longer has the {what} `{name}`"
         ))
@@ -366,7 +367,7 @@ impl RemoteServer {
     }
 
     /// Returns the reader of the lists of a connection.
-    pub(crate) fn reader<'a>(&'a self, connection: &'a Connection) -> ListReader<'a> {
+    pub(crate) fn reader<'a>(&'a self, connection: &'a ServerConnection) -> ListReader<'a> {
         ListReader {
             peer: &connection.peer,
             options: &self.options,
@@ -378,7 +379,7 @@ impl RemoteServer {
     /// with a key in a name.
     async fn list(
         &self,
-        connection: &Connection,
+        connection: &ServerConnection,
     ) -> Result<Vec<(DeclaredTool, Fingerprint)>, ImportError> {
         let credentials = &self.options.credentials;
         let list = ServerList {
@@ -443,7 +444,8 @@ impl RemoteServer {
         &self,
         found: impl IntoIterator<Item = (String, Fingerprint)>,
     ) -> Result<HashSet<String>, ImportError> {
-        let (mut fingerprints, mut duplicates) = (ToolPins::new(), HashSet::new());
+        let mut fingerprints = ToolPins::new();
+        let mut duplicates = HashSet::new();
         for (key, fingerprint) in found {
             if fingerprints.insert(key.clone(), fingerprint).is_some() {
                 duplicates.insert(key);
@@ -504,7 +506,7 @@ impl RemoteServer {
     /// Returns the keys and fingerprints of a list.
     async fn list_again(
         &self,
-        connection: &Connection,
+        connection: &ServerConnection,
         kind: Declaration,
     ) -> Result<Vec<(String, Fingerprint)>, ImportError> {
         Ok(match kind {
@@ -522,7 +524,7 @@ impl RemoteServer {
     /// Quarantines what changed or is gone of these kinds, and offers again what was removed and is listed as before.
     async fn check_again(
         &self,
-        connection: &Connection,
+        connection: &ServerConnection,
         kinds: &[Declaration],
     ) -> Result<(), ImportError> {
         for kind in kinds {
@@ -604,10 +606,8 @@ async fn set_log_level(peer: &Peer<RoleClient>, level: LogLevel, options: &Remot
         peer.send_request(ClientRequest::CustomRequest(request)),
     );
     if let Ok(Err(error)) = sent.await {
-        let (server, error) = (
-            options.name.escape_debug(),
-            options.credentials.display(&describe(&error)),
-        );
+        let server = options.name.escape_debug();
+        let error = options.credentials.display(&describe(&error));
         tracing::warn!(%server, error, "failed to set the level of a server's log");
     }
 }

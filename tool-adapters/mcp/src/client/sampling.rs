@@ -100,7 +100,8 @@ fn read(params: Value) -> Result<(SamplingRequest, usize), ErrorData> {
             params.messages.len()
         )));
     }
-    let (mut request, mut bytes) = (SamplingRequest::default(), 0);
+    let mut request = SamplingRequest::default();
+    let mut bytes = 0;
     for message in params.messages {
         let role = match &*message.role {
             "user" => Role::User,

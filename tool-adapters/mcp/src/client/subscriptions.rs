@@ -19,7 +19,7 @@ use tokio::time::sleep;
 
 /// The resources to which the host has subscribed.
 #[derive(Default)]
-pub(crate) struct Subscriptions {
+pub(crate) struct SubscribedResources {
     uris: Mutex<BTreeSet<String>>,
     changed: Notify,
 }
@@ -44,7 +44,7 @@ async fn subscribe(peer: &Peer<RoleClient>, uri: &str) -> Result<(), ServiceErro
         .map(drop)
 }
 
-impl Subscriptions {
+impl SubscribedResources {
     fn edit<T>(&self, edit: impl FnOnce(&mut BTreeSet<String>) -> T) -> T {
         edit(&mut self.uris.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -111,12 +111,10 @@ impl Subscriptions {
         changes: &ChangeSender,
     ) {
         if listens(peer) {
-            let (own, peer, lists, changes) = (
-                Arc::downgrade(self),
-                peer.clone(),
-                Arc::clone(lists),
-                changes.clone(),
-            );
+            let own = Arc::downgrade(self);
+            let peer = peer.clone();
+            let lists = Arc::clone(lists);
+            let changes = changes.clone();
             tokio::spawn(async move {
                 let mut has_ended = false;
                 while let Some(subscriptions) =

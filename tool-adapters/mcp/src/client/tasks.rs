@@ -13,17 +13,18 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::sleep;
+use tool_core::time::whole_milliseconds;
 
 /// The word of a server about a tool and tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TaskSupport {
+pub(crate) enum TaskNeed {
     Required,
     Optional,
 }
 
 /// The tools of which a server says that they need a task, or may run as one. rmcp's type of a tool does not have this member.
 #[derive(Clone, Default)]
-pub(crate) struct TaskTools(Arc<Mutex<HashMap<String, TaskSupport>>>);
+pub(crate) struct TaskTools(Arc<Mutex<HashMap<String, TaskNeed>>>);
 
 /// Maximum number of tools that are known to run as tasks.
 const MAX_KNOWN: usize = 10_000;
@@ -43,8 +44,8 @@ impl TaskTools {
                 continue;
             };
             let support = match tool["execution"]["taskSupport"].as_str() {
-                Some("required") => TaskSupport::Required,
-                Some("optional") => TaskSupport::Optional,
+                Some("required") => TaskNeed::Required,
+                Some("optional") => TaskNeed::Optional,
                 _ => {
                     known.remove(name);
                     continue;
@@ -56,7 +57,7 @@ impl TaskTools {
         }
     }
 
-    pub(crate) fn support(&self, tool: &str) -> Option<TaskSupport> {
+    pub(crate) fn support(&self, tool: &str) -> Option<TaskNeed> {
         self.0
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -110,10 +111,7 @@ pub(crate) async fn begin(
 ) -> Result<Result<RunningTask, ServerResult>, ServiceError> {
     let mut params = serde_json::to_value(params).map_err(|_| ServiceError::UnexpectedResponse)?;
     if let Some(params) = params.as_object_mut() {
-        params.insert(
-            "task".to_owned(),
-            json!({"ttl": u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)}),
-        );
+        params.insert("task".to_owned(), json!({"ttl": whole_milliseconds(limit)}));
     }
     let created = request(peer, "tools/call", params).await?;
     let state = state_of(created.clone())?["task"].take();

@@ -1,13 +1,12 @@
 //! The check of the access tokens of HTTP requests.
 
 use crate::auth::{AccessClaims, Refusal};
+use crate::server::message::{ClientMessage, Incoming, ReadMessage};
 use crate::server::session::{ServerState, Settings};
-use crate::server::strict::{CheckedMessage, Parsed};
 use axum::Router;
 use axum::http::header;
 use axum::http::request::Parts;
 use axum::response::Response;
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage};
 use std::io;
 use std::sync::Arc;
 use tool_adapters_providers::{Provider, declare};
@@ -65,15 +64,15 @@ pub(crate) async fn admit(settings: &Settings, parts: &mut Parts) -> Option<Resp
 
 /// Checks that the token of a request has the scopes of the tools that its messages call. Returns the answer to a refused
 /// request.
-pub(crate) fn permit(state: &ServerState, parts: &Parts, parsed: &Parsed) -> Option<Response> {
+pub(crate) fn permit(state: &ServerState, parts: &Parts, incoming: &Incoming) -> Option<Response> {
     let oauth = state
         .settings
         .oauth
         .as_ref()
         .filter(|oauth| oauth.has_tool_scopes())?;
-    let called = match parsed {
-        Parsed::One(message) => called_tool(message).into_iter().collect::<Vec<_>>(),
-        Parsed::Batch(messages) => messages.iter().filter_map(called_tool).collect(),
+    let called = match incoming {
+        Incoming::One(message) => called_tool(message).into_iter().collect::<Vec<_>>(),
+        Incoming::Batch(messages) => messages.iter().filter_map(called_tool).collect(),
     };
     let tools = state.runtime.tools();
     let declared = declare(Provider::Mcp, &tools);
@@ -92,12 +91,9 @@ pub(crate) fn permit(state: &ServerState, parts: &Parts, parsed: &Parsed) -> Opt
         .map(|refusal| oauth.refuse(&refusal))
 }
 
-fn called_tool(message: &CheckedMessage) -> Option<&str> {
-    let Ok(JsonRpcMessage::Request(request)) = message as &Result<ClientJsonRpcMessage, _> else {
-        return None;
-    };
-    match &request.request {
-        ClientRequest::CallToolRequest(call) => Some(&call.params.name),
+fn called_tool(message: &ReadMessage) -> Option<&str> {
+    match message {
+        Ok(ClientMessage::Call(call)) => Some(&call.params.name),
         _ => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::lines::{IdScanner, MessageId};
 use crate::server::client::Identity;
-use crate::server::strict::InvalidMessage;
+use crate::server::message::InvalidMessage;
 use axum::body::{Body, Bytes};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -62,11 +62,14 @@ pub(crate) async fn read_body(
     max: usize,
     (limits, buffered): (&HttpLimits, &mut Share<Identity>),
 ) -> Result<Bytes, BodyError> {
-    let (mut read, mut chunks) = (Vec::new(), body.into_data_stream());
+    let mut read = Vec::new();
+    let mut chunks = body.into_data_stream();
     // The number of bytes that have come, and the scan of those of a body that is too long.
-    let (mut size, mut scanner) = (0_usize, None::<IdScanner>);
+    let mut size = 0_usize;
+    let mut scanner = None::<IdScanner>;
     // The time since which fewer bytes have come than the lowest rate brings, and the bytes that were read then.
-    let (mut since, mut before) = (Instant::now(), 0);
+    let mut since = Instant::now();
+    let mut before = 0;
     loop {
         let chunk = match timeout_at(time::after(since, limits.body), chunks.next()).await {
             Ok(Some(Ok(chunk))) => chunk,

@@ -114,11 +114,6 @@ impl Server {
         self.with(|settings| settings.tools_change = yes)
     }
 
-    /// Serves prompts and resources also while no tool needs them, as they may come later.
-    pub fn all_features(self) -> Self {
-        self.with(|settings| settings.all_features = true)
-    }
-
     /// Sets the pause after which a call begins a new turn with new budgets. Defaults to 30 s.
     pub fn turn_after(self, pause: Duration) -> Self {
         self.with(|settings| settings.turn_after = pause)
@@ -129,12 +124,6 @@ impl Server {
     /// revision 2026-07-28 on.
     pub fn confirm_timeout(self, limit: Duration) -> Self {
         self.with(|settings| settings.confirm_timeout = limit)
-    }
-
-    /// Lets the host approve calls too. A call whose client cannot ask its user waits for this time, and after it for its repetition.
-    /// Calls that run as [tasks](Self::tasks) wait for their client alone.
-    pub fn host_approves(self, wait: Duration) -> Self {
-        self.with(|settings| settings.host_approval = Some(wait))
     }
 
     /// Sets the time after which an idle session over HTTP ends. Defaults to 30 minutes.
@@ -385,26 +374,6 @@ impl Server {
         self.bind_with(address, Router::new()).await
     }
 
-    /// Binds an address for the server and further routes.
-    pub async fn bind_with(&self, address: SocketAddr, further: Router) -> io::Result<BoundServer> {
-        let settings = &self.state.settings;
-        #[cfg(feature = "auth")]
-        settings.check_oauth()?;
-        let (shutdown, limits) = (settings.shutdown.clone(), settings.limits.clone());
-        let finds_principal = Some(settings.find_principal.is_some());
-        settings
-            .access
-            .bind(
-                address,
-                self.router().merge(further),
-                &settings.path,
-                shutdown,
-                limits,
-                finds_principal,
-            )
-            .await
-    }
-
     /// Binds an address and serves until [`shutdown`](Self::shutdown).
     ///
     /// ```no_run
@@ -437,6 +406,42 @@ impl Server {
             None,
         ))
         .await
+    }
+}
+
+/// What the gateway needs beside the public interface. It may change in a patch version.
+#[doc(hidden)]
+impl Server {
+    /// Serves prompts and resources also while no tool needs them, as they may come later.
+    pub fn all_features(self) -> Self {
+        self.with(|settings| settings.all_features = true)
+    }
+
+    /// Lets the host approve calls too. A call whose client cannot ask its user waits for this time, and after it for its repetition.
+    /// Calls that run as [tasks](Self::tasks) wait for their client alone.
+    pub fn host_approves(self, wait: Duration) -> Self {
+        self.with(|settings| settings.host_approval = Some(wait))
+    }
+
+    /// Binds an address for the server and further routes.
+    pub async fn bind_with(&self, address: SocketAddr, further: Router) -> io::Result<BoundServer> {
+        let settings = &self.state.settings;
+        #[cfg(feature = "auth")]
+        settings.check_oauth()?;
+        let shutdown = settings.shutdown.clone();
+        let limits = settings.limits.clone();
+        let finds_principal = Some(settings.find_principal.is_some());
+        settings
+            .access
+            .bind(
+                address,
+                self.router().merge(further),
+                &settings.path,
+                shutdown,
+                limits,
+                finds_principal,
+            )
+            .await
     }
 }
 

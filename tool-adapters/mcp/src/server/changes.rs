@@ -88,14 +88,18 @@ impl ChangeNotifier {
         let _ = self.0.send(Change::Tools);
     }
 
-    /// Returns the resources to which clients have subscribed.
-    pub fn watched(&self) -> &WatchedResources {
-        &self.1
-    }
-
     /// Reports that the list of prompts has changed, such as when a `dynamic` toolset shows others.
     pub fn prompts_changed(&self) {
         let _ = self.0.send(Change::Prompts);
+    }
+}
+
+/// What the gateway needs beside the public interface. It may change in a patch version.
+#[doc(hidden)]
+impl ChangeNotifier {
+    /// Returns the resources to which clients have subscribed.
+    pub fn watched(&self) -> &WatchedResources {
+        &self.1
     }
 }
 
@@ -160,7 +164,8 @@ pub(crate) struct Subscriptions {
 
 impl Subscriptions {
     pub(crate) fn new(changes: &ChangeNotifier, client: &Client) -> Self {
-        let (watched, each) = (Arc::clone(&changes.1), MAX_SUBSCRIPTIONS);
+        let watched = Arc::clone(&changes.1);
+        let each = MAX_SUBSCRIPTIONS;
         let each = if watched.host.get().is_some() {
             each
         } else {
@@ -382,7 +387,8 @@ pub(crate) async fn listen(
     ended: &CancellationToken,
 ) -> Result<(), ErrorData> {
     let wanted = stream.accepted();
-    let (subscriptions, received) = (Subscriptions::new(changes, client), changes.0.subscribe());
+    let subscriptions = Subscriptions::new(changes, client);
+    let received = changes.0.subscribe();
     for uri in wanted.resource_subscriptions.iter().flatten() {
         subscriptions.add(uri.clone())?;
     }

@@ -166,7 +166,8 @@ async fn send(
         PeerRequestOptions::with_timeout,
     );
     let sent = to.peer.send_request_with_option(request, options).await?;
-    let (to, id) = (to.clone(), sent.id.clone());
+    let to = to.clone();
+    let id = sent.id.clone();
     let mut withdrawal = SendOnDrop::new(|| {
         Box::pin(async move {
             let reason = Some("the call that asked has ended".to_owned());
@@ -379,7 +380,8 @@ impl RequestHandler<Question> for ClientHandler {
 
 /// Returns the request for a question, and the capability that it needs.
 fn elicitation(question: Question) -> Result<(Capability, ElicitRequestParams), AskError> {
-    let (meta, message) = (None, question.message);
+    let meta = None;
+    let message = question.message;
     if let Some(url) = question.url {
         let elicitation_id = random_id().map_err(|error| AskError::failed(error.message))?;
         let params = ElicitRequestParams::UrlElicitationParams {
@@ -408,7 +410,8 @@ impl RequestHandler<SamplingRequest> for ClientHandler {
     ) -> BoxFuture<'static, Result<SamplingAnswer, AskError>> {
         let requests = Arc::clone(&self.0);
         Box::pin(async move {
-            let (key, params) = (request.key.clone(), sampling_params(request));
+            let key = request.key.clone();
+            let params = sampling_params(request);
             let request = InputRequest::CreateMessage(CreateMessageRequest::new(params));
             let answer: CreateMessageResult =
                 requests.ask(Capability::Sampling, key, request).await?;

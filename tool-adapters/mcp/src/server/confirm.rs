@@ -64,7 +64,8 @@ pub(crate) async fn request(
         digest,
         ..
     } = awaited.confirmation.clone();
-    let (session, tool) = (awaited.session.clone(), awaited.tool.clone());
+    let session = awaited.session.clone();
+    let tool = awaited.tool.clone();
     let complete = |outcome: Option<ToolResponse>| {
         let result = outcome.map_or_else(
             || ended(&tool),

@@ -6,13 +6,15 @@
 )]
 
 use crate::server::asking::{Asking, Step};
+use crate::server::calls::{CallUnderWay, CallsUnderWay};
 use crate::server::changes::{OpenStream, Recipient, Subscriptions};
 use crate::server::client::Client;
 use crate::server::client_requests::Capabilities;
 use crate::server::confirm::RepeatedRequest;
 use crate::server::features::Features;
 use crate::server::forwarder::{self, LogThreshold, Wanted};
-use crate::server::ongoing_call::{OngoingCall, UnansweredCalls};
+use crate::server::ongoing_call::OngoingCall;
+use crate::server::pages::PageRequest;
 use crate::server::parked::ParkedCalls;
 use crate::server::session::{
     ClientInfo, ClientSession, McpResult, RunningCall, ServerContext, ServerState, SharedSessions,
@@ -43,11 +45,11 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
 use tokio_util::sync::DropGuard;
 use tool_adapters_providers::{Provider, declare};
-use tool_core::Session;
 use tool_core::call::HostHandlers;
 use tool_core::session::SEARCH_TOOL;
 use tool_core::text::hex;
 use tool_core::trace::{self, DistributedContext};
+use tool_core::{CancellationToken, Session};
 
 /// Does the work of a request, unless the client cancels it.
 async fn until_cancelled<T>(
@@ -62,8 +64,15 @@ async fn until_cancelled<T>(
         .unwrap_or_else(|| Err(cancelled()))
 }
 
-/// The part of a list that a client asks for.
-type PageRequest = Option<PaginatedRequestParams>;
+type ListParams = Option<PaginatedRequestParams>;
+
+/// A request for a prompt or a resource, which may ask the client, and which the client repeats with its answers.
+struct AskingRequest {
+    digest: String,
+    /// The state of a repeated request.
+    state: Option<String>,
+    answers: Option<InputResponses>,
+}
 
 /// The handler of a connection. Over HTTP without sessions a connection is one request.
 pub(crate) struct Connection {
@@ -81,8 +90,7 @@ pub(crate) struct Connection {
     initialized: OnceLock<Box<InitializeRequestParams>>,
     /// The log messages that the client of the session takes.
     log: LogThreshold,
-    /// The calls that rmcp does not see.
-    pub(crate) calls: UnansweredCalls,
+    pub(crate) calls: CallsUnderWay,
     parked: Arc<ParkedCalls>,
     tasks: Arc<Tasks>,
     /// The subscriptions of the client, once it has initialized the session, and the end of their notifications.
@@ -107,7 +115,7 @@ impl Connection {
             client: OnceLock::new(),
             initialized: OnceLock::new(),
             log: LogThreshold::default(),
-            calls: UnansweredCalls::default(),
+            calls: CallsUnderWay::default(),
             parked: Arc::default(),
             tasks: Arc::default(),
             subscriptions: OnceLock::new(),
@@ -142,6 +150,7 @@ impl Connection {
         client: &Client,
         request: &CallToolRequestParams,
         wanted: Wanted,
+        cancellation: CancellationToken,
     ) -> Option<OngoingCall> {
         if request.name == SEARCH_TOOL {
             // Its client is notified, through its connection.
@@ -159,7 +168,13 @@ impl Connection {
             .then(|| session.begin_at_once())??;
         // The capabilities of a client without a session are read when its call waits.
         let may_ask = shared.is_some() || self.has_capabilities();
-        Some(OngoingCall::new(begun, request, wanted, may_ask))
+        Some(OngoingCall::new(
+            begun,
+            request,
+            wanted,
+            may_ask,
+            cancellation,
+        ))
     }
 
     /// Returns true if tools may ask the client of a call. From revision 2026-07-28 on that is known with the way of asking.
@@ -221,10 +236,8 @@ impl Connection {
         to: Recipient,
     ) -> (Arc<Subscriptions>, DropGuard) {
         let changes = &self.state.changes;
-        let (subscriptions, ended) = (
-            Arc::new(Subscriptions::new(changes, client)),
-            self.state.settings.shutdown.child_token(),
-        );
+        let subscriptions = Arc::new(Subscriptions::new(changes, client));
+        let ended = self.state.settings.shutdown.child_token();
         changes::forward(
             changes,
             (wanted, to),
@@ -323,6 +336,7 @@ impl Connection {
             request,
             wanted,
             self.may_ask(context),
+            CancellationToken::new(),
         ))
     }
 
@@ -405,7 +419,7 @@ impl Connection {
     /// Reads a prompt or a resource, until its result or a question with which the client repeats the request.
     async fn read<T, F>(
         &self,
-        request: (Option<String>, Option<InputResponses>, String),
+        request: AskingRequest,
         context: &ServerContext,
         start: impl FnOnce(HostHandlers) -> F,
     ) -> McpResult<ControlFlow<InputRequiredResult, T>>
@@ -413,7 +427,12 @@ impl Connection {
         T: Send + 'static,
         F: Future<Output = McpResult<T>> + Send + 'static,
     {
-        let (client, (state, answers, digest)) = (self.client_session(context)?, request);
+        let client = self.client_session(context)?;
+        let AskingRequest {
+            digest,
+            state,
+            answers,
+        } = request;
         let mut reading: Asking<McpResult<T>> = if let Some(state) = state {
             let mut repeated = RepeatedRequest {
                 state,
@@ -620,13 +639,12 @@ impl ServerHandler for Connection {
 
     async fn list_tools(
         &self,
-        request: PageRequest,
+        params: ListParams,
         context: ServerContext,
     ) -> McpResult<ListToolsResult> {
         let client = self.client_session(&context)?;
         let session = client.get(&context).await?;
-        let cursor = request.and_then(|request| request.cursor);
-        let mut page = tools::page(&session, cursor.as_deref(), is_stateless(&context))?;
+        let mut page = tools::page(&session, &PageRequest::of(params, &context))?;
         page.answer.meta = Some(passed_on::carrying(passed_on::list("tools", &page.tools)));
         Ok(page.answer)
     }
@@ -636,6 +654,11 @@ impl ServerHandler for Connection {
         request: CallToolRequestParams,
         context: ServerContext,
     ) -> McpResult<CallToolResponse> {
+        let under_way = CallUnderWay::of(&context.extensions);
+        if under_way.is_some_and(|call| call.is_cancelled()) {
+            // rmcp was told before it knew the call.
+            context.ct.cancel();
+        }
         let attributes = || {
             self.attributes(
                 &context.id,
@@ -650,19 +673,14 @@ impl ServerHandler for Connection {
 
     async fn list_prompts(
         &self,
-        request: PageRequest,
+        params: ListParams,
         context: ServerContext,
     ) -> McpResult<ListPromptsResult> {
         let session = self
             .session_with(&context, |features| features.prompts)
             .await?;
-        let cursor = request.and_then(|request| request.cursor);
-        prompts::list(
-            &session,
-            self.state.settings.guides,
-            cursor.as_deref(),
-            is_stateless(&context),
-        )
+        let guides = self.state.settings.guides;
+        prompts::list(&session, guides, &PageRequest::of(params, &context))
     }
 
     async fn get_prompt(
@@ -673,15 +691,14 @@ impl ServerHandler for Connection {
         let session = self
             .session_with(&context, |features| features.prompts)
             .await?;
-        let digest = confirm::digest(&(&request.name, &request.arguments));
-        let repeated = (
-            request.request_state.take(),
-            request.input_responses.take(),
-            digest,
-        );
+        let asked = AskingRequest {
+            digest: confirm::digest(&(&request.name, &request.arguments)),
+            state: request.request_state.take(),
+            answers: request.input_responses.take(),
+        };
         let guides = self.state.settings.guides;
         let get = |handlers| async move { prompts::get(&session, guides, request, handlers).await };
-        Ok(match self.read(repeated, &context, get).await? {
+        Ok(match self.read(asked, &context, get).await? {
             ControlFlow::Continue(got) => GetPromptResponse::Complete(got),
             ControlFlow::Break(asked) => GetPromptResponse::InputRequired(asked),
         })
@@ -689,31 +706,25 @@ impl ServerHandler for Connection {
 
     async fn list_resources(
         &self,
-        request: PageRequest,
+        params: ListParams,
         context: ServerContext,
     ) -> McpResult<ListResourcesResult> {
         let session = self
             .session_with(&context, |features| features.resources)
             .await?;
-        let cursor = request.and_then(|request| request.cursor);
-        resources::list(
-            &session,
-            self.state.settings.guides,
-            cursor.as_deref(),
-            is_stateless(&context),
-        )
+        let guides = self.state.settings.guides;
+        resources::list(&session, guides, &PageRequest::of(params, &context))
     }
 
     async fn list_resource_templates(
         &self,
-        request: PageRequest,
+        params: ListParams,
         context: ServerContext,
     ) -> McpResult<ListResourceTemplatesResult> {
         let session = self
             .session_with(&context, |features| features.resources)
             .await?;
-        let cursor = request.and_then(|request| request.cursor);
-        resources::list_templates(&session, cursor.as_deref(), is_stateless(&context))
+        resources::list_templates(&session, &PageRequest::of(params, &context))
     }
 
     async fn read_resource(
@@ -724,20 +735,18 @@ impl ServerHandler for Connection {
         let session = self
             .session_with(&context, |features| features.resources)
             .await?;
-        let repeated = (
-            request.request_state,
-            request.input_responses,
-            confirm::digest(&request.uri),
-        );
-        let (guides, uri, with_hints) = (
-            self.state.settings.guides,
-            request.uri,
-            is_stateless(&context),
-        );
+        let asked = AskingRequest {
+            digest: confirm::digest(&request.uri),
+            state: request.request_state,
+            answers: request.input_responses,
+        };
+        let uri = request.uri;
+        let guides = self.state.settings.guides;
+        let with_hints = is_stateless(&context);
         let read = |handlers| async move {
             resources::read(&session, guides, &uri, (with_hints, handlers)).await
         };
-        Ok(match self.read(repeated, &context, read).await? {
+        Ok(match self.read(asked, &context, read).await? {
             ControlFlow::Continue(read) => ReadResourceResponse::Complete(read),
             ControlFlow::Break(asked) => ReadResourceResponse::InputRequired(asked),
         })
@@ -745,14 +754,13 @@ impl ServerHandler for Connection {
 
     async fn list_skills(
         &self,
-        request: PageRequest,
+        params: ListParams,
         context: ServerContext,
     ) -> McpResult<ListSkillsResult> {
         let session = self
             .session_with(&context, |features| features.skills)
             .await?;
-        let cursor = request.and_then(|request| request.cursor);
-        skills::list(&session, cursor.as_deref(), is_stateless(&context))
+        skills::list(&session, &PageRequest::of(params, &context))
     }
 
     async fn get_skill(

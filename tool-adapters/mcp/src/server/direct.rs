@@ -6,12 +6,15 @@
 //! or asks, its call needs an approval, or it takes long, rmcp's handler takes the call over as it is. Requests that are unusual
 //! in any respect go to rmcp, which checks them.
 
+use crate::server::calls::CallUnderWay;
 use crate::server::changes::Recipient;
 use crate::server::client::{Client, Identity};
 use crate::server::client_requests::Capabilities;
 use crate::server::connection::Connection;
 use crate::server::http_sessions::{HttpSessions, Opener, SessionError};
+use crate::server::message::CallRequest;
 use crate::server::ongoing_call::OngoingCall;
+use crate::server::pages::PageRequest;
 use crate::server::session_streams::SessionStreams;
 use crate::server::{passed_on, tools};
 use axum::body::Body;
@@ -20,17 +23,13 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use rmcp::model::{
-    CallToolRequestParams, ClientJsonRpcMessage, ClientNotification, ClientRequest, GetExtensions,
-    GetMeta, InitializeRequestParams, ProtocolVersion, RequestId, RequestMetaObject,
-    ServerJsonRpcMessage, ServerResult,
+    ClientJsonRpcMessage, ClientRequest, GetExtensions, GetMeta, InitializeRequestParams,
+    ProtocolVersion, RequestId, RequestMetaObject, ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::service::Peer;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
-use std::future::poll_fn;
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tool_adapters_http::quota::Share;
@@ -44,53 +43,10 @@ pub(crate) static SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-sess
 /// The time after which a call over HTTP gets a stream, which can be requested again when its connection is lost.
 const STREAM_AFTER: Duration = Duration::from_secs(1);
 
-/// The forms of answers that most clients take.
-const USUAL: [&str; 2] = [
-    "application/json, text/event-stream",
-    "text/event-stream, application/json",
-];
-
-/// Cancels the call that a message cancels. Returns false if rmcp has to see the message.
-pub(crate) fn cancels(connection: &Connection, message: &ClientJsonRpcMessage) -> bool {
-    let ClientJsonRpcMessage::Notification(sent) = message else {
-        return false;
-    };
-    let ClientNotification::CancelledNotification(cancelled) = &sent.notification else {
-        return false;
-    };
-    let id = cancelled.params.request_id.as_ref();
-    id.is_some_and(|id| connection.calls.cancel(id))
-}
-
-/// The parts of a request that is an ordinary call.
-struct CallParts<'a> {
-    id: &'a RequestId,
-    meta: &'a RequestMetaObject,
-    params: &'a CallToolRequestParams,
-}
-
-impl<'a> CallParts<'a> {
-    /// Returns the parts of a message, unless it is no call, a repeated one, or one that may become a task.
-    fn of(connection: &Connection, message: &'a ClientJsonRpcMessage) -> Option<Self> {
-        let ClientJsonRpcMessage::Request(message) = message else {
-            return None;
-        };
-        let ClientRequest::CallToolRequest(request) = &message.request else {
-            return None;
-        };
-        let params = &request.params;
-        let is_repeated = params.request_state.is_some() || params.input_responses.is_some();
-        let is_ordinary = !is_repeated && !connection.may_be_task(&params.name);
-        is_ordinary.then(|| Self {
-            id: &message.id,
-            meta: message.request.get_meta(),
-            params,
-        })
-    }
-
-    fn is_of_session(&self) -> bool {
-        is_of_session(self.meta)
-    }
+/// Returns true if a call is neither a repeated one nor one that may become a task.
+fn is_ordinary(connection: &Connection, call: &CallRequest) -> bool {
+    let is_repeated = call.params.request_state.is_some() || call.params.input_responses.is_some();
+    !is_repeated && !connection.may_be_task(&call.params.name)
 }
 
 /// Returns true if no metadata is of a revision without sessions.
@@ -132,43 +88,41 @@ fn json_response(text: String) -> Response {
         .into_response()
 }
 
-/// Answers a message over HTTP that is a call. Adds the call to the request if rmcp has to take it over.
+/// Answers a call over HTTP. Adds the call to the request if rmcp has to take it over.
 pub(crate) async fn answer(
     connection: &Connection,
     client: &Client,
-    message: &ClientJsonRpcMessage,
+    request: &CallRequest,
+    under_way: Option<&Arc<CallUnderWay>>,
     (parts, buffered): (&mut Parts, &Arc<Share<Identity>>),
 ) -> Option<Response> {
-    let request = CallParts::of(connection, message)?;
-    let revision = revision(connection, &request, &parts.headers)?;
+    if !is_ordinary(connection, request) {
+        return None;
+    }
+    let revision = revision(connection, request, &parts.headers)?;
     if !are_json_and_events_accepted(&parts.headers) {
         return None;
     }
-    let (id, has_sessions) = (request.id, *revision < ProtocolVersion::V_2026_07_28);
-    let wanted = connection.wanted(request.meta, !has_sessions);
-    let call = connection.begin_at_once(client, request.params, wanted);
+    let has_sessions = *revision < ProtocolVersion::V_2026_07_28;
+    let wanted = connection.wanted(&request.meta, !has_sessions);
+    let cancellation = under_way.map(|call| call.cancellation());
+    let cancellation = cancellation.unwrap_or_default();
+    let call = connection.begin_at_once(client, &request.params, wanted, cancellation);
     if call.is_none() && has_sessions && Box::pin(connection.session.begin_due_turn()).await {
         return Some(unknown_session());
     }
-    let call = Some(call?);
     let mut held = HeldCall {
-        connection,
-        id,
+        call: Some(call?),
         ends_with_client: !has_sessions,
-        is_noted: false,
-        call,
+        under_way,
         buffered,
     };
-    let attributes = || connection.attributes(id, Some(revision), Some(parts));
-    let (response, is_cancelled) = held
-        .response(connection.parent(request.meta), attributes)
-        .await;
+    let attributes = || connection.attributes(&request.id, Some(revision), Some(parts));
+    let parent = connection.parent(&request.meta);
+    let response = held.response(parent, attributes).await;
     let mut call = held.call.take()?;
-    if is_cancelled {
-        // An end without an answer.
-        return Some(
-            ([(header::CONTENT_TYPE, "text/event-stream")], Body::empty()).into_response(),
-        );
+    if under_way.is_some_and(|call| call.is_cancelled()) {
+        return Some(end_without_answer());
     }
     if let Some(response) = response {
         if response.meta().session_is_lost() {
@@ -176,13 +130,19 @@ pub(crate) async fn answer(
             // Without a session of the protocol, the call begins in another one.
             return has_sessions.then(unknown_session);
         }
-        if let Some(answer) = answered(&call, &response, id, revision) {
+        if let Some(answer) = answered(&call, &response, &request.id, revision) {
             return Some(json_response(answer));
         }
         call.asking.response = Box::pin(std::future::ready(response));
     }
     parts.extensions.insert(call.hand_over());
     None
+}
+
+/// Returns the answer to a call that its client has cancelled.
+fn end_without_answer() -> Response {
+    let kind = [(header::CONTENT_TYPE, "text/event-stream")];
+    (kind, Body::empty()).into_response()
 }
 
 /// Returns the answer to a request for a session that does not exist, has ended, belongs to another client, or was lost by its
@@ -195,12 +155,7 @@ const UNKNOWN_SESSION: &str =
     "Not Found: this client has no such session; open one with `initialize`";
 
 /// Returns the same answer as a message, for a request that cannot have a status of its own.
-pub(crate) fn unknown_session_error(message: &ClientJsonRpcMessage) -> String {
-    let id = if let ClientJsonRpcMessage::Request(request) = message {
-        Some(request.id.clone())
-    } else {
-        None
-    };
+pub(crate) fn unknown_session_error(id: Option<RequestId>) -> String {
     let error = ServerJsonRpcMessage::error(ErrorData::invalid_request(UNKNOWN_SESSION, None), id);
     serde_json::to_string(&error).unwrap_or_default()
 }
@@ -224,12 +179,14 @@ pub(crate) fn list_tools(
     if !agrees || !are_json_and_events_accepted(headers) {
         return None;
     }
-    let (session, id) = (connection.session.current()?, message.id.clone());
-    let cursor = request
-        .params
-        .as_ref()
-        .and_then(|params| params.cursor.as_deref());
-    let answer = match tools::page(&session, cursor, false) {
+    let session = connection.session.current()?;
+    let id = message.id.clone();
+    let params = request.params.as_ref();
+    let page = PageRequest {
+        cursor: params.and_then(|params| params.cursor.clone()),
+        with_hints: false,
+    };
+    let answer = match tools::page(&session, &page) {
         Ok(page) => {
             let mut list = page.answer;
             list.result_type = None;
@@ -289,63 +246,28 @@ pub(crate) async fn open(
 
 /// A call over HTTP. It goes on if the client's connection is lost, but for revisions in which that cancels it.
 struct HeldCall<'a> {
-    connection: &'a Connection,
-    id: &'a RequestId,
-    ends_with_client: bool,
-    /// True while the call can be cancelled by a notification.
-    is_noted: bool,
     call: Option<OngoingCall>,
+    ends_with_client: bool,
+    under_way: Option<&'a Arc<CallUnderWay>>,
     /// The bytes of the request, which count until it is answered.
     buffered: &'a Arc<Share<Identity>>,
 }
 
 impl HeldCall<'_> {
-    /// Waits for the response, which is `None` if rmcp has to take the call over. Returns true with it if the client has cancelled
-    /// the call.
+    /// Waits for the response, which is `None` if rmcp has to take the call over.
     async fn response(
         &mut self,
         parent: DistributedContext,
         attributes: impl FnOnce() -> Vec<(&'static str, Value)>,
-    ) -> (Option<ToolResponse>, bool) {
-        let Self {
-            connection,
-            id,
-            is_noted,
-            call: Some(call),
-            ..
-        } = self
-        else {
-            return (None, false);
-        };
-        let mut unnoted = Some(call.cancellation());
-        let response = {
-            let alone = trace::attributed(attributes, call.response_alone(STREAM_AFTER));
-            let mut alone = pin!(trace::import(parent, alone));
-            let noted = poll_fn(|cx| {
-                let polled = alone.as_mut().poll(cx);
-                // Only a call that waits can be cancelled. One that repeats the id of another cannot.
-                if let (Poll::Pending, Some(own)) = (&polled, unnoted.take()) {
-                    *is_noted = connection.calls.add(id, own);
-                    if !*is_noted {
-                        return Poll::Ready(None);
-                    }
-                }
-                polled
-            });
-            noted.await
-        };
-        (response, self.is_noted && !self.end())
-    }
-
-    /// Removes the call. Returns false if it was cancelled.
-    fn end(&mut self) -> bool {
-        std::mem::take(&mut self.is_noted) && self.connection.calls.remove(self.id)
+    ) -> Option<ToolResponse> {
+        let call = self.call.as_mut()?;
+        let alone = trace::attributed(attributes, call.response_alone(STREAM_AFTER));
+        trace::import(parent, alone).await
     }
 }
 
 impl Drop for HeldCall<'_> {
     fn drop(&mut self) {
-        self.end();
         let Some(mut call) = self.call.take() else {
             return;
         };
@@ -353,10 +275,11 @@ impl Drop for HeldCall<'_> {
             call.cancel();
         }
         if let Ok(runtime) = Handle::try_current() {
+            let under_way = self.under_way.cloned();
             let buffered = Arc::clone(self.buffered);
             runtime.spawn(async move {
                 call.asking.step().await;
-                drop(buffered);
+                drop((under_way, buffered));
             });
         }
     }
@@ -365,64 +288,65 @@ impl Drop for HeldCall<'_> {
 /// A call over lines.
 pub(crate) struct LineCall {
     connection: Arc<Connection>,
-    client: (Peer<RoleServer>, Capabilities),
+    peer: Peer<RoleServer>,
+    capabilities: Capabilities,
+    revision: ProtocolVersion,
     call: OngoingCall,
 }
 
 impl LineCall {
-    /// Begins the call of a message, unless rmcp has to see it.
+    /// Begins a call, unless rmcp has to make it.
     pub(crate) fn begin(
         connection: &Arc<Connection>,
-        message: &ClientJsonRpcMessage,
+        request: &CallRequest,
+        under_way: &CallUnderWay,
     ) -> Option<Self> {
-        let request = CallParts::of(connection, message).filter(CallParts::is_of_session)?;
-        let client = connection.requester()?;
-        let wanted = connection.wanted(request.meta, false);
-        let call = connection.begin_at_once(&Client::default(), request.params, wanted)?;
-        let is_noted = connection.calls.add(request.id, call.cancellation());
-        is_noted.then(|| Self {
+        if !is_ordinary(connection, request) || !is_of_session(&request.meta) {
+            return None;
+        }
+        let (peer, capabilities) = connection.requester()?;
+        let revision = connection.revision.get()?.clone();
+        let wanted = connection.wanted(&request.meta, false);
+        let client = Client::default();
+        let cancellation = under_way.cancellation();
+        let call = connection.begin_at_once(&client, &request.params, wanted, cancellation)?;
+        Some(Self {
             connection: Arc::clone(connection),
-            client,
+            peer,
+            capabilities,
+            revision,
             call,
         })
     }
 
-    /// Runs the call, and returns its id and the line of its answer, or none if it was cancelled. Returns the message if rmcp has to take the call over.
+    /// Runs the call, and returns its id and the line of its answer, or none if it was cancelled. Returns the request as a message
+    /// if rmcp has to take the call over.
     pub(crate) async fn answer(
         mut self,
-        mut message: ClientJsonRpcMessage,
+        request: CallRequest,
+        under_way: Arc<CallUnderWay>,
     ) -> Result<Option<(RequestId, String)>, ClientJsonRpcMessage> {
-        let connection = Arc::clone(&self.connection);
-        let Some((request, revision)) =
-            CallParts::of(&connection, &message).zip(connection.revision.get())
-        else {
-            return Err(message);
-        };
-        let id = request.id.clone();
-        let attributes = || connection.attributes(&id, Some(revision), None);
-        let responding =
-            trace::attributed(attributes, self.call.respond(&self.client.0, self.client.1));
-        let response = trace::import(connection.parent(request.meta), responding).await;
-        if !connection.calls.remove(&id) {
+        let connection = self.connection;
+        let attributes = || connection.attributes(&request.id, Some(&self.revision), None);
+        let responding = self.call.respond(&self.peer, self.capabilities);
+        let responding = trace::attributed(attributes, responding);
+        let response = trace::import(connection.parent(&request.meta), responding).await;
+        if under_way.is_cancelled() {
             return Ok(None);
         }
         if response.meta().session_is_lost() {
-            connection.lose(
-                &Client::default(),
-                self.call.client_session(),
-                &self.call.session,
-            );
-            return Err(message);
+            let session = self.call.client_session();
+            connection.lose(&Client::default(), session, &self.call.session);
+            return Err(request.into_rmcp(Some(under_way)));
         }
-        if let Some(answer) = answered(&self.call, &response, &id, revision) {
-            return Ok(Some((id, answer)));
+        if let Some(answer) = answered(&self.call, &response, &request.id, &self.revision) {
+            return Ok(Some((request.id, answer)));
         }
         self.call.asking.response = Box::pin(std::future::ready(response));
+        let mut message = request.into_rmcp(Some(under_way));
         if let ClientJsonRpcMessage::Request(request) = &mut message {
-            request
-                .request
-                .extensions_mut()
-                .insert(self.call.hand_over());
+            let begun = self.call.hand_over();
+            request.request.extensions_mut().insert(begun);
         }
         Err(message)
     }
@@ -442,11 +366,8 @@ fn sole_header(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
 fn are_json_and_events_accepted(headers: &HeaderMap) -> bool {
     let accepted =
         sole_header(headers, header::ACCEPT).filter(|accepted| !accepted.contains([';', '"']));
-    let is_usual = accepted.is_some_and(|accepted| USUAL.contains(&accepted));
     let accepts = |kind| {
-        is_usual
-            || accepted
-                .is_some_and(|accepted| accepted.split(',').any(|accepted| accepted.trim() == kind))
+        accepted.is_some_and(|accepted| accepted.split(',').any(|accepted| accepted.trim() == kind))
     };
     sole_header(headers, header::CONTENT_TYPE) == Some("application/json")
         && accepts("application/json")
@@ -456,14 +377,15 @@ fn are_json_and_events_accepted(headers: &HeaderMap) -> bool {
 /// Returns the revision of a call, if its headers, its metadata and its session agree on it.
 fn revision<'a>(
     connection: &'a Connection,
-    request: &CallParts<'_>,
+    request: &CallRequest,
     headers: &HeaderMap,
 ) -> Option<&'a ProtocolVersion> {
-    let (meta, tool) = (request.meta, &*request.params.name);
+    let meta = &request.meta;
+    let tool = &*request.params.name;
     let named = sole_header(headers, &REVISION_HEADER);
     if headers.contains_key(&SESSION_HEADER) {
         let revision = connection.revision.get()?;
-        return (request.is_of_session() && named == Some(revision.as_str())).then_some(revision);
+        return (is_of_session(meta) && named == Some(revision.as_str())).then_some(revision);
     }
     let revision = &ProtocolVersion::V_2026_07_28;
     let agrees = named == Some(revision.as_str())

@@ -8,10 +8,10 @@ use crate::server::connection::Connection;
 use crate::server::direct::{self, REVISION_HEADER, SESSION_HEADER};
 use crate::server::features::Revisions;
 use crate::server::http_sessions::{HttpSessions, OPENING};
+use crate::server::message::{self, CallRequest, ClientMessage, Incoming, ReadMessage};
 use crate::server::parked::ParkedCalls;
 use crate::server::passed_on;
 use crate::server::session::{ServerState, SharedSessions, too_many_sessions};
-use crate::server::strict::{self, CheckedMessage, Parsed};
 use crate::server::tasks::Tasks;
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -38,11 +38,11 @@ pub(crate) fn router(state: &ServerState) -> Router {
         settings.idle_timeout,
         settings.shutdown.clone(),
     ));
-    // `AccessRules` have a stricter check of both headers.
+    // `AccessRules` have a stricter check of both headers, and the size of a body is checked before it is read.
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
         .disable_allowed_origins()
-        .with_max_request_body_bytes(settings.max_message)
+        .with_max_request_body_bytes(usize::MAX)
         .with_cancellation_token(settings.shutdown.child_token());
     let state = Arc::new(state.clone());
     let gate = Arc::new(Gate {
@@ -88,13 +88,6 @@ impl Endpoint {
         let answer = Box::pin(self.rmcp.handle(Request::from_parts(parts, body)));
         answer.map(|answer| answer.map(Body::new))
     }
-
-    /// Ends the session that a request names, as its store does not know it any more.
-    fn end_lost_session(&self, headers: &HeaderMap) {
-        if let Some(id) = headers.get(&SESSION_HEADER).and_then(|id| id.to_str().ok()) {
-            self.gate.sessions.end(id);
-        }
-    }
 }
 
 struct Gate {
@@ -107,11 +100,9 @@ struct Gate {
 
 impl Gate {
     fn connect(&self) -> Arc<Connection> {
-        let (shared, parked, tasks) = (
-            Arc::clone(&self.shared),
-            Arc::clone(&self.parked),
-            Arc::clone(&self.tasks),
-        );
+        let shared = Arc::clone(&self.shared);
+        let parked = Arc::clone(&self.parked);
+        let tasks = Arc::clone(&self.tasks);
         Arc::new(Connection::over_http(
             Arc::clone(&self.state),
             shared,
@@ -191,31 +182,25 @@ async fn serve(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Respo
     } else {
         Revisions::WithoutSessions
     };
-    let parsed = strict::parse(
+    let incoming = message::read(
         &bytes,
         gate.state.served(revisions),
         checked.connection.allows_batches(),
     );
     #[cfg(feature = "auth")]
-    if let Some(refused) = authorization::permit(&gate.state, &checked.parts, &parsed) {
+    if let Some(refused) = authorization::permit(&gate.state, &checked.parts, &incoming) {
         return refused;
     }
-    match parsed {
-        Parsed::One(Ok(message)) => {
-            // rmcp reads the parameters of this request more strictly.
-            let bytes = if is_discover(&message) {
-                serde_json::to_vec(&message).map_or(bytes, Bytes::from)
-            } else {
-                bytes
-            };
-            checked.serve(&message, bytes).await
+    match incoming {
+        Incoming::One(Ok(message)) => checked.serve(message).await,
+        Incoming::One(Err(invalid)) if has_sessions => {
+            invalid.into_response(StatusCode::BAD_REQUEST)
         }
-        Parsed::One(Err(invalid)) if has_sessions => invalid.into_response(StatusCode::BAD_REQUEST),
-        Parsed::One(Err(invalid)) => {
+        Incoming::One(Err(invalid)) => {
             invalid.into_response_without_sessions(StatusCode::BAD_REQUEST)
         }
         // Boxed, as the future of each request has room for it.
-        Parsed::Batch(messages) => Box::pin(checked.serve_batch(messages)).await,
+        Incoming::Batch(messages) => Box::pin(checked.serve_batch(messages)).await,
     }
 }
 
@@ -244,87 +229,126 @@ struct CheckedRequest {
 }
 
 impl CheckedRequest {
-    /// Serves a message, of which `bytes` is the text.
-    async fn serve(mut self, message: &ClientJsonRpcMessage, bytes: Bytes) -> Response {
-        if direct::cancels(&self.connection, message) {
-            return StatusCode::ACCEPTED.into_response();
+    async fn serve(self, message: ClientMessage) -> Response {
+        match message {
+            ClientMessage::Call(call) => self.serve_call(call).await,
+            ClientMessage::Cancel(id, message) => self.cancel(&id, message).await,
+            ClientMessage::Other(message) => self.serve_other(message).await,
         }
-        if let Some(answer) = direct::answer(
+    }
+
+    async fn serve_call(mut self, call: CallRequest) -> Response {
+        // A call that repeats the id of another cannot be cancelled by it.
+        let under_way = self.connection.calls.enter(&call.id);
+        let answer = direct::answer(
             &self.connection,
             &self.client,
-            message,
+            &call,
+            under_way.as_ref(),
             (&mut self.parts, &self.buffered),
-        )
-        .await
-        {
+        );
+        if let Some(answer) = answer.await {
             if answer.status() == StatusCode::NOT_FOUND {
-                self.endpoint.end_lost_session(&self.parts.headers);
+                self.end_lost_session();
             }
             return answer;
         }
-        if let Some(answer) = direct::list_tools(&self.connection, message, &self.parts.headers) {
+        if let Some(under_way) = under_way {
+            self.parts.extensions.insert(under_way);
+        }
+        self.pass_on(&call.into_rmcp(None)).await
+    }
+
+    async fn cancel(self, id: &RequestId, message: ClientJsonRpcMessage) -> Response {
+        if !self.connection.calls.cancel(id) {
+            return self.pass_on(&message).await;
+        }
+        if let Some(session) = self.session_id() {
+            self.endpoint.gate.sessions.cancel(session, message).await;
+        }
+        StatusCode::ACCEPTED.into_response()
+    }
+
+    async fn serve_other(self, message: ClientJsonRpcMessage) -> Response {
+        if let Some(answer) = direct::list_tools(&self.connection, &message, &self.parts.headers) {
             return answer;
         }
-        // rmcp keeps the parts of a request until it is answered.
-        self.parts.extensions.insert(self.buffered);
         let is_first = !self.parts.headers.contains_key(&SESSION_HEADER);
-        let Some(id) = initialize_id(message).filter(|_| is_first) else {
-            if !is_without_sessions(&self.parts.headers) {
-                return self
-                    .endpoint
-                    .pass_on(&self.client, self.parts, Body::from(bytes))
-                    .await;
-            }
-            let answer = self
-                .endpoint
-                .pass_on(&self.client, self.parts, Body::from(bytes))
-                .await;
-            return passed_on::complete_response(answer);
-        };
-        let gate = &self.endpoint.gate;
+        match initialize_id(&message).filter(|_| is_first) {
+            Some(id) => self.open_session(id, &message).await,
+            None => self.pass_on(&message).await,
+        }
+    }
+
+    /// Opens a session if its client may have one more.
+    async fn open_session(self, id: RequestId, message: &ClientJsonRpcMessage) -> Response {
+        let gate = Arc::clone(&self.endpoint.gate);
         let place = match gate.state.take_place(&self.client) {
             Ok(place) => place,
             Err(limit) => return refuse_session(limit, id),
         };
+        let opener = (self.client.clone(), place);
+        let connection = Arc::clone(&self.connection);
         if let Some(params) = direct::opening(message, &self.parts.headers) {
-            let opening = ((self.client, place), self.connection);
+            let opening = (opener, connection);
             return Box::pin(direct::open(&gate.sessions, opening, (id, params))).await;
         }
-        let opened = self
+        let opening = (connection, Cell::new(Some(opener)));
+        OPENING.scope(opening, self.pass_on(message)).await
+    }
+
+    /// Passes a message on to rmcp as it was read, so that rmcp cannot read another one in the bytes of the client.
+    async fn pass_on(mut self, message: &ClientJsonRpcMessage) -> Response {
+        let text = serde_json::to_vec(message).unwrap_or_default();
+        // rmcp keeps the parts of a request until it is answered.
+        self.parts.extensions.insert(self.buffered);
+        let has_sessions = !is_without_sessions(&self.parts.headers);
+        let answer = self
             .endpoint
-            .pass_on(&self.client, self.parts, Body::from(bytes));
-        OPENING
-            .scope(
-                (self.connection, Cell::new(Some((self.client, place)))),
-                opened,
-            )
-            .await
+            .pass_on(&self.client, self.parts, Body::from(text))
+            .await;
+        if has_sessions {
+            answer
+        } else {
+            passed_on::complete_response(answer)
+        }
+    }
+
+    /// Returns the id of the session that the request names.
+    fn session_id(&self) -> Option<&str> {
+        self.parts.headers.get(&SESSION_HEADER)?.to_str().ok()
+    }
+
+    /// Ends the session that the request names, as its store does not know it any more.
+    fn end_lost_session(&self) {
+        if let Some(id) = self.session_id() {
+            self.endpoint.gate.sessions.end(id);
+        }
     }
 
     /// Serves the messages of a batch one after the other. The answers are events of one stream.
-    async fn serve_batch(self, messages: Vec<CheckedMessage>) -> Response {
-        let has_answer =
-            |message: &CheckedMessage| matches!(message, Ok(JsonRpcMessage::Request(_)) | Err(_));
+    async fn serve_batch(self, messages: Vec<ReadMessage>) -> Response {
+        let has_answer = |message: &ReadMessage| {
+            message
+                .as_ref()
+                .map_or(true, |message| message.request_id().is_some())
+        };
         let is_answered = messages.iter().any(has_answer);
         let answers = stream::iter(messages).then(move |message| {
             let request = self.clone();
             async move {
                 match message {
-                    Ok(message) => match serde_json::to_vec(&message) {
-                        Ok(bytes) => {
-                            let answer = request.serve(&message, bytes.into()).await;
-                            // The head of the stream is sent, so the status is no more.
-                            if answer.status() == StatusCode::NOT_FOUND {
-                                Body::from(format!(
-                                    "data: {}\n\n",
-                                    direct::unknown_session_error(&message)
-                                ))
-                            } else {
-                                events_of(answer)
-                            }
+                    Ok(message) => {
+                        let id = message.request_id().cloned();
+                        let answer = request.serve(message).await;
+                        // The head of the stream is sent, so the status is no more.
+                        if answer.status() == StatusCode::NOT_FOUND {
+                            let error = direct::unknown_session_error(id);
+                            Body::from(format!("data: {error}\n\n"))
+                        } else {
+                            events_of(answer)
                         }
-                        Err(error) => Body::from_stream(stream::iter([Err::<Bytes, _>(error)])),
-                    },
+                    }
                     Err(invalid) => Body::from(format!("data: {}\n\n", invalid.to_json())),
                 }
             }
@@ -362,13 +386,6 @@ fn is_without_sessions(headers: &HeaderMap) -> bool {
         .get(&REVISION_HEADER)
         .and_then(|version| version.to_str().ok());
     version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str())
-}
-
-fn is_discover(message: &ClientJsonRpcMessage) -> bool {
-    let JsonRpcMessage::Request(request) = message else {
-        return false;
-    };
-    matches!(request.request, ClientRequest::DiscoverRequest(_))
 }
 
 fn initialize_id(message: &ClientJsonRpcMessage) -> Option<RequestId> {

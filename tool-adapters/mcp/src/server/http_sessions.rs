@@ -4,6 +4,7 @@
 //! session. So it runs only while it serves requests: the first of them starts it, and it ends once all are answered. Sessions
 //! are opened without it, unless the request is unusual.
 
+use crate::server::calls;
 use crate::server::client::{Client, Identity};
 use crate::server::connection::Connection;
 use crate::server::passed_on;
@@ -108,7 +109,8 @@ impl HttpSessions {
         handler: Option<WeakSender<Box<ClientJsonRpcMessage>>>,
     ) -> SessionResult<SessionId> {
         let id = SessionId::from(random_id().map_err(|_| SessionError::NotOpened)?);
-        let (handler, ended) = (Mutex::new(handler), self.shutdown.child_token());
+        let handler = Mutex::new(handler);
+        let ended = self.shutdown.child_token();
         let session = HttpSession {
             opener,
             connection,
@@ -126,6 +128,14 @@ impl HttpSessions {
             ));
         }
         Ok(id)
+    }
+
+    /// Passes the cancellation of a call on to the session of the call, where rmcp may have taken it over.
+    pub(crate) async fn cancel(&self, id: &str, cancellation: ClientJsonRpcMessage) {
+        if let Ok(session) = self.session(id) {
+            // A session that ends cancels its calls.
+            _ = session.accept(cancellation).await;
+        }
     }
 
     /// Ends a session, if it is open.
@@ -148,7 +158,8 @@ async fn end_idle(
     shutdown: CancellationToken,
 ) {
     // Sessions that are idle one after the other are ended together.
-    let (mut next, pause) = (Instant::now(), idle_timeout / 64);
+    let mut next = Instant::now();
+    let pause = idle_timeout / 64;
     loop {
         let is_over = shutdown
             .run_until_cancelled(sleep_until(next))
@@ -192,10 +203,8 @@ impl HttpSession {
         let (to_handler, from_client) = channel(CAPACITY);
         *handler = Some(to_handler.downgrade());
         drop(handler);
-        let (connection, client) = (
-            Arc::clone(&self.connection),
-            self.connection.initialized().cloned(),
-        );
+        let connection = Arc::clone(&self.connection);
+        let client = self.connection.initialized().cloned();
         let transport = RandomIds::new(HttpTransport {
             from_client,
             streams: self.streams.clone(),
@@ -224,12 +233,38 @@ impl HttpSession {
             .streams
             .lock()
             .of_request(&message, Some(handler.clone()));
+        if let JsonRpcMessage::Request(request) = &message
+            && calls::is_cancelled(&message)
+        {
+            // Its cancellation may have come before its stream.
+            self.streams.lock().end_request(request.id.clone());
+            return Ok(events);
+        }
         handler
             .0
             .send(Box::new(message))
             .await
             .map_err(|_| SessionError::Ended)?;
         Ok(events)
+    }
+
+    /// Passes a message on to the handler that has no answer.
+    async fn accept(&self, message: ClientJsonRpcMessage) -> SessionResult<()> {
+        if let JsonRpcMessage::Notification(sent) = &message
+            && let ClientNotification::CancelledNotification(cancelled) = &sent.notification
+            && let Some(request) = &cancelled.params.request_id
+        {
+            self.streams.lock().end_request(request.clone());
+        }
+        let handler = lock(&self.handler).as_ref().and_then(WeakSender::upgrade);
+        match handler {
+            Some(handler) => handler
+                .send(Box::new(message))
+                .await
+                .map_err(|_| SessionError::Ended),
+            // It answers or cancels nothing, and no notification starts anything.
+            None => Ok(()),
+        }
     }
 }
 
@@ -242,7 +277,8 @@ impl SessionManager for HttpSessions {
             .try_with(|(connection, opener)| opener.take().zip(Some(Arc::clone(connection))));
         let (opener, connection) = opening.ok().flatten().ok_or(SessionError::NotOpened)?;
         let (to_handler, from_client) = channel(CAPACITY);
-        let (streams, handler) = (SessionStreams::default(), to_handler.downgrade());
+        let streams = SessionStreams::default();
+        let handler = to_handler.downgrade();
         // The handler waits for the first request.
         streams.hold(Some(RunningHandler(to_handler)));
         let transport = HttpTransport {
@@ -306,24 +342,7 @@ impl SessionManager for HttpSessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> SessionResult<()> {
-        let session = self.session(id)?;
-        if let JsonRpcMessage::Notification(sent) = &message
-            && let ClientNotification::CancelledNotification(cancelled) = &sent.notification
-            && let Some(request) = &cancelled.params.request_id
-        {
-            session.streams.lock().end_request(request.clone());
-        }
-        let handler = lock(&session.handler)
-            .as_ref()
-            .and_then(WeakSender::upgrade);
-        match handler {
-            Some(handler) => handler
-                .send(Box::new(message))
-                .await
-                .map_err(|_| SessionError::Ended),
-            // It answers or cancels nothing, and no notification starts anything.
-            None => Ok(()),
-        }
+        self.session(id)?.accept(message).await
     }
 
     async fn create_standalone_stream(
@@ -380,7 +399,9 @@ mod tests {
     use super::*;
     use crate::server::changes::Recipient;
     use crate::server::session::ServerState;
-    use rmcp::model::{InitializeRequestParams, NotificationNoParam, ServerNotification};
+    use rmcp::model::{
+        InitializeRequestParams, NotificationNoParam, RequestId, ServerNotification,
+    };
     use serde_json::json;
     use tokio::task::yield_now;
     use tool_core::{Runtime, ToolContext};
@@ -460,6 +481,25 @@ mod tests {
         );
         drop(running);
         handler_end(&session).await;
+    }
+
+    // T23
+    #[tokio::test]
+    async fn a_call_cancelled_on_its_way_is_not_asked_for() {
+        let sessions = HttpSessions::new(Duration::MAX, CancellationToken::new());
+        let session = open_session(&sessions).await;
+        let id = RequestId::Number(7);
+        let call = session.connection.calls.enter(&id).expect("a new id");
+        let mut message = ping(7);
+        if let JsonRpcMessage::Request(request) = &mut message {
+            request.request.extensions_mut().insert(call);
+        }
+        session.connection.calls.cancel(&id);
+
+        let mut events = session.ask(message).await.expect("a session");
+        while let Some(event) = events.recv().await {
+            assert!(event.message.is_none(), "{event:?}");
+        }
     }
 
     #[tokio::test]

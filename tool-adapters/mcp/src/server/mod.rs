@@ -2,7 +2,8 @@
 //!
 //! - `builder`: the public `Server`; `http`: the transport over HTTP, with `body`, `http_sessions` and `session_streams`
 //! - `stdio`: the transport over lines; `standard_streams`: those of the process
-//! - `strict`: the check of each message before rmcp reads it; `request_ids`: random ids of the server's own requests
+//! - `message`: the one reader of a client's messages; `calls`: the calls under way, where a cancellation meets its call
+//! - `request_ids`: random ids of the server's own requests
 //! - `authorization`: the check of access tokens
 //! - `client`: the identity of a client
 //! - `connection`: the handler of one connection; `ongoing_call`: a call from its request to its answer; `direct`: calls, and other requests over HTTP, that do not pass through rmcp; `session`: the sessions of clients, and the data that all connections share
@@ -16,6 +17,7 @@ mod asking;
 mod authorization;
 mod body;
 mod builder;
+mod calls;
 mod changes;
 mod client;
 mod client_requests;
@@ -26,6 +28,7 @@ mod features;
 mod forwarder;
 mod http;
 mod http_sessions;
+mod message;
 mod ongoing_call;
 mod pages;
 mod parked;
@@ -38,7 +41,6 @@ mod session_streams;
 mod skills;
 mod standard_streams;
 mod stdio;
-mod strict;
 mod tasks;
 mod tools;
 mod unclaimed;

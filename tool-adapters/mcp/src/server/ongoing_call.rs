@@ -7,13 +7,11 @@ use crate::server::forwarder::{Forwarder, Notices, Wanted};
 use crate::server::session::{ClientSession, McpResult, RunningCall, ServerContext, http_parts};
 use crate::server::tools::{self, CompletedCall};
 use futures_util::future::OptionFuture;
-use rmcp::model::{CallToolRequestParams, InputResponses, RequestId};
+use rmcp::model::{CallToolRequestParams, InputResponses};
 use rmcp::service::Peer;
 use rmcp::{ErrorData, RoleServer};
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::sleep;
 use tool_core::session::SEARCH_TOOL;
@@ -33,38 +31,6 @@ pub(crate) struct OngoingCall {
     cancellation: CancellationToken,
     /// True if the call becomes a task as soon as its tool waits.
     pub(crate) becomes_task: bool,
-}
-
-/// The calls of a connection that rmcp does not see, by the ids of their requests, each with the token that cancels it.
-#[derive(Default)]
-pub(crate) struct UnansweredCalls(Mutex<HashMap<RequestId, CancellationToken>>);
-
-impl UnansweredCalls {
-    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Adds a call. Returns false if another one has its id.
-    pub(crate) fn add(&self, id: &RequestId, cancellation: CancellationToken) -> bool {
-        match self.lock().entry(id.clone()) {
-            Entry::Occupied(_) => false,
-            Entry::Vacant(place) => {
-                place.insert(cancellation);
-                true
-            }
-        }
-    }
-
-    /// Removes a call. Returns false if it was cancelled.
-    pub(crate) fn remove(&self, id: &RequestId) -> bool {
-        self.lock().remove(id).is_some()
-    }
-
-    /// Cancels a call. Returns false if it is not here.
-    pub(crate) fn cancel(&self, id: &RequestId) -> bool {
-        let cancellation = self.lock().remove(id);
-        cancellation.map(|token| token.cancel()).is_some()
-    }
 }
 
 /// A call that has begun, in the extensions of its request.
@@ -88,12 +54,13 @@ impl OngoingCall {
             .take()
     }
 
-    /// Makes a call of a listed tool.
+    /// Makes a call of a listed tool, which ends when its token is cancelled.
     pub(crate) fn new(
         (running, session): (RunningCall, Session),
         request: &CallToolRequestParams,
         wanted: Wanted,
         may_ask: bool,
+        cancellation: CancellationToken,
     ) -> Self {
         let tool =
             tools::tool_name(&session, &request.name).unwrap_or_else(|| request.name.to_string());
@@ -102,14 +69,12 @@ impl OngoingCall {
             .as_ref()
             .map(serde_json::to_string)
             .and_then(Result::ok);
-        let (id, (notifier, notices)) = (running.id(), Notices::new(wanted).unzip());
-        let cancellation = CancellationToken::new();
+        let id = running.id();
+        let (notifier, notices) = Notices::new(wanted).unzip();
         let mut call = ToolCall::new(&id, &tool, arguments.unwrap_or_else(|| "{}".to_owned()))
             .with_cancellation(cancellation.clone());
-        let (caller, early) = (
-            session.clone(),
-            may_ask.then(|| request.input_responses.clone().unwrap_or_default()),
-        );
+        let caller = session.clone();
+        let early = may_ask.then(|| request.input_responses.clone().unwrap_or_default());
         let asking = Asking::new(early, |handlers| {
             if let Some(handlers) = handlers {
                 call = call.with_handlers(handlers);
@@ -147,7 +112,6 @@ impl OngoingCall {
                     .await
             },
         );
-        let cancellation = CancellationToken::new();
         Self {
             running,
             session,
@@ -155,7 +119,7 @@ impl OngoingCall {
             tool,
             asking,
             notices: None,
-            cancellation,
+            cancellation: CancellationToken::new(),
             becomes_task: false,
         }
     }
@@ -200,7 +164,8 @@ impl OngoingCall {
             .notices
             .take()
             .map(|notices| Forwarder::new(notices, peer));
-        let (mut cancelled, mut is_cancelled) = (pin!(cancelled), false);
+        let mut cancelled = pin!(cancelled);
+        let mut is_cancelled = false;
         let step = loop {
             let notified = OptionFuture::from(forwarder.as_mut().map(Forwarder::forward_next));
             tokio::select! {
@@ -224,11 +189,6 @@ impl OngoingCall {
         self.session.cancel(&self.id);
     }
 
-    /// Returns the token that cancels the call.
-    pub(crate) fn cancellation(&self) -> CancellationToken {
-        self.cancellation.clone()
-    }
-
     /// Returns the session of the client.
     pub(crate) fn client_session(&self) -> &Arc<ClientSession> {
         self.running.session()
@@ -243,10 +203,8 @@ impl OngoingCall {
     pub(crate) fn complete<'a>(&self, response: &'a ToolResponse) -> McpResult<CompletedCall<'a>> {
         // A tool's own "not found" error is a result. An approval that is used up belongs to no tool.
         let is_listed = || {
-            let (shown, searchable) = (
-                self.session.definitions(),
-                self.session.searchable_definitions(),
-            );
+            let shown = self.session.definitions();
+            let searchable = self.session.searchable_definitions();
             !response.meta().tool().is_empty()
                 && shown
                     .iter()

@@ -1,7 +1,7 @@
 //! `prompts/list`, `prompts/get` and `completion/complete`. Each guide of a tool is a prompt, too.
 
 use crate::original;
-use crate::server::pages::{Page, cache_hints};
+use crate::server::pages::{Page, PageRequest};
 use crate::server::passed_on;
 use crate::server::session::McpResult;
 use crate::server::tools::content_block;
@@ -19,24 +19,21 @@ use tool_core::{ErrorKind, Session, ToolDefinition, ToolError};
 pub(crate) fn list(
     session: &Session,
     guides: bool,
-    cursor: Option<&str>,
-    with_hints: bool,
+    request: &PageRequest,
 ) -> McpResult<ListPromptsResult> {
     let ctx = session.context_outside_calls();
-    let visible = session
-        .tools()
-        .prompts()
-        .iter()
-        .filter(|prompt| prompt.visible_in(&ctx));
-    let listed = visible.map(|prompt| {
-        (
-            prompt.definition().declared.as_deref(),
-            declared(prompt.definition()),
-        )
-    });
-    let mut prompts = listed
-        .map(|(sent, prompt)| original::declaration(sent, &prompt, &["name"]))
-        .collect::<Vec<_>>();
+    let mut prompts = Vec::new();
+    for prompt in session.tools().prompts() {
+        if prompt.visible_in(&ctx) {
+            let definition = prompt.definition();
+            let sent = definition.declared.as_deref();
+            prompts.push(original::declaration(
+                sent,
+                &declared(definition),
+                &["name"],
+            ));
+        }
+    }
     if guides {
         let of_guides = guided_tools(session)
             .into_iter()
@@ -44,12 +41,14 @@ pub(crate) fn list(
         let new = of_guides.filter(|guide| session.tools().prompt(&guide.name).is_none());
         prompts.extend(new.map(|guide| original::declaration(None, &guide, &[])));
     }
-    let page = Page::of(prompts, cursor)?;
-    let mut result = ListPromptsResult::with_all_items(Vec::new());
-    result.next_cursor = page.next_cursor;
-    (result.ttl_ms, result.cache_scope) = cache_hints(with_hints);
-    result.meta = Some(passed_on::carrying(passed_on::list("prompts", page.items)));
-    Ok(result)
+    let page = Page::of(prompts, request)?;
+    Ok(ListPromptsResult {
+        meta: Some(page.carried_as("prompts")),
+        next_cursor: page.next_cursor,
+        ttl_ms: page.hints.ttl_ms,
+        cache_scope: page.hints.scope,
+        ..ListPromptsResult::default()
+    })
 }
 
 /// Makes the messages of a prompt, which may ask by the handlers. The answer of another server is carried whole.

@@ -1,7 +1,7 @@
 //! `resources/list`, `resources/templates/list` and `resources/read`. Each guide of a tool is a resource, too.
 
 use crate::original;
-use crate::server::pages::{Page, cache_hints};
+use crate::server::pages::{CacheHints, Page, PageRequest};
 use crate::server::passed_on;
 use crate::server::prompts::{failure, some_text};
 use crate::server::session::McpResult;
@@ -23,8 +23,7 @@ use tool_core::{ErrorKind, Session};
 pub(crate) fn list(
     session: &Session,
     guides: bool,
-    cursor: Option<&str>,
-    with_hints: bool,
+    request: &PageRequest,
 ) -> McpResult<ListResourcesResult> {
     let mut resources = visible(session, false, |resource| {
         let mut declared = Resource::new(resource.uri.as_str(), &resource.name);
@@ -40,22 +39,20 @@ pub(crate) fn list(
         let new = guides.filter(|guide| find(session, &guide.uri).is_none());
         resources.extend(new.map(|guide| original::declaration(None, &guide, &[])));
     }
-    let page = Page::of(resources, cursor)?;
-    let mut result = ListResourcesResult::with_all_items(Vec::new());
-    result.next_cursor = page.next_cursor;
-    (result.ttl_ms, result.cache_scope) = cache_hints(with_hints);
-    result.meta = Some(passed_on::carrying(passed_on::list(
-        "resources",
-        page.items,
-    )));
-    Ok(result)
+    let page = Page::of(resources, request)?;
+    Ok(ListResourcesResult {
+        meta: Some(page.carried_as("resources")),
+        next_cursor: page.next_cursor,
+        ttl_ms: page.hints.ttl_ms,
+        cache_scope: page.hints.scope,
+        ..ListResourcesResult::default()
+    })
 }
 
 /// Returns one page of the URI templates.
 pub(crate) fn list_templates(
     session: &Session,
-    cursor: Option<&str>,
-    with_hints: bool,
+    request: &PageRequest,
 ) -> McpResult<ListResourceTemplatesResult> {
     let templates = visible(session, true, |resource| {
         let mut declared = ResourceTemplate::new(resource.uri.as_str(), &resource.name);
@@ -65,15 +62,14 @@ pub(crate) fn list_templates(
         declared.annotations = resource.annotations.as_ref().map(annotations);
         declared
     });
-    let page = Page::of(templates, cursor)?;
-    let mut result = ListResourceTemplatesResult::with_all_items(Vec::new());
-    result.next_cursor = page.next_cursor;
-    (result.ttl_ms, result.cache_scope) = cache_hints(with_hints);
-    result.meta = Some(passed_on::carrying(passed_on::list(
-        "resourceTemplates",
-        page.items,
-    )));
-    Ok(result)
+    let page = Page::of(templates, request)?;
+    Ok(ListResourceTemplatesResult {
+        meta: Some(page.carried_as("resourceTemplates")),
+        next_cursor: page.next_cursor,
+        ttl_ms: page.hints.ttl_ms,
+        cache_scope: page.hints.scope,
+        ..ListResourceTemplatesResult::default()
+    })
 }
 
 /// Reads a resource, which may ask by the handlers. The answer of another server is carried whole.
@@ -98,8 +94,10 @@ pub(crate) async fn read(
         whole = original::whole(read.iter().map(|part| part.original.as_ref()));
         read.into_iter().map(contents).collect()
     };
+    let hints = CacheHints::new(with_hints);
     let mut result = ReadResourceResult::new(contents);
-    (result.ttl_ms, result.cache_scope) = cache_hints(with_hints);
+    result.ttl_ms = hints.ttl_ms;
+    result.cache_scope = hints.scope;
     result.meta = whole.map(passed_on::carrying);
     Ok(result)
 }

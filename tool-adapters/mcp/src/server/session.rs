@@ -183,8 +183,11 @@ impl Refreshes {
 
 impl ServerState {
     pub(crate) fn new(runtime: Runtime) -> Self {
-        let (settings, open, bodies) = (Settings::default(), Arc::default(), Arc::default());
-        let (changes, refreshes) = (ChangeNotifier::default(), Arc::default());
+        let settings = Settings::default();
+        let open = Arc::default();
+        let bodies = Arc::default();
+        let changes = ChangeNotifier::default();
+        let refreshes = Arc::default();
         Self {
             settings,
             runtime,
@@ -197,7 +200,8 @@ impl ServerState {
 
     /// Takes the place of a client's session.
     pub(crate) fn take_place(&self, client: &Client) -> Result<Share<Identity>, QuotaExceeded> {
-        let (counted, mut max) = (client.counted_as(), self.settings.max_sessions);
+        let counted = client.counted_as();
+        let mut max = self.settings.max_sessions;
         if let Identity::Claims(_) = counted {
             max.each = max.each.min(self.settings.max_unchecked_sessions);
         }
@@ -303,8 +307,10 @@ impl ClientSession {
             running: 0,
             since: Instant::now(),
         });
-        let (opened, opening) = (RwLock::default(), tokio::sync::Mutex::default());
-        let (calls, streams) = (AtomicU64::new(0), Arc::default());
+        let opened = RwLock::default();
+        let opening = tokio::sync::Mutex::default();
+        let calls = AtomicU64::new(0);
+        let streams = Arc::default();
         let unclaimed = OnceLock::new();
         Self {
             state,
@@ -586,7 +592,8 @@ impl SharedSessions {
         client: &Client,
         state: &Arc<ServerState>,
     ) -> McpResult<Arc<ClientSession>> {
-        let (now, mut expired) = (Instant::now(), Vec::new());
+        let now = Instant::now();
+        let mut expired = Vec::new();
         let mut sessions = self.lock();
         if let Some(shared) = sessions.get_mut(&client.identity) {
             if !shared.session.has_ended() {

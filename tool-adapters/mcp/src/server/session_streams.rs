@@ -253,7 +253,8 @@ impl Streams {
         match last_event.split_once('/') {
             None => Some(self.resume_own(last_event.parse().ok()?)),
             Some((index, number)) => {
-                let (index, number) = (index.parse().ok()?, number.parse().ok()?);
+                let index = index.parse().ok()?;
+                let number = number.parse().ok()?;
                 let events = self.of_requests.get_mut(&number)?.resume(index);
                 if let Some(at) = self.kept.iter().position(|kept| *kept == number) {
                     // It ends with its answer.
@@ -341,10 +342,8 @@ impl KeptEvent {
             .message
             .as_ref()
             .and_then(|message| serde_json::to_string(&**message).ok());
-        let (bytes, at) = (
-            text.map_or(0, |text| text.len()),
-            events.count.fetch_add(1, Ordering::Relaxed),
-        );
+        let bytes = text.map_or(0, |text| text.len());
+        let at = events.count.fetch_add(1, Ordering::Relaxed);
         events.bytes.fetch_add(bytes, Ordering::Relaxed);
         Self {
             event,

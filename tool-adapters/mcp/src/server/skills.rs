@@ -1,6 +1,6 @@
 //! The guides of tools as skills, by the extension `io.modelcontextprotocol/skills`. A skill has one file, which is a resource.
 
-use crate::server::pages::{Page, cache_hints};
+use crate::server::pages::{CacheHints, Page, PageRequest};
 use crate::server::prompts::{guide_title, guided_tools};
 use crate::server::session::McpResult;
 use rmcp::ErrorData;
@@ -49,15 +49,13 @@ pub(crate) fn find(session: &Session, uri: &str) -> Option<GuideSkill> {
 }
 
 /// Returns one page of the skills.
-pub(crate) fn list(
-    session: &Session,
-    cursor: Option<&str>,
-    with_hints: bool,
-) -> McpResult<ListSkillsResult> {
-    let page = Page::of(all(session).map(|skill| skill.entry()).collect(), cursor)?;
+pub(crate) fn list(session: &Session, request: &PageRequest) -> McpResult<ListSkillsResult> {
+    let entries = all(session).map(|skill| skill.entry()).collect();
+    let page = Page::of(entries, request)?;
     let mut result = ListSkillsResult::with_all_items(page.items);
     result.next_cursor = page.next_cursor;
-    (result.ttl_ms, result.cache_scope) = cache_hints(with_hints);
+    result.ttl_ms = page.hints.ttl_ms;
+    result.cache_scope = page.hints.scope;
     Ok(result)
 }
 
@@ -66,7 +64,9 @@ pub(crate) fn get(session: &Session, uri: &str, with_hints: bool) -> McpResult<G
     let skill = find(session, uri)
         .ok_or_else(|| ErrorData::invalid_params("there is no skill of this URI", None))?;
     let mut result = GetSkillResult::new(skill.entry());
-    (result.ttl_ms, result.cache_scope) = cache_hints(with_hints);
+    let hints = CacheHints::new(with_hints);
+    result.ttl_ms = hints.ttl_ms;
+    result.cache_scope = hints.scope;
     Ok(result)
 }
 
@@ -77,7 +77,8 @@ impl GuideSkill {
 
     /// Returns the text of the file: YAML, of which JSON is a part, and the guide.
     fn text(&self) -> String {
-        let (name, description) = (json!(self.name), json!(self.description()));
+        let name = json!(self.name);
+        let description = json!(self.description());
         format!(
             "---\nname: {name}\ndescription: {description}\n---\n\n{}",
             self.tool.documentation()

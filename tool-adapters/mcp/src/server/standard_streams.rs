@@ -3,7 +3,7 @@
 //! tokio reads and writes them on threads of their own, as they may be files or terminals. Clients start servers with pipes or
 //! sockets, which need no threads: each message then takes two wakes of a thread less.
 
-use crate::server::stdio::{Input, Output};
+use crate::lines::{Input, Output};
 
 /// Returns standard input and standard output.
 pub(crate) fn standard_streams() -> (Input, Output) {

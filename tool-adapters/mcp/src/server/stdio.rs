@@ -3,17 +3,20 @@
 //! rmcp's own stdio transport drops lines that are not JSON and lines that are too long, and accepts a byte order mark. Here
 //! each invalid line is answered with a JSON-RPC error. The answers to a batch are sent as one array.
 
-use crate::lines::{BoundedLines, Line, send_line};
+use crate::lines::{Input, Line, LineReader, LineWriter, Output, read_lines};
+use crate::server::calls;
 use crate::server::connection::Connection;
-use crate::server::direct::{self, LineCall};
+use crate::server::direct::LineCall;
 use crate::server::features::Revisions;
+use crate::server::message::{
+    self, CallRequest, ClientMessage, Incoming, InvalidMessage, ReadMessage,
+};
 use crate::server::passed_on;
 use crate::server::request_ids::RandomIds;
 use crate::server::session::ServerState;
-use crate::server::strict::{self, CheckedMessage, InvalidMessage, Parsed};
 use futures_util::StreamExt;
 use rmcp::RoleServer;
-use rmcp::model::{ClientNotification, ClientRequest, JsonRpcMessage, RequestId};
+use rmcp::model::{JsonRpcMessage, RequestId};
 use rmcp::service::{
     RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage, serve_server_with_ct,
 };
@@ -24,11 +27,9 @@ use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
-use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec};
 use tokio_util::task::TaskTracker;
 
 /// Serves one client until `input` ends. `transport` is OpenTelemetry's name of the transport, if it is known.
@@ -39,7 +40,7 @@ pub(crate) async fn serve(
     transport: Option<&'static str>,
 ) -> io::Result<()> {
     let connection = Arc::new(Connection::over_streams(Arc::new(state.clone()), transport));
-    let lines = LineTransport::new(input, output, &connection);
+    let lines = ClientLines::new(input, output, &connection);
     let served = loop {
         let shutdown = state.settings.shutdown.child_token();
         let transport = RandomIds::new(lines.clone());
@@ -63,39 +64,31 @@ pub(crate) async fn serve(
 /// The time in which calls under way are answered after the end of the input.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
-pub(crate) type Input = Box<dyn AsyncRead + Send + Unpin>;
-pub(crate) type Output = Box<dyn AsyncWrite + Send + Unpin>;
-type LineWriter = Arc<Mutex<FramedWrite<Output, LinesCodec>>>;
-
 /// Messages as lines of JSON. A clone continues where the other left off.
 #[derive(Clone)]
-struct LineTransport {
-    reader: Arc<Mutex<LineReader>>,
+struct ClientLines {
+    reader: Arc<Mutex<IncomingMessages>>,
     writer: LineWriter,
-    requests: Arc<std::sync::Mutex<Requests>>,
+    batches: Arc<std::sync::Mutex<Batches>>,
     hand_over: UnboundedSender<RxJsonRpcMessage<RoleServer>>,
     /// The calls that rmcp does not see.
     running: TaskTracker,
     connection: Arc<Connection>,
 }
 
-struct LineReader {
-    lines: FramedRead<Input, BoundedLines>,
+struct IncomingMessages {
+    lines: LineReader,
     /// The messages of a batch that are not yet received.
-    batch: VecDeque<CheckedMessage>,
+    batch: VecDeque<ReadMessage>,
     /// The requests of calls that rmcp takes over.
     handed_over: UnboundedReceiver<RxJsonRpcMessage<RoleServer>>,
     /// The answer to an invalid line while it is written. It is kept here because `receive` may be cancelled.
     answer: Option<Pin<Box<dyn Future<Output = io::Result<()>> + Send>>>,
 }
 
-/// The requests that are not yet answered.
+/// The batches that are not yet answered.
 #[derive(Default)]
-struct Requests {
-    /// The calls under way. A call that repeats the id of one of them is dropped, so that it runs once.
-    calls: HashSet<RequestId>,
-    batches: Vec<Batch>,
-}
+struct Batches(Vec<Batch>);
 
 /// A batch whose answers are collected.
 struct Batch {
@@ -111,110 +104,84 @@ impl Batch {
     }
 }
 
-impl Requests {
+impl Batches {
     /// Notes the requests of a batch. Returns the line that answers it if no request is valid.
-    fn begin_batch(&mut self, messages: &[CheckedMessage]) -> Option<String> {
+    fn begin(&mut self, messages: &[ReadMessage]) -> Option<String> {
         let mut batch = Batch {
             unanswered: HashSet::new(),
             answers: Vec::new(),
         };
         for message in messages {
             match message {
-                Ok(JsonRpcMessage::Request(request)) => {
-                    _ = batch.unanswered.insert(request.id.clone());
-                }
-                Ok(_) => {}
+                Ok(message) => batch.unanswered.extend(message.request_id().cloned()),
                 Err(invalid) => batch.answers.push(invalid.to_json()),
             }
         }
         if batch.unanswered.is_empty() {
             return batch.line();
         }
-        self.batches.push(batch);
+        self.0.push(batch);
         None
     }
 
-    /// Returns false if a message repeats the id of a call under way. Returns the line of the batch whose last request the
-    /// message cancels, as a cancelled request is not answered.
-    fn receive(&mut self, message: &RxJsonRpcMessage<RoleServer>) -> (bool, Option<String>) {
-        match message {
-            JsonRpcMessage::Request(request)
-                if matches!(request.request, ClientRequest::CallToolRequest(_)) =>
-            {
-                (self.calls.insert(request.id.clone()), None)
-            }
-            JsonRpcMessage::Notification(sent) => match &sent.notification {
-                ClientNotification::CancelledNotification(cancelled) => {
-                    let id = cancelled.params.request_id.as_ref();
-                    (true, id.and_then(|id| self.end(id, None)))
-                }
-                _ => (true, None),
-            },
-            _ => (true, None),
-        }
-    }
-
-    /// Notes the end of a request. Returns the line to write: its answer, or all answers of its batch if none is missing.
+    /// Notes the end of a request, which has no answer if it was cancelled. Returns the line to write: its answer, or all answers of
+    /// its batch if none is missing.
     fn end(&mut self, id: &RequestId, answer: Option<String>) -> Option<String> {
-        self.calls.remove(id);
-        let Some(at) = self
-            .batches
-            .iter()
-            .position(|batch| batch.unanswered.contains(id))
-        else {
+        let is_in = |batch: &Batch| batch.unanswered.contains(id);
+        let Some(at) = self.0.iter().position(is_in) else {
             return answer;
         };
-        let batch = self.batches.get_mut(at)?;
+        let batch = self.0.get_mut(at)?;
         batch.unanswered.remove(id);
         batch.answers.extend(answer);
         let line = batch.line();
         if batch.unanswered.is_empty() {
-            self.batches.swap_remove(at);
+            self.0.swap_remove(at);
         }
         line
     }
 }
 
-impl LineTransport {
+impl ClientLines {
     fn new(input: Input, output: Output, connection: &Arc<Connection>) -> Self {
-        let lines = FramedRead::new(
-            input,
-            BoundedLines::new(connection.state.settings.max_message),
-        );
+        let lines = read_lines(input, connection.state.settings.max_message);
         let (hand_over, handed_over) = unbounded_channel();
-        let reader = LineReader {
+        let reader = IncomingMessages {
             lines,
             batch: VecDeque::new(),
             handed_over,
             answer: None,
         };
-        let writer = FramedWrite::new(output, LinesCodec::new());
         Self {
             reader: Arc::new(Mutex::new(reader)),
-            writer: Arc::new(Mutex::new(writer)),
-            requests: Arc::default(),
+            writer: LineWriter::new(output),
+            batches: Arc::default(),
             hand_over,
             running: TaskTracker::new(),
             connection: Arc::clone(connection),
         }
     }
 
-    fn requests(&self) -> MutexGuard<'_, Requests> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    fn batches(&self) -> MutexGuard<'_, Batches> {
+        self.batches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a call that rmcp need not see. Returns any other message.
-    fn begin(&self, message: RxJsonRpcMessage<RoleServer>) -> Option<RxJsonRpcMessage<RoleServer>> {
-        let Some(call) = LineCall::begin(&self.connection, &message) else {
-            return Some(message);
+    /// Makes a call in a task. Returns its request if rmcp has to make it.
+    fn make_call(&self, request: CallRequest) -> Option<RxJsonRpcMessage<RoleServer>> {
+        let Some(under_way) = self.connection.calls.enter(&request.id) else {
+            tracing::debug!("dropped a call that repeats the id of one under way");
+            return None;
+        };
+        let Some(call) = LineCall::begin(&self.connection, &request, &under_way) else {
+            return Some(request.into_rmcp(Some(under_way)));
         };
         let transport = self.clone();
         self.running.spawn(async move {
-            match call.answer(message).await {
+            match call.answer(request, under_way).await {
                 Ok(Some((id, answer))) => {
-                    let line = transport.requests().end(&id, Some(answer));
+                    let line = transport.batches().end(&id, Some(answer));
                     let Some(line) = line else { return };
-                    if let Err(error) = write_line(Arc::clone(&transport.writer), line).await {
+                    if let Err(error) = transport.writer.write(line).await {
                         tracing::debug!(%error, "failed to write the answer to a call");
                     }
                 }
@@ -226,12 +193,21 @@ impl LineTransport {
         None
     }
 
+    /// Cancels a request. Returns the line of the batch whose last request it was.
+    fn cancel(&self, id: &RequestId) -> Option<String> {
+        self.connection.calls.cancel(id);
+        self.batches().end(id, None)
+    }
+
     /// Waits until the calls under way are answered. Returns the request of one that rmcp takes over.
-    async fn last_message(&self, reader: &mut LineReader) -> Option<RxJsonRpcMessage<RoleServer>> {
+    async fn last_message(
+        &self,
+        reader: &mut IncomingMessages,
+    ) -> Option<RxJsonRpcMessage<RoleServer>> {
         self.running.close();
         tokio::select! {
             biased;
-            Some(message) = reader.handed_over.recv() => Some(message),
+            Some(message) = next_handed_over(&mut reader.handed_over) => Some(message),
             _ = timeout(LAST_ANSWERS, self.running.wait()) => None,
         }
     }
@@ -251,36 +227,46 @@ impl LineTransport {
             _ => None,
         };
         Ok(match id {
-            Some(id) => self.requests().end(id, Some(line)),
+            Some(id) => self.batches().end(id, Some(line)),
             None => Some(line),
         })
     }
 }
 
-impl LineReader {
+impl IncomingMessages {
     /// Writes a line, if there is one, before the next message is received.
     fn answer(&mut self, writer: &LineWriter, line: Option<String>) {
         if let Some(line) = line {
-            self.answer = Some(Box::pin(write_line(Arc::clone(writer), line)));
+            let writer = writer.clone();
+            self.answer = Some(Box::pin(async move { writer.write(line).await }));
         }
     }
 }
 
-async fn write_line(writer: LineWriter, line: String) -> io::Result<()> {
-    send_line(&mut *writer.lock().await, line).await
+/// Returns the request of a call that rmcp takes over, unless its client has cancelled it meanwhile.
+async fn next_handed_over(
+    handed_over: &mut UnboundedReceiver<RxJsonRpcMessage<RoleServer>>,
+) -> Option<RxJsonRpcMessage<RoleServer>> {
+    loop {
+        let message = handed_over.recv().await?;
+        if !calls::is_cancelled(&message) {
+            return Some(message);
+        }
+    }
 }
 
-impl Transport<RoleServer> for LineTransport {
+impl Transport<RoleServer> for ClientLines {
     type Error = io::Error;
 
     fn send(
         &mut self,
         mut message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let (writer, line) = (Arc::clone(&self.writer), self.line(&mut message));
+        let writer = self.writer.clone();
+        let line = self.line(&mut message);
         async move {
             match line? {
-                Some(line) => write_line(writer, line).await,
+                Some(line) => writer.write(line).await,
                 None => Ok(()),
             }
         }
@@ -299,29 +285,28 @@ impl Transport<RoleServer> for LineTransport {
                     .ok()?;
             }
             match reader.batch.pop_front() {
-                Some(Ok(message)) => {
-                    let (is_new, line) = self.requests().receive(&message);
+                Some(Ok(ClientMessage::Call(request))) => match self.make_call(request) {
+                    Some(message) => return Some(message),
+                    None => continue,
+                },
+                Some(Ok(ClientMessage::Cancel(id, message))) => {
+                    let line = self.cancel(&id);
                     reader.answer(&self.writer, line);
-                    if !is_new {
-                        tracing::debug!("dropped a call that repeats the id of one under way");
-                    } else if !direct::cancels(&self.connection, &message)
-                        && let Some(message) = self.begin(message)
-                    {
-                        return Some(message);
-                    }
-                    continue;
+                    // The request may be with rmcp.
+                    return Some(message);
                 }
+                Some(Ok(ClientMessage::Other(message))) => return Some(message),
                 // It is in the answer of the batch.
                 Some(Err(_)) => continue,
                 None => {}
             }
             let line = {
-                let LineReader {
+                let IncomingMessages {
                     lines, handed_over, ..
                 } = &mut *reader;
                 tokio::select! {
                     biased;
-                    Some(message) = handed_over.recv() => return Some(message),
+                    Some(message) = next_handed_over(handed_over) => return Some(message),
                     line = lines.next() => line,
                 }
             };
@@ -330,13 +315,13 @@ impl Transport<RoleServer> for LineTransport {
             };
             match line {
                 Ok(line) => match read_line(&line, &self.connection) {
-                    Parsed::One(Ok(message)) => reader.batch.push_back(Ok(message)),
-                    Parsed::One(Err(invalid)) => {
+                    Incoming::One(Ok(message)) => reader.batch.push_back(Ok(message)),
+                    Incoming::One(Err(invalid)) => {
                         tracing::debug!(error = %invalid.error, "refused an invalid message");
                         reader.answer(&self.writer, Some(invalid.to_json()));
                     }
-                    Parsed::Batch(messages) => {
-                        let line = self.requests().begin_batch(&messages);
+                    Incoming::Batch(messages) => {
+                        let line = self.batches().begin(&messages);
                         reader.answer(&self.writer, line);
                         reader.batch.extend(messages);
                     }
@@ -354,17 +339,49 @@ impl Transport<RoleServer> for LineTransport {
     }
 }
 
-fn read_line(line: &Line, connection: &Connection) -> Parsed {
+fn read_line(line: &Line, connection: &Connection) -> Incoming {
     match line {
-        Line::Whole(text) => strict::parse(
+        Line::Whole(text) => message::read(
             text,
             connection.state.served(Revisions::All),
             connection.allows_batches(),
         ),
-        Line::TooLong { size, id } => Parsed::One(Err(InvalidMessage::too_long(
+        Line::TooLong { size, id } => Incoming::One(Err(InvalidMessage::too_long(
             *size,
             connection.state.settings.max_message,
             id,
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::calls::CallsUnderWay;
+    use rmcp::model::{CallToolRequestParams, RequestMetaObject};
+
+    // T23
+    #[tokio::test]
+    async fn a_call_cancelled_on_its_way_does_not_reach_rmcp() {
+        let calls = CallsUnderWay::default();
+        let (hand_over, mut handed_over) = unbounded_channel();
+        for number in [1, 2] {
+            let id = RequestId::Number(number);
+            let call = calls.enter(&id).expect("a new id");
+            let request = CallRequest {
+                id,
+                params: CallToolRequestParams::new("t"),
+                meta: RequestMetaObject::default(),
+            };
+            let sent = hand_over.send(request.into_rmcp(Some(call)));
+            assert!(sent.is_ok());
+        }
+        calls.cancel(&RequestId::Number(1));
+
+        let Some(JsonRpcMessage::Request(request)) = next_handed_over(&mut handed_over).await
+        else {
+            panic!("no request");
+        };
+        assert_eq!(request.id, RequestId::Number(2));
     }
 }

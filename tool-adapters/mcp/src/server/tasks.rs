@@ -20,6 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout_at};
+use tool_core::time::whole_milliseconds;
 use tool_core::{CancellationToken, ErrorKind, ToolResponse};
 
 /// The time after which a client should ask for the state of a task again.
@@ -40,10 +41,10 @@ struct Entry {
     created: Timestamp,
     ttl: Duration,
     cancel: CancellationToken,
-    state: Mutex<State>,
+    state: Mutex<TaskState>,
 }
 
-struct State {
+struct TaskState {
     updated: Timestamp,
     requests: WaitingRequests,
     end: Option<TaskPayload>,
@@ -70,13 +71,15 @@ impl Tasks {
         (max, ttl): (usize, Duration),
     ) -> McpResult<Task> {
         let now = Timestamp::now();
-        let state = State {
+        let state = TaskState {
             updated: now,
             requests: WaitingRequests::default(),
             end: None,
             bytes: 0,
         };
-        let (id, cancel, state) = (random_id()?, CancellationToken::new(), Mutex::new(state));
+        let id = random_id()?;
+        let cancel = CancellationToken::new();
+        let state = Mutex::new(state);
         let entry = Arc::new(Entry {
             id: id.clone(),
             created: now,
@@ -169,11 +172,11 @@ fn has_place(tasks: &ClientTasks, max: usize) -> McpResult<()> {
 }
 
 impl Entry {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, TaskState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut TaskState) -> T) -> T {
         let mut state = self.lock();
         state.updated = Timestamp::now();
         change(&mut state)
@@ -238,15 +241,14 @@ impl Entry {
 
     fn task(&self) -> Task {
         let (state, time) = (self.lock(), |time: Timestamp| time.to_string());
-        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Task::new(
             &self.id,
             state.payload().status(),
             time(self.created),
             time(state.updated),
         )
-        .with_ttl_ms(millis(self.ttl))
-        .with_poll_interval_ms(millis(POLL_INTERVAL))
+        .with_ttl_ms(whole_milliseconds(self.ttl))
+        .with_poll_interval_ms(whole_milliseconds(POLL_INTERVAL))
     }
 
     fn detailed(&self) -> DetailedTask {
@@ -255,7 +257,7 @@ impl Entry {
     }
 }
 
-impl State {
+impl TaskState {
     fn payload(&self) -> TaskPayload {
         match &self.end {
             Some(end) => end.clone(),

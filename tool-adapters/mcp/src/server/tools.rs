@@ -1,7 +1,7 @@
 //! `tools/list`, and the responses of tools as results of `tools/call`.
 
 use crate::original::{self, REMOVED};
-use crate::server::pages::{Page, cache_hints};
+use crate::server::pages::{Page, PageRequest};
 use crate::server::passed_on;
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -43,16 +43,15 @@ pub(crate) struct ToolPage {
 }
 
 /// Returns one page of the list.
-pub(crate) fn page(
-    session: &Session,
-    cursor: Option<&str>,
-    with_hints: bool,
-) -> Result<ToolPage, ErrorData> {
-    let page = Page::of(visible_tools(session), cursor)?;
-    let mut answer = ListToolsResult::with_all_items(Vec::new());
-    answer.next_cursor = page.next_cursor;
-    (answer.ttl_ms, answer.cache_scope) = cache_hints(with_hints);
-    if with_hints && are_searched(session) {
+pub(crate) fn page(session: &Session, request: &PageRequest) -> Result<ToolPage, ErrorData> {
+    let page = Page::of(visible_tools(session), request)?;
+    let mut answer = ListToolsResult {
+        next_cursor: page.next_cursor,
+        ttl_ms: page.hints.ttl_ms,
+        cache_scope: page.hints.scope,
+        ..ListToolsResult::default()
+    };
+    if request.with_hints && are_searched(session) {
         // What a search finds is listed at once.
         answer.ttl_ms = Some(0);
     }

@@ -24,7 +24,8 @@ pub(crate) struct AwaitedCall {
 
 impl AwaitedCall {
     pub(crate) fn new(session: &Session, tool: &str, confirmation: &Confirmation) -> Self {
-        let (waiting, asked) = (session.clone(), confirmation.clone());
+        let waiting = session.clone();
+        let asked = confirmation.clone();
         Self {
             session: session.clone(),
             tool: tool.to_owned(),

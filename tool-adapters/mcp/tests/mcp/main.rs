@@ -2,6 +2,7 @@
 
 mod answers;
 mod asked;
+mod cancellation;
 mod catalog;
 mod children;
 mod confirmation;

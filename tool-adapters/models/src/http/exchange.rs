@@ -354,33 +354,41 @@ mod tests {
     }
 
     #[test]
-    fn each_provider_has_its_path() {
-        let paths = Provider::ALL.into_iter().filter_map(|provider| {
+    fn the_book_tells_how_each_provider_is_asked() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/book/providers.md");
+        let book = std::fs::read_to_string(path).expect("the book");
+        for provider in Provider::ALL {
+            let Ok(http) = http_api(provider) else {
+                continue;
+            };
             let access = ModelAccess {
                 base_url: Some("https://host".into()),
                 ..ModelAccess::default()
             };
-            let streams = http_api(provider).ok()?.streams;
-            let endpoint = new(provider, &access, "m", streams).ok()?;
-            Some(format!(
-                "{provider} {}",
-                &endpoint.url.as_str()["https://host".len()..]
-            ))
-        });
-        expect_test::expect![[r"
-            openai-chat /chat/completions
-            openai-responses /responses
-            anthropic /v1/messages
-            gemini /v1beta/models/m:streamGenerateContent?alt=sse
-            gemini-json-schema /v1beta/models/m:streamGenerateContent?alt=sse
-            bedrock /model/m/converse
-            mistral /v1/chat/completions
-            cohere /v2/chat
-            ollama /api/chat
-            llama-cpp /v1/chat/completions
-            vllm /v1/chat/completions
-            lm-studio /v1/chat/completions"]]
-        .assert_eq(&paths.collect::<Vec<_>>().join("\n"));
+            let endpoint = new(provider, &access, "MODEL", http.streams).expect("an endpoint");
+
+            let server = http.server;
+            let mut cells = vec![
+                format!("{provider:?}"),
+                server.base_url.to_owned(),
+                endpoint.url.path().to_owned(),
+            ];
+            let variables = [server.base_url_env, server.region_env, server.key_env];
+            cells.extend(variables.concat().into_iter().map(str::to_owned));
+            let has_cells = |line: &str| {
+                let has = |cell: &String| line.contains(&format!("`{cell}`"));
+                line.starts_with('|') && cells.iter().all(has)
+            };
+            assert!(book.lines().any(has_cells), "no row with {cells:?}");
+        }
+    }
+
+    #[test]
+    fn gemini_streams_as_server_sent_events() {
+        assert_eq!(
+            url(Provider::Gemini, "https://host", "m"),
+            "https://host/v1beta/models/m:streamGenerateContent?alt=sse"
+        );
     }
 
     #[test]

@@ -17,19 +17,8 @@
 //!
 //! # Providers
 //!
-//! | provider | base URL, and the variable that overrides it | path | API key |
-//! |---|---|---|---|
-//! | `OpenAiChat` | `https://api.openai.com/v1`, `OPENAI_BASE_URL` | `/chat/completions` | bearer, `OPENAI_API_KEY` |
-//! | `OpenAiResponses` | the same | `/responses` | the same |
-//! | `Anthropic` | `https://api.anthropic.com`, `ANTHROPIC_BASE_URL` | `/v1/messages` | `x-api-key`, `ANTHROPIC_API_KEY` |
-//! | `Gemini`, `GeminiJsonSchema` | `https://generativelanguage.googleapis.com`, `GOOGLE_GEMINI_BASE_URL` | `/v1beta/models/MODEL:streamGenerateContent` | `x-goog-api-key`, `GOOGLE_API_KEY`, `GEMINI_API_KEY` |
-//! | `Mistral` | `https://api.mistral.ai`, `MISTRAL_BASE_URL` | `/v1/chat/completions` | bearer, `MISTRAL_API_KEY` |
-//! | `Cohere` | `https://api.cohere.com`, `CO_API_URL` | `/v2/chat` | bearer, `CO_API_KEY`, `COHERE_API_KEY` |
-//! | `Ollama` | `http://127.0.0.1:11434`, `OLLAMA_HOST` | `/api/chat` | none, or bearer, `OLLAMA_API_KEY` |
-//! | `LlamaCpp` | `http://127.0.0.1:8080` | `/v1/chat/completions` | none, or bearer, `LLAMA_API_KEY` |
-//! | `Vllm` | `http://127.0.0.1:8000` | `/v1/chat/completions` | none, or bearer, `VLLM_API_KEY` |
-//! | `LmStudio` | `http://127.0.0.1:1234` | `/v1/chat/completions` | none, or bearer, `LM_API_TOKEN` |
-//! | `Bedrock` | `https://bedrock-runtime.REGION.amazonaws.com` by `AWS_REGION`, `AWS_DEFAULT_REGION`; `AWS_ENDPOINT_URL_BEDROCK_RUNTIME` | `/model/MODEL/converse` | bearer, `AWS_BEARER_TOKEN_BEDROCK` |
+//! The chapter on providers in the book lists each provider with its base URL, its path, its key and the environment variables
+//! that set them.
 //!
 //! A base URL or a key that the program sets takes precedence over the environment. A key of the environment is not sent to
 //! a base URL that the program sets. For a server with OpenAI's protocol, use `OpenAiChat` with a base URL.

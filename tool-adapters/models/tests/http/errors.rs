@@ -6,9 +6,10 @@ use crate::support::{chat, model, session};
 use tool_adapters::Provider;
 use tool_adapters::agent::AgentLoop;
 use tool_adapters::transport::http::HttpModel;
-use tool_core::{ErrorKind, ToolError};
+use tool_core::ErrorKind;
+use tool_core::call::ErrorBody;
 
-async fn error_of(answer: Answer) -> (ToolError, usize) {
+async fn error_of(answer: Answer) -> (ErrorBody, usize) {
     let server = Server::start([answer]).await;
     let (mut agent, _) = chat(&server).await;
     let error = agent.prompt("Hi").await.error.expect("fails");
@@ -21,7 +22,7 @@ async fn reports_a_wrong_key_as_auth_without_the_key() {
     let server = Server::start([Answer::new(401, &[], body)]).await;
     let (mut agent, _) = chat(&server).await;
     let error = agent.prompt("Hi").await.error.expect("fails");
-    assert_eq!((error.kind(), error.message()), {
+    assert_eq!((error.kind, error.message.as_str()), {
         (
             ErrorKind::Auth,
             "the provider answered 401: Incorrect API key provided: [key].",
@@ -39,10 +40,10 @@ async fn reports_a_wrong_key_as_auth_without_the_key() {
 async fn does_not_follow_a_redirect() {
     let other = Server::start([Answer::events(&text(Provider::OpenAiChat, "Hello"))]).await;
     let (error, _) = error_of(Answer::new(307, &[("location", &other.url)], "")).await;
-    assert_eq!(error.kind(), ErrorKind::Permanent);
+    assert_eq!(error.kind, ErrorKind::Permanent);
     assert!(
         error
-            .message()
+            .message
             .contains("a redirect to 127.0.0.1 was not followed"),
         "{error}"
     );
@@ -56,9 +57,9 @@ async fn cuts_and_escapes_the_message_of_a_provider() {
         "no ".repeat(1_000)
     );
     let (error, requests) = error_of(Answer::new(400, &[], &body)).await;
-    assert_eq!((error.kind(), requests), (ErrorKind::Permanent, 1));
+    assert_eq!((error.kind, requests), (ErrorKind::Permanent, 1));
     assert!(
-        error.message().len() < 600 && !error.message().contains('\u{1b}'),
+        error.message.len() < 600 && !error.message.contains('\u{1b}'),
         "{error}"
     );
 }
@@ -76,12 +77,8 @@ async fn converts_an_error_in_a_stream() {
 
     let bad = r#"data: {"error": {"message": "no such tool", "type": "invalid_request_error"}}"#;
     let (error, requests) = error_of(Answer::events(&format!("{bad}\n\n"))).await;
-    assert_eq!(
-        (error.kind(), requests),
-        (ErrorKind::Permanent, 1),
-        "{error}"
-    );
-    assert!(error.message().contains("no such tool"));
+    assert_eq!((error.kind, requests), (ErrorKind::Permanent, 1), "{error}");
+    assert!(error.message.contains("no such tool"));
 }
 
 #[tokio::test]
@@ -95,7 +92,7 @@ async fn reports_an_answer_that_is_not_a_models() {
     let (mut agent, _) = chat(&server).await;
     let error = agent.prompt("Hi").await.error.expect("fails");
     assert!(
-        matches!(error.kind(), ErrorKind::Permanent | ErrorKind::Transient),
+        matches!(error.kind, ErrorKind::Permanent | ErrorKind::Transient),
         "{error}"
     );
 }
@@ -111,9 +108,9 @@ async fn fails_on_an_oversized_answer() {
         model(Provider::OpenAiChat, &server).max_bytes(100_000),
     );
     let error = agent.prompt("Hi").await.error.expect("fails");
-    assert_eq!(error.kind(), ErrorKind::Permanent);
+    assert_eq!(error.kind, ErrorKind::Permanent);
     assert!(
-        error.message().contains("larger than 100000 bytes"),
+        error.message.contains("larger than 100000 bytes"),
         "{error}"
     );
 }
@@ -139,5 +136,5 @@ async fn refuses_a_provider_without_an_http_api() {
         .prompt("Hi")
         .await
         .error;
-    assert_eq!(error.map(|error| error.kind()), Some(ErrorKind::Permanent));
+    assert_eq!(error.map(|error| error.kind), Some(ErrorKind::Permanent));
 }

@@ -115,7 +115,7 @@ async fn all_tokens_in_thoughts_is_an_error_that_names_the_limit() {
         let message = reply
             .error
             .as_ref()
-            .map(|error| error.message().to_owned())
+            .map(|error| error.message.clone())
             .unwrap_or_default();
         assert_eq!(
             (reply.finish, reply.text),
@@ -174,7 +174,7 @@ async fn the_limit_that_the_request_had_is_named() {
         let reply = AgentLoop::new(session().await.0, model).prompt("Hi").await;
         let message = reply
             .error
-            .map(|error| error.message().to_owned())
+            .map(|error| error.message.clone())
             .unwrap_or_default();
         assert!(message.contains(limit), "{provider}: {message}");
     }
@@ -533,7 +533,7 @@ async fn results_of_a_refused_turn_are_left_out_and_stay_answered() {
     assert!(
         reply
             .error
-            .is_some_and(|error| error.message().contains("refused to answer"))
+            .is_some_and(|error| error.message.contains("refused to answer"))
     );
     assert_eq!(
         agent.prompt("What do you drink?").await.text.as_deref(),

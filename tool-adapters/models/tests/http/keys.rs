@@ -37,7 +37,7 @@ async fn keys(
     let mut agent = AgentLoop::new(session, rotating(&server, valid_for));
     let mut error = None;
     for _ in 0..prompts {
-        error = agent.prompt("Hi").await.error.map(|error| error.kind());
+        error = agent.prompt("Hi").await.error.map(|error| error.kind);
     }
     let key = |head: &str| {
         head.split("bearer ")
@@ -96,7 +96,7 @@ async fn failure_of_the_callback_is_the_answer() {
         .error
         .expect("fails");
     assert_eq!(
-        (error.kind(), error.message()),
+        (error.kind, error.message.as_str()),
         (ErrorKind::Auth, "no credentials")
     );
     assert!(server.requests().is_empty());
@@ -121,7 +121,7 @@ async fn hanging_callback_ends_with_the_time_of_the_request() {
         .error
         .expect("late");
     assert_eq!(
-        (error.kind(), began.elapsed().as_secs()),
+        (error.kind, began.elapsed().as_secs()),
         (ErrorKind::Transient, 5),
         "{error}"
     );
@@ -140,7 +140,7 @@ async fn panic_of_the_callback_is_an_error() {
     let mut agent = AgentLoop::new(session, model);
     let error = agent.prompt("Hi").await.error.expect("panics");
     assert!(
-        error.kind() == ErrorKind::Internal && !error.message().contains("canary"),
+        error.kind == ErrorKind::Internal && !error.message.contains("canary"),
         "{error}"
     );
     assert!(

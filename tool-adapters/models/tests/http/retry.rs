@@ -93,7 +93,7 @@ async fn does_not_retry_after_a_long_requested_time() {
     let server = Server::start([error(429, &[("retry-after", "3600")]), hello()]).await;
     let (mut agent, _) = chat(&server).await;
     let error = agent.prompt("Hi").await.error.expect("fails");
-    assert_eq!((error.kind(), error.message()), {
+    assert_eq!((error.kind, error.message.as_str()), {
         (
             ErrorKind::RateLimit,
             "the provider answered 429: busy (retry after 3600 s)",
@@ -115,7 +115,7 @@ async fn returns_the_error_of_the_last_attempt() {
     );
     let error = agent.prompt("Hi").await.error.expect("fails");
     assert_eq!(
-        (error.kind(), error.message()),
+        (error.kind, error.message.as_str()),
         (ErrorKind::Transient, "the provider answered 503: busy")
     );
     assert_eq!(server.requests().len(), 2);
@@ -133,10 +133,10 @@ async fn reports_a_missing_server_over_http_and_https() {
             .base_url(format!("{scheme}://127.0.0.1:{port}"));
         let mut agent = AgentLoop::new(session, model.retry(quick()).api_key("sk-canary"));
         let error = agent.prompt("Hi").await.error.expect("fails");
-        assert_eq!(error.kind(), ErrorKind::Transient);
+        assert_eq!(error.kind, ErrorKind::Transient);
         let expected = format!("failed to reach the provider at 127.0.0.1:{port}: ");
         assert!(
-            error.message().starts_with(&expected) && !error.message().contains("canary"),
+            error.message.starts_with(&expected) && !error.message.contains("canary"),
             "{error}"
         );
     }
@@ -160,7 +160,7 @@ async fn reports_a_server_without_tls() {
         .await
         .error
         .expect("fails");
-    assert_eq!(error.kind(), ErrorKind::Transient, "{error}");
+    assert_eq!(error.kind, ErrorKind::Transient, "{error}");
 }
 
 #[tokio::test]
@@ -213,7 +213,7 @@ async fn time_limits_of_a_model_can_be_endless() {
     );
     assert_eq!(agent.prompt("Hi").await.text.as_deref(), Some("Hello"));
     assert_eq!(
-        agent.prompt("Hi").await.error.expect("too late").kind(),
+        agent.prompt("Hi").await.error.expect("too late").kind,
         ErrorKind::RateLimit
     );
 }
@@ -232,7 +232,7 @@ async fn the_total_time_limit_covers_all_attempts() {
     );
     let error = agent.prompt("Hi").await.error.expect("fails");
     assert_eq!(
-        (error.kind(), error.message()),
+        (error.kind, error.message.as_str()),
         (
             ErrorKind::Transient,
             "the provider's answer exceeded the total time limit"

@@ -23,11 +23,11 @@ mod tests;
 
 use crate::anthropic::read::AnthropicReader;
 use crate::anthropic::write::AnthropicTurns;
-use crate::declared_tool::{DeclaredTool, JsonObject};
-use crate::schema::rules::{PropertyNames, SchemaForm};
+use crate::declared_tool::{DeclaredTool, ObjectText};
+use crate::schema::rules::PropertyNames;
 use crate::spec::{
-    Endpoint, HttpEndpoint, ModelUrls, NamedModel, ProviderSpec, Server, ToolListForm, UrlPath,
-    segments,
+    Endpoint, HttpEndpoint, MessageForm, ModelUrls, NamedModel, ProviderNames, ProviderSpec,
+    Server, UrlPath, segments,
 };
 use crate::strict::budget::{StrictBudget, StrictCost, StrictForm, StrictRules};
 use crate::structured::{AnswerForm, StructuredOutput};
@@ -37,40 +37,16 @@ use serde_json::json;
 
 /// The facts of Messages.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {
-    turn_id: "anthropic",
-    otel_name: "anthropic",
-    biller: Some("anthropic"),
-    manifest_key: "anthropic",
-    endpoint: Endpoint::Http(HttpEndpoint {
-        server: Server {
-            base_url: "https://api.anthropic.com",
-            base_url_env: &["ANTHROPIC_BASE_URL"],
-            region_env: &[],
-            key_env: &["ANTHROPIC_API_KEY"],
-            key_header: ("x-api-key", ""),
-            key_required: true,
-            host_paths: &[],
-            other_apis: &[],
-        },
-        headers: &[("anthropic-version", "2023-06-01")],
-        path: |_, _| segments(&["v1", "messages"]),
-        stream_query: None,
-        streams: true,
-    }),
     urls: Some(ModelUrls {
         domain: None,
         model: model_of_url,
     }),
-    reader: || Box::<AnthropicReader>::default(),
-    encode: turns::encode::<AnthropicTurns>,
-    request: write::request,
     declaration: write_declaration,
-    names: NameRule {
+    tool_names: NameRule {
         punctuation: "-",
         any_first: true,
         max_length: 128,
     },
-    schema: SchemaForm::Whole,
     property_names: Some(PropertyNames::ANTHROPIC),
     strict: Some(STRICT),
     repeats_refusals: true,
@@ -79,12 +55,30 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         needs_strict: true,
         support: |model, _| structured_output(model),
     }),
-    tool_list: ToolListForm::Flat,
-    max_tools: None,
     search_tool: Some(
         r#"{"type":"tool_search_tool_bm25_20251119","name":"tool_search_tool_bm25"}"#,
     ),
-    request_settings: |_| None,
+    ..ProviderSpec::new(
+        ProviderNames {
+            biller: Some("anthropic"),
+            ..ProviderNames::of("anthropic")
+        },
+        Endpoint::Http(HttpEndpoint {
+            headers: &[("anthropic-version", "2023-06-01")],
+            ..HttpEndpoint::new(SERVER, |_, _| segments(&["v1", "messages"]))
+        }),
+        MessageForm {
+            reader: || Box::<AnthropicReader>::default(),
+            encode: turns::encode::<AnthropicTurns>,
+            request: write::request,
+        },
+    )
+};
+
+const SERVER: Server = Server {
+    base_url_env: &["ANTHROPIC_BASE_URL"],
+    key_header: ("x-api-key", ""),
+    ..Server::new("https://api.anthropic.com", &["ANTHROPIC_API_KEY"])
 };
 
 /// Google serves the models under their names, as methods.
@@ -152,7 +146,7 @@ pub(crate) fn structured_output(model: &str) -> StructuredOutput {
 }
 
 fn write_declaration(tool: &DeclaredTool<'_>) -> String {
-    JsonObject::new()
+    ObjectText::new()
         .with("name", tool.name)
         .with_some("description", tool.description())
         .raw("input_schema", tool.schema)

@@ -1,7 +1,9 @@
 //! The reader of messages and their stream events, and the members that it reads.
 
 use crate::codec::{EventSink, MessageReader, ResponseOrigin, WireCall};
-use crate::content_blocks::{Beginning, BlockIdentity, ContentBlock, ContentBlocks, InputPlace};
+use crate::content_blocks::{
+    Beginning, BlockIdentity, ContentBlock, ContentBlocks, InputPlace, MessageProgress,
+};
 use crate::event::{Event, Finish, ProtocolError, malformed, out_of_place};
 use crate::json_reader::{FromJson, JsonReader, json_objects};
 use crate::lenient::{
@@ -24,35 +26,24 @@ pub(crate) struct AnthropicReader {
     /// The message's id.
     id: String,
     origin: ResponseOrigin,
-    progress: Progress,
+    progress: MessageProgress,
     /// True if the provider has reported the error that ends the stream.
     failed: bool,
     finish: Option<Finish>,
     /// The index of the block and the kind of the last event's piece.
-    last_event: Option<LastEvent<(usize, PieceKind)>>,
-}
-
-/// The part of the message that has come.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Progress {
-    #[default]
-    Nothing,
-    Begun,
-    /// The reason for the end has come.
-    Ending,
-    Ended,
+    last_event: Option<LastEvent<(usize, BlockDelta)>>,
 }
 
 /// The kind of a piece of a block.
 #[derive(Clone, Copy, Debug)]
-enum PieceKind {
+enum BlockDelta {
     Text,
     Thinking,
     Signature,
     Input,
 }
 
-impl PieceKind {
+impl BlockDelta {
     /// Returns true if a block of a type has such pieces. Blocks of unknown types may have text.
     fn fits(self, block: &mut ContentBlock) -> bool {
         match block.item().get("type").and_then(Value::as_str) {
@@ -79,11 +70,11 @@ impl MessageReader for AnthropicReader {
 
     fn finish(&mut self, sink: &mut EventSink<'_>) {
         match self.progress {
-            Progress::Begun if !self.failed => {
+            MessageProgress::Begun if !self.failed => {
                 sink.error(ProtocolError::Truncated { call_id: None });
             }
             // Some hosts leave `message_stop` out. All of the answer is there by then.
-            Progress::Ending if !self.failed => self.end(sink),
+            MessageProgress::Ending if !self.failed => self.end(sink),
             _ => {}
         }
         *self = Self::default();
@@ -129,11 +120,11 @@ impl AnthropicReader {
         event: &MessageEvent<'_>,
         sink: &mut EventSink<'_>,
     ) -> Result<(), ProtocolError> {
-        if self.progress != Progress::Nothing && self.id != event.id.as_str() {
+        if self.progress != MessageProgress::Nothing && self.id != event.id.as_str() {
             self.begin_anew(sink);
         }
-        let was_ended = self.progress == Progress::Ended;
-        self.progress = Progress::Begun;
+        let was_ended = self.progress == MessageProgress::Ended;
+        self.progress = MessageProgress::Begun;
         event.id.as_str().clone_into(&mut self.id);
         self.first_content.clear();
         self.origin
@@ -144,7 +135,7 @@ impl AnthropicReader {
         self.read_content(&event.content, sink)?;
         self.read_usage(event.usage, sink);
         if was_ended {
-            self.progress = Progress::Ended;
+            self.progress = MessageProgress::Ended;
             return Ok(());
         }
         self.finish = finish_of(event.stop_reason.as_str());
@@ -154,7 +145,7 @@ impl AnthropicReader {
 
     /// Forgets the message before, which has to have ended.
     fn begin_anew(&mut self, sink: &mut EventSink<'_>) {
-        if self.progress != Progress::Ended {
+        if self.progress != MessageProgress::Ended {
             sink.error(out_of_place("a message began before the end of another"));
         }
         *self = Self::default();
@@ -181,13 +172,13 @@ impl AnthropicReader {
         let id = message.id.as_str();
         match self.progress {
             // Blocks before the first event of a message belong to it.
-            Progress::Begun | Progress::Ending if self.id.is_empty() => {}
-            Progress::Begun | Progress::Ending if self.id == id => return Ok(()),
-            Progress::Nothing => {}
+            MessageProgress::Begun | MessageProgress::Ending if self.id.is_empty() => {}
+            MessageProgress::Begun | MessageProgress::Ending if self.id == id => return Ok(()),
+            MessageProgress::Nothing => {}
             _ => self.begin_anew(sink),
         }
-        if self.progress == Progress::Nothing {
-            self.progress = Progress::Begun;
+        if self.progress == MessageProgress::Nothing {
+            self.progress = MessageProgress::Begun;
         }
         id.clone_into(&mut self.id);
         self.origin.emit(id, message.model.as_str(), sink);
@@ -215,7 +206,7 @@ impl AnthropicReader {
             return Ok(());
         }
         let raw = std::mem::take(&mut self.first_content);
-        let mut content = WithRaw::<RawObjects<'_, WireBlock<'_>>>::default();
+        let mut content = WithRaw::<RawObjects<'_, MessageBlock<'_>>>::default();
         let is_read = content.read_json(&mut JsonReader::new(&raw)).is_ok();
         let length = content.value.0.as_ref().map_or(0, Vec::len);
         if is_read && next.is_none_or(|next| next >= length) {
@@ -226,7 +217,7 @@ impl AnthropicReader {
 
     fn read_content(
         &mut self,
-        content: &WithRaw<'_, RawObjects<'_, WireBlock<'_>>>,
+        content: &WithRaw<'_, RawObjects<'_, MessageBlock<'_>>>,
         sink: &mut EventSink<'_>,
     ) -> Result<(), ProtocolError> {
         let Some(blocks) = &content.value.0 else {
@@ -258,8 +249,8 @@ impl AnthropicReader {
     /// Returns the error of a part that comes after the end.
     fn check_open(&self, index: usize) -> Result<(), ProtocolError> {
         match self.progress {
-            Progress::Nothing | Progress::Begun => Ok(()),
-            Progress::Ending | Progress::Ended => Err(out_of_place(format!(
+            MessageProgress::Nothing | MessageProgress::Begun => Ok(()),
+            MessageProgress::Ending | MessageProgress::Ended => Err(out_of_place(format!(
                 "a part of content block {index} came after the end of the message"
             ))),
         }
@@ -274,7 +265,7 @@ impl AnthropicReader {
         let index = event.block_index(text)?;
         self.check_open(index)?;
         self.read_first_content(Some(index), sink)?;
-        self.progress = Progress::Begun;
+        self.progress = MessageProgress::Begun;
         if event.content_block.raw.is_empty() {
             return Err(malformed("expected the `content_block` that begins", text));
         }
@@ -285,7 +276,7 @@ impl AnthropicReader {
     fn begin_block(
         &mut self,
         index: usize,
-        block: &RawObject<'_, WireBlock<'_>>,
+        block: &RawObject<'_, MessageBlock<'_>>,
         sink: &mut EventSink<'_>,
     ) -> Result<Beginning, ProtocolError> {
         let item = serde_json::from_str::<Value>(block.raw).ok();
@@ -363,7 +354,7 @@ impl AnthropicReader {
         let index = event.block_index(text)?;
         self.check_open(index)?;
         self.read_first_content(None, sink)?;
-        self.progress = Progress::Begun;
+        self.progress = MessageProgress::Begun;
         let Some(delta) = &event.delta.object else {
             return Err(malformed(
                 "expected an object as the `delta` of a content block",
@@ -376,10 +367,10 @@ impl AnthropicReader {
         };
 
         let (kind, piece) = match delta.kind.as_str() {
-            "text_delta" => (PieceKind::Text, &delta.text),
-            "thinking_delta" => (PieceKind::Thinking, &delta.thinking),
-            "input_json_delta" => (PieceKind::Input, &delta.partial_json),
-            "signature_delta" => (PieceKind::Signature, &delta.signature),
+            "text_delta" => (BlockDelta::Text, &delta.text),
+            "thinking_delta" => (BlockDelta::Thinking, &delta.thinking),
+            "input_json_delta" => (BlockDelta::Input, &delta.partial_json),
+            "signature_delta" => (BlockDelta::Signature, &delta.signature),
             "citations_delta" => return add_citation(block, delta, text).map(|()| true),
             "compaction_delta" => {
                 replace_members(block, event.delta.raw);
@@ -431,7 +422,7 @@ impl AnthropicReader {
     ) -> Result<(), ProtocolError> {
         let index = event.block_index(text)?;
         // Nothing of this message has come: the block belongs to another one.
-        if self.progress == Progress::Nothing {
+        if self.progress == MessageProgress::Nothing {
             return Ok(());
         }
         self.read_first_content(None, sink)?;
@@ -444,11 +435,11 @@ impl AnthropicReader {
         sink: &mut EventSink<'_>,
     ) -> Result<(), ProtocolError> {
         self.read_usage(event.usage, sink);
-        if self.progress == Progress::Ended {
+        if self.progress == MessageProgress::Ended {
             return Ok(());
         }
-        if self.progress == Progress::Nothing {
-            self.progress = Progress::Begun;
+        if self.progress == MessageProgress::Nothing {
+            self.progress = MessageProgress::Begun;
         }
         let raw = event.delta.raw;
         if event.delta.object.is_none() && !matches!(raw, "" | "null") {
@@ -460,19 +451,22 @@ impl AnthropicReader {
         let delta = RawJson(Some(raw)).object::<MessageEvent<'_>>();
         if let Some(reason) = delta.and_then(|delta| finish_of(delta.stop_reason.as_str())) {
             self.finish = Some(reason);
-            self.progress = Progress::Ending;
+            self.progress = MessageProgress::Ending;
         }
         Ok(())
     }
 
     fn stop(&mut self, sink: &mut EventSink<'_>) {
-        if matches!(self.progress, Progress::Begun | Progress::Ending) {
+        if matches!(
+            self.progress,
+            MessageProgress::Begun | MessageProgress::Ending
+        ) {
             self.end(sink);
         }
     }
 
     fn end(&mut self, sink: &mut EventSink<'_>) {
-        self.progress = Progress::Ended;
+        self.progress = MessageProgress::Ended;
         let finish = self.finish.take();
         let is_cut_off = matches!(
             finish,
@@ -527,21 +521,21 @@ impl AnthropicReader {
 
 fn append(
     block: &mut ContentBlock,
-    kind: PieceKind,
+    kind: BlockDelta,
     piece: Cow<'_, str>,
     sink: &mut EventSink<'_>,
 ) {
     let is_new = !block.is_repeated();
     match kind {
-        PieceKind::Input => block.append_input(piece, sink),
-        PieceKind::Signature => block.append_signature("", &piece, sink),
-        PieceKind::Text => {
+        BlockDelta::Input => block.append_input(piece, sink),
+        BlockDelta::Signature => block.append_signature("", &piece, sink),
+        BlockDelta::Text => {
             if is_new {
                 sink.text(&piece);
             }
             block.append("", "text", &piece, sink);
         }
-        PieceKind::Thinking => {
+        BlockDelta::Thinking => {
             if is_new {
                 sink.reasoning(&piece);
             }
@@ -560,7 +554,7 @@ fn replace_members(block: &mut ContentBlock, delta: &str) {
 
 fn add_citation(
     block: &mut ContentBlock,
-    delta: &WireBlock<'_>,
+    delta: &MessageBlock<'_>,
     text: &str,
 ) -> Result<(), ProtocolError> {
     let Some(citation) = delta.citation.parse::<Value>() else {
@@ -598,18 +592,18 @@ json_objects! {
         id: LenientText<'a>,
         model: LenientText<'a>,
         index: LenientText<'a>,
-        content_block: RawObject<'a, WireBlock<'a>>,
-        delta: RawObject<'a, WireBlock<'a>>,
+        content_block: RawObject<'a, MessageBlock<'a>>,
+        delta: RawObject<'a, MessageBlock<'a>>,
         /// The message of `message_start`.
         message: RawJson<'a>,
-        content: WithRaw<'a, RawObjects<'a, WireBlock<'a>>>,
+        content: WithRaw<'a, RawObjects<'a, MessageBlock<'a>>>,
         stop_reason: LenientText<'a>,
         usage: RawJson<'a>,
         error: RawJson<'a>,
     }
 
     /// A content block, or a piece of one.
-    struct WireBlock<'a> {
+    struct MessageBlock<'a> {
         kind: LenientText<'a> = "type",
         id: LenientText<'a>,
         name: LenientText<'a>,
@@ -630,7 +624,7 @@ impl MessageEvent<'_> {
     }
 }
 
-impl WireBlock<'_> {
+impl MessageBlock<'_> {
     /// Returns true if a piece has a member of which answers are made.
     fn has_piece(&self) -> bool {
         [

@@ -20,63 +20,57 @@ mod tests;
 
 use crate::bedrock::read::ConverseReader;
 use crate::bedrock::write::ConverseTurns;
-use crate::declared_tool::{DeclaredTool, JsonObject};
-use crate::schema::rules::{PropertyNames, SchemaForm};
+use crate::declared_tool::{DeclaredTool, ObjectText};
+use crate::schema::rules::PropertyNames;
 use crate::spec::{
-    BEARER, Endpoint, HttpEndpoint, ModelUrls, NamedModel, ProviderSpec, Server, ToolListForm,
-    UrlPath, segments,
+    Endpoint, HttpEndpoint, MessageForm, ModelUrls, NamedModel, ProviderNames, ProviderSpec,
+    Server, UrlPath, segments,
 };
 use crate::structured::{AnswerForm, AnswerSchema, StructuredOutput};
-use crate::tool_names::NameRule;
 use crate::{anthropic, turns};
 use serde_json::{Value, json};
 
 /// The facts of Converse.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {
-    turn_id: "bedrock",
-    otel_name: "aws.bedrock",
-    biller: Some("aws"),
-    manifest_key: "bedrock",
-    endpoint: Endpoint::Http(HttpEndpoint {
-        server: Server {
-            base_url: "https://bedrock-runtime.{region}.amazonaws.com",
-            base_url_env: &["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"],
-            region_env: &["AWS_REGION", "AWS_DEFAULT_REGION"],
-            key_env: &["AWS_BEARER_TOKEN_BEDROCK"],
-            key_header: BEARER,
-            key_required: true,
-            host_paths: &[],
-            other_apis: &[],
-        },
-        headers: &[],
-        path: |model, _| segments(&["model", model, "converse"]),
-        stream_query: None,
-        streams: false,
-    }),
     urls: Some(ModelUrls {
         domain: None,
         model: model_of_url,
     }),
-    reader: || Box::<ConverseReader>::default(),
-    encode: turns::encode::<ConverseTurns>,
-    request: write::request,
     declaration: write_declaration,
-    names: NameRule::OPENAI,
-    schema: SchemaForm::Whole,
     // Anthropic's models refuse the whole request for another name. The interface does not say which model answers.
     property_names: Some(PropertyNames::ANTHROPIC),
     // Bedrock passes the schema to the same compiler of grammars.
     strict: Some(anthropic::STRICT),
-    repeats_refusals: false,
     answer_form: Some(AnswerForm {
         write: write_answer,
         needs_strict: true,
         support: structured_output,
     }),
-    tool_list: ToolListForm::Flat,
-    max_tools: None,
-    search_tool: None,
-    request_settings: |_| None,
+    ..ProviderSpec::new(
+        ProviderNames {
+            otel: "aws.bedrock",
+            biller: Some("aws"),
+            ..ProviderNames::of("bedrock")
+        },
+        Endpoint::Http(HttpEndpoint {
+            streams: false,
+            ..HttpEndpoint::new(SERVER, |model, _| segments(&["model", model, "converse"]))
+        }),
+        MessageForm {
+            reader: || Box::<ConverseReader>::default(),
+            encode: turns::encode::<ConverseTurns>,
+            request: write::request,
+        },
+    )
+};
+
+const SERVER: Server = Server {
+    base_url_env: &["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"],
+    region_env: &["AWS_REGION", "AWS_DEFAULT_REGION"],
+    ..Server::new(
+        "https://bedrock-runtime.{region}.amazonaws.com",
+        &["AWS_BEARER_TOKEN_BEDROCK"],
+    )
 };
 
 fn model_of_url(path: &UrlPath<'_>) -> Option<NamedModel> {
@@ -100,11 +94,11 @@ fn structured_output(model: &str, _host: &str) -> StructuredOutput {
 }
 
 fn write_declaration(tool: &DeclaredTool<'_>) -> String {
-    let schema = JsonObject::new().raw("json", tool.schema).finish();
-    let spec = JsonObject::new()
+    let schema = ObjectText::new().raw("json", tool.schema).finish();
+    let spec = ObjectText::new()
         .with("name", tool.name)
         .with("description", tool.some_description())
         .raw("inputSchema", &schema)
         .with_some("strict", tool.strict_flag());
-    JsonObject::new().raw("toolSpec", &spec.finish()).finish()
+    ObjectText::new().raw("toolSpec", &spec.finish()).finish()
 }

@@ -4,7 +4,7 @@
 use crate::anthropic::read::MessageUsage;
 use crate::codec::{EventSink, MessageReader, ResponseOrigin, WireCall};
 use crate::content_blocks::{
-    Beginning, BlockIdentity, ContentBlock, ContentBlocks, InputPlace, Progress,
+    Beginning, BlockIdentity, ContentBlock, ContentBlocks, InputPlace, MessageProgress,
 };
 use crate::event::{Event, Finish, ProtocolError, malformed, out_of_place};
 use crate::json_reader::json_objects;
@@ -18,7 +18,7 @@ const THOUGHT: &str = "/reasoningContent/reasoningText";
 #[derive(Debug, Default)]
 pub(crate) struct ConverseReader {
     blocks: ContentBlocks,
-    progress: Progress,
+    progress: MessageProgress,
     /// True if the provider has reported the error that ends the stream.
     failed: bool,
 }
@@ -39,7 +39,7 @@ impl MessageReader for ConverseReader {
     }
 
     fn finish(&mut self, sink: &mut EventSink<'_>) {
-        if self.progress == Progress::Begun && !self.failed {
+        if self.progress == MessageProgress::Begun && !self.failed {
             sink.error(ProtocolError::Truncated { call_id: None });
         }
         *self = Self::default();
@@ -78,19 +78,19 @@ impl ConverseReader {
     }
 
     fn begin(&mut self) {
-        if self.progress == Progress::Nothing {
-            self.progress = Progress::Begun;
+        if self.progress == MessageProgress::Nothing {
+            self.progress = MessageProgress::Begun;
         }
     }
 
     /// Notes that a block of the message comes. Fails after the end of the message.
     fn go_on(&mut self, index: usize) -> Result<(), ProtocolError> {
-        if self.progress == Progress::Ended {
+        if self.progress == MessageProgress::Ended {
             return Err(out_of_place(format!(
                 "a part of content block {index} came after the end of the message"
             )));
         }
-        self.progress = Progress::Begun;
+        self.progress = MessageProgress::Begun;
         Ok(())
     }
 
@@ -101,7 +101,8 @@ impl ConverseReader {
         sink: &mut EventSink<'_>,
     ) -> Result<(), ProtocolError> {
         // It may repeat the message of the stream.
-        let was_ended = std::mem::replace(&mut self.progress, Progress::Begun) == Progress::Ended;
+        let was_ended =
+            std::mem::replace(&mut self.progress, MessageProgress::Begun) == MessageProgress::Ended;
         let content = event.output.member("message").member("content");
         let is_array = content.0.is_some_and(|content| content.starts_with('['));
         if !is_array {
@@ -121,7 +122,7 @@ impl ConverseReader {
         emit_router_model(event.trace, sink);
         emit_usage(event, sink);
         if was_ended {
-            self.progress = Progress::Ended;
+            self.progress = MessageProgress::Ended;
             return Ok(());
         }
         self.end(event.stop_reason.as_str(), sink)
@@ -161,7 +162,9 @@ impl ConverseReader {
         text: &str,
         sink: &mut EventSink<'_>,
     ) -> Result<Beginning, ProtocolError> {
-        let Some((wire, mut item)) = block.object::<WireBlock<'_>>().zip(block.parse::<Value>())
+        let Some((wire, mut item)) = block
+            .object::<ConverseBlock<'_>>()
+            .zip(block.parse::<Value>())
         else {
             return Err(malformed("expected an object as a content block", text));
         };
@@ -292,7 +295,7 @@ impl ConverseReader {
     }
 
     fn end(&mut self, reason: &str, sink: &mut EventSink<'_>) -> Result<(), ProtocolError> {
-        if std::mem::replace(&mut self.progress, Progress::Ended) == Progress::Ended {
+        if std::mem::replace(&mut self.progress, MessageProgress::Ended) == MessageProgress::Ended {
             return Ok(());
         }
         let finish =
@@ -380,7 +383,7 @@ fn emit_texts(item: &Value, sink: &mut EventSink<'_>) {
 }
 
 /// Returns the block that a piece can begin.
-fn block_of(delta: &WireBlock<'_>) -> Option<ContentBlock> {
+fn block_of(delta: &ConverseBlock<'_>) -> Option<ContentBlock> {
     match &*delta.reasoning_content.value {
         Some(Reasoning {
             redacted_content: LenientText(Some(_)),
@@ -401,7 +404,7 @@ fn block_of(delta: &WireBlock<'_>) -> Option<ContentBlock> {
 /// Adds a piece to a block; returns false for a piece of an unknown kind.
 fn append_delta(
     block: &mut ContentBlock,
-    delta: &WireBlock<'_>,
+    delta: &ConverseBlock<'_>,
     text: &str,
     sink: &mut EventSink<'_>,
 ) -> Result<bool, ProtocolError> {
@@ -501,7 +504,11 @@ fn append_thought(
 }
 
 /// Adds a piece of an image; returns false if the piece is something else.
-fn append_image(block: &mut ContentBlock, delta: &WireBlock<'_>, sink: &mut EventSink<'_>) -> bool {
+fn append_image(
+    block: &mut ContentBlock,
+    delta: &ConverseBlock<'_>,
+    sink: &mut EventSink<'_>,
+) -> bool {
     let bytes = delta.image.member("source").member("bytes").string();
     let Some((bytes, image)) = bytes.zip(
         block
@@ -583,7 +590,7 @@ impl BlockEvent<'_> {
     }
 }
 
-impl WireBlock<'_> {
+impl ConverseBlock<'_> {
     /// Fails for a known member of another type.
     fn check(&self, text: &str) -> Result<(), ProtocolError> {
         if !matches!(self.text.raw.as_bytes().first(), None | Some(b'"' | b'n')) {
@@ -640,13 +647,13 @@ json_objects! {
         content_block_index: LenientText<'a> = "contentBlockIndex",
         /// The first piece, of the event that begins a block.
         start: RawJson<'a>,
-        delta: WithRaw<'a, LenientObject<WireBlock<'a>>>,
+        delta: WithRaw<'a, LenientObject<ConverseBlock<'a>>>,
         /// The reason, of the event that ends the message.
         stop_reason: LenientText<'a> = "stopReason",
     }
 
     /// A content block, or a piece of one.
-    struct WireBlock<'a> {
+    struct ConverseBlock<'a> {
         text: WithRaw<'a, LenientText<'a>>,
         tool_use: WithRaw<'a, LenientObject<ToolUse<'a>>> = "toolUse",
         reasoning_content: WithRaw<'a, LenientObject<Reasoning<'a>>> = "reasoningContent",

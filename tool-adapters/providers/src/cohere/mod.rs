@@ -15,9 +15,8 @@ mod tests;
 
 use crate::anthropic;
 use crate::cohere::read::CohereReader;
-use crate::schema::rules::SchemaForm;
 use crate::spec::{
-    BEARER, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, ToolListForm, segments,
+    Endpoint, HttpEndpoint, MessageForm, ModelUrls, ProviderNames, ProviderSpec, Server, segments,
 };
 use crate::strict::budget::{StrictBudget, StrictForm, StrictRules};
 use crate::structured::{AnswerForm, StructuredOutput};
@@ -26,42 +25,16 @@ use serde_json::json;
 
 /// The facts of Cohere's chat.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {
-    turn_id: "cohere",
-    otel_name: "cohere",
-    biller: Some("cohere"),
-    manifest_key: "cohere",
-    endpoint: Endpoint::Http(HttpEndpoint {
-        server: Server {
-            base_url: "https://api.cohere.com",
-            base_url_env: &["CO_API_URL"],
-            region_env: &[],
-            key_env: &["CO_API_KEY", "COHERE_API_KEY"],
-            key_header: BEARER,
-            key_required: true,
-            host_paths: &[],
-            other_apis: &[&["compatibility", "v1"], &["v1"]],
-        },
-        headers: &[],
-        path: |_, _| segments(&["v2", "chat"]),
-        stream_query: None,
-        streams: true,
-    }),
     urls: Some(ModelUrls {
         domain: None,
         model: |path| ((path.parent, path.last) == ("v2", "chat")).then_some(None),
     }),
-    reader: || Box::<CohereReader>::default(),
-    encode: messages::encode,
-    request: messages::request,
-    declaration: |tool| tool.nested_function(None),
     // The models call tools as Python does.
-    names: NameRule {
+    tool_names: NameRule {
         punctuation: "",
         any_first: false,
         max_length: 64,
     },
-    schema: SchemaForm::Whole,
-    property_names: None,
     strict: Some(StrictRules {
         form: &StrictForm {
             formats: &["date-time", "time", "date", "uuid"],
@@ -69,14 +42,28 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         },
         budget: StrictBudget::AllOrNone { max_fields: 200 },
     }),
-    repeats_refusals: false,
     answer_form: Some(AnswerForm {
         write: |answer| json!({"response_format": {"type": "json_object", "json_schema": answer.schema}}),
         needs_strict: false,
         support: |_, _| StructuredOutput::WithoutTools,
     }),
-    tool_list: ToolListForm::Flat,
-    max_tools: None,
-    search_tool: None,
     request_settings: |kinds| kinds.strict.then(|| json!({"strict_tools": true})),
+    ..ProviderSpec::new(
+        ProviderNames {
+            biller: Some("cohere"),
+            ..ProviderNames::of("cohere")
+        },
+        Endpoint::Http(HttpEndpoint::new(SERVER, |_, _| segments(&["v2", "chat"]))),
+        MessageForm {
+            reader: || Box::<CohereReader>::default(),
+            encode: messages::encode,
+            request: messages::request,
+        },
+    )
+};
+
+const SERVER: Server = Server {
+    base_url_env: &["CO_API_URL"],
+    other_apis: &[&["compatibility", "v1"], &["v1"]],
+    ..Server::new("https://api.cohere.com", &["CO_API_KEY", "COHERE_API_KEY"])
 };

@@ -2,7 +2,7 @@
 
 use crate::codec::{EventSink, MessageReader, ResponseOrigin, WireCall};
 use crate::content_blocks::{
-    Beginning, BlockIdentity, ContentBlock, ContentBlocks, InputPlace, Progress,
+    Beginning, BlockIdentity, ContentBlock, ContentBlocks, InputPlace, MessageProgress,
 };
 use crate::event::{Event, Finish, ProtocolError, malformed, out_of_place};
 use crate::json_reader::{OtherMembers, json_objects};
@@ -28,7 +28,7 @@ pub(crate) struct CohereReader {
     content_items: Vec<Value>,
     call_items: Vec<Value>,
     citations: Vec<Value>,
-    progress: Progress,
+    progress: MessageProgress,
     /// True if the provider has reported the error that ends the stream.
     failed: bool,
 }
@@ -60,10 +60,10 @@ json_objects! {
 
     struct CalledEntry<'a> {
         id: LenientText<'a>,
-        function: LenientObject<CalledFunction<'a>>,
+        function: LenientObject<CohereFunction<'a>>,
     }
 
-    struct CalledFunction<'a> {
+    struct CohereFunction<'a> {
         name: LenientText<'a>,
         arguments: RawJson<'a>,
     }
@@ -99,7 +99,7 @@ impl MessageReader for CohereReader {
     }
 
     fn finish(&mut self, sink: &mut EventSink<'_>) {
-        if self.progress == Progress::Begun && !self.failed {
+        if self.progress == MessageProgress::Begun && !self.failed {
             sink.error(ProtocolError::Truncated { call_id: None });
         }
         *self = Self::default();
@@ -173,12 +173,12 @@ impl CohereReader {
         text: &str,
         sink: &mut EventSink<'_>,
     ) -> Result<(), ProtocolError> {
-        if self.progress == Progress::Ended {
+        if self.progress == MessageProgress::Ended {
             return Err(out_of_place("a message began after the end of another"));
         }
         self.origin.emit(event.id.as_str(), "", sink);
-        let is_first = self.progress == Progress::Nothing;
-        self.progress = Progress::Begun;
+        let is_first = self.progress == MessageProgress::Nothing;
+        self.progress = MessageProgress::Begun;
         match message {
             Some(message) if is_first => self.read_message(message, text, sink),
             _ => Ok(()),
@@ -187,10 +187,10 @@ impl CohereReader {
 
     /// Notes that a part of the message comes. Fails after the end of the message.
     fn go_on(&mut self) -> Result<(), ProtocolError> {
-        if self.progress == Progress::Ended {
+        if self.progress == MessageProgress::Ended {
             return Err(out_of_place("a part of the message came after its end"));
         }
-        self.progress = Progress::Begun;
+        self.progress = MessageProgress::Begun;
         Ok(())
     }
 
@@ -504,7 +504,7 @@ impl CohereReader {
         let Some(delta) = delta else {
             return Err(malformed("expected the `delta` of the end", text));
         };
-        if std::mem::replace(&mut self.progress, Progress::Ended) == Progress::Ended {
+        if std::mem::replace(&mut self.progress, MessageProgress::Ended) == MessageProgress::Ended {
             return Ok(());
         }
         if let Some(usage) = &*delta.usage {

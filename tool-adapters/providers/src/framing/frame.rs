@@ -2,8 +2,8 @@
 
 use crate::event::{ProtocolError, malformed};
 use crate::half_characters::{has_cut_texts_only, mark_bytes};
-use memchr::memchr2;
 use std::borrow::Cow;
+use tool_core::json::outside_strings;
 
 /// The largest event in bytes. A larger one is reported and passed over.
 pub(crate) const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
@@ -19,31 +19,18 @@ pub fn is_too_large_to_parse(json: &[u8]) -> bool {
     if json.len() <= SMALL_EVENT_BYTES {
         return false;
     }
-    let mut size = json.len();
-    let mut rest = json;
-    while let Some((byte, after)) = rest.split_first() {
-        rest = match byte {
-            b'"' => after_string(after),
-            _ => after,
-        };
-        size += match byte {
-            b'{' => 600,
-            b'[' | b',' => 150,
-            _ => 0,
-        };
-    }
-    size > MAX_PARSED_BYTES
+    let size_of = |byte| match byte {
+        b'{' => 600,
+        b'[' | b',' => 150,
+        _ => 0,
+    };
+    json.len() + outside_strings(json).map(size_of).sum::<usize>() > MAX_PARSED_BYTES
 }
 
 /// Returns true for JSON that nests deeper than a limit.
 pub fn nests_deeper(json: &[u8], limit: usize) -> bool {
     let mut depth = 0_usize;
-    let mut rest = json;
-    while let Some((byte, after)) = rest.split_first() {
-        rest = match byte {
-            b'"' => after_string(after),
-            _ => after,
-        };
+    for byte in outside_strings(json) {
         match byte {
             b'[' | b'{' => depth += 1,
             b']' | b'}' => depth = depth.saturating_sub(1),
@@ -54,20 +41,6 @@ pub fn nests_deeper(json: &[u8], limit: usize) -> bool {
         }
     }
     false
-}
-
-/// Returns the bytes after the quote that ends a string.
-fn after_string(mut bytes: &[u8]) -> &[u8] {
-    while let Some(at) = memchr2(b'"', b'\\', bytes) {
-        let is_end = bytes.get(at) == Some(&b'"');
-        bytes = bytes
-            .get(at + if is_end { 1 } else { 2 }..)
-            .unwrap_or_default();
-        if is_end {
-            return bytes;
-        }
-    }
-    &[]
 }
 
 /// A part of a message.

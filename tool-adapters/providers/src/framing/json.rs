@@ -2,7 +2,8 @@
 
 use crate::event::{ProtocolError, malformed};
 use crate::framing::frame::{Frame, FrameSink, MAX_EVENT_BYTES, emit_event, joined};
-use memchr::{memchr, memchr2, memchr3};
+use memchr::memchr2;
+use tool_core::json::{StringPart, StringScanner};
 
 /// Reads JSON values: one, several in lines, or the items of an array.
 #[derive(Debug, Default)]
@@ -185,8 +186,7 @@ fn is_whole_value(bytes: &[u8], sink: FrameSink<'_>) -> bool {
 pub(crate) struct JsonScanner {
     /// The open objects (`true`) and arrays.
     open: Vec<bool>,
-    in_text: bool,
-    escaped: bool,
+    strings: StringScanner,
     /// The last byte that is not white space.
     last: u8,
     /// True if nothing precedes on the line.
@@ -209,10 +209,14 @@ impl JsonScanner {
     pub(crate) fn scan(&mut self, bytes: &[u8]) -> Scan {
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
-            if self.in_text {
-                match self.scan_text(bytes.get(at..).unwrap_or_default()) {
-                    Ok(read) => at += read,
-                    Err(read) => {
+            if self.strings.is_in_string() {
+                match self
+                    .strings
+                    .skip_string(bytes.get(at..).unwrap_or_default())
+                {
+                    StringPart::Open => return Scan::Open,
+                    StringPart::End(read) => at += read,
+                    StringPart::Broken(read) => {
                         return Scan::Broken {
                             at: at + read,
                             restarts: false,
@@ -221,6 +225,7 @@ impl JsonScanner {
                 }
                 continue;
             }
+            self.strings.step(byte);
             match byte {
                 b' ' | b'\t' => {}
                 b'\n' | b'\r' => self.at_line_start = true,
@@ -246,40 +251,11 @@ impl JsonScanner {
                     }
                     self.note(byte);
                 }
-                _ => {
-                    self.in_text = byte == b'"';
-                    self.note(byte);
-                }
+                _ => self.note(byte),
             }
             at += 1;
         }
         Scan::Open
-    }
-
-    /// Reads on in a string: the bytes up to its end, or the index of a raw line end, which no string may have.
-    fn scan_text(&mut self, bytes: &[u8]) -> Result<usize, usize> {
-        let mut at = usize::from(std::mem::take(&mut self.escaped));
-        let next = |rest: &[u8]| {
-            let next = memchr3(b'"', b'\\', b'\n', rest);
-            memchr(
-                b'\r',
-                rest.get(..next.unwrap_or(rest.len())).unwrap_or_default(),
-            )
-            .or(next)
-        };
-        while let Some(next) = next(bytes.get(at..).unwrap_or_default()) {
-            at += next;
-            match bytes.get(at) {
-                Some(b'"') => {
-                    self.in_text = false;
-                    return Ok(at + 1);
-                }
-                Some(b'\\') => at += 2,
-                _ => return Err(at),
-            }
-        }
-        self.escaped = at > bytes.len();
-        Ok(bytes.len())
     }
 
     /// Returns true if an object or array may begin: after `:` in an object, after `[` or `,` in an array.

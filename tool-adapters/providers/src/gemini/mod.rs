@@ -28,7 +28,8 @@ mod tests;
 use crate::gemini::read::GeminiReader;
 use crate::gemini::write::{JSON_SCHEMA_RULES, SCHEMA_RULES, write_declaration};
 use crate::spec::{
-    DeclaredKinds, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, ToolListForm,
+    DeclaredKinds, Endpoint, HttpEndpoint, MessageForm, ModelUrls, ProviderNames, ProviderSpec,
+    Server, ToolListForm,
 };
 use crate::structured::{AnswerForm, StructuredOutput};
 use crate::tool_names::NameRule;
@@ -36,17 +37,6 @@ use serde_json::{Value, json};
 
 /// The facts of generateContent with `parameters`.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {
-    turn_id: "gemini",
-    otel_name: "gcp.gemini",
-    biller: Some("google"),
-    manifest_key: "geminiNative",
-    endpoint: Endpoint::Http(HttpEndpoint {
-        server: GOOGLE,
-        headers: &[],
-        path: path_of_model,
-        stream_query: Some(("alt", "sse")),
-        streams: true,
-    }),
     urls: Some(ModelUrls {
         domain: None,
         model: |path| {
@@ -54,19 +44,13 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
                 .map(Some)
         },
     }),
-    reader: || Box::<GeminiReader>::default(),
-    encode: write::encode,
-    request: write::request,
     declaration: |tool| write_declaration(tool, "parameters"),
-    names: NameRule {
+    tool_names: NameRule {
         punctuation: ".:-",
         any_first: false,
         max_length: 128,
     },
     schema: SCHEMA_RULES,
-    property_names: None,
-    strict: None,
-    repeats_refusals: false,
     answer_form: Some(AnswerForm {
         write: |answer| write_answer("responseSchema", &answer.schema),
         needs_strict: false,
@@ -74,13 +58,35 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     }),
     tool_list: ToolListForm::Grouped,
     max_tools: Some(512),
-    search_tool: None,
     request_settings,
+    ..ProviderSpec::new(
+        NAMES,
+        Endpoint::Http(HttpEndpoint {
+            stream_query: Some(("alt", "sse")),
+            ..HttpEndpoint::new(GOOGLE, path_of_model)
+        }),
+        MessageForm {
+            reader: || Box::<GeminiReader>::default(),
+            encode: write::encode,
+            request: write::request,
+        },
+    )
+};
+
+pub(crate) const NAMES: ProviderNames = ProviderNames {
+    otel: "gcp.gemini",
+    manifest: "geminiNative",
+    biller: Some("google"),
+    ..ProviderNames::of("gemini")
 };
 
 /// The facts of generateContent with `parametersJsonSchema`.
 pub(crate) const JSON_SCHEMA_SPEC: ProviderSpec = ProviderSpec {
-    manifest_key: "geminiJsonSchema",
+    names: ProviderNames {
+        provider: "gemini-json-schema",
+        manifest: "geminiJsonSchema",
+        ..NAMES
+    },
     urls: None,
     declaration: |tool| write_declaration(tool, "parametersJsonSchema"),
     schema: JSON_SCHEMA_RULES,
@@ -94,14 +100,13 @@ pub(crate) const JSON_SCHEMA_SPEC: ProviderSpec = ProviderSpec {
 
 /// Google's server for developers.
 pub(crate) const GOOGLE: Server = Server {
-    base_url: "https://generativelanguage.googleapis.com",
     base_url_env: &["GOOGLE_GEMINI_BASE_URL"],
-    region_env: &[],
-    key_env: &["GOOGLE_API_KEY", "GEMINI_API_KEY"],
     key_header: ("x-goog-api-key", ""),
-    key_required: true,
-    host_paths: &[],
     other_apis: &[&["openai"]],
+    ..Server::new(
+        "https://generativelanguage.googleapis.com",
+        &["GOOGLE_API_KEY", "GEMINI_API_KEY"],
+    )
 };
 
 /// A model with a `/` is the full name of a resource, such as `tunedModels/x`.

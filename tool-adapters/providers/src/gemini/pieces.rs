@@ -36,7 +36,7 @@ struct OpenCall {
 
 /// A call that is whole.
 #[derive(Debug)]
-pub(crate) struct WholeCall {
+pub(crate) struct PiecedCall {
     pub(crate) wire: WireCall,
     /// The arguments as JSON.
     pub(crate) arguments: String,
@@ -64,7 +64,7 @@ impl CallPieces {
         piece: &FunctionCall<'_>,
         raw: &str,
         sink: &mut EventSink<'_>,
-    ) -> Result<Option<WholeCall>, ProtocolError> {
+    ) -> Result<Option<PiecedCall>, ProtocolError> {
         let found = self.0.iter().rposition(|open| open.continues_with(piece));
         let mut open = match found {
             Some(at) => self.0.remove(at),
@@ -223,7 +223,7 @@ impl OpenCall {
     }
 
     /// Returns the call. Fails if one of its texts goes on.
-    fn complete(self, sink: &mut EventSink<'_>) -> Result<WholeCall, ProtocolError> {
+    fn complete(self, sink: &mut EventSink<'_>) -> Result<PiecedCall, ProtocolError> {
         if let Some(path) = self.open_texts.iter().next() {
             return Err(out_of_place(format!(
                 "the text `{path}` of the arguments of a call has no end"
@@ -232,7 +232,7 @@ impl OpenCall {
         let mut arguments = self.object().to_string();
         sink.join(&mut arguments);
         let Self { wire, id, part, .. } = self;
-        Ok(WholeCall {
+        Ok(PiecedCall {
             wire,
             arguments,
             id,
@@ -263,7 +263,7 @@ impl PartialArgument<'_> {
     }
 }
 
-impl WholeCall {
+impl PiecedCall {
     /// Returns the signature of the part.
     pub(crate) fn signature(&self) -> &str {
         let signature = self

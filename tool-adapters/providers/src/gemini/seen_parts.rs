@@ -28,13 +28,13 @@ enum SeenPart {
         is_thought: bool,
         text: String,
     },
-    Call(SeenCall),
+    Call(SeenPartCall),
     /// The JSON of another part.
     Other(String),
 }
 
 #[derive(Debug)]
-struct SeenCall {
+struct SeenPartCall {
     id: String,
     name: String,
     arguments: String,
@@ -84,7 +84,7 @@ impl SeenParts {
             }
             numbers.push(self.parts.len());
         }
-        let call = SeenCall {
+        let call = SeenPartCall {
             id: id.to_owned(),
             name: name.to_owned(),
             arguments: arguments.to_owned(),
@@ -184,7 +184,7 @@ impl SeenParts {
     }
 }
 
-impl SeenCall {
+impl SeenPartCall {
     fn says(&self, name: &str, arguments: &str) -> bool {
         self.name == name && is_same_json(&self.arguments, arguments)
     }

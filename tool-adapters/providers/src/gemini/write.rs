@@ -1,7 +1,7 @@
 //! Results, requests, and declarations with their schemas.
 
 use crate::codec::{CallIds, ToolAnswer};
-use crate::declared_tool::{DeclaredTool, JsonObject};
+use crate::declared_tool::{DeclaredTool, ObjectText};
 use crate::hosts::Host;
 use crate::request::{Request, RequestBody, choice_name, text_of, tools};
 use crate::schema::rules::{SchemaForm, SchemaSubset, TypeSet};
@@ -298,7 +298,7 @@ pub(crate) const JSON_SCHEMA_RULES: SchemaForm = SchemaForm::Subset(&SchemaSubse
 /// Writes a declaration, with the schema under `member`. A schema without parameters is left out, as Gemini refuses an
 /// object without properties.
 pub(crate) fn write_declaration(tool: &DeclaredTool<'_>, member: &str) -> String {
-    let declaration = JsonObject::new()
+    let declaration = ObjectText::new()
         .with("name", tool.name)
         .with("description", tool.some_description());
     if has_parameters(tool.schema) {

@@ -19,33 +19,44 @@ mod tests;
 
 use crate::gemini;
 use crate::gemini_live::messages::{GeminiLiveMessages, LiveReader};
-use crate::spec::{Endpoint, LiveEndpoint, ProviderSpec, Server, ToolListForm};
+use crate::spec::{
+    Endpoint, LiveEndpoint, MessageForm, ProviderNames, ProviderSpec, Server, ToolListForm,
+};
 
 /// The facts of Live.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {
-    turn_id: "gemini-live",
-    manifest_key: "geminiLive",
-    endpoint: Endpoint::WebSocket(LiveEndpoint {
-        server: Server {
-            base_url: "wss://generativelanguage.googleapis.com",
-            ..gemini::GOOGLE
-        },
-        path: "ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent",
-        model_query: None,
-        audio_rate: 16_000,
-        confirms_setup: true,
-        interruption_ends_response: true,
-        answers_results: true,
-        instruction_settings: &["systemInstruction", "system_instruction"],
-        messages: &GeminiLiveMessages,
-    }),
-    urls: None,
-    reader: || Box::<LiveReader>::default(),
-    encode: messages::encode,
-    request: messages::request,
-    repeats_refusals: false,
-    answer_form: None,
+    declaration: gemini::SPEC.declaration,
+    tool_names: gemini::SPEC.tool_names,
+    schema: gemini::SPEC.schema,
     tool_list: ToolListForm::Merged,
-    request_settings: |_| None,
-    ..gemini::SPEC
+    max_tools: gemini::SPEC.max_tools,
+    ..ProviderSpec::new(
+        ProviderNames {
+            provider: "gemini-live",
+            turns: "gemini-live",
+            manifest: "geminiLive",
+            ..gemini::NAMES
+        },
+        ENDPOINT,
+        MessageForm {
+            reader: || Box::<LiveReader>::default(),
+            encode: messages::encode,
+            request: messages::request,
+        },
+    )
 };
+
+const ENDPOINT: Endpoint = Endpoint::WebSocket(LiveEndpoint {
+    server: Server {
+        base_url: "wss://generativelanguage.googleapis.com",
+        ..gemini::GOOGLE
+    },
+    path: "ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent",
+    model_query: None,
+    audio_rate: 16_000,
+    confirms_setup: true,
+    interruption_ends_response: true,
+    answers_results: true,
+    instruction_settings: &["systemInstruction", "system_instruction"],
+    messages: &GeminiLiveMessages,
+});

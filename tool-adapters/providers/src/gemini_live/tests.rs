@@ -1,8 +1,8 @@
 //! The messages of Live's server and client.
 
+use crate::Provider::GeminiLive;
 use crate::event::{Event, Finish, ProtocolError};
 use crate::protocol::protocol;
-use crate::provider::Provider::GeminiLive;
 use crate::tests::fixtures::{
     answers, brief, calls, cut_calls, errors, history, lines, pretty, pretty_request, read,
     read_cut_off, request, request_with, response,

@@ -16,28 +16,24 @@ use crate::hosts::Host;
 use crate::openai_chat;
 use crate::request::Request;
 use crate::schema::rules::{GrammarRules, SchemaForm, SchemaSubset, TypeSet};
-use crate::spec::{BEARER, Endpoint, HttpEndpoint, ProviderSpec, Server, segments};
+use crate::spec::{MessageForm, ProviderNames, ProviderSpec, Server};
 use serde_json::Value;
 
 /// The facts of llama.cpp's server.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {
-    turn_id: "llama-cpp",
-    otel_name: "llama_cpp",
-    manifest_key: "llamaCpp",
-    endpoint: Endpoint::Http(HttpEndpoint {
-        server: local_server("http://127.0.0.1:8080", &["LLAMA_API_KEY"]),
-        headers: &[],
-        path: |_, _| segments(&["v1", "chat", "completions"]),
-        stream_query: None,
-        streams: true,
-    }),
-    urls: None,
-    request: request_without_named_choice,
-    declaration: |tool| tool.nested_function(None),
+    messages: MessageForm {
+        request: request_without_named_choice,
+        ..openai_chat::MESSAGES
+    },
     schema: SchemaForm::Subset(&SUBSET),
-    strict: None,
-    max_tools: None,
-    ..openai_chat::SPEC
+    ..openai_chat::compatible(
+        ProviderNames {
+            otel: "llama_cpp",
+            manifest: "llamaCpp",
+            ..ProviderNames::of("llama-cpp")
+        },
+        local_server("http://127.0.0.1:8080", &["LLAMA_API_KEY"]),
+    )
 };
 
 /// A server on this machine, which wants a key only if it was started with one.
@@ -46,20 +42,14 @@ pub(crate) const fn local_server(
     key_env: &'static [&'static str],
 ) -> Server {
     Server {
-        base_url,
-        base_url_env: &[],
-        region_env: &[],
-        key_env,
-        key_header: BEARER,
         key_required: false,
-        host_paths: &[],
-        other_apis: &[],
+        ..Server::new(base_url, key_env)
     }
 }
 
 /// Writes a request whose `tool_choice` is a text: the server knows no other, and takes an object for `auto`.
 pub(crate) fn request_without_named_choice(request: &Request<'_>, host: &Host) -> Value {
-    let mut body = (openai_chat::SPEC.request)(request, host);
+    let mut body = (openai_chat::MESSAGES.request)(request, host);
     if let Some(choice) = body
         .get_mut("tool_choice")
         .filter(|choice| choice.is_object())

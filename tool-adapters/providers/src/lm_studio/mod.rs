@@ -4,21 +4,17 @@
 //! read the schemas in the words of their templates, some of which fail at a schema without a `type`. Grammars are those of
 //! [`llama_cpp`].
 
-use crate::llama_cpp::{self, local_server, request_without_named_choice};
-use crate::spec::{Endpoint, HttpEndpoint, ProviderSpec, segments};
+use crate::llama_cpp::{self, local_server};
+use crate::openai_chat;
+use crate::spec::{ProviderNames, ProviderSpec};
 
 /// The facts of LM Studio's server.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {
-    turn_id: "lm-studio",
-    otel_name: "lm_studio",
-    manifest_key: "lmStudio",
-    endpoint: Endpoint::Http(HttpEndpoint {
-        server: local_server("http://127.0.0.1:1234", &["LM_API_TOKEN"]),
-        headers: &[],
-        path: |_, _| segments(&["v1", "chat", "completions"]),
-        stream_query: None,
-        streams: true,
-    }),
-    request: request_without_named_choice,
+    names: ProviderNames {
+        otel: "lm_studio",
+        manifest: "lmStudio",
+        ..ProviderNames::of("lm-studio")
+    },
+    endpoint: openai_chat::endpoint_of(local_server("http://127.0.0.1:1234", &["LM_API_TOKEN"])),
     ..llama_cpp::SPEC
 };

@@ -1,7 +1,7 @@
 //! The reader of JSON-RPC requests, and the results and answers.
 
 use crate::codec::{CallIds, EventSink, MessageReader, ToolAnswer, WireCall};
-use crate::declared_tool::{DeclaredTool, JsonObject};
+use crate::declared_tool::{DeclaredTool, ObjectText};
 use crate::event::{Event, malformed};
 use crate::hosts::Host;
 use crate::json_reader::json_objects;
@@ -182,7 +182,7 @@ pub(crate) fn declaration(tool: &DeclaredTool<'_>) -> String {
     if let Some(sent) = tool.definition.declared() {
         return passed_on(tool, sent);
     }
-    JsonObject::new()
+    ObjectText::new()
         .with("name", tool.name)
         .with_some("title", tool.definition.title())
         .with_some("description", tool.description())

@@ -1,8 +1,8 @@
 //! Requests and answers of MCP.
 
+use crate::Provider::Mcp;
 use crate::event::{Event, ProtocolError};
 use crate::protocol::protocol;
-use crate::provider::Provider::Mcp;
 use crate::tests::fixtures::{
     answers, brief, calls, errors, failure, lines, pretty, read, request, response,
 };

@@ -1,6 +1,6 @@
 //! Mistral: arguments in two forms, ids of nine characters, the order of messages.
 
-use crate::provider::Provider::Mistral;
+use crate::Provider::Mistral;
 use crate::tests::streams::{asked, encoded, history, nothing, read, sse};
 use expect_test::expect;
 use tool_core::session::{Message, ToolChoice};

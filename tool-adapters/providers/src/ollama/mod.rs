@@ -18,7 +18,7 @@ mod tests;
 use crate::ollama::read::OllamaReader;
 use crate::schema::rules::{SchemaForm, SchemaSubset, TypeSet};
 use crate::spec::{
-    BEARER, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, ToolListForm, segments,
+    Endpoint, HttpEndpoint, MessageForm, ModelUrls, ProviderNames, ProviderSpec, Server, segments,
 };
 use crate::structured::{AnswerForm, StructuredOutput};
 use crate::tool_names::NameRule;
@@ -26,53 +26,41 @@ use serde_json::json;
 
 /// The facts of Ollama's chat.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {
-    turn_id: "ollama",
-    otel_name: "ollama",
-    biller: Some("ollama"),
-    manifest_key: "ollama",
-    endpoint: Endpoint::Http(HttpEndpoint {
-        server: Server {
-            base_url: "http://127.0.0.1:11434",
-            base_url_env: &["OLLAMA_HOST"],
-            region_env: &[],
-            key_env: &["OLLAMA_API_KEY"],
-            key_header: BEARER,
-            key_required: false,
-            host_paths: &[],
-            other_apis: &[&["v1"]],
-        },
-        headers: &[],
-        path: |_, _| segments(&["api", "chat"]),
-        stream_query: None,
-        streams: true,
-    }),
     urls: Some(ModelUrls {
         domain: None,
         model: |path| ((path.parent, path.last) == ("api", "chat")).then_some(None),
     }),
-    reader: || Box::<OllamaReader>::default(),
-    encode: messages::encode,
-    request: messages::request,
-    declaration: |tool| tool.nested_function(None),
     // The server accepts any name, but the templates of its models do not expect all characters.
-    names: NameRule {
+    tool_names: NameRule {
         punctuation: "-",
         any_first: true,
         max_length: 128,
     },
     schema: SchemaForm::Subset(&SUBSET),
-    property_names: None,
-    strict: None,
-    repeats_refusals: false,
     answer_form: Some(AnswerForm {
         write: |answer| json!({"format": answer.schema}),
         needs_strict: false,
         support: |_, _| StructuredOutput::WithoutCalls,
     }),
-    tool_list: ToolListForm::Flat,
-    max_tools: None,
-    search_tool: None,
-    request_settings: |_| None,
+    ..ProviderSpec::new(
+        ProviderNames {
+            biller: Some("ollama"),
+            ..ProviderNames::of("ollama")
+        },
+        Endpoint::Http(HttpEndpoint::new(SERVER, |_, _| segments(&["api", "chat"]))),
+        MessageForm {
+            reader: || Box::<OllamaReader>::default(),
+            encode: messages::encode,
+            request: messages::request,
+        },
+    )
+};
+
+const SERVER: Server = Server {
+    base_url_env: &["OLLAMA_HOST"],
+    key_required: false,
+    other_apis: &[&["v1"]],
+    ..Server::new("http://127.0.0.1:11434", &["OLLAMA_API_KEY"])
 };
 
 /// The keywords that the server's type of a tool has. It drops all others.

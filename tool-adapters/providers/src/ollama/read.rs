@@ -7,7 +7,7 @@ use crate::lenient::{
     LenientCount, LenientObject, LenientText, RawJson, RawObject, RawObjects, WithRaw, parse_object,
 };
 use crate::message_members::MessageMembers;
-use crate::ollama::seen_calls::{SeenCall, SeenCalls};
+use crate::ollama::seen_calls::{SeenCalls, SeenOllamaCall};
 use serde_json::{Map, Value, json};
 use tool_core::ToolCall;
 use tool_core::trace::TokenUsage;
@@ -56,17 +56,17 @@ json_objects! {
         role: LenientText<'a>,
         content: WithRaw<'a, LenientText<'a>>,
         thinking: WithRaw<'a, LenientText<'a>>,
-        tool_calls: WithRaw<'a, RawObjects<'a, CallEntry<'a>>>,
+        tool_calls: WithRaw<'a, RawObjects<'a, OllamaCall<'a>>>,
         ..others: OtherMembers<'a>,
     }
 
-    struct CallEntry<'a> {
+    struct OllamaCall<'a> {
         id: LenientText<'a>,
-        function: LenientObject<CalledFunction<'a>>,
+        function: LenientObject<OllamaFunction<'a>>,
         ..others: OtherMembers<'a>,
     }
 
-    struct CalledFunction<'a> {
+    struct OllamaFunction<'a> {
         name: LenientText<'a>,
         /// An object.
         arguments: RawJson<'a>,
@@ -188,7 +188,7 @@ impl OllamaReader {
     fn read_calls(
         &mut self,
         text: &str,
-        entries: &[RawObject<'_, CallEntry<'_>>],
+        entries: &[RawObject<'_, OllamaCall<'_>>],
         sink: &mut EventSink<'_>,
     ) -> Result<(), ProtocolError> {
         let mut calls = Vec::new();
@@ -204,7 +204,7 @@ impl OllamaReader {
             if function.name.0.is_none() || is_nameless {
                 return Err(malformed("expected the `name` of a called function", text));
             }
-            calls.push(SeenCall::new(
+            calls.push(SeenOllamaCall::new(
                 id.as_str(),
                 function.index.as_str(),
                 function.name.as_str(),
@@ -294,7 +294,7 @@ impl SentCall {
     }
 }
 
-fn emit_call(id: &str, function: &CalledFunction<'_>, sink: &mut EventSink<'_>) {
+fn emit_call(id: &str, function: &OllamaFunction<'_>, sink: &mut EventSink<'_>) {
     let name = function.name.as_str();
     let arguments = function.arguments.text();
     let mut arguments = if arguments.trim_ascii().is_empty() {

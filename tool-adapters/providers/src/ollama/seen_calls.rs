@@ -11,16 +11,16 @@ use std::collections::HashMap;
 /// different, and so are equal ones in one line.
 #[derive(Debug, Default)]
 pub(crate) struct SeenCalls {
-    calls: Vec<SeenCall>,
+    calls: Vec<SeenOllamaCall>,
     /// The places of the calls that have an id, by their ids.
     by_id: HashMap<String, Vec<usize>>,
     /// The calls of the last line.
-    last_line: Vec<SeenCall>,
+    last_line: Vec<SeenOllamaCall>,
 }
 
 /// A call that has come.
 #[derive(Clone, Debug)]
-pub(crate) struct SeenCall {
+pub(crate) struct SeenOllamaCall {
     id: String,
     /// The call's number in the message.
     number: String,
@@ -30,7 +30,7 @@ pub(crate) struct SeenCall {
 
 impl SeenCalls {
     /// Adds the calls of a line, and returns the numbers of those that are new.
-    pub(crate) fn add(&mut self, line: Vec<SeenCall>) -> Vec<usize> {
+    pub(crate) fn add(&mut self, line: Vec<SeenOllamaCall>) -> Vec<usize> {
         let repeats_line = !line.is_empty()
             && begins_with(&line, &self.last_line)
             && line.len() == self.last_line.len();
@@ -53,7 +53,7 @@ impl SeenCalls {
 
     /// Returns true for a call without an id, or with another name, number or arguments than those of its id. It has its place
     /// among the calls from now on.
-    fn is_new(&mut self, call: &SeenCall) -> bool {
+    fn is_new(&mut self, call: &SeenOllamaCall) -> bool {
         if call.id.is_empty() {
             return true;
         }
@@ -72,11 +72,11 @@ impl SeenCalls {
     }
 }
 
-fn begins_with(line: &[SeenCall], calls: &[SeenCall]) -> bool {
+fn begins_with(line: &[SeenOllamaCall], calls: &[SeenOllamaCall]) -> bool {
     line.len() >= calls.len() && line.iter().zip(calls).all(|(call, seen)| call.may_be(seen))
 }
 
-impl SeenCall {
+impl SeenOllamaCall {
     pub(crate) fn new(id: &str, number: &str, name: &str, arguments: &str) -> Self {
         Self {
             id: id.to_owned(),
@@ -105,12 +105,12 @@ impl SeenCall {
 mod tests {
     use super::*;
 
-    fn call(id: &str, number: &str, n: u32) -> SeenCall {
-        SeenCall::new(id, number, "look", &format!("{{\"n\": {n}}}"))
+    fn call(id: &str, number: &str, n: u32) -> SeenOllamaCall {
+        SeenOllamaCall::new(id, number, "look", &format!("{{\"n\": {n}}}"))
     }
 
     /// Returns the numbers of new calls of each line.
-    fn new_calls(lines: &[Vec<SeenCall>]) -> Vec<usize> {
+    fn new_calls(lines: &[Vec<SeenOllamaCall>]) -> Vec<usize> {
         let mut seen = SeenCalls::default();
         lines
             .iter()

@@ -2,8 +2,8 @@
 
 #![allow(clippy::needless_pass_by_value)] // fixtures are passed by value
 
+use crate::Provider::Ollama;
 use crate::event::{Event, Finish, ProtocolError};
-use crate::provider::Provider::Ollama;
 use crate::tests::faults::{Fault, FaultKind, check_faults};
 use crate::tests::fixtures::{calls, cut_calls, errors, items, lines};
 use crate::tests::streams::{asked, encoded, events, history, nothing, read};

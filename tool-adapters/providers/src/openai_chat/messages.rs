@@ -38,12 +38,12 @@ pub(crate) struct ChatReader {
     finish: Option<Finish>,
     /// True if a part came after a reason for the end. Another reason has to follow.
     is_open_again: bool,
-    last_event: Option<LastEvent<PieceKind>>,
+    last_event: Option<LastEvent<ChunkPiece>>,
 }
 
 /// The kind of the piece of a chunk that has one only.
 #[derive(Clone, Copy, Debug)]
-enum PieceKind {
+enum ChunkPiece {
     Content,
     /// Arguments of the call of the last piece.
     Arguments,
@@ -109,8 +109,8 @@ impl ChatReader {
             return false;
         };
         match *kind {
-            PieceKind::Content => self.add_text_of_content(&piece, sink),
-            PieceKind::Arguments => self.calls.append_to_last(Cow::Borrowed(&piece), sink),
+            ChunkPiece::Content => self.add_text_of_content(&piece, sink),
+            ChunkPiece::Arguments => self.calls.append_to_last(Cow::Borrowed(&piece), sink),
         }
         if !piece.is_empty() {
             self.reopen();
@@ -456,7 +456,7 @@ fn has_more_than_text(parts: &Map<String, Value>) -> bool {
 /// The only piece of a chunk.
 struct OnlyPiece<'a> {
     json: &'a str,
-    kind: PieceKind,
+    kind: ChunkPiece,
 }
 
 impl<'a> ChatAnswer<'a> {
@@ -485,7 +485,7 @@ impl<'a> ChatAnswer<'a> {
             let json = delta.content.0.filter(|content| content.starts_with('"'))?;
             return Some(OnlyPiece {
                 json,
-                kind: PieceKind::Content,
+                kind: ChunkPiece::Content,
             });
         }
         let entry = delta
@@ -500,7 +500,7 @@ impl<'a> ChatAnswer<'a> {
         let json = function.arguments.0.filter(|_| is_piece)?;
         Some(OnlyPiece {
             json,
-            kind: PieceKind::Arguments,
+            kind: ChunkPiece::Arguments,
         })
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod call_entry;
 pub(crate) mod calls;
+pub(crate) mod known_hosts;
 pub(crate) mod messages;
 pub(crate) mod strict;
 pub(crate) mod write;
@@ -9,48 +10,57 @@ pub(crate) mod write;
 #[cfg(test)]
 mod tests;
 
+use crate::openai_chat::known_hosts::KNOWN_HOSTS;
 use crate::openai_chat::messages::ChatReader;
 use crate::openai_chat::strict::STRICT;
-use crate::schema::rules::SchemaForm;
 use crate::spec::{
-    BEARER, Endpoint, HostPath, HttpEndpoint, ModelUrls, NamedModel, ProviderSpec, Server,
-    ToolListForm, UrlPath, segments,
+    Endpoint, HostPath, HttpEndpoint, MessageForm, ModelUrls, NamedModel, ProviderNames,
+    ProviderSpec, Server, UrlPath, segments,
 };
 use crate::structured::{AnswerForm, AnswerSchema, StructuredOutput};
-use crate::tool_names::NameRule;
 use serde_json::{Value, json};
 
 /// The facts of Chat Completions.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {
-    turn_id: "openai-chat",
-    otel_name: "openai",
-    biller: None,
-    manifest_key: "openai",
-    endpoint: Endpoint::Http(HttpEndpoint {
-        server: OPENAI,
-        headers: &[],
-        path: |_, _| segments(&["chat", "completions"]),
-        stream_query: None,
-        streams: true,
-    }),
+    endpoint: Endpoint::Http(HttpEndpoint::new(OPENAI, |_, _| {
+        segments(&["chat", "completions"])
+    })),
     urls: Some(ModelUrls {
         domain: None,
         model: model_of_url,
     }),
+    known_hosts: KNOWN_HOSTS,
+    declaration: |tool| tool.nested_function(tool.strict_flag()),
+    strict: Some(STRICT),
+    max_tools: Some(128),
+    ..compatible(NAMES, OPENAI)
+};
+
+const NAMES: ProviderNames = ProviderNames {
+    otel: "openai",
+    manifest: "openai",
+    ..ProviderNames::of("openai-chat")
+};
+
+/// Returns the facts of another server with the same API, whose base URL has no path.
+pub(crate) const fn compatible(names: ProviderNames, server: Server) -> ProviderSpec {
+    ProviderSpec {
+        answer_form: Some(ANSWER_FORM),
+        ..ProviderSpec::new(names, endpoint_of(server), MESSAGES)
+    }
+}
+
+/// Returns the endpoint of a server whose base URL has no path.
+pub(crate) const fn endpoint_of(server: Server) -> Endpoint {
+    Endpoint::Http(HttpEndpoint::new(server, |_, _| {
+        segments(&["v1", "chat", "completions"])
+    }))
+}
+
+pub(crate) const MESSAGES: MessageForm = MessageForm {
     reader: || Box::<ChatReader>::default(),
     encode: write::encode,
     request: write::request,
-    declaration: |tool| tool.nested_function(tool.strict_flag()),
-    names: NameRule::OPENAI,
-    schema: SchemaForm::Whole,
-    property_names: None,
-    strict: Some(STRICT),
-    repeats_refusals: false,
-    answer_form: Some(ANSWER_FORM),
-    tool_list: ToolListForm::Flat,
-    max_tools: Some(128),
-    search_tool: None,
-    request_settings: |_| None,
 };
 
 /// The form for structured output, which other servers have too.
@@ -91,14 +101,9 @@ fn structured_output(_model: &str, host: &str) -> StructuredOutput {
 
 /// OpenAI's server.
 pub(crate) const OPENAI: Server = Server {
-    base_url: "https://api.openai.com/v1",
     base_url_env: &["OPENAI_BASE_URL"],
-    region_env: &[],
-    key_env: &["OPENAI_API_KEY"],
-    key_header: BEARER,
-    key_required: true,
     host_paths: HOST_PATHS,
-    other_apis: &[],
+    ..Server::new("https://api.openai.com/v1", &["OPENAI_API_KEY"])
 };
 
 /// The paths at which known hosts have OpenAI's API, by their documents.

@@ -5,7 +5,7 @@ use crate::event::{Event, ProtocolError, malformed};
 use crate::hosts::Host;
 use crate::lenient::{RawObject, parse_object};
 use crate::openai_responses::items::{OutputItem, ResponseEvent, ResponseObject};
-use crate::openai_responses::output::{Appearance, ItemNumber, OutputItems, PieceKind};
+use crate::openai_responses::output::{Appearance, ItemDelta, ItemNumber, OutputItems};
 use crate::request::{self, Request, RequestBody, argument_text};
 use crate::spec::{HeardText, LiveMessage, LiveMessages};
 use serde_json::{Value, json};
@@ -67,7 +67,7 @@ impl MessageReader for RealtimeReader {
                 let item = self.items.of_piece(event.item_id.as_str(), None);
                 self.items.append(
                     item,
-                    PieceKind::Text,
+                    ItemDelta::Text,
                     event.delta.value.0.unwrap_or_default(),
                     sink,
                 );
@@ -84,7 +84,7 @@ impl MessageReader for RealtimeReader {
                 let item = self.identify_call(&event);
                 self.items.append(
                     item,
-                    PieceKind::Arguments,
+                    ItemDelta::Arguments,
                     event.delta.value.0.unwrap_or_default(),
                     sink,
                 );

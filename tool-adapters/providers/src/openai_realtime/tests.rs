@@ -1,7 +1,7 @@
 //! Realtime: events of a socket, results as items.
 
+use crate::Provider::OpenAiRealtime;
 use crate::protocol::protocol;
-use crate::provider::Provider::OpenAiRealtime;
 use crate::tests::streams::{asked, calls, encoded, events, nothing, read, responses, summary};
 use expect_test::expect;
 use serde_json::json;

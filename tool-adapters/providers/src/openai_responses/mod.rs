@@ -12,48 +12,40 @@ mod tests;
 use crate::openai_chat::strict::STRICT;
 use crate::openai_chat::{self, OPENAI};
 use crate::openai_responses::read::ResponsesReader;
-use crate::schema::rules::SchemaForm;
-use crate::spec::{Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, ToolListForm, segments};
+use crate::spec::{
+    Endpoint, HttpEndpoint, MessageForm, ModelUrls, ProviderNames, ProviderSpec, segments,
+};
 use crate::structured::{AnswerForm, AnswerSchema};
-use crate::tool_names::NameRule;
 use serde_json::{Value, json};
 
 /// The facts of Responses.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {
-    turn_id: "openai-responses",
-    otel_name: "openai",
-    biller: None,
-    manifest_key: "openaiResponses",
-    endpoint: Endpoint::Http(HttpEndpoint {
-        server: OPENAI,
-        headers: &[],
-        path: |_, _| segments(&["responses"]),
-        stream_query: None,
-        streams: true,
-    }),
     urls: Some(ModelUrls {
         domain: None,
         model: |path| (path.last == "responses").then_some(None),
     }),
-    reader: || Box::<ResponsesReader>::default(),
-    encode: write::encode,
-    request: write::request,
     // A declaration that does not say is strict.
     declaration: |tool| tool.flat_function(Some(tool.strict)),
-    names: NameRule::OPENAI,
-    schema: SchemaForm::Whole,
-    property_names: None,
     strict: Some(STRICT),
-    repeats_refusals: false,
     answer_form: Some(AnswerForm {
         write: write_answer,
-        needs_strict: false,
-        support: |model, host| (openai_chat::ANSWER_FORM.support)(model, host),
+        ..openai_chat::ANSWER_FORM
     }),
-    tool_list: ToolListForm::Flat,
     max_tools: Some(128),
     search_tool: Some(r#"{"type":"tool_search"}"#),
-    request_settings: |_| None,
+    ..ProviderSpec::new(
+        ProviderNames {
+            otel: "openai",
+            manifest: "openaiResponses",
+            ..ProviderNames::of("openai-responses")
+        },
+        Endpoint::Http(HttpEndpoint::new(OPENAI, |_, _| segments(&["responses"]))),
+        MessageForm {
+            reader: || Box::<ResponsesReader>::default(),
+            encode: write::encode,
+            request: write::request,
+        },
+    )
 };
 
 /// Writes the form of the text.

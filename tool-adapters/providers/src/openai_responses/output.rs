@@ -109,7 +109,7 @@ const MOST_COMPARED: usize = 8;
 
 /// The kind of a piece of an item.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum PieceKind {
+pub(crate) enum ItemDelta {
     Text,
     Reasoning,
     Arguments,
@@ -174,7 +174,7 @@ impl OutputItems {
     pub(crate) fn append(
         &mut self,
         number: ItemNumber,
-        kind: PieceKind,
+        kind: ItemDelta,
         piece: Cow<'_, str>,
         sink: &mut EventSink<'_>,
     ) {
@@ -182,14 +182,14 @@ impl OutputItems {
             return;
         };
         match kind {
-            PieceKind::Arguments => self.calls.append(&number, piece, sink),
-            PieceKind::Reasoning => {
+            ItemDelta::Arguments => self.calls.append(&number, piece, sink),
+            ItemDelta::Reasoning => {
                 known.has_reasoning = true;
                 sink.reasoning(&piece);
             }
             // The item has said it already.
-            PieceKind::Text if known.came.is_whole() => {}
-            PieceKind::Text => {
+            ItemDelta::Text if known.came.is_whole() => {}
+            ItemDelta::Text => {
                 known.text.push_str(&piece);
                 sink.text(&piece);
             }

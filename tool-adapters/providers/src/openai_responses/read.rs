@@ -4,7 +4,7 @@ use crate::codec::{EventSink, MessageReader, ResponseOrigin};
 use crate::event::{ProtocolError, malformed};
 use crate::lenient::{RawObject, parse_object};
 use crate::openai_responses::items::{OutputItem, ResponseEvent, ResponseObject};
-use crate::openai_responses::output::{Appearance, ItemNumber, OutputItems, PieceKind};
+use crate::openai_responses::output::{Appearance, ItemDelta, ItemNumber, OutputItems};
 use crate::repeats::LastEvent;
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ pub(crate) struct ResponsesReader {
     /// The id of the previous response, until the next one begins.
     previous: String,
     /// The item and the kind of the last event's piece.
-    last_event: Option<LastEvent<(ItemNumber, PieceKind)>>,
+    last_event: Option<LastEvent<(ItemNumber, ItemDelta)>>,
 }
 
 impl MessageReader for ResponsesReader {
@@ -48,16 +48,16 @@ impl MessageReader for ResponsesReader {
             "" => return self.read_answer(text, &event, sink),
             "response.output_item.added" => self.begin_item(text, &event, sink),
             "response.output_item.done" => return self.complete_item(text, &event, sink),
-            "response.output_text.delta" => self.read_piece(text, &event, PieceKind::Text, sink),
+            "response.output_text.delta" => self.read_piece(text, &event, ItemDelta::Text, sink),
             "response.refusal.delta" => {
                 self.items.refused = true;
-                self.read_piece(text, &event, PieceKind::Text, sink);
+                self.read_piece(text, &event, ItemDelta::Text, sink);
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-                self.read_piece(text, &event, PieceKind::Reasoning, sink);
+                self.read_piece(text, &event, ItemDelta::Reasoning, sink);
             }
             "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
-                self.read_piece(text, &event, PieceKind::Arguments, sink);
+                self.read_piece(text, &event, ItemDelta::Arguments, sink);
             }
             "response.function_call_arguments.done" => {
                 self.set_arguments(&event, &event.arguments.text(), sink);
@@ -89,7 +89,7 @@ impl ResponsesReader {
         &mut self,
         text: &str,
         event: &ResponseEvent<'_>,
-        kind: PieceKind,
+        kind: ItemDelta,
         sink: &mut EventSink<'_>,
     ) {
         if event.delta.value.0.is_none() {

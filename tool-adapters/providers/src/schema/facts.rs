@@ -5,7 +5,7 @@ use crate::schema::containers::{ArrayItems, ObjectShape};
 use crate::schema::document::is_annotation;
 use crate::schema::grammar::GrammarKeyword;
 use crate::schema::node::{KeywordFilter, KeywordSet, ValueSet, compare, next_integer, same};
-use crate::schema::rules::{SchemaSubset, TypeSet, WIDTH, is_well_formed, restates_width};
+use crate::schema::rules::{SchemaSubset, TypeSet, is_meant, narrow_to_each_other};
 use crate::schema::words::{DroppedKeyword, describe_or_drop};
 use serde_json::{Map, Value};
 
@@ -127,24 +127,15 @@ impl<'a> KeywordSorter<'_, 'a> {
         let mut facts = self.facts;
         facts.items = ArrayItems::of(own);
         if let Some(values) = &mut facts.values {
-            values.retain(|value| facts.types.contains(TypeSet::of_value(value)));
-            facts.types &= values
-                .iter()
-                .map(|value| TypeSet::of_value(value))
-                .collect::<TypeSet>();
+            narrow_to_each_other(values, &mut facts.types);
         }
         facts
     }
 
     fn sort_keyword(&mut self, own: &KeywordSet<'a>, keyword: &'a str, value: &'a Value) {
         let pointer = own.pointer.as_str();
-        if !is_well_formed(keyword, value) {
-            self.log
-                .dropped(pointer, keyword, "the keyword may not have this value");
+        if !is_meant(self.log, pointer, (keyword, value), false) {
             return;
-        }
-        if restates_width(keyword, value) {
-            return self.log.rewritten(pointer, keyword, WIDTH);
         }
         match keyword {
             "type" if value.is_array() && self.subset.typed => {

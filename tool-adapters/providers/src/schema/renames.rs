@@ -43,7 +43,7 @@ pub(crate) struct PropertyRenames {
     /// The tool's own names by those at the provider.
     own: HashMap<String, String>,
     /// By [`ANYWHERE`], [`ROOT`] and the places inside.
-    rules: Vec<NameRule>,
+    rules: Vec<RenameRule>,
 }
 
 /// A schema whose properties have new names.
@@ -56,7 +56,7 @@ pub(crate) struct RenamedSchema {
 
 /// The names in the values of one place.
 #[derive(Debug, Default)]
-struct NameRule {
+struct RenameRule {
     /// The tool's own names that are changed here.
     declared: HashSet<String>,
     /// The rules of members by the tool's own names, and of the other members.
@@ -84,7 +84,7 @@ pub(crate) fn rename_properties(
         .iter()
         .map(|(own, wire)| (wire.clone(), own.clone()))
         .collect();
-    let (rules, rule_of) = RuleCompiler::rules_of(schema, &wire);
+    let (rules, rule_of) = RenameCompiler::rules_of(schema, &wire);
     let renames = PropertyRenames { wire, own, rules };
     let mut writer = SchemaWriter {
         renames: &renames,
@@ -243,10 +243,10 @@ fn name_schemas(root: &Value) -> Vec<Value> {
 }
 
 /// Makes the rules of a schema.
-struct RuleCompiler<'s, 'n> {
+struct RenameCompiler<'s, 'n> {
     document: SchemaDocument<'s>,
     wire: &'n HashMap<String, String>,
-    rules: Vec<NameRule>,
+    rules: Vec<RenameRule>,
     /// By the schemas that may apply at a place. They may lead back to themselves.
     known: HashMap<Vec<*const Value>, usize>,
     /// The rules that are not made yet.
@@ -257,13 +257,13 @@ struct RuleCompiler<'s, 'n> {
 /// A rule of each schema.
 type RuleOfSchema = HashMap<*const Value, usize>;
 
-impl<'s, 'n> RuleCompiler<'s, 'n> {
+impl<'s, 'n> RenameCompiler<'s, 'n> {
     fn rules_of(
         schema: &'s Value,
         wire: &'n HashMap<String, String>,
-    ) -> (Vec<NameRule>, RuleOfSchema) {
+    ) -> (Vec<RenameRule>, RuleOfSchema) {
         let document = SchemaDocument::new(schema);
-        let anywhere = NameRule {
+        let anywhere = RenameRule {
             declared: wire.keys().cloned().collect(),
             members: HashMap::default(),
             others: Some(ANYWHERE),
@@ -310,7 +310,7 @@ impl<'s, 'n> RuleCompiler<'s, 'n> {
         let next = self.rules.len();
         let at = *self.known.entry(key).or_insert(next);
         if at == next {
-            self.rules.push(NameRule::default());
+            self.rules.push(RenameRule::default());
             self.pending.push((at, places));
         }
         Some(at)
@@ -354,8 +354,8 @@ impl<'s, 'n> RuleCompiler<'s, 'n> {
         all
     }
 
-    fn make(&mut self, places: &[SchemaPlace<'s>]) -> NameRule {
-        let mut rule = NameRule::default();
+    fn make(&mut self, places: &[SchemaPlace<'s>]) -> RenameRule {
+        let mut rule = RenameRule::default();
         let mut names = HashSet::default();
         for map in places.iter().filter_map(|place| place.schema.as_object()) {
             names.extend(
@@ -722,7 +722,7 @@ impl<'t> Renamer<'_, 't> {
         }
     }
 
-    fn member(&mut self, rule: &NameRule, json: &mut JsonReader<'t>) -> Result<()> {
+    fn member(&mut self, rule: &RenameRule, json: &mut JsonReader<'t>) -> Result<()> {
         json.peek();
         let start = json.place();
         let name = json.name()?;

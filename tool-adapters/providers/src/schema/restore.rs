@@ -65,7 +65,9 @@ impl NullRules {
         if !arguments.contains("null") {
             return Cow::Borrowed(arguments);
         }
-        let rules = self.rules.get_or_init(|| RuleCompiler::rules_of(schema));
+        let rules = self
+            .rules
+            .get_or_init(|| NullRuleCompiler::rules_of(schema));
         let cuts = Cuts {
             text: arguments,
             kept: String::new(),
@@ -90,7 +92,7 @@ struct Restorer<'s, 't> {
     schema: &'s Value,
     rules: &'s [Arc<NullRule>],
     /// The compiler of the rules of values that were matched.
-    compiler: Option<RuleCompiler<'s>>,
+    compiler: Option<NullRuleCompiler<'s>>,
     cuts: Cuts<'t>,
 }
 
@@ -173,7 +175,7 @@ impl<'t> Restorer<'_, 't> {
         let trials = MIN_TRIALS + self.cuts.text.len();
         let compiler = self
             .compiler
-            .get_or_insert_with(|| RuleCompiler::new(schema, trials, rules.to_vec()));
+            .get_or_insert_with(|| NullRuleCompiler::new(schema, trials, rules.to_vec()));
         let places = pointers.iter().filter_map(|pointer| {
             schema.pointer(pointer).map(|schema| SchemaPlace {
                 schema,
@@ -196,14 +198,14 @@ impl Members {
 }
 
 /// Makes the rules of a schema.
-struct RuleCompiler<'s> {
+struct NullRuleCompiler<'s> {
     matcher: SchemaMatcher<'s>,
     rules: Vec<Arc<NullRule>>,
     /// By the schemas that hold at a place. They may lead back to themselves.
     known: HashMap<Vec<*const Value>, Option<usize>>,
 }
 
-impl<'s> RuleCompiler<'s> {
+impl<'s> NullRuleCompiler<'s> {
     fn new(schema: &'s Value, trials: usize, rules: Vec<Arc<NullRule>>) -> Self {
         Self {
             matcher: SchemaMatcher::new(schema, trials),

@@ -1,5 +1,7 @@
 //! The schemas that a provider accepts, as data that the projection reads, and sets of types.
 
+use crate::report::ChangeLog;
+use crate::schema::words::DroppedKeyword;
 use bitflags::bitflags;
 use serde_json::Value;
 use tool_core::schema::{SCHEMA_KEYWORDS, is_schema};
@@ -33,9 +35,21 @@ pub(crate) enum SchemaForm {
     /// Any schema of an object.
     AsIs,
     /// Nearly any schema, with a restricted root.
-    Whole,
+    Whole(&'static WholeSchema),
     /// Schemas of a few keywords.
     Subset(&'static SchemaSubset),
+}
+
+/// A form with nearly all keywords.
+pub(crate) struct WholeSchema {
+    /// The keywords that the provider refuses: assertions and annotations. The description has them instead, except for
+    /// `const` and `oneOf`, which become `enum` and `anyOf`.
+    pub(crate) refuses: &'static [&'static str],
+}
+
+impl WholeSchema {
+    /// The form without refused keywords.
+    pub(crate) const ANY: Self = Self { refuses: &[] };
 }
 
 /// A form with a few keywords besides `type`, `description`, `enum`, `items`, `anyOf`, `properties` and `required`.
@@ -77,13 +91,38 @@ pub(crate) fn is_well_formed(keyword: &str, value: &Value) -> bool {
     }
 }
 
-/// The reason in reports for [`restates_width`].
-pub(crate) const WIDTH: &str =
-    "the bound of the number's type is left out; a call beyond it is refused";
+/// Returns false for a keyword that no form has, and reports it: one with a value that it may not have, or one that only
+/// [restates the width](restates_width) of a number's type, unless widths are kept.
+pub(crate) fn is_meant(
+    log: &mut ChangeLog,
+    pointer: &str,
+    (keyword, value): DroppedKeyword<'_>,
+    keeps_widths: bool,
+) -> bool {
+    if !is_well_formed(keyword, value) {
+        log.dropped(pointer, keyword, "the keyword may not have this value");
+        return false;
+    }
+    if !keeps_widths && restates_width(keyword, value) {
+        let detail = "the bound of the number's type is left out; a call beyond it is refused";
+        log.rewritten(pointer, keyword, detail);
+        return false;
+    }
+    true
+}
+
+/// Leaves the values of the types, and the types of the values.
+pub(crate) fn narrow_to_each_other(values: &mut Vec<&Value>, types: &mut TypeSet) {
+    values.retain(|value| types.contains(TypeSet::of_value(value)));
+    *types &= values
+        .iter()
+        .map(|value| TypeSet::of_value(value))
+        .collect::<TypeSet>();
+}
 
 /// Returns true for a bound that only restates the width of a numeric type of 32 bits or more. A minimum of 0 tells a model
 /// more.
-pub(crate) fn restates_width(keyword: &str, value: &Value) -> bool {
+fn restates_width(keyword: &str, value: &Value) -> bool {
     // JavaScript has all integers up to 2^53 - 1, and its schema libraries write that for any integer.
     const LOWEST: [i64; 3] = [-2_147_483_648, i64::MIN, -9_007_199_254_740_991];
     const HIGHEST: [u64; 5] = [

@@ -7,8 +7,8 @@ use crate::schema::document::{
 };
 use crate::schema::node::{KeywordFilter, KeywordSet, NodePart, SchemaNode};
 use crate::schema::projector::{PLAIN_NAMES, Projector};
-use crate::schema::rules::{TypeSet, WIDTH, is_well_formed, restates_width};
-use crate::schema::words::{DroppedKeyword, can_describe, describe};
+use crate::schema::rules::{TypeSet, WholeSchema, is_meant};
+use crate::schema::words::{DroppedKeyword, can_describe, describe, describe_or_drop};
 use indexmap::IndexSet;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
@@ -17,11 +17,14 @@ use tool_core::schema::{
 };
 
 /// Projects a schema to a form with nearly all keywords, and returns the changes.
-pub(crate) fn project_whole(schema: &Value) -> Result<(Value, Vec<Change>), Refusal> {
-    let mut projector = WholeProjector::new(schema, false);
+pub(crate) fn project_whole(
+    form: &'static WholeSchema,
+    schema: &Value,
+) -> Result<(Value, Vec<Change>), Refusal> {
+    let mut projector = WholeProjector::new(form, schema, false);
     let mut written = projector.root();
     if projector.base.inexact && projector.has_inverting {
-        projector = WholeProjector::new(schema, true);
+        projector = WholeProjector::new(form, schema, true);
         written = projector.root();
     }
     Ok((
@@ -32,6 +35,7 @@ pub(crate) fn project_whole(schema: &Value) -> Result<(Value, Vec<Change>), Refu
 
 /// Writes schemas in a form with nearly all keywords.
 struct WholeProjector<'a> {
+    form: &'static WholeSchema,
     base: Projector<'a>,
     /// True if an inverting keyword was kept: `not`, `oneOf` and their like.
     has_inverting: bool,
@@ -49,10 +53,10 @@ struct WholeObject<'a> {
 }
 
 impl<'a> WholeProjector<'a> {
-    fn new(root: &'a Value, drops_inverting: bool) -> Self {
-        let base = Projector::new(root, &PLAIN_NAMES);
+    fn new(form: &'static WholeSchema, root: &'a Value, drops_inverting: bool) -> Self {
         Self {
-            base,
+            form,
+            base: Projector::new(root, &PLAIN_NAMES),
             has_inverting: false,
             drops_inverting,
             keeps_widths: depends_on_bounds(root),
@@ -149,7 +153,7 @@ impl<'a> WholeProjector<'a> {
                 .map_or(0, Vec::len);
             let stated = written.get("maxItems").and_then(Value::as_f64);
             let most = f64::from(u32::try_from(places).unwrap_or(u32::MAX));
-            if stated.is_none_or(|stated| stated > most) {
+            if stated.is_none_or(|stated| stated > most) && !self.refuses("maxItems") {
                 written.insert("maxItems".to_owned(), places.into());
             }
             self.base.log.rewritten(
@@ -161,23 +165,49 @@ impl<'a> WholeProjector<'a> {
         written.insert("items".to_owned(), json!({}));
     }
 
+    fn refuses(&self, keyword: &str) -> bool {
+        self.form.refuses.contains(&keyword)
+    }
+
+    /// Writes a `const` as an `enum`, and adds another keyword that the provider refuses to the description.
+    fn refused(
+        &mut self,
+        own: &KeywordSet<'a>,
+        (keyword, value): DroppedKeyword<'a>,
+        whole: &mut WholeObject<'a>,
+    ) {
+        let log = &mut self.base.log;
+        if keyword == "const" && !own.map.contains_key("enum") {
+            log.rewritten(&own.pointer, keyword, "an `enum` of one value");
+            whole.written.insert("enum".to_owned(), json!([value]));
+            return;
+        }
+        self.base.inexact = true;
+        describe_or_drop(log, &mut whole.dropped, &own.pointer, (keyword, value));
+    }
+
     fn keyword(
         &mut self,
         own: &KeywordSet<'a>,
         (keyword, value): DroppedKeyword<'a>,
         whole: &mut WholeObject<'a>,
     ) {
-        let mut report =
-            |kind, detail: &str| self.base.log.add(&own.pointer, keyword, kind, detail);
-        if !is_well_formed(keyword, value) {
-            return report(ChangeKind::Dropped, "the keyword may not have this value");
+        let log = &mut self.base.log;
+        if !is_meant(log, &own.pointer, (keyword, value), self.keeps_widths) {
+            return;
         }
-        if !self.keeps_widths && restates_width(keyword, value) {
-            return report(ChangeKind::Rewritten, WIDTH);
-        }
-        let inverts = INVERTING.contains(&keyword);
+        let mut report = |kind, detail: &str| log.add(&own.pointer, keyword, kind, detail);
+        let is_refused = self.form.refuses.contains(&keyword);
+        let inverts = INVERTING.contains(&keyword) && !is_refused;
         self.has_inverting |= inverts;
         match keyword {
+            "oneOf" if (self.drops_inverting || is_refused) && !own.map.contains_key("anyOf") => {
+                report(ChangeKind::Weakened, "`anyOf`: more than one may fit");
+                self.base.inexact = true;
+                let inner = self.inner(own, keyword, value);
+                whole.written.insert("anyOf".to_owned(), inner);
+            }
+            _ if is_refused => self.refused(own, (keyword, value), whole),
             "$schema" | "$id" | "$comment" | "$vocabulary" | "$anchor" | "$dynamicAnchor" => {
                 report(ChangeKind::Dropped, "it means nothing to a model");
             }
@@ -202,11 +232,6 @@ impl<'a> WholeProjector<'a> {
             "format" if !value.as_str().is_some_and(is_standard_format) => {
                 report(ChangeKind::Described, "the description has it");
                 whole.dropped.push((keyword, value));
-            }
-            "oneOf" if self.drops_inverting && !own.map.contains_key("anyOf") => {
-                report(ChangeKind::Weakened, "`anyOf`: more than one may fit");
-                let inner = self.inner(own, keyword, value);
-                whole.written.insert("anyOf".to_owned(), inner);
             }
             _ if inverts && self.drops_inverting => {
                 report(
@@ -301,7 +326,7 @@ impl<'a> WholeProjector<'a> {
                 merged.shape.required.iter().copied().collect(),
             );
         }
-        if !is_any(merged.shape.rest.as_ref()) {
+        if !is_any(merged.shape.rest.as_ref()) && !self.refuses("additionalProperties") {
             let rest = merged
                 .shape
                 .rest

@@ -5,7 +5,7 @@ use crate::report::{Change, NotStrict};
 use crate::schema::document::{SchemaObject, SchemaPlace, any_of, list_places, push_branch};
 use crate::schema::node::{KeywordFilter, KeywordSet, is_union};
 use crate::schema::projector::{DefinitionNames, MAX_DEPTH, Projector};
-use crate::schema::rules::{TypeSet, WIDTH, is_well_formed, restates_width};
+use crate::schema::rules::{TypeSet, is_meant, is_well_formed, narrow_to_each_other};
 use crate::schema::words::{DroppedKeyword, describe, describe_or_drop};
 use crate::strict::budget::{StrictForm, check_limits};
 use indexmap::IndexSet;
@@ -263,11 +263,7 @@ impl<'a> StrictProjector<'a> {
             }
         }
         if let Some(values) = &mut facts.values {
-            values.retain(|value| facts.types.contains(TypeSet::of_value(value)));
-            facts.types &= values
-                .iter()
-                .map(|value| TypeSet::of_value(value))
-                .collect::<TypeSet>();
+            narrow_to_each_other(values, &mut facts.types);
         }
         facts
     }
@@ -279,14 +275,8 @@ impl<'a> StrictProjector<'a> {
     ) {
         let PlacedKeyword { name, value, own } = keyword;
         let pointer = own.pointer.as_str();
-        if !is_well_formed(name, value) {
-            self.base
-                .log
-                .dropped(pointer, name, "the keyword may not have this value");
+        if !is_meant(&mut self.base.log, pointer, (name, value), false) {
             return;
-        }
-        if restates_width(name, value) {
-            return self.base.log.rewritten(pointer, name, WIDTH);
         }
         match name {
             "$defs" => {}

@@ -1,7 +1,7 @@
 //! Streams with faults: what no stream of a host has, and what broken connections and proxies make of one.
 
+use crate::Provider;
 use crate::event::Event;
-use crate::provider::Provider;
 use crate::tests::fixtures::calls;
 use crate::tests::streams::{events, summary};
 

@@ -1,10 +1,10 @@
 //! Shared by the tests of Anthropic, Bedrock, Gemini and MCP: recorded events and conversations.
 
+use crate::Provider;
 use crate::declarations::{Declarations, DeclareOptions};
 use crate::declare::declare_tools;
 use crate::event::{Event, ProtocolError};
 use crate::protocol::protocol;
-use crate::provider::Provider;
 use crate::request::Request;
 use crate::tests::streams::{events, usage_text};
 use proptest::prelude::*;

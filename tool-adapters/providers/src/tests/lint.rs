@@ -1,11 +1,11 @@
 //! The findings of the lint, and their texts.
 
+use crate::Provider;
 use crate::anthropic::tools as anthropic;
 use crate::declarations::DeclareOptions;
 use crate::gemini::tools as gemini;
 use crate::lint::Severity::{Error, Note, Warning};
 use crate::lint::{FindingCollector, LintReport, lint, lint_for};
-use crate::provider::Provider;
 use crate::report::{Change, ChangeKind, NotStrict, Refusal, Report, ToolReport};
 use serde_json::{Value, json};
 use tool_core::{FunctionTool, RawTool, RunContext, ToolContext, ToolError};

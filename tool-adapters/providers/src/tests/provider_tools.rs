@@ -1,11 +1,11 @@
 //! L4: what each provider tool is declared as, whole, in `golden/declared.json`; `UPDATE=1 cargo test` writes it anew. The
 //! conformance suite holds that file against the providers' own types.
 
+use crate::Provider;
 use crate::anthropic::tools as anthropic;
 use crate::declare::declare;
 use crate::gemini::tools as gemini;
 use crate::openai_responses::tools as openai;
-use crate::provider::Provider;
 use crate::provider_tools::UserLocation;
 use serde_json::{Map, Value, json};
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Events that repeat the last one but for their piece are read as by themselves.
 
+use crate::Provider;
 use crate::event::{Event, ProtocolError, malformed};
-use crate::provider::Provider;
 use crate::tests::streams::events;
 use proptest::prelude::*;
 

@@ -3,9 +3,9 @@
 //! The variable `TOOL_DATA` names a folder with `mcp_tools.json`, lists of tools by server, and `bfcl.jsonl`, functions with
 //! calls of the Berkeley Function-Calling Leaderboard. Without it the data of the conformance checks are measured.
 
+use crate::Provider;
 use crate::declarations::DeclareOptions;
 use crate::declare::declare_tools;
-use crate::provider::Provider;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,10 +1,10 @@
 //! Shared by the tests of the protocols: streams that are cut at every byte, and golden texts.
 
+use crate::Provider;
 use crate::declarations::DeclareOptions;
 use crate::declare::declare_tools;
 use crate::event::{Event, ProtocolError};
 use crate::protocol::protocol;
-use crate::provider::Provider;
 use crate::request::Request;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

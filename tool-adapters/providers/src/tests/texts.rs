@@ -1,7 +1,7 @@
 //! Text results, nothing and stops, with every provider.
 
+use crate::Provider;
 use crate::protocol::protocol;
-use crate::provider::Provider;
 use crate::tests::fixtures::{request, user};
 use serde_json::{Value, json};
 use std::borrow::Cow;

@@ -1,7 +1,7 @@
 //! What the providers tell of a response: its id, its model, and what was used. Input has what was cached and what was
 //! written to the cache, output has the reasoning, whoever counts. S8
 
-use crate::provider::Provider;
+use crate::Provider;
 use crate::tests::streams::{read, sse};
 
 /// The lines about the response, of a whole answer or a stream, wherever it is cut.

@@ -15,26 +15,15 @@
 use crate::llama_cpp::{self, local_server};
 use crate::openai_chat;
 use crate::schema::rules::{GrammarRules, SchemaForm, SchemaSubset, TypeSet};
-use crate::spec::{Endpoint, HttpEndpoint, ProviderSpec, segments};
+use crate::spec::{ProviderNames, ProviderSpec};
 
 /// The facts of vLLM's server.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {
-    turn_id: "vllm",
-    otel_name: "vllm",
-    manifest_key: "vllm",
-    endpoint: Endpoint::Http(HttpEndpoint {
-        server: local_server("http://127.0.0.1:8000", &["VLLM_API_KEY"]),
-        headers: &[],
-        path: |_, _| segments(&["v1", "chat", "completions"]),
-        stream_query: None,
-        streams: true,
-    }),
-    urls: None,
-    declaration: |tool| tool.nested_function(None),
     schema: SchemaForm::Subset(&SUBSET),
-    strict: None,
-    max_tools: None,
-    ..openai_chat::SPEC
+    ..openai_chat::compatible(
+        ProviderNames::of("vllm"),
+        local_server("http://127.0.0.1:8000", &["VLLM_API_KEY"]),
+    )
 };
 
 /// The keywords that the converter knows.

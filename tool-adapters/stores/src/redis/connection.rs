@@ -16,6 +16,7 @@ use std::time::Duration;
 use tool_core::serde::de::DeserializeOwned;
 use tool_core::serde_json;
 use tool_core::session::{SessionCall, StoreError};
+use tool_core::time::whole_milliseconds;
 
 /// Longest time to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
@@ -256,9 +257,7 @@ pub(crate) fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, StoreError
 /// Returns a time in milliseconds that a server accepts: at least one, and at most a hundred years.
 pub(crate) fn milliseconds(time: Duration) -> u64 {
     const CENTURY: u64 = 100 * 365 * 24 * 60 * 60 * 1000;
-    u64::try_from(time.as_millis())
-        .unwrap_or(CENTURY)
-        .clamp(1, CENTURY)
+    whole_milliseconds(time).clamp(1, CENTURY)
 }
 
 /// The slots of open sessions, of which there are as many as the policy allows.

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use tool_adapters::stores::{PostgresStore, SqliteStore};
-use tool_core::agents::{DynAgentToolStore, RecordWrite};
+use tool_core::agents::{AgentStoreError, DynAgentToolStore, Precondition, RecordWrite};
 
 const TASK: &str = "AGENTS_TEST_TASK";
 const PLACE: &str = "AGENTS_TEST_PLACE";
@@ -50,17 +50,31 @@ fn print_line(text: impl std::fmt::Display) {
 
 /// Counts a record up and prints the count after each write, until it is killed.
 async fn count_until_killed(store: &dyn DynAgentToolStore) {
-    let mut write = match store.get("alice", "email").await.expect("the store reads") {
-        Some(record) => RecordWrite::of(&record),
-        None => RecordWrite::new("alice", "email", json!({ "count": 0 })),
-    };
+    let mut write = read_count(store).await;
+    // A server may finish a write of the process that was killed before this one.
+    let mut is_first = true;
     loop {
         let count = write.config["count"].as_u64().expect("a count") + 1;
         // Large, so that a write changes many pages.
         write.config = json!({ "count": count, "text": count.to_string().repeat(5000) });
-        let version = store.write(&write).await.expect("the store writes");
-        write.expected = tool_core::agents::Precondition::Version(version);
+        match store.write(&write).await {
+            Ok(version) => write.expected = Precondition::Version(version),
+            Err(AgentStoreError::Conflict { .. }) if is_first => {
+                write = read_count(store).await;
+                is_first = false;
+                continue;
+            }
+            Err(error) => panic!("the store writes: {error}"),
+        }
+        is_first = false;
         print_line(count);
+    }
+}
+
+async fn read_count(store: &dyn DynAgentToolStore) -> RecordWrite {
+    match store.get("alice", "email").await.expect("the store reads") {
+        Some(record) => RecordWrite::of(&record),
+        None => RecordWrite::new("alice", "email", json!({ "count": 0 })),
     }
 }
 

@@ -8,7 +8,7 @@ use tool_adapters::stores::RedisStore;
 use tool_core::Mode;
 use tool_core::session::SessionStore;
 use tool_core::testing::store::StoreUnderTest;
-use tool_core::testing::store::driver::{Ask, open, opening};
+use tool_core::testing::store::driver::{TestCall, open, opening};
 
 const CANARY: &str = "c4n4ry";
 
@@ -126,7 +126,7 @@ async fn a_connection_that_breaks_is_made_anew() {
     let session = open(&store.handle().await, &opening("session", Mode::Text))
         .await
         .expect("the session opens");
-    let call = Ask::within(|limits| limits.max_calls = Some(3));
+    let call = TestCall::within(|limits| limits.max_calls = Some(3));
     assert!(session.passes(&call).await);
     for _ in 0..2 {
         relay.cut();

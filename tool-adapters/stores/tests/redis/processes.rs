@@ -14,7 +14,7 @@ use tool_core::session::{
 };
 use tool_core::testing::store::StoreUnderTest;
 use tool_core::testing::store::driver::{
-    Ask, HOUR, Session, entry, open, opening, settlement, waiting,
+    HOUR, TestCall, TestSession, entry, open, opening, settlement, waiting,
 };
 use tool_core::trace::Cost;
 
@@ -25,7 +25,7 @@ const SAYS: &str = "@ ";
 const LIMIT: u32 = 100;
 const CALLS: u32 = 8000;
 
-async fn session(redis: &Redis) -> Session {
+async fn session(redis: &Redis) -> TestSession {
     open(&redis.handle().await, &opening("shared", Mode::Voice))
         .await
         .expect("the session opens")
@@ -56,12 +56,12 @@ fn say(what: impl std::fmt::Display) {
 }
 
 /// On request, asks 8,000 times and reports how many passed.
-async fn race(session: &Session) {
+async fn race(session: &TestSession) {
     say("ready");
     std::io::stdin()
         .read_exact(&mut [0])
         .expect("the word to begin");
-    let call = Ask::within(|limits| limits.max_calls = Some(LIMIT));
+    let call = TestCall::within(|limits| limits.max_calls = Some(LIMIT));
     let (mut racers, session) = (JoinSet::new(), Arc::new(session.clone()));
     for _ in 0..16 {
         let (session, call) = (Arc::clone(&session), call.clone());
@@ -74,17 +74,17 @@ async fn race(session: &Session) {
 const SPENDERS: u32 = 8;
 
 /// A call under a cap of 100 units on the cost of the principal.
-fn capped() -> Ask {
+fn capped() -> TestCall {
     let cap = Cost::micros(LIMIT.into());
     let policy = Policy::text().max_cost(CapScope::Principal, Some(cap));
-    Ask {
+    TestCall {
         caps: policy.caps().cloned(),
-        ..Ask::default()
+        ..TestCall::default()
     }
 }
 
 /// On request, asks 8,000 times, spends one unit for each call that passes, and reports how many did.
-async fn spend(session: &Session) {
+async fn spend(session: &TestSession) {
     say("ready");
     std::io::stdin()
         .read_exact(&mut [0])
@@ -109,7 +109,7 @@ async fn spend(session: &Session) {
 }
 
 /// Leaves a pending call and a change, and then counts calls, saying how many, until it is killed.
-async fn count_until_killed(session: &Session) {
+async fn count_until_killed(session: &TestSession) {
     session.mint(&waiting(1), HOUR).await;
     session
         .settle(settlement(
@@ -118,13 +118,13 @@ async fn count_until_killed(session: &Session) {
         ))
         .await;
     for count in 1.. {
-        assert!(session.passes(&Ask::default()).await);
+        assert!(session.passes(&TestCall::default()).await);
         say(count);
     }
 }
 
 /// Makes calls under a cap: 40 that end, and then calls that do not, saying how many, until it is killed.
-async fn run_until_killed(session: &Session) {
+async fn run_until_killed(session: &TestSession) {
     for count in 1.. {
         assert!(session.passes(&capped()).await);
         if count <= 40 {
@@ -202,7 +202,7 @@ async fn exactly_the_limit_passes_of_16000_calls_of_two_processes() {
         (LIMIT, [true, true]),
         "{passed:?}"
     );
-    let next = Ask::within(|limits| limits.max_calls = Some(LIMIT));
+    let next = TestCall::within(|limits| limits.max_calls = Some(LIMIT));
     let spent = Refusal::Budget {
         limit: BudgetLimit::Total,
         used: LIMIT,
@@ -273,7 +273,7 @@ async fn killed_process_charges_the_calls_that_ended() {
         LIMIT.into(),
         "20 running calls have left nothing behind"
     );
-    let none = Ask::within(|limits| limits.max_calls = Some(0));
+    let none = TestCall::within(|limits| limits.max_calls = Some(0));
     let Verdict::Refused(Refusal::Budget { used, .. }) = session.admit(&none).await else {
         panic!("a budget of zero")
     };
@@ -311,9 +311,9 @@ async fn amount_that_is_sent_again_is_charged_once() {
     }
     racers.join_all().await;
     let verdict = sessions[0]
-        .admit(&Ask {
+        .admit(&TestCall {
             caps: caps.caps().cloned(),
-            ..Ask::default()
+            ..TestCall::default()
         })
         .await;
     let Verdict::Capped { left, .. } = verdict else {
@@ -346,7 +346,7 @@ async fn a_process_that_is_killed_loses_nothing_that_was_counted() {
     assert!(!other.process.wait().expect("it is over").success());
 
     let session = session(&redis).await;
-    let none = Ask::within(|limits| limits.max_calls = Some(0));
+    let none = TestCall::within(|limits| limits.max_calls = Some(0));
     let Verdict::Refused(Refusal::Budget { used, .. }) = session.admit(&none).await else {
         panic!("a budget of zero")
     };

@@ -151,7 +151,11 @@ async fn two_processes_spend_one_budget_and_see_one_state() {
     assert!(two.call(call("2", "change", "b")).await.is_ok());
     one.refresh().await.expect("the server answers");
     assert!(one.state().audio_suppressed);
-    assert_eq!(one.audit().len(), 2, "the calls of both processes");
+    assert_eq!(
+        one.audit().await.expect("the server answers").len(),
+        2,
+        "the calls of both processes"
+    );
     assert!(one.call(call("3", "look", "c")).await.is_ok());
     let refused = two.call(call("4", "change", "d")).await;
     assert_eq!(kind(&refused), Some(ErrorKind::BudgetExceeded));
@@ -365,7 +369,8 @@ async fn handle_of_an_expired_session_does_not_act_on_the_next() {
         .await
         .expect("the process that had ada's handle joins bob");
     assert!(joined.call(call("3", "change", "c")).await.is_ok());
-    assert_eq!((joined.audit().len(), bob.turn()), (2, 0));
+    let audit = joined.audit().await.expect("the server answers");
+    assert_eq!((audit.len(), bob.turn()), (2, 0));
 }
 
 // R-I6

@@ -10,7 +10,7 @@ use tool_core::Mode;
 use tool_core::session::{ApprovalRequest, CapScope, Charge, Policy, StateChange};
 use tool_core::testing::store::StoreUnderTest;
 use tool_core::testing::store::driver::{
-    Ask, HOUR, answered, entry, open, opening, settlement, waiting,
+    HOUR, TestCall, answered, entry, open, opening, settlement, waiting,
 };
 use tool_core::trace::Cost;
 
@@ -62,7 +62,7 @@ async fn admit_settle_and_end_turn_take_one_round_trip_each() {
     let session = open(&store, &opening("session", Mode::Voice))
         .await
         .expect("the session opens");
-    let call = Ask::within(|limits| (limits.max_calls, limits.repeated) = (Some(2), Some(3)));
+    let call = TestCall::within(|limits| (limits.max_calls, limits.repeated) = (Some(2), Some(3)));
     let use_all = async || {
         assert!(session.passes(&call).await);
         session
@@ -117,7 +117,7 @@ async fn a_server_that_forgets_its_scripts_is_told_them_again() {
     let session = open(&redis.handle().await, &opening("session", Mode::Text))
         .await
         .expect("the session opens");
-    let call = Ask::within(|limits| limits.max_calls = Some(2));
+    let call = TestCall::within(|limits| limits.max_calls = Some(2));
     assert_eq!(session.pass(1, &call).await, 1);
     let mut connection = client(&redis)
         .get_multiplexed_async_connection()
@@ -157,7 +157,7 @@ async fn whatever_a_session_leaves_in_the_server_expires() {
     let session = open(&redis.handle().await, &opening("session", Mode::Voice))
         .await
         .expect("the session opens");
-    let call = Ask::within(|limits| limits.repeated = Some(3));
+    let call = TestCall::within(|limits| limits.repeated = Some(3));
     for number in 0..1100 {
         assert!(session.passes(&call.about(number.to_string())).await);
     }

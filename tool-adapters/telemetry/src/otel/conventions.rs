@@ -289,7 +289,7 @@ pub(crate) fn provider_name(name: &str) -> &str {
         "x-ai" => "x_ai",
         name => name
             .parse::<Provider>()
-            .map_or(name, |provider| provider.spec().otel_name),
+            .map_or(name, |provider| provider.spec().names.otel),
     }
 }
 

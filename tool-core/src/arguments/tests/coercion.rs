@@ -4,8 +4,10 @@
     reason = "literals read better without a `&`"
 )]
 
-use crate::arguments::coerce::Coercions;
+use crate::arguments::coerce::{Coercions, Notes, coerce};
 use crate::arguments::tests::{coerce_with, coerced};
+use crate::json::pointer::Path;
+use crate::schema::compiled::CompiledSchema;
 use serde_json::{Value, json};
 
 fn one(schema: Value) -> Value {
@@ -264,4 +266,167 @@ fn choices_within_choices_are_corrected_within_the_steps() {
         coerced(value, &schema).1.len()
     };
     assert_eq!([2, 4, 12].map(corrections), [3, 5, 0]);
+}
+
+#[test]
+fn false_becomes_a_boolean() {
+    assert_eq!(x(json!("false"), json!({"type": "boolean"})), json!(false));
+}
+
+#[test]
+fn negative_numbers_keep_their_sign() {
+    assert_eq!(x(json!("-5"), json!({"type": "integer"})), json!(-5));
+    assert_eq!(x(json!("-2.5"), json!({"type": "number"})), json!(-2.5));
+}
+
+#[test]
+fn a_zero_keeps_its_sign_only_as_a_float() {
+    let float = x(json!("-0"), json!({"type": "number"}));
+    assert!(
+        float
+            .as_f64()
+            .is_some_and(|zero| zero == 0.0 && zero.is_sign_negative())
+    );
+    assert_eq!(x(json!("-0"), json!({"type": "integer"})), json!(0));
+    assert_eq!(x(json!("0.00"), json!({"type": "integer"})), json!(0));
+}
+
+#[test]
+fn exponents_of_any_length_are_read() {
+    let beyond = "9".repeat(30);
+    for text in [format!("1e{beyond}"), format!("1e-{beyond}")] {
+        assert_eq!(x(json!(text), json!({"type": "number"})), json!(text));
+    }
+    for text in [format!("0e{beyond}"), format!("0e-{beyond}")] {
+        assert_eq!(x(json!(text), json!({"type": "integer"})), json!(0));
+    }
+    assert_eq!(x(json!("1500e-2"), json!({"type": "integer"})), json!(15));
+}
+
+#[test]
+fn json_that_would_be_rounded_stays_a_text() {
+    let text = "[18446744073709551617]";
+    assert_eq!(x(json!(text), json!({"type": "array"})), json!(text));
+}
+
+#[test]
+fn json_in_a_text_is_followed_to_the_depth_of_arguments() {
+    // The path to `x` is one level of the depth.
+    let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    let fits = nested(126);
+    let too_deep = nested(127);
+    assert!(x(json!(fits), json!({"type": "array"})).is_array());
+    assert_eq!(
+        x(json!(too_deep), json!({"type": "array"})),
+        json!(too_deep)
+    );
+}
+
+#[test]
+fn the_places_after_a_prefix_have_the_schema_of_the_rest() {
+    let schema = json!({
+        "type": "array",
+        "prefixItems": [{"type": "boolean"}],
+        "items": {"type": "integer"},
+    });
+    assert_eq!(
+        x(json!(["true", "1", "true"]), schema),
+        json!([true, 1, "true"])
+    );
+}
+
+#[test]
+fn a_branch_that_refuses_leaves_no_correction_behind() {
+    let branch = |tag: &str| {
+        json!({
+            "type": "object",
+            "properties": {"t": {"const": tag}, "n": {"type": "integer"}, "m": {"type": "integer"}},
+            "required": ["t", "n"],
+        })
+    };
+    let schema = one(json!({"oneOf": [branch("a"), branch("b")]}));
+    let (value, notes) = coerced(json!({"x": {"t": "b", "n": "1", "m": "2"}}), &schema);
+    assert_eq!(value, json!({"x": {"t": "b", "n": 1, "m": 2}}));
+    assert_eq!(notes, ["/x/n: text to integer", "/x/m: text to integer"]);
+}
+
+#[test]
+fn a_correction_may_allow_another_one() {
+    // Only with a number in `n` does one branch accept the rest.
+    let schema = json!({
+        "type": "object",
+        "oneOf": [
+            {"properties": {"n": {"const": 1}, "b": {"type": "boolean"}}},
+            {"properties": {"n": {"const": 2}, "b": {"type": "integer"}}},
+        ],
+        "allOf": [{"anyOf": [{"properties": {"n": {"type": "integer"}}}, {"required": ["other"]}]}],
+    });
+    let (value, _) = coerced(json!({"n": "1", "b": "true"}), &schema);
+    assert_eq!(value, json!({"n": 1, "b": true}));
+}
+
+#[test]
+fn a_null_that_the_schema_publishes_is_not_reported() {
+    let schema = one(json!({"type": "integer", "default": null}));
+    let mut value = json!({"x": null});
+    let compiled = CompiledSchema::new(&schema).expect("a schema");
+    let mut notes = Notes::default();
+    assert!(coerce(&mut value, &compiled, Coercions::ALL, &mut notes));
+    assert!(!notes.is_empty());
+    assert_eq!(value, json!({}));
+    assert_eq!(notes.into_lines(), Vec::<String>::new());
+}
+
+#[test]
+fn a_value_that_is_right_has_no_correction() {
+    let schema = one(json!({"type": "integer"}));
+    let mut value = json!({"x": 5});
+    let compiled = CompiledSchema::new(&schema).expect("a schema");
+    let mut notes = Notes::default();
+    assert!(!coerce(&mut value, &compiled, Coercions::ALL, &mut notes));
+    assert!(notes.is_empty());
+}
+
+#[test]
+fn an_earlier_correction_is_none_of_this_value() {
+    let schema = one(json!({"type": "integer"}));
+    let mut value = json!({"x": 5});
+    let compiled = CompiledSchema::new(&schema).expect("a schema");
+    let mut notes = Notes::default();
+    notes.add(&Path::ROOT, "text to object");
+    assert!(!coerce(&mut value, &compiled, Coercions::ALL, &mut notes));
+    assert_eq!(notes.into_lines(), ["arguments: text to object"]);
+}
+
+#[test]
+fn twenty_corrections_are_listed_and_more_are_counted() {
+    let schema = one(json!({"type": "array", "items": {"type": "integer"}}));
+    let lines = |count: usize| coerced(json!({"x": vec!["1"; count]}), &schema).1;
+    assert_eq!(lines(20).len(), 20);
+    assert_eq!(lines(20)[19], "/x/19: text to integer");
+    assert_eq!(lines(23).len(), 20);
+    assert_eq!(lines(23)[18], "/x/18: text to integer");
+    assert_eq!(lines(23)[19], "and 4 more corrections");
+}
+
+#[test]
+fn values_beside_each_other_do_not_add_to_the_depth() {
+    let schema = one(json!({"type": "array", "items": {"type": "integer"}}));
+    let (value, _) = coerced(json!({"x": vec!["1"; 1000]}), &schema);
+    assert_eq!(value, json!({"x": vec![1; 1000]}));
+}
+
+#[test]
+fn a_long_text_in_a_choice_takes_steps_by_its_length() {
+    // A copy of the text for a branch takes more than all steps.
+    let schema = one(json!({"anyOf": [
+        {"type": "object", "properties": {"n": {"type": "integer"}, "t": {"type": "string"}}, "required": ["n"]},
+        {"type": "null"},
+    ]}));
+    let with_text = |length: usize| {
+        let sent = json!({"x": {"n": "1", "t": "a".repeat(length)}});
+        coerced(sent, &schema).1
+    };
+    assert_eq!(with_text(64_000), ["/x/n: text to integer"]);
+    assert_eq!(with_text(6_500_000), Vec::<String>::new());
 }

@@ -20,8 +20,6 @@ pub(crate) const UNKNOWN: &str = "unknown";
 /// The calls of one session: how many were answered, and the most recent ones.
 ///
 /// Every call is written here, so its arguments are copied as they came and redacted when they are read.
-// Ordered so that the fields that every call reads are adjacent: of very many sessions, most are in no cache.
-#[repr(C)]
 pub(crate) struct CallLog {
     log: Mutex<Log>,
     /// The most bytes that the entries take.

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub struct ContextMetrics {
     /// The tokens that a session starts with: the sum of `system_prompt_tokens` and `tool_decl_tokens`.
     pub session_init_tokens: u64,
-    /// The system prompt given by the host, or else the instructions about the tools.
+    /// The system prompt given by the host, otherwise the instructions about the tools.
     pub system_prompt_tokens: u64,
     /// The declarations of the tools in their canonical form.
     pub tool_decl_tokens: u64,
@@ -75,7 +75,7 @@ fn tokens_of(characters: usize) -> u64 {
 /// The context of one session's model.
 #[derive(Default)]
 pub(crate) struct ContextUsage {
-    /// The tokens of the host's own system prompt, plus one; 0 where none was given.
+    /// The tokens of the host's own system prompt, plus one; 0 if none was given.
     prompt: AtomicU64,
     peak: AtomicU64,
     nearly_full: AtomicBool,

@@ -198,7 +198,7 @@ pub struct SessionMetrics {
     pub duration: Duration,
     /// The context of the session's model.
     pub context: ContextMetrics,
-    /// The speech of a voice conversation. The document leaves it out where none was measured.
+    /// The speech of a voice conversation. The document leaves it out if none was measured.
     #[serde(skip_serializing_if = "SpeechMetrics::is_empty")]
     pub speech: SpeechMetrics,
 }

@@ -60,10 +60,10 @@ fn as_milliseconds<S: Serializer>(
 const WINDOW: usize = 100;
 
 #[derive(Default)]
-pub(crate) struct SpeechStats(Mutex<Recorded>);
+pub(crate) struct SpeechStats(Mutex<SpeechTotals>);
 
 #[derive(Default)]
-struct Recorded {
+struct SpeechTotals {
     /// Without the times until the first audio.
     sums: SpeechMetrics,
     first_audio: VecDeque<Duration>,
@@ -71,7 +71,7 @@ struct Recorded {
 
 impl SpeechStats {
     pub(crate) fn add(&self, event: SpeechEvent) {
-        let Recorded { sums, first_audio } = &mut *self.0.lock();
+        let SpeechTotals { sums, first_audio } = &mut *self.0.lock();
         match event {
             SpeechEvent::Heard(time) => sums.heard = sums.heard.saturating_add(time),
             SpeechEvent::Spoken(time) => sums.spoken = sums.spoken.saturating_add(time),

@@ -13,10 +13,10 @@ use std::time::Duration;
 const WINDOW: usize = 1_000;
 
 /// The measurements of one tool: totals since the runtime was built, and the last 1,000 responses.
-pub(crate) struct ToolStats(Mutex<Recorded>);
+pub(crate) struct ToolStats(Mutex<ToolTotals>);
 
 #[derive(Clone, Default)]
-struct Recorded {
+struct ToolTotals {
     calls: u64,
     slow: u64,
     errors: [u64; ErrorKind::ALL.len()],
@@ -46,7 +46,7 @@ pub struct ToolMetrics {
     pub calls: u64,
     /// The calls that ran and failed, by error type.
     pub errors: BTreeMap<&'static str, u64>,
-    /// The calls that did not run, by error type: their arguments were invalid, a limit was reached, or a person has to
+    /// The calls that did not run, by error type: their arguments were invalid, a limit was reached, or a person must
     /// approve them first, for example.
     pub refusals: BTreeMap<&'static str, u64>,
     /// The calls that took longer than the policy's soft limit.
@@ -99,9 +99,9 @@ impl ToolStats {
             limit: size_limit,
             ..SizeAlert::default()
         };
-        Self(Mutex::new(Recorded {
+        Self(Mutex::new(ToolTotals {
             alert,
-            ..Recorded::default()
+            ..ToolTotals::default()
         }))
     }
 
@@ -141,7 +141,7 @@ impl ToolStats {
     /// Computes the metrics, or returns `None` for a tool that was never called.
     pub(crate) fn metrics(&self) -> Option<ToolMetrics> {
         // Copied, so that sorting does not hold up calls.
-        let Recorded {
+        let ToolTotals {
             calls,
             slow,
             errors,
@@ -183,7 +183,7 @@ impl ToolStats {
     }
 }
 
-impl Recorded {
+impl ToolTotals {
     #[cold]
     fn refuse(&mut self, kind: Option<ErrorKind>) {
         if let Some(kind) = kind {

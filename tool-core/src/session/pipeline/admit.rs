@@ -373,7 +373,7 @@ fn admission<'a>(
     }
 }
 
-impl invocation::Gate for AdmissionGate<'_> {
+impl invocation::CallGate for AdmissionGate<'_> {
     #[inline]
     fn admit(&self, text: &str) -> bool {
         let call = self.call;

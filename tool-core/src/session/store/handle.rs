@@ -158,7 +158,7 @@ operations! {
 }
 
 impl RecordHandle {
-    /// Admits a call if the session is in memory. Otherwise the caller has to wait for [`admit`](Self::admit).
+    /// Admits a call if the session is in memory. Otherwise the caller must wait for [`admit`](Self::admit).
     #[inline]
     pub(crate) fn admit_now(&self, call: &Admission<'_>) -> Option<Verdict> {
         Some(self.memory.as_ref()?.admit_now(call))
@@ -169,7 +169,7 @@ impl RecordHandle {
         self.memory.as_ref().map(|record| &record.log)
     }
 
-    /// Returns true if the calls have to be kept by [`keep_call`](Self::keep_call).
+    /// Returns true if the calls must be kept by [`keep_call`](Self::keep_call).
     #[inline]
     pub(crate) fn is_remote(&self) -> bool {
         self.memory.is_none()
@@ -183,7 +183,7 @@ impl RecordHandle {
         self.record.admit(call).await
     }
 
-    /// Settles a call if the session is in memory. Otherwise returns `None`, and the caller has to wait for
+    /// Settles a call if the session is in memory. Otherwise returns `None`, and the caller must wait for
     /// [`settle`](Self::settle).
     pub(crate) fn settle_now(&self, settlement: &Settlement<'_>) -> Option<()> {
         self.memory

@@ -212,8 +212,6 @@ impl SessionStore for MemoryStore {
 }
 
 /// One session of a [`MemoryStore`].
-// Ordered so that the fields that every call reads are adjacent: of very many sessions, most are in no cache.
-#[repr(C, align(64))]
 pub struct MemoryRecord {
     state: Mutex<RecordState>,
     pub(crate) log: CallLog,
@@ -228,7 +226,6 @@ pub struct MemoryRecord {
     sessions: Weak<Mutex<OpenSessions>>,
 }
 
-#[repr(C)]
 struct RecordState {
     over: bool,
     /// True if the pending message was delivered, and the state shows it until the turn ends.

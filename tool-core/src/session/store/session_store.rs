@@ -26,14 +26,14 @@ use tokio::time::Instant;
 ///
 /// The store makes every decision: that exactly `k` of many racing calls pass a limit of `k`, and that a token is redeemed
 /// once. It uses its own clock, so that the clocks of processes need not agree. [`crate::testing::store`] is the test suite
-/// that a store has to pass.
+/// that a store must pass.
 pub trait SessionStore: Send + Sync + 'static {
     /// An open session in this store.
     type Record: SessionRecord;
 
     /// Opens a session, or joins the one that is open under the id, here or in another process.
     ///
-    /// One atomic step decides. A session is joined under its own principal, agent and mode only, also after all of its
+    /// One atomic step decides. A session is joined under its own principal, agent and mode only, even after all of its
     /// handles were dropped; an absent principal or agent is an identity as any other. Another caller gets an error and
     /// changes nothing, not even the time at which the session expires. A new session has nothing of an earlier one.
     fn open(
@@ -107,7 +107,7 @@ pub trait SessionRecord: Send + Sync + 'static {
 
     /// Ends the turn and resets its counters. Returns the turn that begins, or the end of the session.
     ///
-    /// Of all callers, one gets the pending message. In voice, the state shows it for one more turn.
+    /// One of all callers gets the pending message. In voice, the state shows it for one more turn.
     fn next_turn(&self) -> impl Future<Output = Result<Turn, StoreError>> + Send;
 
     /// Keeps a call until it is approved or denied, or until its lifetime has passed. Refuses it if the calls that wait
@@ -141,7 +141,7 @@ pub trait SessionRecord: Send + Sync + 'static {
     /// Reads the changes of other processes.
     fn refresh(&self) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Returns the number that distinguishes this session from all others, also from earlier and later ones under its id.
+    /// Returns the number that distinguishes this session from all others, even from earlier and later ones under its id.
     fn incarnation(&self) -> u128;
 
     /// Returns the mode, as this process knows it.

@@ -2,7 +2,7 @@
 
 use crate::session::policy::TurnLimits;
 use crate::session::store::session_store::{BudgetLimit, Refusal, Settlement, Verdict};
-use crate::testing::store::driver::{Ask, StoreUnderTest, race, settled, text};
+use crate::testing::store::driver::{StoreUnderTest, TestCall, race, settled, text};
 use crate::tool::options::Category;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,21 +14,21 @@ fn refused(limit: BudgetLimit, used: u32, of: u32) -> Verdict {
 
 /// Of many calls that race over a limit of 100 on all, 100 pass.
 pub async fn racing_calls_pass_up_to_the_limit_of_a_turn(store: &impl StoreUnderTest) {
-    let call = Ask::within(|limits| limits.max_calls = Some(100));
+    let call = TestCall::within(|limits| limits.max_calls = Some(100));
     assert_eq!(race(store, 32, 20, &call).await, 100);
 }
 
 /// Of many calls that race over a limit of 100 on retrieval, 100 pass.
 pub async fn racing_calls_pass_up_to_the_limit_of_a_category(store: &impl StoreUnderTest) {
-    let call = Ask::within(|limits| limits.retrieval = Some(100));
+    let call = TestCall::within(|limits| limits.retrieval = Some(100));
     assert_eq!(race(store, 32, 20, &call).await, 100);
 }
 
 /// Of many calls that race over a limit of 100 on a tool, 100 pass.
 pub async fn racing_calls_pass_up_to_the_limit_of_a_tool(store: &impl StoreUnderTest) {
-    let call = Ask {
+    let call = TestCall {
         max_calls: Some(100),
-        ..Ask::default()
+        ..TestCall::default()
     };
     assert_eq!(race(store, 32, 20, &call).await, 100);
 }
@@ -36,7 +36,7 @@ pub async fn racing_calls_pass_up_to_the_limit_of_a_tool(store: &impl StoreUnder
 /// While calls are refunded and others ask, no more run at once than the limit.
 pub async fn racing_refunds_never_exceed_the_limit(store: &impl StoreUnderTest) {
     let (session, running) = (text(store).await, Arc::new(AtomicU32::new(0)));
-    let call = Ask::within(|limits| limits.max_calls = Some(3));
+    let call = TestCall::within(|limits| limits.max_calls = Some(3));
     let mut racers = JoinSet::new();
     for _ in 0..16 {
         let (session, call, running) = (session.clone(), call.clone(), Arc::clone(&running));
@@ -69,13 +69,13 @@ pub async fn racing_refunds_never_exceed_the_limit(store: &impl StoreUnderTest) 
 
 /// A missing limit refuses nothing.
 pub async fn without_limits_every_call_passes(store: &impl StoreUnderTest) {
-    assert_eq!(text(store).await.pass(200, &Ask::default()).await, 200);
+    assert_eq!(text(store).await.pass(200, &TestCall::default()).await, 200);
 }
 
 /// Zero is a limit.
 pub async fn limit_of_zero_admits_nothing(store: &impl StoreUnderTest) {
     let session = text(store).await;
-    let none = Ask::within(|limits| limits.max_calls = Some(0));
+    let none = TestCall::within(|limits| limits.max_calls = Some(0));
     assert_eq!(
         session.admit(&none).await,
         refused(BudgetLimit::Total, 0, 0)
@@ -85,12 +85,12 @@ pub async fn limit_of_zero_admits_nothing(store: &impl StoreUnderTest) {
 /// A refusal names the budget, its use and its limit, also when it is repeated.
 pub async fn refusal_names_the_budget_and_its_use(store: &impl StoreUnderTest) {
     let session = text(store).await;
-    assert_eq!(session.pass(2, &Ask::default()).await, 2);
-    let total = Ask::within(|limits| limits.max_calls = Some(2));
-    let category = Ask::within(|limits| limits.retrieval = Some(1));
-    let tool = Ask {
+    assert_eq!(session.pass(2, &TestCall::default()).await, 2);
+    let total = TestCall::within(|limits| limits.max_calls = Some(2));
+    let category = TestCall::within(|limits| limits.retrieval = Some(1));
+    let tool = TestCall {
         max_calls: Some(2),
-        ..Ask::default()
+        ..TestCall::default()
     };
     for _ in 0..2 {
         assert_eq!(
@@ -108,8 +108,8 @@ pub async fn refusal_names_the_budget_and_its_use(store: &impl StoreUnderTest) {
 /// If several budgets are spent, the tool's is reported first, then the category's.
 pub async fn narrowest_budget_is_reported_first(store: &impl StoreUnderTest) {
     let session = text(store).await;
-    let both = Ask::within(|limits| (limits.max_calls, limits.retrieval) = (Some(1), Some(1)));
-    let all = Ask {
+    let both = TestCall::within(|limits| (limits.max_calls, limits.retrieval) = (Some(1), Some(1)));
+    let all = TestCall {
         max_calls: Some(1),
         ..both.clone()
     };
@@ -132,9 +132,9 @@ pub async fn categories_and_tools_have_separate_budgets(store: &impl StoreUnderT
             limits.max_calls,
         ) = (Some(2), Some(2), Some(2), Some(5));
     };
-    let call = |tool, category| Ask {
+    let call = |tool, category| TestCall {
         max_calls: Some(1),
-        ..Ask::within(limits).of(tool, category)
+        ..TestCall::within(limits).of(tool, category)
     };
     assert!(session.passes(&call("search", Category::Retrieval)).await);
     assert_eq!(

@@ -4,7 +4,9 @@ use crate::call::mode::Mode;
 use crate::session::caps::{Allowance, CapAmount, CapScope, Spending, SpendingCaps, UsedCap};
 use crate::session::store::OpenRequest;
 use crate::session::store::session_store::{BudgetLimit, Charge, Refusal, Settlement, Verdict};
-use crate::testing::store::driver::{Ask, HOUR, Session, StoreUnderTest, open, opening, settled};
+use crate::testing::store::driver::{
+    HOUR, StoreUnderTest, TestCall, TestSession, open, opening, settled,
+};
 use crate::trace::cost::Cost;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,24 +18,24 @@ const UNIT: Spending = Spending {
     time: Duration::from_millis(1),
 };
 
-fn capped(set: impl FnOnce(&mut SpendingCaps)) -> Ask {
+fn capped(set: impl FnOnce(&mut SpendingCaps)) -> TestCall {
     let mut caps = SpendingCaps::default();
     set(&mut caps);
-    Ask {
+    TestCall {
         caps: Some(caps),
-        ..Ask::default()
+        ..TestCall::default()
     }
 }
 
-fn cost_of(scope: CapScope, units: u64) -> Ask {
+fn cost_of(scope: CapScope, units: u64) -> TestCall {
     capped(|caps| caps.set_cost(scope, Some(Cost::micros(units))))
 }
 
-fn time_of(scope: CapScope, units: u64) -> Ask {
+fn time_of(scope: CapScope, units: u64) -> TestCall {
     capped(|caps| caps.set_time(scope, Some(Duration::from_millis(units))))
 }
 
-async fn spend(session: &Session, call: &Ask, spent: Spending) {
+async fn spend(session: &TestSession, call: &TestCall, spent: Spending) {
     session
         .settle(Settlement {
             spent,
@@ -44,7 +46,7 @@ async fn spend(session: &Session, call: &Ask, spent: Spending) {
 }
 
 /// Makes calls of one unit each, and returns the number that pass.
-async fn pass(session: &Session, calls: u64, call: &Ask) -> u64 {
+async fn pass(session: &TestSession, calls: u64, call: &TestCall) -> u64 {
     let mut passed = 0;
     for _ in 0..calls {
         if session.passes(call).await {
@@ -55,7 +57,7 @@ async fn pass(session: &Session, calls: u64, call: &Ask) -> u64 {
     passed
 }
 
-async fn of_principal(store: &impl StoreUnderTest, id: &str, principal: &str) -> Session {
+async fn of_principal(store: &impl StoreUnderTest, id: &str, principal: &str) -> TestSession {
     let request = OpenRequest {
         principal: principal.into(),
         ..opening(id, Mode::Text)

@@ -1,11 +1,11 @@
 //! Tests of charges and refunds.
 
 use crate::session::store::session_store::{BudgetLimit, Charge, Refusal, Settlement, Verdict};
-use crate::testing::store::driver::{Ask, StoreUnderTest, settled, text};
+use crate::testing::store::driver::{StoreUnderTest, TestCall, settled, text};
 
 /// Limits of one call and two attempts.
-fn tight() -> Ask {
-    Ask::within(|limits| (limits.max_calls, limits.repeated) = (Some(1), Some(3)))
+fn tight() -> TestCall {
+    TestCall::within(|limits| (limits.max_calls, limits.repeated) = (Some(1), Some(3)))
 }
 
 fn repeated(count: u32) -> Verdict {
@@ -100,8 +100,9 @@ pub async fn control_tools_count_nothing(store: &impl StoreUnderTest) {
 /// A call that was admitted and did not run is refunded to the tool, the category and the total.
 pub async fn refund_restores_one_call(store: &impl StoreUnderTest) {
     let session = text(store).await;
-    let budgets = Ask::within(|limits| (limits.max_calls, limits.retrieval) = (Some(2), Some(2)));
-    let call = Ask {
+    let budgets =
+        TestCall::within(|limits| (limits.max_calls, limits.retrieval) = (Some(2), Some(2)));
+    let call = TestCall {
         max_calls: Some(2),
         ..budgets
     };
@@ -118,7 +119,7 @@ pub async fn refund_restores_one_call(store: &impl StoreUnderTest) {
 /// Refunds do not make a budget larger.
 pub async fn refunds_never_exceed_the_charges(store: &impl StoreUnderTest) {
     let session = text(store).await;
-    let call = Ask::within(|limits| limits.max_calls = Some(2));
+    let call = TestCall::within(|limits| limits.max_calls = Some(2));
     assert!(session.passes(&call).await);
     for _ in 0..3 {
         session
@@ -134,7 +135,7 @@ pub async fn refunds_never_exceed_the_charges(store: &impl StoreUnderTest) {
 /// A refund for a turn that is over changes nothing.
 pub async fn refund_for_an_earlier_turn_changes_nothing(store: &impl StoreUnderTest) {
     let session = text(store).await;
-    let call = Ask::within(|limits| limits.max_calls = Some(1));
+    let call = TestCall::within(|limits| limits.max_calls = Some(1));
     let Verdict::Admitted { turn } = session.admit(&call).await else {
         panic!("the first call passes")
     };

@@ -59,19 +59,22 @@ pub fn opening(id: &str, mode: Mode) -> OpenRequest {
 }
 
 /// Opens a session, or joins it.
-pub async fn open(store: &impl SessionStore, opening: &OpenRequest) -> Result<Session, OpenError> {
+pub async fn open(
+    store: &impl SessionStore,
+    opening: &OpenRequest,
+) -> Result<TestSession, OpenError> {
     DynStore::open(store, opening, Duration::from_secs(60))
         .await
-        .map(Session)
+        .map(TestSession)
 }
 
 /// Opens a session in text mode, or joins it.
-pub async fn text(store: &impl StoreUnderTest) -> Session {
+pub async fn text(store: &impl StoreUnderTest) -> TestSession {
     session(store, Mode::Text).await
 }
 
 /// Opens a session in a mode, or joins it.
-pub async fn session(store: &impl StoreUnderTest, mode: Mode) -> Session {
+pub async fn session(store: &impl StoreUnderTest, mode: Mode) -> TestSession {
     open(&store.handle().await, &opening("session", mode))
         .await
         .expect("the session opens")
@@ -79,11 +82,11 @@ pub async fn session(store: &impl StoreUnderTest, mode: Mode) -> Session {
 
 /// An open session, with the operations that tests need.
 #[derive(Clone)]
-pub struct Session(pub(crate) RecordHandle);
+pub struct TestSession(pub(crate) RecordHandle);
 
-impl Session {
+impl TestSession {
     /// Returns the store's verdict on a call.
-    pub async fn admit(&self, call: &Ask) -> Verdict {
+    pub async fn admit(&self, call: &TestCall) -> Verdict {
         let admission = Admission {
             tool: call.tool,
             name: None,
@@ -99,7 +102,7 @@ impl Session {
     }
 
     /// Returns true if the store admits a call.
-    pub async fn passes(&self, call: &Ask) -> bool {
+    pub async fn passes(&self, call: &TestCall) -> bool {
         matches!(
             self.admit(call).await,
             Verdict::Admitted { .. } | Verdict::Capped { .. }
@@ -107,7 +110,7 @@ impl Session {
     }
 
     /// Makes a number of calls one after another. Returns the number of admitted ones.
-    pub async fn pass(&self, calls: u32, call: &Ask) -> u32 {
+    pub async fn pass(&self, calls: u32, call: &TestCall) -> u32 {
         let mut passed = 0;
         for _ in 0..calls {
             passed += u32::from(self.passes(call).await);
@@ -225,7 +228,7 @@ impl Session {
 
     /// Asserts that the session is over.
     pub async fn assert_over(&self) {
-        assert_eq!(self.admit(&Ask::default()).await, Verdict::Inactive);
+        assert_eq!(self.admit(&TestCall::default()).await, Verdict::Inactive);
         assert!(
             self.0.state().ended,
             "the state of a session that is over says so"
@@ -256,7 +259,7 @@ pub fn settled<'a>() -> Settlement<'a> {
 
 /// A call to admit. Defaults to a call of `search`, a retrieval tool, without limits.
 #[derive(Clone)]
-pub struct Ask {
+pub struct TestCall {
     /// The tool's name.
     pub tool: &'static str,
     /// The tool's category.
@@ -273,7 +276,7 @@ pub struct Ask {
     pub caps: Option<SpendingCaps>,
 }
 
-impl Default for Ask {
+impl Default for TestCall {
     fn default() -> Self {
         Self {
             tool: "search",
@@ -287,7 +290,7 @@ impl Default for Ask {
     }
 }
 
-impl Ask {
+impl TestCall {
     /// Creates a call with limits.
     pub fn within(limits: impl FnOnce(&mut TurnLimits)) -> Self {
         let mut ask = Self::default();
@@ -330,7 +333,7 @@ fn open_limits() -> TurnLimits {
 }
 
 /// Makes the same call from many tasks over two handles at once. Returns the number of admitted ones.
-pub async fn race(store: &impl StoreUnderTest, tasks: u32, each: u32, call: &Ask) -> u32 {
+pub async fn race(store: &impl StoreUnderTest, tasks: u32, each: u32, call: &TestCall) -> u32 {
     let sessions = [text(store).await, text(store).await];
     let mut racers = JoinSet::new();
     for (_, session) in (0..tasks).zip(sessions.iter().cycle()) {

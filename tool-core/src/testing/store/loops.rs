@@ -1,15 +1,15 @@
 //! Tests of loop detection: repeated attempts and empty results.
 
 use crate::session::store::session_store::{BudgetLimit, Refusal, Settlement, Verdict};
-use crate::testing::store::driver::{Ask, StoreUnderTest, race, settled, text};
+use crate::testing::store::driver::{StoreUnderTest, TestCall, race, settled, text};
 use crate::tool::options::Category;
 
-fn thrice() -> Ask {
-    Ask::within(|limits| limits.repeated = Some(3))
+fn thrice() -> TestCall {
+    TestCall::within(|limits| limits.repeated = Some(3))
 }
 
-fn twice_empty() -> Ask {
-    Ask::within(|limits| limits.empty = Some(2))
+fn twice_empty() -> TestCall {
+    TestCall::within(|limits| limits.empty = Some(2))
 }
 
 fn repeated(count: u32) -> Verdict {
@@ -49,7 +49,7 @@ pub async fn other_arguments_and_other_tools_count_apart(store: &impl StoreUnder
 /// Attempts that the budget refuses count as attempts.
 pub async fn attempts_refused_by_the_budget_count(store: &impl StoreUnderTest) {
     let session = text(store).await;
-    let none = Ask::within(|limits| (limits.max_calls, limits.repeated) = (Some(0), Some(3)));
+    let none = TestCall::within(|limits| (limits.max_calls, limits.repeated) = (Some(0), Some(3)));
     assert_eq!(session.pass(2, &none).await, 0);
     assert_eq!(session.admit(&none).await, repeated(3));
 }
@@ -116,7 +116,7 @@ pub async fn empty_result_of_an_earlier_turn_does_not_count(store: &impl StoreUn
 /// The problem that a model can solve is reported first.
 pub async fn loop_is_reported_before_the_budget(store: &impl StoreUnderTest) {
     let session = text(store).await;
-    let call = Ask::within(|limits| {
+    let call = TestCall::within(|limits| {
         (limits.max_calls, limits.repeated, limits.empty) = (Some(1), Some(3), Some(2));
     });
     assert!(session.passes(&call).await);

@@ -6,7 +6,8 @@ use crate::session::state::{SessionState, StateChange};
 use crate::session::store::session_store::{Settlement, Verdict};
 use crate::session::store::{OpenError, OpenRequest, SessionStore};
 use crate::testing::store::driver::{
-    Ask, HOUR, Session, StoreUnderTest, answered, entry, open, opening, session, settled, waiting,
+    HOUR, StoreUnderTest, TestCall, TestSession, answered, entry, open, opening, session, settled,
+    waiting,
 };
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -40,7 +41,7 @@ fn mutants(text: &str) -> HashSet<String> {
 /// None of more than 1,000 other principals and agents joins a session. An absent one is an identity as any other.
 pub async fn session_is_joined_by_its_owner_only(store: &impl StoreUnderTest) {
     let handle = store.handle().await;
-    let (mut refused, call) = (0, Ask::within(|limits| limits.max_calls = Some(1)));
+    let (mut refused, call) = (0, TestCall::within(|limits| limits.max_calls = Some(1)));
     for (principal, agent) in [
         ("user:7@example.com", "clerk-1"),
         ("", "clerk-1"),
@@ -173,7 +174,7 @@ pub async fn racing_principals_share_no_session(store: &impl StoreUnderTest) {
 }
 
 /// Fills a session with one of everything.
-async fn fill(session: &Session, call: &Ask) {
+async fn fill(session: &TestSession, call: &TestCall) {
     assert!(session.passes(call).await);
     let changes = [
         StateChange::AudioSuppressed(true),
@@ -193,7 +194,7 @@ async fn fill(session: &Session, call: &Ask) {
 }
 
 /// Asserts that a session has nothing of the one that [`fill`] filled.
-async fn assert_fresh<S: SessionStore>(handle: &S, session: &Session, call: &Ask) {
+async fn assert_fresh<S: SessionStore>(handle: &S, session: &TestSession, call: &TestCall) {
     assert_eq!((*session.state()).clone(), SessionState::default());
     assert_eq!(session.audit(), []);
     assert_eq!(session.calls().await, []);
@@ -208,8 +209,8 @@ async fn assert_fresh<S: SessionStore>(handle: &S, session: &Session, call: &Ask
     assert_eq!(session.turn().await.pending_message, None);
 }
 
-fn one_call() -> Ask {
-    Ask::within(|limits| {
+fn one_call() -> TestCall {
+    TestCall::within(|limits| {
         (limits.max_calls, limits.repeated, limits.empty) = (Some(1), Some(2), Some(1));
     })
 }

@@ -6,7 +6,8 @@ use crate::session::state::{SessionState, StateChange};
 use crate::session::store::session_store::{Settlement, Verdict};
 use crate::session::store::{OpenError, OpenRequest, SessionStore};
 use crate::testing::store::driver::{
-    Ask, HOUR, Session, StoreUnderTest, entry, open, opening, session, settled, text, waiting,
+    HOUR, StoreUnderTest, TestCall, TestSession, entry, open, opening, session, settled, text,
+    waiting,
 };
 use std::sync::Arc;
 use tokio::task::JoinSet;
@@ -16,7 +17,7 @@ async fn capped(
     store: &impl SessionStore,
     id: &str,
     max_sessions: u64,
-) -> Result<Session, OpenError> {
+) -> Result<TestSession, OpenError> {
     open(
         store,
         &OpenRequest {
@@ -30,7 +31,7 @@ async fn capped(
 /// All handles of a session share its budget.
 pub async fn open_session_is_joined(store: &impl StoreUnderTest) {
     let (one, other) = (text(store).await, text(store).await);
-    let call = Ask::within(|limits| limits.max_calls = Some(3));
+    let call = TestCall::within(|limits| limits.max_calls = Some(3));
     assert_eq!(one.pass(2, &call).await, 2);
     assert_eq!(other.pass(2, &call).await, 1);
     assert_eq!(store.handle().await.sessions().await, Ok(1));
@@ -39,7 +40,7 @@ pub async fn open_session_is_joined(store: &impl StoreUnderTest) {
 /// A session that was handed over keeps its state and its counters, and is joined in its new mode only.
 pub async fn handed_over_session_is_joined_in_its_new_mode(store: &impl StoreUnderTest) {
     let (one, other) = (text(store).await, text(store).await);
-    let call = Ask::within(|limits| limits.max_calls = Some(3));
+    let call = TestCall::within(|limits| limits.max_calls = Some(3));
     assert_eq!(one.pass(2, &call).await, 2);
     one.change(&[StateChange::AudioSuppressed(true)]).await;
     one.0
@@ -100,7 +101,10 @@ pub async fn session_is_not_joined_in_another_mode(store: &impl StoreUnderTest) 
                 open: mode
             })
         );
-        assert!(first.passes(&Ask::default()).await, "the session goes on");
+        assert!(
+            first.passes(&TestCall::default()).await,
+            "the session goes on"
+        );
         first.end().await;
         assert!(
             open(&handle, &opening(id, other)).await.is_ok(),
@@ -120,7 +124,10 @@ pub async fn ending_session_is_over_at_the_next_turn(store: &impl StoreUnderTest
             })
             .await;
         assert!(session.0.state().ending && !session.0.state().ended);
-        assert!(session.passes(&Ask::default()).await, "the turn goes on");
+        assert!(
+            session.passes(&TestCall::default()).await,
+            "the turn goes on"
+        );
         assert_eq!(session.next_turn().await, None);
         session.assert_over().await;
         assert_eq!(store.handle().await.sessions().await, Ok(0));
@@ -145,7 +152,7 @@ pub async fn ending_twice_succeeds(store: &impl StoreUnderTest) {
     let next = text(store).await;
     one.end().await;
     assert!(
-        next.passes(&Ask::default()).await,
+        next.passes(&TestCall::default()).await,
         "a later session of the same id is another"
     );
 }
@@ -186,7 +193,7 @@ pub async fn ended_session_does_not_change(store: &impl StoreUnderTest) {
 
 /// The new session has nothing of the earlier one, which stays over.
 pub async fn id_of_an_ended_session_opens_a_new_one(store: &impl StoreUnderTest) {
-    let call = Ask::within(|limits| limits.max_calls = Some(1));
+    let call = TestCall::within(|limits| limits.max_calls = Some(1));
     let before = session(store, Mode::Voice).await;
     assert!(before.passes(&call).await);
     let changes = [StateChange::AudioSuppressed(true)];
@@ -232,7 +239,7 @@ pub async fn sessions_are_isolated(store: &impl StoreUnderTest) {
         "%7Ba%7D",
     ];
     let handle = store.handle().await;
-    let call = Ask::within(|limits| limits.max_calls = Some(1));
+    let call = TestCall::within(|limits| limits.max_calls = Some(1));
     let mut sessions = Vec::new();
     for id in ids {
         sessions.push(
@@ -271,7 +278,7 @@ pub async fn full_store_opens_no_session_and_closes_none(store: &impl StoreUnder
             Some(OpenError::Full { limit: 2 })
         );
     }
-    assert!(one.passes(&Ask::default()).await && two.passes(&Ask::default()).await);
+    assert!(one.passes(&TestCall::default()).await && two.passes(&TestCall::default()).await);
     assert!(
         capped(&handle, "one", 2).await.is_ok(),
         "one that is open is joined"
@@ -293,7 +300,7 @@ pub async fn ended_sessions_make_room(store: &impl StoreUnderTest) {
         capped(&handle, "3", 1).await.is_err(),
         "ending twice makes room once"
     );
-    assert!(third.passes(&Ask::default()).await);
+    assert!(third.passes(&TestCall::default()).await);
 }
 
 /// The limit holds when many sessions are opened at once.
@@ -327,7 +334,7 @@ pub async fn racing_openings_of_one_id_share_one_session(store: &impl StoreUnder
                 .expect("it opens")
         });
     }
-    let call = Ask::within(|limits| limits.max_calls = Some(5));
+    let call = TestCall::within(|limits| limits.max_calls = Some(5));
     let mut passed = 0;
     for session in racers.join_all().await {
         passed += session.pass(1, &call).await;

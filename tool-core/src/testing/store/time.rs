@@ -4,7 +4,7 @@ use crate::call::mode::Mode;
 use crate::session::state::SessionState;
 use crate::session::store::{OpenError, OpenRequest, SessionStore};
 use crate::testing::store::driver::{
-    Ask, HOUR, Session, StoreUnderTest, open, opening, text, waiting,
+    HOUR, StoreUnderTest, TestCall, TestSession, open, opening, text, waiting,
 };
 
 /// Opens a session that expires after four ticks without use.
@@ -16,7 +16,7 @@ fn brief<T: StoreUnderTest>(_: &T, id: &str) -> OpenRequest {
     }
 }
 
-async fn opened(handle: &impl SessionStore, opening: &OpenRequest) -> Session {
+async fn opened(handle: &impl SessionStore, opening: &OpenRequest) -> TestSession {
     open(handle, opening).await.expect("there is room")
 }
 
@@ -36,7 +36,7 @@ pub async fn unused_session_expires<T: StoreUnderTest>(store: &T) {
 pub async fn used_session_does_not_expire<T: StoreUnderTest>(store: &T) {
     let handle = store.handle().await;
     let session = opened(&handle, &brief(store, "a")).await;
-    let call = Ask::within(|limits| limits.max_calls = Some(1));
+    let call = TestCall::within(|limits| limits.max_calls = Some(1));
     store.pass(T::TICK * 2).await;
     assert!(session.passes(&call).await);
     store.pass(T::TICK * 2).await;
@@ -58,12 +58,12 @@ pub async fn expired_sessions_make_room_and_live_ones_stay<T: StoreUnderTest>(st
     let used = opened(&handle, &brief(store, "used")).await;
     opened(&handle, &brief(store, "unused")).await;
     store.pass(T::TICK * 3).await;
-    assert!(used.passes(&Ask::default()).await);
+    assert!(used.passes(&TestCall::default()).await);
     store.pass(T::TICK * 2).await;
     opened(&handle, &brief(store, "new")).await;
     let full = open(&handle, &brief(store, "one too many")).await.err();
     assert_eq!(full, Some(OpenError::Full { limit: 2 }));
-    assert!(used.passes(&Ask::default()).await);
+    assert!(used.passes(&TestCall::default()).await);
     assert_eq!(handle.sessions().await, Ok(2));
 }
 
@@ -71,7 +71,7 @@ pub async fn expired_sessions_make_room_and_live_ones_stay<T: StoreUnderTest>(st
 pub async fn id_of_an_expired_session_opens_a_new_one<T: StoreUnderTest>(store: &T) {
     let handle = store.handle().await;
     let before = opened(&handle, &brief(store, "a")).await;
-    let call = Ask::within(|limits| limits.max_calls = Some(1));
+    let call = TestCall::within(|limits| limits.max_calls = Some(1));
     assert!(before.passes(&call).await);
     store.pass(T::TICK * 5).await;
     let after = opened(&handle, &brief(store, "a")).await;

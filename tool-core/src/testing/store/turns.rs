@@ -4,7 +4,7 @@ use crate::call::mode::Mode;
 use crate::session::state::StateChange;
 use crate::session::store::session_store::{Settlement, Verdict};
 use crate::testing::store::driver::{
-    Ask, Session, StoreUnderTest, session, settled, settlement, text,
+    StoreUnderTest, TestCall, TestSession, session, settled, settlement, text,
 };
 use std::collections::HashMap;
 use tokio::task::JoinSet;
@@ -13,11 +13,11 @@ use tokio::task::JoinSet;
 pub async fn counters_begin_again_with_the_next_turn(store: &impl StoreUnderTest) {
     let session = text(store).await;
     let calls = [
-        Ask::within(|limits| limits.max_calls = Some(2)),
-        Ask::within(|limits| limits.retrieval = Some(2)),
-        Ask {
+        TestCall::within(|limits| limits.max_calls = Some(2)),
+        TestCall::within(|limits| limits.retrieval = Some(2)),
+        TestCall {
             max_calls: Some(2),
-            ..Ask::default()
+            ..TestCall::default()
         },
     ];
     for call in &calls {
@@ -29,7 +29,7 @@ pub async fn counters_begin_again_with_the_next_turn(store: &impl StoreUnderTest
 /// Attempts and empty results are counted within a turn.
 pub async fn loop_detection_begins_again_with_the_next_turn(store: &impl StoreUnderTest) {
     let session = text(store).await;
-    let call = Ask::within(|limits| (limits.repeated, limits.empty) = (Some(3), Some(2)));
+    let call = TestCall::within(|limits| (limits.repeated, limits.empty) = (Some(3), Some(2)));
     for _ in 0..2 {
         assert_eq!(session.pass(3, &call).await, 2);
         for _ in 0..2 {
@@ -50,7 +50,7 @@ pub async fn turns_are_counted(store: &impl StoreUnderTest) {
     let session = text(store).await;
     for turn in session.0.turn()..session.0.turn() + 3 {
         assert_eq!(
-            session.admit(&Ask::default()).await,
+            session.admit(&TestCall::default()).await,
             Verdict::Admitted { turn }
         );
         assert_eq!(session.0.turn(), turn);
@@ -93,7 +93,7 @@ pub async fn pending_message_is_delivered_once(store: &impl StoreUnderTest) {
     for mode in [Mode::Voice, Mode::Text] {
         let session = session(store, mode).await;
         let set = [StateChange::PendingMessage(Some("soon".to_owned()))];
-        let shown = |session: &Session| session.state().pending_message.is_some();
+        let shown = |session: &TestSession| session.state().pending_message.is_some();
         for _ in 0..2 {
             session.change(&set).await;
             assert_eq!(
@@ -128,7 +128,7 @@ pub async fn pending_message_is_delivered_once(store: &impl StoreUnderTest) {
 pub async fn racing_calls_and_turns_never_exceed_the_limit(store: &impl StoreUnderTest) {
     let (session, call) = (
         text(store).await,
-        Ask::within(|limits| limits.max_calls = Some(7)),
+        TestCall::within(|limits| limits.max_calls = Some(7)),
     );
     let mut racers = JoinSet::new();
     for racer in 0..16 {

@@ -16,9 +16,23 @@ const HEAD: &str = include_str!("page_head.html");
 const SCRIPT: &str = include_str!("page.js");
 const STYLE: &str = include_str!("page.css");
 
+/// The style sheet of a waterfall: the colours of spans by kind and state, and their bars on one time axis.
+///
+/// [`Report::to_html`] uses it. Serve it with a page of your own that shows spans, so that both look alike. Its first lines name the
+/// classes and variables that your page sets.
+///
+/// ```
+/// use tool_core::trace::WATERFALL_CSS;
+///
+/// let row = r#"<span class="track"><span class="bar tool" style="--l:25%;--w:50%"></span></span>"#;
+/// let page = format!("<style>{WATERFALL_CSS}</style>{row}");
+/// # assert!(page.contains(".bar"));
+/// ```
+pub const WATERFALL_CSS: &str = include_str!("waterfall.css");
+
 /// Maximum number of spans on the page. A browser does not open a page with all spans of a long run.
 const MAX_SPANS: usize = 10_000;
-/// Maximum number of rows directly inside of a row, and of roots. A browser takes too long to unfold more.
+/// Maximum number of rows directly inside a row, and of roots. A browser takes too long to unfold more.
 const MAX_SIBLINGS: usize = 1_000;
 /// Maximum nesting of elements. A deeper span shows its depth as a number.
 const MAX_DEPTH: usize = 16;
@@ -34,7 +48,7 @@ const MAX_USES: usize = 20;
 const MAX_NAME: usize = 100;
 /// Maximum number of characters of an error's message, or of an attribute.
 const MAX_TEXT: usize = 2_000;
-/// Maximum number of bytes of all attributes, such as inputs and outputs, and of the messages of errors.
+/// Maximum number of bytes of all attributes, for example inputs and outputs, and of the messages of errors.
 const MAX_TEXTS: usize = 8 << 20;
 /// The attributes with the input and the output of a tool.
 const INPUT: &str = "gen_ai.tool.call.arguments";
@@ -50,8 +64,9 @@ impl Report {
     /// The page loads nothing. It reads without a script, and its own script can only search. It adapts to a phone and to a
     /// dark theme, and every text on it is escaped.
     ///
-    /// Of more than 10,000 spans, the page shows those nearest to the root and the number of the others. Of more than 1,000
-    /// spans directly inside of a span, and of roots, it shows the first. The totals include all spans. Attributes and messages are left out past 8 MiB of them.
+    /// If there are more than 10,000 spans, the page shows those nearest to the root and says how many it leaves out. It shows the
+    /// first 1,000 spans directly inside a span, and the first 1,000 roots. The totals include all spans. Past 8 MiB, attributes and
+    /// messages are left out.
     pub fn to_html(&self) -> String {
         Page(self).to_string()
     }
@@ -67,7 +82,7 @@ impl Display for Page<'_> {
         f.write_str(HEAD)?;
         write!(
             f,
-            "<script type=\"module\">{SCRIPT}</script>\n<style>\n{STYLE}</style>\n"
+            "<script type=\"module\">{SCRIPT}</script>\n<style>\n{WATERFALL_CSS}{STYLE}</style>\n"
         )?;
         f.write_str("</head>\n<body>\n<header>\n<h1>Trace report</h1>\n<p>")?;
         write_summary(f, report)?;
@@ -237,7 +252,7 @@ fn write_table(
 /// A node on the page.
 struct VisibleRow<'r> {
     node: SpanNode<'r>,
-    /// The number of nodes inside of this one that are not on the page, without those inside of another row.
+    /// The number of nodes inside this one that are not on the page, without those inside another row.
     hidden: usize,
 }
 

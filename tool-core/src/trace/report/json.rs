@@ -19,7 +19,7 @@ impl Report {
     /// { "version": 1,
     ///   "began": "2026-01-01T00:00:00Z",        // wall clock at the first start; null without spans
     ///   "duration_ms": 1250.5,                  // from the first start to the last end
-    ///   "spans": [ {                            // in the order of the tree, each span before those inside of it
+    ///   "spans": [ {                            // in the order of the tree, each span before those inside it
     ///       "trace_id", "span_id",              // hexadecimal digits
     ///       "parent_id",                        // null for a root
     ///       "depth": 0,
@@ -31,7 +31,7 @@ impl Report {
     ///       "start_ms": 0.25,                   // since "began"
     ///       "duration_ms": 1.5,                 // of a running span: so far
     ///       "own": SUM,                         // of the span itself
-    ///       "total": SUM,                       // of the span and those inside of it
+    ///       "total": SUM,                       // of the span and those inside it
     ///       "spent": [{"model", "provider", "service_tier", "response_id", "observed", "cost": COST or null, "usage": USAGE,
     ///                  "tool_calls": [{"id", "name"}]}],
     ///       "attributes": {} } ],

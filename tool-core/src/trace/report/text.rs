@@ -180,8 +180,8 @@ fn write_totals(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
 impl Report {
     /// Returns the tree on one line, without figures: `agent:planner > llm, tool:A > llm, tool:B > http`.
     ///
-    /// `>` precedes the spans inside of a span. A comma precedes the next span inside of the *root*: above, `agent:planner`
-    /// contains `llm`, `tool:A` and `tool:B`. Further down, several spans inside of a span are in parentheses:
+    /// `>` precedes the spans inside a span. A comma precedes the next span inside the *root*: above, `agent:planner`
+    /// contains `llm`, `tool:A` and `tool:B`. Further down, several spans inside a span are in parentheses:
     /// `agent:planner > tool:A > (llm, http), tool:B`. A semicolon precedes the next root. Siblings are in the order in
     /// which they started.
     ///

@@ -1,6 +1,6 @@
 //! A report, and its spans as a tree.
 //!
-//! The tree is one vector in which each node precedes the nodes inside of it. A trace may be thousands of spans deep, so
+//! The tree is one vector in which each node precedes the nodes inside it. A trace may be thousands of spans deep, so
 //! neither building nor reading the tree recurses.
 
 use crate::trace::collector::{Collector, Totals};
@@ -74,14 +74,14 @@ impl Report {
         SpanNode::siblings(self, 0, self.tree().len())
     }
 
-    /// Returns the spans directly inside of a span, in the order in which they started. A span that is not in the tree has
+    /// Returns the spans directly inside a span, in the order in which they started. A span that is not in the tree has
     /// none.
     pub fn children(&self, span: SpanId) -> impl Iterator<Item = SpanNode<'_>> {
         let node = self.nodes().find(move |node| node.span_id() == span);
         node.into_iter().flat_map(SpanNode::children)
     }
 
-    /// Returns all nodes of the tree, each before those inside of it.
+    /// Returns all nodes of the tree, each before those inside it.
     pub fn nodes(&self) -> impl Iterator<Item = SpanNode<'_>> {
         (0..self.tree().len()).filter_map(|index| SpanNode::new(self, index))
     }
@@ -109,7 +109,7 @@ impl Report {
 impl Collector {
     /// Makes a report of the spans and totals so far.
     ///
-    /// Called inside of spans of this collector, the report has those as well, as [running](Report::running).
+    /// Called inside spans of this collector, the report has those as well, as [running](Report::running).
     pub fn report(&self) -> Report {
         let here = current().filter(|here| Arc::ptr_eq(&here.trace.collector.0, &self.0));
         let buffer = self.0.buffer.lock();
@@ -146,7 +146,7 @@ pub(crate) struct TreeNode {
     start: u64,
     parent: Option<usize>,
     depth: usize,
-    /// The index after the last node inside of this one.
+    /// The index after the last node inside this one.
     end: usize,
     own: CostSummary,
     total: CostSummary,
@@ -297,7 +297,7 @@ impl<'r> SpanNode<'r> {
         })
     }
 
-    /// Returns the nodes from `index` to `end` that are not inside of each other.
+    /// Returns the nodes from `index` to `end` that are not inside each other.
     fn siblings(report: &'r Report, index: usize, end: usize) -> impl Iterator<Item = Self> {
         let node = move |index| Self::new(report, index).filter(|_| index < end);
         std::iter::successors(node(index), move |before| node(before.end()))
@@ -308,7 +308,7 @@ impl<'r> SpanNode<'r> {
         self.index
     }
 
-    /// Returns the index after the last node inside of this one.
+    /// Returns the index after the last node inside this one.
     pub(crate) fn end(self) -> usize {
         self.node.end
     }
@@ -327,7 +327,7 @@ impl<'r> SpanNode<'r> {
         }
     }
 
-    /// Returns the id of the span, also of one that the report does not have.
+    /// Returns the id of the span, even of one that the report does not have.
     pub fn span_id(self) -> SpanId {
         self.node.id.1
     }
@@ -353,7 +353,7 @@ impl<'r> SpanNode<'r> {
         Self::new(self.report, self.node.parent?)
     }
 
-    /// Returns the nodes directly inside of this one, in the order in which they started.
+    /// Returns the nodes directly inside this one, in the order in which they started.
     pub fn children(self) -> impl Iterator<Item = Self> {
         Self::siblings(self.report, self.index + 1, self.end())
     }
@@ -363,7 +363,7 @@ impl<'r> SpanNode<'r> {
         self.node.own
     }
 
-    /// Returns the cost of the span and of all spans inside of it.
+    /// Returns the cost of the span and of all spans inside it.
     pub fn total(self) -> CostSummary {
         self.node.total
     }

@@ -89,7 +89,7 @@ async fn no_call_runs_after_an_end_that_is_a_failure() {
             );
             let error = outcome.reply.error.expect("fails");
             assert_eq!(
-                error.kind(),
+                error.kind,
                 ErrorKind::Transient,
                 "{provider} {failure}: {error}"
             );

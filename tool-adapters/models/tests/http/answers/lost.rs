@@ -5,8 +5,9 @@ use crate::answers::{Outcome, PROVIDERS, play};
 use crate::server::Answer;
 use serde_json::json;
 use tool_adapters::Provider;
+use tool_core::ErrorKind;
+use tool_core::call::ErrorBody;
 use tool_core::session::ReplyFinish;
-use tool_core::{ErrorKind, ToolError};
 
 /// The ways in which an event is damaged.
 fn damages(provider: Provider, event: &str) -> Vec<String> {
@@ -47,10 +48,10 @@ fn parts(body: &Body) -> Vec<usize> {
 fn failed_honestly(outcome: &Outcome) -> bool {
     let error = outcome.reply.error.as_ref();
     // A body of which nothing has the provider's form is that of another server.
-    let is_honest = |error: &ToolError| {
-        error.kind() == ErrorKind::Transient
+    let is_honest = |error: &ErrorBody| {
+        error.kind == ErrorKind::Transient
             || error
-                .message()
+                .message
                 .starts_with("expected an answer in the form of bedrock")
     };
     outcome.reply.finish == ReplyFinish::Failed && error.is_some_and(is_honest)
@@ -220,7 +221,7 @@ async fn what_a_listener_has_seen_is_not_asked_for_again() {
         .prompt("Clean up")
         .await;
     assert_eq!(
-        reply.error.map(|error| error.kind()),
+        reply.error.map(|error| error.kind),
         Some(ErrorKind::Transient)
     );
     assert_eq!(

@@ -1,11 +1,11 @@
 //! Anthropic: reading.
 
+use crate::Provider::Anthropic;
 use crate::anthropic::tests::{
     begin, delta, end, input, message, start, step, stop, text, thinking, tool_use,
 };
 use crate::event::{Event, Finish, ProtocolError};
 use crate::protocol::protocol;
-use crate::provider::Provider::Anthropic;
 use crate::tests::faults::{Fault, FaultKind, check_faults};
 use crate::tests::fixtures::{brief, calls, cut_calls, errors, items, read, read_cut_off, sse};
 use crate::tests::streams::{self, events};

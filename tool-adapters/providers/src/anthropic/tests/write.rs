@@ -1,9 +1,9 @@
 //! Anthropic: results and requests.
 
+use crate::Provider::{Anthropic, Bedrock, Gemini, GeminiLive};
 use crate::anthropic::structured_output;
 use crate::anthropic::tests::{message, start, step, stop, tool_use};
 use crate::protocol::protocol;
-use crate::provider::Provider::{Anthropic, Bedrock, Gemini, GeminiLive};
 use crate::request::Request;
 use crate::structured::StructuredOutput;
 use crate::tests::fixtures::{

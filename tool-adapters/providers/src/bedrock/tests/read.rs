@@ -1,8 +1,8 @@
 //! Converse: reading.
 
+use crate::Provider::Bedrock;
 use crate::bedrock::tests::{delta, end, input, message, start, step, stop, tool_use};
 use crate::event::{Event, Finish, ProtocolError};
-use crate::provider::Provider::Bedrock;
 use crate::tests::faults::{Fault, FaultKind, check_faults};
 use crate::tests::fixtures::{brief, calls, cut_calls, errors, items, lines, read, read_cut_off};
 use crate::tests::streams::events;

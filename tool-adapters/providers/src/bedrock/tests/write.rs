@@ -1,8 +1,8 @@
 //! Converse: results and requests.
 
+use crate::Provider::Bedrock;
 use crate::bedrock::tests::{message, start, step, stop, tool_use};
 use crate::protocol::protocol;
-use crate::provider::Provider::Bedrock;
 use crate::tests::fixtures::{
     answers, assistant, history, native, pretty, pretty_request, read, request, request_with,
     result, user,

@@ -1,9 +1,9 @@
 //! Gemini: reading.
 
+use crate::Provider::{Gemini, GeminiJsonSchema};
 use crate::event::{Event, Finish, ProtocolError};
 use crate::gemini::tests::{call, chunk, step};
 use crate::protocol::protocol;
-use crate::provider::Provider::{Gemini, GeminiJsonSchema};
 use crate::tests::faults::{Fault, FaultKind, check_faults};
 use crate::tests::fixtures::{brief, calls, cut_calls, errors, items, read, read_cut_off, sse};
 use crate::tests::streams;

@@ -1,9 +1,9 @@
 //! Gemini: results and requests.
 
+use crate::Provider::Gemini;
 use crate::gemini::structured_output;
 use crate::gemini::tests::{call, chunk, step};
 use crate::protocol::protocol;
-use crate::provider::Provider::Gemini;
 use crate::structured::StructuredOutput;
 use crate::tests::fixtures::{
     answers, assistant, history, native, pretty, pretty_request, read, request, request_with,

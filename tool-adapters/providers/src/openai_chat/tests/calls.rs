@@ -1,9 +1,9 @@
 //! Calls put together from deltas, however the provider numbers them.
 
+use crate::Provider::OpenAiChat;
 use crate::event::{Event, ProtocolError};
 use crate::openai_chat::tests::{delta, end, stream};
 use crate::protocol::protocol;
-use crate::provider::Provider::OpenAiChat;
 use crate::tests::streams::{calls, events, read, responses, sse, summary};
 use expect_test::expect;
 use serde_json::json;

@@ -1,8 +1,8 @@
 //! Chat Completions read: whole, streamed, cut, broken.
 
+use crate::Provider::OpenAiChat;
 use crate::event::{Event, Finish, ProtocolError};
 use crate::openai_chat::tests::{delta, end, stream};
-use crate::provider::Provider::OpenAiChat;
 use crate::tests::streams::{calls, events, read, sse, summary};
 use expect_test::expect;
 

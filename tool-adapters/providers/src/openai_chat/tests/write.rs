@@ -1,6 +1,6 @@
 //! Requests and results as Chat Completions wants them.
 
-use crate::provider::Provider::OpenAiChat;
+use crate::Provider::OpenAiChat;
 use crate::structured::StructuredOutput;
 use crate::tests::streams::{asked, encoded, history, nothing};
 use expect_test::expect;

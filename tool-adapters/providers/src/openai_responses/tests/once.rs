@@ -1,7 +1,7 @@
 //! A call that comes several times runs once, whatever the server calls it.
 
+use crate::Provider::OpenAiResponses;
 use crate::event::{Event, Finish};
-use crate::provider::Provider::OpenAiResponses;
 use crate::tests::streams::{calls, events, sse, summary};
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! Items and their deltas, to events.
 
+use crate::Provider::OpenAiResponses;
 use crate::event::{Event, Finish, ProtocolError};
-use crate::provider::Provider::OpenAiResponses;
 use crate::tests::streams::{calls, events, read, summary};
 use expect_test::expect;
 use serde_json::Value;

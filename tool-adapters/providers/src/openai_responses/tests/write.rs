@@ -1,6 +1,6 @@
 //! Results and requests.
 
-use crate::provider::Provider::OpenAiResponses;
+use crate::Provider::OpenAiResponses;
 use crate::tests::streams::{asked, encoded, history, nothing};
 use expect_test::expect;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! Arrays say what is in them, in the form that each provider reads.
 
-use crate::provider::Provider;
-use crate::provider::Provider::{
+use crate::Provider;
+use crate::Provider::{
     Anthropic, Gemini, GeminiJsonSchema, OpenAiChat, OpenAiRealtime, OpenAiResponses,
 };
 use crate::report::ChangeKind;

@@ -1,7 +1,7 @@
 //! Projections end, and are of a size.
 
-use crate::provider::Provider;
-use crate::provider::Provider::{Gemini, GeminiJsonSchema, Ollama, OpenAiChat};
+use crate::Provider;
+use crate::Provider::{Gemini, GeminiJsonSchema, Ollama, OpenAiChat};
 use crate::report::ChangeKind;
 use crate::schema::tests::{parameter, project, projected, reported};
 use serde_json::{Map, Value, json};

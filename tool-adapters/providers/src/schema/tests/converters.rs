@@ -1,9 +1,7 @@
 //! Mistakes that real converters of schemas have made.
 
-use crate::provider::Provider;
-use crate::provider::Provider::{
-    Anthropic, Gemini, GeminiJsonSchema, GeminiLive, Ollama, OpenAiChat,
-};
+use crate::Provider;
+use crate::Provider::{Anthropic, Gemini, GeminiJsonSchema, GeminiLive, Ollama, OpenAiChat};
 use crate::report::{ChangeKind, Refusal};
 use crate::schema::tests::{parameter, project, projected, reported};
 use serde_json::{Value, json};

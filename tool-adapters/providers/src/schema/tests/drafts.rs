@@ -1,6 +1,6 @@
 //! Older drafts: what they say in other words, and what means nothing in them.
 
-use crate::provider::Provider::{Gemini, GeminiJsonSchema, OpenAiChat};
+use crate::Provider::{Gemini, GeminiJsonSchema, OpenAiChat};
 use crate::report::ChangeKind;
 use crate::schema::tests::{projected, reported};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Every keyword of JSON Schema 2020-12, and what becomes of it with each provider.
 
-use crate::provider::Provider;
+use crate::Provider;
 use crate::schema::tests::oracle::read;
 use crate::schema::tests::projected;
 use expect_test::expect_file;

@@ -7,6 +7,7 @@ pub(crate) mod converters;
 pub(crate) mod drafts;
 pub(crate) mod keywords;
 pub(crate) mod oracle;
+pub(crate) mod refused;
 pub(crate) mod roots;
 pub(crate) mod servers;
 pub(crate) mod strictness;
@@ -19,9 +20,9 @@ mod renames;
 #[cfg(test)]
 mod restore;
 
+use crate::Provider;
 use crate::projection;
 use crate::projection::Projection;
-use crate::provider::Provider;
 use crate::report::{ChangeKind, Refusal};
 use serde_json::{Value, json};
 use tool_core::schema::to_draft_2020_12;

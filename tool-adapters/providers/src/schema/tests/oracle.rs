@@ -1,6 +1,6 @@
 //! The values that a schema and its projection accept, by an independent validator.
 
-use crate::provider::Provider;
+use crate::Provider;
 use crate::schema::document::{SchemaDocument, for_each_subschema};
 use jsonschema::{Draft, Validator};
 use serde_json::{Map, Value, json};

@@ -1,7 +1,7 @@
 //! Names of properties that a provider does not accept.
 
+use crate::Provider::{Anthropic, Bedrock, OpenAiChat};
 use crate::projection::Projection;
-use crate::provider::Provider::{Anthropic, Bedrock, OpenAiChat};
 use crate::report::{ChangeKind, NotStrict, Refusal};
 use crate::schema::tests::{project, projected, reported};
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! The root is an object, whatever the schema says it by.
 
-use crate::provider::Provider;
-use crate::provider::Provider::{Anthropic, Gemini, OpenAiChat};
+use crate::Provider;
+use crate::Provider::{Anthropic, Gemini, OpenAiChat};
 use crate::report::ChangeKind;
 use crate::schema::tests::{projected, reported};
 use serde_json::{Value, json};

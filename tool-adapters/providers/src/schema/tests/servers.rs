@@ -1,6 +1,6 @@
 //! Tools as MCP servers declare them.
 
-use crate::provider::Provider;
+use crate::Provider;
 use crate::schema::document::SchemaDocument;
 use crate::schema::tests::oracle::{Dice, read, validator};
 use crate::schema::tests::{SERVERS, projected};

@@ -1,7 +1,7 @@
 //! A projection only ever widens.
 
+use crate::Provider;
 use crate::projection::Projection;
-use crate::provider::Provider;
 use crate::schema::document::SchemaDocument;
 use crate::schema::renames::PropertyRenames;
 use crate::schema::tests::arbitrary::root;
@@ -13,7 +13,7 @@ use serde_json::Value;
 use tool_core::schema::to_draft_2020_12;
 
 /// Instances that the schema accepts.
-fn accepted(schema: &Value, seed: u64) -> Vec<Value> {
+pub(super) fn accepted(schema: &Value, seed: u64) -> Vec<Value> {
     let live = without_dead_references(&to_draft_2020_12(schema));
     // What a reference to one of two equal anchors means is not defined.
     let has_ambiguous_anchors = schema.to_string().matches(r#""$anchor":"here""#).count() > 1;

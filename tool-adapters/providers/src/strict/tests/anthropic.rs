@@ -1,6 +1,6 @@
 //! Anthropic's strict form, which Bedrock shares.
 
-use crate::provider::Provider;
+use crate::Provider;
 use crate::report::NotStrict;
 use crate::schema::tests::project;
 use crate::strict::tests::checker::problems;

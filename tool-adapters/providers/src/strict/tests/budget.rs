@@ -1,8 +1,8 @@
 //! The limits of a strict request.
 
+use crate::Provider;
 use crate::declarations::{Declarations, DeclareOptions};
 use crate::declare::declare_tools;
-use crate::provider::Provider;
 use crate::report::NotStrict;
 use serde_json::{Value, json};
 use tool_core::{FunctionTool, RawTool, RunContext, ToolError};

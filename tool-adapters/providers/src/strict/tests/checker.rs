@@ -1,6 +1,6 @@
 //! The providers' strict rules as their documents state them, read independently of what writes the schemas.
 
-use crate::provider::Provider;
+use crate::Provider;
 use serde_json::{Map, Value};
 
 /// Everything that a provider would refuse.

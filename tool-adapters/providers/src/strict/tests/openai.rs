@@ -1,7 +1,7 @@
 //! OpenAI's strict form. L27
 
+use crate::Provider;
 use crate::projection::Projection;
-use crate::provider::Provider;
 use crate::report;
 use crate::report::{ChangeKind, NotStrict};
 use crate::schema::tests::project;

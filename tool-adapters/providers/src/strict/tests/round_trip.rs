@@ -1,6 +1,6 @@
 //! A call in its strict form and back.
 
-use crate::provider::Provider;
+use crate::Provider;
 use crate::schema::restore::restore;
 use crate::schema::tests::project;
 use crate::strict::tests::checker::problems;

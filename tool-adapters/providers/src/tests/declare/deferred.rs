@@ -1,8 +1,8 @@
 //! Tools that a provider's own search finds.
 
+use crate::Provider;
 use crate::declarations::{Declarations, DeclareOptions};
 use crate::declare::declare_searchable;
-use crate::provider::Provider;
 use crate::tests::declare::support::{definitions, echo, hosted, json_of};
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Function tools and provider tools in one request.
 
+use crate::Provider;
 use crate::declarations::DeclareOptions;
-use crate::provider::Provider;
 use crate::tests::declare::support::{declared, echo, hosted, json_of};
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -1,13 +1,13 @@
 //! Names, provider by provider.
 
-use crate::provider::Provider;
-use crate::tool_names::ToolNames;
+use crate::Provider;
+use crate::tool_names::DeclaredNames;
 use proptest::prelude::*;
 use std::collections::HashSet;
 
-fn names(provider: Provider, tools: &[&str]) -> ToolNames {
-    ToolNames::new(
-        provider.spec().names,
+fn names(provider: Provider, tools: &[&str]) -> DeclaredNames {
+    DeclaredNames::new(
+        provider.spec().tool_names,
         tools.iter().copied().enumerate(),
         &HashSet::new(),
     )
@@ -91,8 +91,8 @@ fn a_long_name_is_cut_and_ends_in_a_hash_of_the_whole() {
 #[test]
 fn a_function_tool_does_not_take_the_name_of_a_provider_tool() {
     let reserved = HashSet::from(["web_search".to_owned()]);
-    let names = ToolNames::new(
-        Provider::Anthropic.spec().names,
+    let names = DeclaredNames::new(
+        Provider::Anthropic.spec().tool_names,
         std::iter::once((0, "web_search")),
         &reserved,
     );
@@ -103,7 +103,7 @@ fn a_function_tool_does_not_take_the_name_of_a_provider_tool() {
 
 #[test]
 fn the_nearest_name_does_not_depend_on_other_tools() {
-    let rule = Provider::OpenAiChat.spec().names;
+    let rule = Provider::OpenAiChat.spec().tool_names;
     assert_eq!(rule.nearest("a.b"), "a_b");
     assert_eq!(rule.nearest("a_b"), "a_b");
 }

@@ -1,9 +1,9 @@
 //! Properties under other names: in declarations, in streamed calls, in errors and in the history.
 
+use crate::Provider;
 use crate::declarations::{Declarations, DeclareOptions};
 use crate::event::Event;
 use crate::protocol::protocol;
-use crate::provider::Provider;
 use crate::request::Request;
 use crate::tests::declare::support::{declared, json_of, raw};
 use serde_json::{Map, Value, json};

@@ -1,8 +1,8 @@
 //! Declarations and reports of many tools.
 
+use crate::Provider;
 use crate::declarations::{Declarations, DeclareOptions};
 use crate::declare::{declare, declare_tools};
-use crate::provider::Provider;
 use crate::tests::declare::support::{declared, definitions, echo, json_of, raw};
 use serde_json::{Value, json};
 use std::ptr;

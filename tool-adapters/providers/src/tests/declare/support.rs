@@ -1,8 +1,8 @@
 //! Tools to declare.
 
+use crate::Provider;
 use crate::declarations::{Declarations, DeclareOptions};
 use crate::declare::declare_tools;
-use crate::provider::Provider;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tool_core::tool::ProviderId;

@@ -48,7 +48,7 @@ fn create() -> ToolDefinition {
     tools.definitions().next().expect("one").clone()
 }
 
-/// Compares in all three ways, and checks that they agree.
+/// Compares by text, by hash and by digest, and checks that they agree.
 #[track_caller]
 fn equal(tool: &ToolDefinition, a: &str, b: &str) -> bool {
     let [first, second] =
@@ -57,7 +57,6 @@ fn equal(tool: &ToolDefinition, a: &str, b: &str) -> bool {
         tool.compiled.equality().canonical_text(a) == tool.compiled.equality().canonical_text(b);
     assert_eq!(first.fast() == second.fast(), same, "{a} {b}");
     assert_eq!(first.digest() == second.digest(), same, "{a} {b}");
-    assert!(!(same && first.certainly_differs(b)), "{a} {b}");
     same
 }
 

@@ -94,7 +94,7 @@ fn an_answer_without_content_has_an_error_with_the_remedy() {
         let message = reply
             .error
             .as_ref()
-            .map(|error| error.message().to_owned())
+            .map(|error| error.message.clone())
             .unwrap_or_default();
         assert_eq!((reply.finish, reply.text), (finish, None));
         assert!(message.contains(remedy), "{message}");

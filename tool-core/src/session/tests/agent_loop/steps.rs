@@ -158,7 +158,7 @@ fn model_error_ends_the_reply_and_keeps_responses() {
         .fails(ToolError::transient("overloaded"));
     let (mut model, mut history) = (script, History::new());
     let reply = ask(&bare(), &mut model, &mut history);
-    assert_eq!(reply.error, Some(ToolError::transient("overloaded")));
+    assert_eq!(reply.error, Some(ToolError::transient("overloaded").into()));
     assert_eq!(
         (reply.text, reply.responses.len(), results(&history).len()),
         (None, 1, 1)

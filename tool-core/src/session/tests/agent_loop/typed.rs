@@ -280,7 +280,7 @@ fn a_reply_that_ends_otherwise_is_an_error() {
         .fails(ToolError::transient("overloaded"));
     let error = ask(&mut { script }, &mut History::new()).expect_err("failed");
     assert_eq!(
-        error.reply.error.as_ref().map(ToolError::kind),
+        error.reply.error.as_ref().map(|error| error.kind),
         Some(ErrorKind::Transient)
     );
     assert_eq!(
