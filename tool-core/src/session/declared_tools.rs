@@ -51,7 +51,7 @@ impl SessionInner {
             .collect()
     }
 
-    /// Returns the definitions of the tools that the model has to find, found or not.
+    /// Returns the definitions of the tools that the model must find, found or not.
     pub(crate) fn searchable_definitions(&self) -> Vec<ToolDefinition> {
         let Some(search) = self.tools.search.as_deref() else {
             return Vec::new();
@@ -96,7 +96,7 @@ impl SessionInner {
         text
     }
 
-    /// Declares a tool that the model calls, if it has to find it.
+    /// Declares a tool that the model calls, if it must find it.
     #[cold]
     pub(crate) fn keep_called(&self, search: &SearchableTools, index: usize) {
         if let Some(settings) = self

@@ -1,4 +1,4 @@
-//! Whether the user is hearing something.
+//! The state of the playout: true while the user is hearing something.
 
 use std::sync::OnceLock;
 use tokio::sync::watch;

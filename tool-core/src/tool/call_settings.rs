@@ -2,7 +2,7 @@
 
 use crate::arguments::coerce::Coercions;
 
-/// What calls may contain, and how their arguments are corrected.
+/// The limits of arguments and results, and the corrections of arguments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallSettings {
     pub(crate) coercions: Coercions,

@@ -1,4 +1,4 @@
-//! What a running tool asks of its session, by its run context.
+//! The session, as a running tool reaches it by its run context.
 
 use crate::call::asker::QuestionLimits;
 use crate::call::context::{SessionHandle, SessionMemos};
