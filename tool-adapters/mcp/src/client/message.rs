@@ -106,7 +106,6 @@ impl MessageReader {
 mod tests {
     use super::*;
     use rmcp::model::ServerResult;
-    use serde_json::Value;
 
     const CALL: i64 = 1_000_000_007;
 
@@ -126,7 +125,7 @@ mod tests {
         let Some(ServerResult::CustomResult(kept)) = result(id, text) else {
             return false;
         };
-        kept.0 == Value::from(text)
+        kept.0 == text
     }
 
     #[test]

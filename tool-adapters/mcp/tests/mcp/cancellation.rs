@@ -65,7 +65,7 @@ impl HttpSession {
         let opening = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
         let opened = session.post(&opening).await;
         let id = opened.headers()["mcp-session-id"].to_str();
-        session.id = id.expect("a text").to_owned();
+        id.expect("a text").clone_into(&mut session.id);
         session
     }
 
