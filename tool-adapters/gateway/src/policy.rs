@@ -451,10 +451,9 @@ impl GatewayPolicy {
     /// Returns the arguments of the rule that decides by arguments on the approval of a tool's calls, if the tool has none of them, so
     /// that no call is confirmed.
     pub(crate) fn missing_arguments(&self, tool: &ToolDefinition) -> Option<Vec<&str>> {
-        let decides = |rule: &&ToolRule| rule.confirm.is_some() || !rule.confirm_if.is_empty();
         let names = self
             .rules_of(tool.name())
-            .rfind(decides)?
+            .rfind(|rule| rule.decides_approval())?
             .confirm_if
             .keys()
             .map(String::as_str);
@@ -485,6 +484,11 @@ impl GatewayPolicy {
 }
 
 impl ToolRule {
+    /// Returns true if the rule says which calls need approval.
+    fn decides_approval(&self) -> bool {
+        self.confirm.is_some() || !self.confirm_if.is_empty()
+    }
+
     fn apply(&self, tool: &FunctionTool) -> FunctionTool {
         let mut tool = tool.clone();
         if let Some(confirm) = self.confirm {

@@ -468,11 +468,18 @@ fn the_policy_of_the_book_is_valid() {
     let uncommented = policy.replace("# oauth = ", "oauth = ");
     // The error about a key that does not exist lists those of its table, which the book has all.
     let is_in_book = |key: &str| {
-        let begins = ["\n", "\n# ", "{ ", ", "];
-        let mut lines = begins.iter().map(|before| format!("{before}{key} = "));
-        lines.any(|line| book.contains(&line))
+        let written = [
+            format!("\n{key} = "),
+            format!("\n# {key} = "),
+            format!("{{ {key} = "),
+            format!(", {key} = "),
+            format!("[{key}]"),
+            format!("[{key}."),
+        ];
+        written.iter().any(|text| book.contains(text))
     };
     for table in [
+        "",
         "[limits]",
         "[[tools]]",
         "[servers.github]",
@@ -490,12 +497,12 @@ fn the_policy_of_the_book_is_valid() {
         "[sessions]",
         "oauth = { ",
     ] {
-        let before = if table.ends_with(']') {
-            "\nbad = 1"
-        } else {
-            "bad = 1, "
+        let member = match table.chars().last() {
+            None => "bad = 1\n",
+            Some(']') => "\nbad = 1",
+            Some(_) => "bad = 1, ",
         };
-        let policy = uncommented.replacen(table, &format!("{table}{before}"), 1);
+        let policy = uncommented.replacen(table, &format!("{table}{member}"), 1);
         let (code, errors) = check(&policy);
         assert_eq!(code, Some(2), "{table}");
         let unknown = errors
