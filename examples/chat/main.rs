@@ -87,7 +87,7 @@ async fn say(agent: &mut AgentLoop<HttpModel>, line: &str) -> Result<(), Box<dyn
     if let Some(error) = reply
         .error
         .as_ref()
-        .filter(|error| error.kind() == ErrorKind::Transient)
+        .filter(|error| error.kind == ErrorKind::Transient)
     {
         // The answer was shown as it came, so the model is asked again only where the host says so.
         println!("\n  ! {error}\n  asking again:");
