@@ -511,7 +511,7 @@ impl McpClient {
     }
 }
 
-/// What the gateway needs beside the public interface. It may change in a patch version.
+/// Items for the gateway, beside the public interface. They may change in a patch version.
 #[doc(hidden)]
 impl McpClient {
     /// Tells the server that its pages are shown (MCP Apps).
@@ -813,7 +813,7 @@ impl ImportedToolset {
     }
 }
 
-/// What the gateway needs beside the public interface. It may change in a patch version.
+/// Items for the gateway, beside the public interface. They may change in a patch version.
 #[doc(hidden)]
 impl ImportedToolset {
     /// Returns true if resources that the server does not list may be read.

@@ -423,7 +423,7 @@ impl Pins {
     }
 }
 
-/// What the gateway needs beside the public interface. It may change in a patch version.
+/// Items for the gateway, beside the public interface. They may change in a patch version.
 #[doc(hidden)]
 impl Pins {
     /// Copies the pins of a file, which does not change.

@@ -409,7 +409,7 @@ impl Server {
     }
 }
 
-/// What the gateway needs beside the public interface. It may change in a patch version.
+/// Items for the gateway, beside the public interface. They may change in a patch version.
 #[doc(hidden)]
 impl Server {
     /// Serves prompts and resources also while no tool needs them, as they may come later.

@@ -94,7 +94,7 @@ impl ChangeNotifier {
     }
 }
 
-/// What the gateway needs beside the public interface. It may change in a patch version.
+/// Items for the gateway, beside the public interface. They may change in a patch version.
 #[doc(hidden)]
 impl ChangeNotifier {
     /// Returns the resources to which clients have subscribed.

@@ -656,7 +656,7 @@ impl ServerHandler for Connection {
     ) -> McpResult<CallToolResponse> {
         let under_way = CallUnderWay::of(&context.extensions);
         if under_way.is_some_and(|call| call.is_cancelled()) {
-            // rmcp was told before it knew the call.
+            // rmcp has heard of it before it knew the call.
             context.ct.cancel();
         }
         let attributes = || {
