@@ -1,7 +1,7 @@
 //! Tests.
 
 #[cfg(test)]
-mod declare;
+pub(crate) mod declare;
 #[cfg(test)]
 pub(crate) mod faults;
 #[cfg(test)]
