@@ -1,7 +1,7 @@
 //! The facts of one provider, as data that the shared code reads.
 //!
 //! Each provider's folder has one [`ProviderSpec`] for each of its interfaces, which says where the provider differs from
-//! [`ProviderSpec::new`]. The list in `lib.rs` names all of them. The endpoints are plain text: nothing here opens a
+//! `ProviderSpec::new`. The list in `lib.rs` names all of them. The endpoints are plain text: nothing here opens a
 //! connection.
 
 use crate::codec::{CallIds, MessageReader, ToolAnswer};

@@ -8,7 +8,7 @@ use crate::text::matches_wildcards;
 use crate::tool::{FunctionTool, ToolDefinition};
 use std::sync::OnceLock;
 
-/// The settings of tool search, for [`Policy::search_tools`].
+/// The settings of tool search, for [`Policy::search_tools`](crate::Policy::search_tools).
 ///
 /// Over its threshold a session declares the tools that are always declared, `search_tools`, and those that the model has
 /// found or called. `search_tools` ranks the others by the words of their names, descriptions and parameters

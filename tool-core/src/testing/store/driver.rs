@@ -236,7 +236,7 @@ impl TestSession {
     }
 }
 
-/// The current turn, for [`Session::settle`].
+/// The current turn, for [`TestSession::settle`].
 pub const NOW: u64 = u64::MAX;
 
 /// Returns the settlement of a call of the current turn with changes and entries.

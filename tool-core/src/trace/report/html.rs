@@ -24,7 +24,7 @@ const STYLE: &str = include_str!("page.css");
 /// ```
 /// use tool_core::trace::WATERFALL_CSS;
 ///
-/// let row = r#"<span class="track"><span class="bar tool" style="--l:25%;--w:50%"></span></span>"#;
+/// let row = r#"<div class="track"><span class="bar tool" style="--l:25%;--w:50%"></span></div>"#;
 /// let page = format!("<style>{WATERFALL_CSS}</style>{row}");
 /// # assert!(page.contains(".bar"));
 /// ```
