@@ -6,8 +6,9 @@ use crate::support::{EventRecorder, chat, model, session};
 use serde_json::json;
 use tool_adapters::Provider;
 use tool_adapters::agent::AgentLoop;
-use tool_core::ErrorKind;
+use tool_core::call::ErrorBody;
 use tool_core::trace::TokenUsage;
+use tool_core::{ErrorKind, ToolError};
 
 const CHAT: Provider = Provider::OpenAiChat;
 
@@ -181,7 +182,11 @@ async fn says_what_was_lost_and_where() {
     let server = Server::start((0..9).map(|_| broken())).await;
     let (mut agent, _) = chat(&server).await;
     let error = agent.prompt("Hi").await.error.expect("fails");
-    assert_eq!((error.kind, error.retryable), (ErrorKind::Transient, true));
+    assert_eq!(
+        error,
+        ErrorBody::from(ToolError::transient(error.message.clone())),
+        "it may be tried again"
+    );
     assert!(
         error.message.contains("event 1 of the answer") && error.message.contains("{oops"),
         "{error}"
