@@ -6,10 +6,10 @@ use std::path::Path;
 use std::process::Command;
 
 /// A package and those that it depends on.
-type Arrows = (&'static str, &'static [&'static str]);
+pub type Arrows = (&'static str, &'static [&'static str]);
 
 /// The packages from the bottom. Each depends on those that are named beside it, and on none that comes after it.
-const ARROWS: [Arrows; 15] = [
+pub const ARROWS: [Arrows; 15] = [
     ("tool-core-macros", &[]),
     ("tool-core", &["tool-core-macros"]),
     ("tool-adapters-providers", &["tool-core"]),
