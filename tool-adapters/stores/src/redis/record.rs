@@ -4,7 +4,7 @@ use crate::redis::connection::{
     ADMIT, CHANGE, Connection, END, KEEP_CALL, MINT, NEXT_TURN, PENDING, REFRESH, SETTLE,
     SWITCH_MODE, SessionKeys, from_json, milliseconds, slot_member,
 };
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use redis::{FromRedisValue, ParsingError, Script, ScriptInvocation, Value};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ impl RedisRecord {
 
     /// Updates the copy. Without an update the session no longer exists.
     pub(crate) fn apply(&self, update: Option<SessionUpdate>) -> Result<(), StoreError> {
-        let mut copy = self.copy();
+        let mut copy = self.copy.lock();
         let Some(update) = update else {
             copy.close();
             return Ok(());
@@ -75,14 +75,10 @@ impl RedisRecord {
         copy.apply(update)
     }
 
-    fn copy(&self) -> MutexGuard<'_, SessionCopy> {
-        self.copy.lock()
-    }
-
     /// Begins a call of a script with the arguments that all scripts of a session take.
     fn call<'a>(&self, script: &'a Script) -> ScriptInvocation<'a> {
         let mut call = script.key(&self.keys.0[..]);
-        let copy = self.copy();
+        let copy = self.copy.lock();
         let version = copy
             .version
             .map_or_else(String::new, |version| version.to_string());
@@ -279,19 +275,19 @@ impl SessionRecord for RedisRecord {
     }
 
     fn mode(&self) -> Mode {
-        self.copy().mode
+        self.copy.lock().mode
     }
 
     fn turn(&self) -> u64 {
-        self.copy().turn
+        self.copy.lock().turn
     }
 
     fn state(&self) -> Arc<SessionState> {
-        Arc::clone(&self.copy().state)
+        Arc::clone(&self.copy.lock().state)
     }
 
     fn audit(&self) -> Vec<AuditEntry> {
-        self.copy().audit.iter().cloned().collect()
+        self.copy.lock().audit.iter().cloned().collect()
     }
 }
 
