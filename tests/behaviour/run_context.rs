@@ -3,7 +3,6 @@
 use crate::support::{block_on, call, tools};
 use serde_json::json;
 use std::sync::Arc;
-use tool_core::call::SessionStateHandle;
 use tool_core::{
     CancellationToken, ErrorKind, FromRunContext, Intent, Mode, Progress, RunContext, ToolContext,
     ToolError, UserData, tool,
@@ -30,13 +29,12 @@ async fn take(
     before: u8,
     #[context] caller: Caller,
     #[context] number: UserData<u64>,
-    #[context] state: SessionStateHandle,
     #[context] token: CancellationToken,
     #[context] progress: Progress,
     after: u8,
 ) -> String {
     progress.fraction(2.0, "done");
-    let state = state.get("step").cloned();
+    let state = ctx.state().get("step");
     format!(
         "{before} {after} {} {} {:?} {} {:?} {} {:?}",
         caller.0,

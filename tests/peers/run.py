@@ -1,7 +1,7 @@
 """Builds and measures the contestants, and prints the table. The details are in results/report.md.
 Usage: run.py [contestant ...]   names of folders in contestants/, all by default; the results of the others stay
   ROUNDS=3                                                              interleaved rounds of timing
-  SKIP="alloc time throughput callgrind python http compile fixed"      parts to leave out"""
+  SKIP="alloc time callgrind python http compile fixed"      parts to leave out"""
 import json, os, pathlib, shutil, subprocess, sys
 
 import report
@@ -57,11 +57,6 @@ def main():
         for round in range(int(os.environ.get("ROUNDS", "3"))):
             for program in programs.values():
                 output(program, "time", CRITERION_HOME=str(RESULTS / f"criterion/r{round}"))
-    if "throughput" not in SKIP:
-        # The rounds are short: five for each round of timing.
-        measured = [{"round": round, **row} for round in range(5 * int(os.environ.get("ROUNDS", "3")))
-                    for program in programs.values() for row in rows(output(program, "throughput"))]
-        keep("throughput.jsonl", measured, lambda row: (row["variant"], row["round"]))
     if "callgrind" not in SKIP and shutil.which("valgrind"):
         for program in programs.values():
             counts = [{"variant": v, "work": w, "instr": instructions(program, v, w)} for v in output(program, "variants").split() for w in WORKS]

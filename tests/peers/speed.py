@@ -24,9 +24,6 @@ COUNTS = {
     "governed, async, given": ("ours/governed", "W6"),
     "governed, sync, null": ("ours/governed_sync", "W1"),
     "governed, 64 objects": ("ours/governed", "W3"),
-    "noop": ("ours/bare_async", "W2"),
-    "noop, governed": ("ours/governed", "W2"),
-    "noop, governed, 1,000 tools": ("ours/governed", "W4"),
     "listing of 100 tools": ("ours/bare_async", "W5"),
 }
 # The other figures, which may grow by 10 %.

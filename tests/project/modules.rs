@@ -75,11 +75,17 @@ fn code(text: &str) -> String {
 
 /// Returns all module paths after `crate::`, with nested imports expanded.
 fn imports(code: &str) -> Vec<String> {
-    code.match_indices("crate::")
+    let mut all = paths_after("crate::", code);
+    // What a build for tests imports is no part of the house.
+    all.retain(|path| !path.split("::").any(|part| part == "tests"));
+    all
+}
+
+/// Returns all paths after a crate's name, with nested imports expanded.
+fn paths_after(krate: &str, code: &str) -> Vec<String> {
+    code.match_indices(krate)
         .filter(|(at, _)| !code[..*at].ends_with(['$', '_']))
         .flat_map(|(at, found)| paths("", &code[at + found.len()..]))
-        // What a build for tests imports is no part of the house.
-        .filter(|path| !path.split("::").any(|part| part == "tests"))
         .collect()
 }
 
@@ -231,6 +237,25 @@ fn at_most_three_groups_of_adapter_files_import_each_other() {
         .flat_map(|folder| cycles(&folder))
         .collect::<Vec<_>>();
     assert!(found.len() <= 3, "{} groups: {found:#?}", found.len());
+}
+
+/// The locks of the standard library. Ours are those of `parking_lot`, which a panic does not poison.
+const STD_LOCKS: &[&str] = &["sync::Mutex", "sync::RwLock", "sync::Condvar"];
+
+// P1
+#[test]
+fn libraries_use_the_locks_of_parking_lot_only() {
+    let packages = ["tool-core".to_owned()].into_iter().chain(adapters());
+    let mut found = Vec::new();
+    for package in packages {
+        for (module, code) in modules(&package) {
+            let paths = paths_after("std::", &code);
+            if paths.iter().any(|path| STD_LOCKS.contains(&&**path)) {
+                found.push(format!("{package}: {module}"));
+            }
+        }
+    }
+    assert_eq!(found, Vec::<String>::new());
 }
 
 // P4

@@ -8,9 +8,10 @@ use crate::pairs::read_pairs;
 use crate::text::SUCCESS;
 use crate::tools::{ToolFile, ToolSource, read_declarations};
 use crate::user_data::{SessionUserData, UserDataConstructor};
+use parking_lot::Mutex;
 use serde_json::Value;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tool_core::call::OutputKind;
 use tool_core::text::escape_invisible;
 use tool_core::{Content, ErrorKind, ToolCall, ToolContext, ToolResponse};
@@ -62,17 +63,10 @@ async fn call_one(
             let percent = update
                 .fraction
                 .map_or_else(String::new, |part| format!(" {:.0} %", part * 100.0));
-            *shown.lock().unwrap_or_else(PoisonError::into_inner) =
-                format!("{name}{percent} {}", update.message);
+            *shown.lock() = format!("{name}{percent} {}", update.message);
         });
     }
-    let text = || {
-        latest
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .trim_end()
-            .to_owned()
-    };
+    let text = || latest.lock().trim_end().to_owned();
     io.progress.begin();
     let response = io.wait(caller.call(call, approve), text).await;
     if io.json {

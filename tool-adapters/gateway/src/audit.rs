@@ -5,10 +5,11 @@ use crate::audit_sinks::{AuditRecord, AuditSinks};
 use crate::policy_file::AuditSettings;
 use crate::unlisted::UnlistedResources;
 use jiff::Timestamp;
+use parking_lot::{Mutex, RwLock};
 use std::collections::HashMap;
 use std::future::ready;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -163,15 +164,12 @@ impl Audit {
     }
 
     pub(crate) fn set_view(&self, view: AuditView) {
-        let earlier = std::mem::replace(
-            &mut *self.shared.write().unwrap_or_else(PoisonError::into_inner),
-            Arc::new(view),
-        );
+        let earlier = std::mem::replace(&mut *self.shared.write(), Arc::new(view));
         drop(earlier);
     }
 
     fn view(&self) -> Arc<AuditView> {
-        Arc::clone(&self.shared.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.shared.read())
     }
 
     /// Returns the server of a resource that is offered.
@@ -235,10 +233,7 @@ impl Audit {
 
     /// Stops the writer, after [`flush`](Self::flush).
     pub(crate) fn stop(&self) {
-        self.writer
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        self.writer.lock().take();
     }
 
     /// Returns the record of something that has not been answered: of a session with its principal, in a turn.

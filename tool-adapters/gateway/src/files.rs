@@ -4,11 +4,11 @@ use crate::config::{self, Input, ServerEntry};
 use crate::policy::GatewayPolicy;
 use crate::problems::{Problems, join};
 use crate::value::{EditorVariables, Expand, Secret, text_of};
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::fs::File;
 use tokio::io::AsyncReadExt;
 use tool_adapters_mcp::PinError;
@@ -178,15 +178,7 @@ impl GatewayFiles {
 }
 
 /// The answers that a person has given on the terminal.
-static ANSWERS: LockedAnswers = LockedAnswers(Mutex::new(BTreeMap::new()));
-
-struct LockedAnswers(Mutex<BTreeMap<String, Secret>>);
-
-impl LockedAnswers {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Secret>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+static ANSWERS: Mutex<BTreeMap<String, Secret>> = Mutex::new(BTreeMap::new());
 
 /// Describes an error of the pins for people who use the program.
 pub(crate) fn describe_pins(error: &PinError) -> String {

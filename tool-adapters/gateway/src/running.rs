@@ -7,10 +7,11 @@ use crate::governed::{OfferSources, offer};
 use crate::policy::GatewayPolicy;
 use crate::policy_file::{PolicyFile, Principal};
 use crate::upstream::{Health, PinSource, Route, ServerStatus, Upstream};
+use parking_lot::{Mutex, RwLock};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
@@ -160,7 +161,8 @@ impl Gateway {
         }));
         inner.connect(settings.servers, policy);
         let settled = inner
-            .state()
+            .state
+            .lock()
             .upstreams
             .iter()
             .map(Upstream::settled)
@@ -240,7 +242,7 @@ impl Gateway {
     pub async fn close(&self) {
         let inner = &self.0;
         inner.stop.cancel();
-        let offered = inner.state().offered.take();
+        let offered = inner.state.lock().offered.take();
         drop(offered);
         if inner.started.sessions.redis.is_some() {
             inner.server.stop();
@@ -249,7 +251,7 @@ impl Gateway {
         }
         inner.audit.flush().await;
         inner.audit.stop();
-        let upstreams = std::mem::take(&mut inner.state().upstreams);
+        let upstreams = std::mem::take(&mut inner.state.lock().upstreams);
         let toolsets = upstreams
             .iter()
             .filter_map(Upstream::toolset)
@@ -273,10 +275,6 @@ impl Gateway {
 }
 
 impl GatewayInner {
-    fn state(&self) -> MutexGuard<'_, GatewayState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Runs a task again and again: waits, and then works, until the gateway is closed or dropped.
     fn spawn<W, F>(
         self: &Arc<Self>,
@@ -302,7 +300,7 @@ impl GatewayInner {
 
     /// Starts the connections of new and changed servers, and drops those of the rest.
     fn connect(&self, servers: Vec<ServerEntry>, policy: Arc<GatewayPolicy>) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let mut earlier = std::mem::take(&mut state.upstreams);
         for entry in servers {
             let route = Route::new(entry, &policy);
@@ -341,10 +339,10 @@ impl GatewayInner {
 
     /// Offers the tools of all servers that are connected. Returns false if they stay as they were.
     fn offer_tools(&self) -> bool {
-        let _offering = self.offering.lock().unwrap_or_else(PoisonError::into_inner);
+        let _offering = self.offering.lock();
         let before = self.audit.unlisted();
         let (offered, policy) = {
-            let state = self.state();
+            let state = self.state.lock();
             (
                 offer(&state.upstreams, &state.policy, before.as_deref()),
                 Arc::clone(&state.policy),
@@ -356,14 +354,15 @@ impl GatewayInner {
             Err(error) => return self.offer_nothing(&messages(&error)),
         };
         if self
-            .state()
+            .state
+            .lock()
             .offered
             .as_ref()
             .is_some_and(|before| before.is_same(&offered.sources))
         {
             return false;
         }
-        let clashes = std::mem::replace(&mut self.state().clashes, offered.clashes.clone());
+        let clashes = std::mem::replace(&mut self.state.lock().clashes, offered.clashes.clone());
         for clash in offered
             .clashes
             .iter()
@@ -391,9 +390,9 @@ impl GatewayInner {
         if let Some(refusal) = &refusal {
             tracing::error!("{refusal}");
         }
-        self.state().refusal = refusal;
+        self.state.lock().refusal = refusal;
         // Dropped without the lock, as the last connection of a server may be in it.
-        let before = self.state().offered.replace(offered.sources);
+        let before = self.state.lock().offered.replace(offered.sources);
         drop(before);
         for uri in self.server.changes().watched().uris() {
             self.watch(&uri, true);
@@ -405,7 +404,7 @@ impl GatewayInner {
     fn offer_nothing(&self, error: &str) -> bool {
         tracing::error!(error, "failed to offer the tools; none are offered");
         self.audit.set_view(AuditView {
-            redaction: self.state().policy.redaction.clone(),
+            redaction: self.state.lock().policy.redaction.clone(),
             ..AuditView::default()
         });
         match ToolContext::builder()
@@ -417,7 +416,7 @@ impl GatewayInner {
                 tracing::error!(error = messages(&errors), "failed to take back the tools");
             }
         }
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.refusal = Some(format!("no tools are offered: {error}"));
         let before = state.offered.take();
         drop(state);
@@ -426,13 +425,13 @@ impl GatewayInner {
 
     /// Returns the reason why less is offered than the files say.
     pub(crate) fn refusal(&self) -> Option<String> {
-        self.state().refusal.clone()
+        self.state.lock().refusal.clone()
     }
 
     /// Subscribes to a resource at its server, or ends the subscription.
     fn watch(&self, uri: &str, is_watched: bool) {
         let server = self.audit.server_of_resource(uri).filter(|_| is_watched);
-        for upstream in &self.state().upstreams {
+        for upstream in &self.state.lock().upstreams {
             upstream.watch(
                 uri,
                 server.as_deref() == Some(upstream.route.entry.name.as_str()),
@@ -497,7 +496,6 @@ impl GatewayInner {
         }
         self.principals
             .write()
-            .unwrap_or_else(PoisonError::into_inner)
             .clone_from(&policy.file.http.principals);
         self.connect(settings.servers, policy);
         self.offer_tools();
@@ -513,7 +511,7 @@ impl GatewayInner {
     }
 
     pub(crate) fn servers(&self) -> Vec<ServerStatus> {
-        let state = self.state();
+        let state = self.state.lock();
         let status = |upstream: &Upstream| {
             let health = upstream.health();
             let is_up = health == Health::Up;
@@ -611,7 +609,7 @@ fn server(
         let principals = Arc::clone(principals);
         server = server.principal(move |parts| {
             let sent = BearerToken::hash_in(&parts.headers)?;
-            let principals = principals.read().unwrap_or_else(PoisonError::into_inner);
+            let principals = principals.read();
             let known = principals
                 .iter()
                 .find(|principal| principal.token.has_hash(&sent));

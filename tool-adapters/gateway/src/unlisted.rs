@@ -3,10 +3,11 @@
 use crate::spellings::spellings;
 use futures_util::future::BoxFuture;
 use memchr::memmem;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashSet, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tool_adapters_mcp::ImportedToolset;
 use tool_core::tool::{ResourceContents, ResourceHandler, ResourceRequest};
 use tool_core::{ErrorKind, FunctionTool, RunContext, ToolError};
@@ -75,13 +76,7 @@ impl UnlistedServer {
 
     /// Returns true if the server has linked to a resource.
     fn links_to(&self, uri: &str) -> bool {
-        self.pages.contains(uri)
-            || self
-                .links
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .known
-                .contains(uri)
+        self.pages.contains(uri) || self.links.lock().known.contains(uri)
     }
 
     /// Returns true if no spelling of a URI is one that the server declares and that is not offered.
@@ -109,12 +104,8 @@ impl UnlistedResources {
             let same =
                 before.and_then(|before| before.0.iter().find(|known| known.name == server.name));
             if let Some(same) = same {
-                let links = same
-                    .links
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .clone();
-                *server.links.lock().unwrap_or_else(PoisonError::into_inner) = links;
+                let links = same.links.lock().clone();
+                *server.links.lock() = links;
             }
         }
         Self(servers)
@@ -141,7 +132,7 @@ impl UnlistedResources {
         let Ok(Linking { content }) = serde_json::from_str(result) else {
             return;
         };
-        let mut links = server.links.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut links = server.links.lock();
         for part in content {
             let linked = part.get("uri").or_else(|| part.get("resource")?.get("uri"));
             if let Some(uri) = linked.and_then(Value::as_str) {
@@ -185,11 +176,7 @@ impl UnlistedResources {
         {
             match server.imported.read_unlisted(uri, ctx).await {
                 Ok(contents) => {
-                    server
-                        .links
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .add(uri);
+                    server.links.lock().add(uri);
                     return Ok(contents);
                 }
                 Err(failed)

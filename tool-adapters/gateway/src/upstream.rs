@@ -4,10 +4,11 @@ use crate::config::{ServerEntry, Target};
 use crate::policy::GatewayPolicy;
 use crate::policy_file::{EgressRules, NetworkSettings, ServerRule};
 use futures_util::FutureExt;
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
@@ -210,10 +211,6 @@ struct Inner {
 }
 
 impl UpstreamState {
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Notes the failure of an attempt. An error that is known is not logged again.
     fn note_failure(&self, server: &str, error: &ImportError) {
         let health = Health::down(error);
@@ -305,7 +302,7 @@ impl Upstream {
 
     /// Returns the tools that are offered now.
     pub(crate) fn toolset(&self) -> Option<Arc<ImportedToolset>> {
-        let inner = self.state.inner();
+        let inner = self.state.inner.lock();
         inner.toolset.clone().or_else(|| inner.earlier.clone())
     }
 }
@@ -374,7 +371,7 @@ async fn keep_connected(
             Ok(toolset) => break Arc::new(toolset),
             Err(error) => {
                 state.note_failure(server, &error);
-                if state.inner().earlier.take().is_some() {
+                if state.inner.lock().earlier.take().is_some() {
                     changed.notify_one();
                 }
             }
@@ -392,7 +389,7 @@ async fn keep_connected(
         notifier,
     };
     {
-        let mut inner = state.inner();
+        let mut inner = state.inner.lock();
         (inner.toolset, inner.earlier) = (Some(toolset), None);
     }
     state.health.send_replace(Health::Up);
@@ -430,7 +427,7 @@ impl Watched<'_> {
     const PAUSE: Duration = Duration::from_secs(5);
 
     async fn look(&mut self, state: &UpstreamState, changed: &Notify) {
-        let Some(toolset) = state.inner().toolset.clone() else {
+        let Some(toolset) = state.inner.lock().toolset.clone() else {
             return;
         };
         if !toolset.is_connected() || login_failure(&toolset).is_some() {
@@ -448,7 +445,7 @@ impl Watched<'_> {
             match toolset.import_again().await {
                 Ok(toolset) => {
                     self.quarantined = quarantined(&toolset);
-                    state.inner().toolset = Some(Arc::new(toolset));
+                    state.inner.lock().toolset = Some(Arc::new(toolset));
                     changed.notify_one();
                 }
                 Err(error) => {
@@ -466,7 +463,7 @@ impl Watched<'_> {
 
     /// Makes the subscriptions those of the clients.
     async fn subscribe(&mut self, state: &UpstreamState) {
-        let Some(toolset) = state.inner().toolset.clone() else {
+        let Some(toolset) = state.inner.lock().toolset.clone() else {
             return;
         };
         let (server, wanted) = (

@@ -2,9 +2,10 @@
 
 use crate::callback::{CallbackError, SingleFlight, run_callback};
 use crate::sanitize;
+use parking_lot::Mutex;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 use tool_adapters_providers::{Event, ProtocolError};
@@ -186,10 +187,6 @@ pub struct KeyCallback {
 }
 
 impl KeyCallback {
-    fn cached(&self) -> MutexGuard<'_, Option<(ApiKey, Instant)>> {
-        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Runs the callback, and keeps a key that may be used again.
     async fn ask(self: &Arc<Self>) -> Result<ProvidedKey, ToolError> {
         let this = Arc::clone(self);
@@ -209,7 +206,7 @@ impl KeyCallback {
             ));
         }
         if !provided.valid_for.is_zero() {
-            *self.cached() = Some((
+            *self.cached.lock() = Some((
                 provided.key.clone(),
                 time::after(Instant::now(), provided.valid_for),
             ));
@@ -239,7 +236,8 @@ impl KeySource {
             Self::Callback(callback) => callback,
         };
         if let Some((key, _)) = callback
-            .cached()
+            .cached
+            .lock()
             .as_ref()
             .filter(|(_, until)| Instant::now() < *until)
         {
@@ -259,7 +257,7 @@ impl KeySource {
         let Self::Callback(callback) = self else {
             return false;
         };
-        let mut cached = callback.cached();
+        let mut cached = callback.cached.lock();
         match &*cached {
             Some((key, _)) if key == refused => cached.take().is_some(),
             // Another request has asked for a new one already.

@@ -140,11 +140,7 @@ fn is_other_method(base: &[&str], api: &[String]) -> bool {
 
 /// Returns the segments that a base URL lacks of the path at its host.
 fn missing_path(server: &Server, host: &str, base: &[&str]) -> &'static [&'static str] {
-    let known = server
-        .host_paths
-        .iter()
-        .find(|known| known.host.eq_ignore_ascii_case(host));
-    let path = known.map_or(&[] as &[&str], |known| known.path);
+    let path = server.path_at(host);
     if path.starts_with(base) {
         path.get(base.len()..).unwrap_or_default()
     } else {

@@ -1,7 +1,7 @@
 //! Callbacks of the program that provide a key or a token. They are limited in time, run once for all that wait, and hold
 //! no lock.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -69,7 +69,7 @@ impl<K: PartialEq + Clone, T: Clone> SingleFlight<K, T> {
 
     /// Returns the answer that is on its way, or else the sender for it.
     fn join(&self, question: &K) -> Result<watch::Sender<Option<T>>, watch::Receiver<Option<T>>> {
-        let mut flight = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut flight = self.0.lock();
         match &*flight {
             // The sender is gone once there is an answer.
             Some((asked, running)) if asked == question && running.has_changed().is_ok() => {

@@ -46,12 +46,13 @@ use crate::request_span::{self, STATUS_CODE};
 use async_trait::async_trait;
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue};
 use http_body::{Body as HttpBody, Frame, SizeHint};
+use parking_lot::Mutex;
 use reqwest::redirect::Policy;
 use reqwest::{Body, Request, Response, ResponseBuilderExt, StatusCode, Url};
 use reqwest_middleware::{ClientBuilder, ClientWithMiddleware, Error, Middleware, Next};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use tool_core::trace::{self, DistributedContext, SpanHandle};
 
@@ -312,9 +313,7 @@ impl OpenSpan {
             observer,
             error,
         } = self;
-        let observer = observer
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
+        let observer = observer.into_inner();
         if let Some(usage) = observer.and_then(Observer::finish) {
             // The task that reads the body may be in another span.
             span.run(|| trace::observe(usage));
@@ -379,10 +378,7 @@ impl HttpBody for TracedBody {
         match &polled {
             Poll::Pending => {}
             Poll::Ready(Some(Ok(frame))) => {
-                let observer = open
-                    .observer
-                    .get_mut()
-                    .unwrap_or_else(PoisonError::into_inner);
+                let observer = open.observer.get_mut();
                 if let (Some(data), Some(observer)) = (frame.data_ref(), observer) {
                     observer.push(data);
                 }

@@ -1,10 +1,11 @@
 //! The amounts that clients take of what a server has, such as its connections.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::Hash;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// The maximum amounts.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +72,7 @@ impl<K: Clone + Eq + Hash> Share<K> {
 
     /// Changes the amount. Keeps the old one if a larger one would exceed a limit.
     pub fn resize(&mut self, amount: usize) -> Result<(), QuotaExceeded> {
-        let mut taken = self.quota.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.quota.lock();
         let Taken { all, each } = &mut *taken;
         let sum = |taken: usize| (taken - self.amount).saturating_add(amount);
         let new_all = sum(*all);
@@ -171,14 +172,11 @@ mod tests {
                 each.iter().all(|amount| *amount <= 300) && each.iter().sum::<usize>() <= 1_000,
                 "{each:?}"
             );
-            assert_eq!(
-                quota.lock().expect("a lock").all,
-                each.iter().sum::<usize>()
-            );
+            assert_eq!(quota.lock().all, each.iter().sum::<usize>());
         }
         assert!(refused > 1_000, "{refused}");
         drop(shares);
-        let taken = quota.lock().expect("a lock");
+        let taken = quota.lock();
         assert!(
             taken.all == 0 && taken.each.is_empty(),
             "clients without a share are forgotten"

@@ -1,6 +1,6 @@
 //! The sessions that the page has opened.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::{Mutex as AsyncMutex, watch};
@@ -46,14 +46,14 @@ impl Default for OpenSessions {
 impl OpenSessions {
     /// Returns true if no further session may be opened.
     pub(crate) fn is_full(&self) -> bool {
-        let mut sessions = self.lock();
+        let mut sessions = self.open.lock();
         sessions.retain(|open| !open.session.state().ended);
         sessions.len() >= MAX_SESSIONS
     }
 
     /// Adds a session, or returns the one that is known under its id. Returns `None` if there are too many.
     pub(crate) fn add(&self, session: Session) -> Option<Arc<PageSession>> {
-        let mut sessions = self.lock();
+        let mut sessions = self.open.lock();
         let is_same = |open: &Arc<PageSession>| {
             open.session.id() == session.id() && !open.session.state().ended
         };
@@ -74,7 +74,8 @@ impl OpenSessions {
 
     /// Returns the session with this id.
     pub(crate) fn get(&self, id: &str) -> Option<Arc<PageSession>> {
-        self.lock()
+        self.open
+            .lock()
             .iter()
             .find(|open| open.session.id().as_str() == id)
             .cloned()
@@ -82,7 +83,9 @@ impl OpenSessions {
 
     /// Removes the session with this id.
     pub(crate) fn remove(&self, id: &str) {
-        self.lock().retain(|open| open.session.id().as_str() != id);
+        self.open
+            .lock()
+            .retain(|open| open.session.id().as_str() != id);
     }
 
     /// Returns a receiver that wakes its reader after each change.
@@ -98,15 +101,12 @@ impl OpenSessions {
     /// Returns the sessions, the oldest first.
     pub(crate) fn list_json(&self) -> Value {
         let listed = self
+            .open
             .lock()
             .iter()
             .map(|open| open.summary_json())
             .collect::<Vec<_>>();
         listed.into()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<PageSession>>> {
-        self.open.lock()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The newest spans and the running ones, as the page shows them.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -63,11 +63,11 @@ struct RunningSpan {
     updates: VecDeque<(String, Option<f64>)>,
 }
 
-debug_only!(SpanLog, |this| seen: this.lock().seen);
+debug_only!(SpanLog, |this| seen: this.0.kept.lock().seen);
 
 impl SpanSink for SpanLog {
     fn ended(&self, span: &SpanRecord) {
-        let mut kept = self.lock();
+        let mut kept = self.0.kept.lock();
         let oldest = if kept.spans.len() < MAX_SPANS {
             None
         } else {
@@ -89,7 +89,7 @@ impl SpanSink for SpanLog {
     }
 
     fn opened(&self, span: &SpanRecord) {
-        let mut kept = self.lock();
+        let mut kept = self.0.kept.lock();
         if kept.running.len() < MAX_RUNNING {
             kept.opened += 1;
             let number = kept.opened;
@@ -108,7 +108,7 @@ impl SpanSink for SpanLog {
     }
 
     fn progressed(&self, trace: TraceId, span: SpanId, message: &str, fraction: Option<f64>) {
-        let mut kept = self.lock();
+        let mut kept = self.0.kept.lock();
         let number = kept.numbers.get(&(trace, span)).copied();
         if let Some(running) = number.and_then(|number| kept.running.get_mut(&number)) {
             if running.updates.len() == MAX_UPDATES {
@@ -133,7 +133,9 @@ pub(crate) struct SpanBatch {
 impl SpanLog {
     /// Returns the running spans, in the order in which they opened.
     pub(crate) fn running_json(&self) -> Value {
-        self.lock()
+        self.0
+            .kept
+            .lock()
             .running
             .values()
             .map(RunningSpan::json)
@@ -147,7 +149,7 @@ impl SpanLog {
 
     /// Returns the spans after the one with this number, at most [`MAX_BATCH`].
     pub(crate) fn after(&self, number: u64) -> SpanBatch {
-        let kept = self.lock();
+        let kept = self.0.kept.lock();
         let first = kept.seen - kept.spans.len() as u64;
         // A page that was opened before the program started again asks for spans that do not exist yet.
         let from = if number > kept.seen {
@@ -168,10 +170,6 @@ impl SpanLog {
             lost: from.saturating_sub(number),
             spans,
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, KeptSpans> {
-        self.0.kept.lock()
     }
 }
 
@@ -261,7 +259,7 @@ mod tests {
             (batch.lost, batch.last, batch.spans.len()),
             (25, 25 + MAX_BATCH as u64, MAX_BATCH)
         );
-        assert_eq!(log.lock().spans.len(), MAX_SPANS);
+        assert_eq!(log.0.kept.lock().spans.len(), MAX_SPANS);
     }
 
     #[test]
@@ -295,7 +293,7 @@ mod tests {
             Some(MAX_RUNNING)
         );
         handles.into_iter().for_each(SpanHandle::end);
-        let kept = log.lock();
+        let kept = log.0.kept.lock();
         assert_eq!(
             (kept.running.len(), kept.numbers.len(), kept.seen),
             (0, 0, 250)

@@ -12,10 +12,11 @@ use crate::strict::budget::StrictCost;
 use crate::structured::{DeclaredAnswer, declare_answer};
 use crate::tool_names::DeclaredNames;
 use foldhash::HashMap;
+use parking_lot::RwLock;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::HashSet;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use tool_core::json::unless_too_deep;
 use tool_core::session::SEARCH_TOOL;
 use tool_core::{ProviderTool, ToolContext, ToolDefinition};
@@ -53,7 +54,7 @@ pub fn declare_with(
     let cache = tools.memo::<DeclarationCache>();
     let is_wanted = |made: &&Declarations| (made.0.provider, made.0.options) == (provider, options);
     let find = |cached: &[Declarations]| cached.iter().find(is_wanted).cloned();
-    if let Some(cached) = find(&cache.0.read().unwrap_or_else(PoisonError::into_inner)) {
+    if let Some(cached) = find(&cache.0.read()) {
         return cached;
     }
     // Made outside the lock. Of two threads that make the same declarations, the first keeps its own.
@@ -63,7 +64,7 @@ pub fn declare_with(
         tools.provider_tools(),
         options,
     );
-    let mut cached = cache.0.write().unwrap_or_else(PoisonError::into_inner);
+    let mut cached = cache.0.write();
     find(&cached).unwrap_or_else(|| {
         cached.push(made.clone());
         made

@@ -5,6 +5,7 @@
 
 use crate::Provider;
 use crate::spec::{Endpoint, ProviderSpec, Server};
+use crate::structured::StructuredOutput;
 use serde_json::Value;
 use tool_core::session::RawTurn;
 use tool_core::tool::ProviderId;
@@ -217,7 +218,31 @@ pub(crate) struct HostRules {
 pub(crate) struct KnownHost {
     /// The domain of the server. Its subdomains belong to it.
     pub(crate) domain: &'static str,
+    /// The segments of the path before that of the API, which a base URL at this very domain gets. Empty if it has to say them.
+    pub(crate) path: &'static [&'static str],
+    pub(crate) structured_output: StructuredOutput,
     pub(crate) rules: HostRules,
+}
+
+impl KnownHost {
+    /// Returns a server that differs from others in nothing. With most of them, such as vLLM and llama.cpp, a model cannot call
+    /// tools while its text has a form.
+    pub(crate) const fn at(domain: &'static str) -> Self {
+        Self {
+            domain,
+            path: &[],
+            structured_output: StructuredOutput::WithoutCalls,
+            rules: HostRules::DEFAULT,
+        }
+    }
+
+    /// Finds the server of a domain. The first that matches is the one.
+    pub(crate) fn find<'a>(hosts: &'a [Self], domain: &str) -> Option<&'a Self> {
+        hosts.iter().find(|host| {
+            let rest = domain.strip_suffix(host.domain);
+            rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        })
+    }
 }
 
 impl HostRules {
@@ -252,11 +277,7 @@ impl HostRules {
     };
 
     fn of(spec: &ProviderSpec, domain: &str) -> Self {
-        let is_in = |host: &&KnownHost| {
-            let rest = domain.strip_suffix(host.domain);
-            rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-        };
-        let known = spec.known_hosts.iter().find(is_in);
+        let known = KnownHost::find(spec.known_hosts, domain);
         known.map_or(spec.host_rules, |host| host.rules)
     }
 

@@ -171,19 +171,10 @@ pub struct Server {
     pub key_header: (&'static str, &'static str),
     /// False if the default server answers without a key.
     pub key_required: bool,
-    /// The paths of known hosts, which a base URL without them gets.
-    pub host_paths: &'static [HostPath],
+    /// The hosts that have the same API, and of which the path before it is known.
+    pub(crate) known_hosts: &'static [KnownHost],
     /// Ends of base URLs that belong to other APIs of the same server, and are left out.
     pub other_apis: &'static [&'static [&'static str]],
-}
-
-/// The path before that of the API, at a known host.
-#[derive(Clone, Copy)]
-pub struct HostPath {
-    /// The host.
-    pub host: &'static str,
-    /// The segments of the path.
-    pub path: &'static [&'static str],
 }
 
 impl Server {
@@ -196,9 +187,19 @@ impl Server {
             key_env,
             key_header: ("authorization", "Bearer "),
             key_required: true,
-            host_paths: &[],
+            known_hosts: &[],
             other_apis: &[],
         }
+    }
+
+    /// Returns the segments of the path before that of the API, which are known of a host. A base URL without them gets them.
+    pub fn path_at(&self, host: &str) -> &'static [&'static str] {
+        let is_host = |known: &&KnownHost| known.domain.eq_ignore_ascii_case(host);
+        let known = self
+            .known_hosts
+            .iter()
+            .find(|known| is_host(known) && !known.path.is_empty());
+        known.map_or(&[], |known| known.path)
     }
 
     /// Returns true if the default base URL has this host and is encrypted.

@@ -724,7 +724,7 @@ impl RunContextBuilder {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be taken from the run context",
-    note = "a `#[context]` parameter implements `FromRunContext`: `&RunContext`, `CancellationToken`, `Progress`, `UserData<T>`, `SessionStateHandle`, or your own type"
+    note = "a `#[context]` parameter implements `FromRunContext`: `&RunContext`, `CancellationToken`, `Progress`, `UserData<T>`, or your own type"
 )]
 pub trait FromRunContext<'a>: Sized {
     /// Takes the value, or returns the error with which the call fails.
@@ -856,47 +856,4 @@ fn flat_or_null(value: Value) -> Value {
         );
         Value::Null
     })
-}
-
-/// The session's state, read-only. Tools change it by returning intents.
-///
-/// ```
-/// use serde_json::json;
-/// use tool_core::call::SessionStateHandle;
-/// use tool_core::session::StateChange;
-/// use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool};
-///
-/// /// Tell whether speech is suppressed, and the room.
-/// #[tool]
-/// fn room(#[context] state: SessionStateHandle) -> String {
-///     format!("{:?} {:?}", state.get("audioSuppressed"), state.get("values"))
-/// }
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let runtime = Runtime::builder(ToolContext::builder().with(room).build()?).build()?;
-/// let session = runtime.session("s-1", Mode::Voice).await?;
-/// session.change(&[StateChange::Value("room".into(), json!(12))]).await?;
-/// let response = session.call(ToolCall::new("call_1", "room", "{}")).await;
-/// assert!(response.into_text().contains("12"));
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug)]
-pub struct SessionStateHandle(Arc<Value>);
-
-impl SessionStateHandle {
-    /// Returns the value under `key`.
-    pub fn get(&self, key: &str) -> Option<&Value> {
-        self.0.get(key)
-    }
-}
-
-impl FromRunContext<'_> for SessionStateHandle {
-    fn from_run_context(ctx: &RunContext) -> Result<Self, ToolError> {
-        _ = ctx.state();
-        Ok(Self(
-            ctx.call.state.get().map(Arc::clone).unwrap_or_default(),
-        ))
-    }
 }

@@ -72,9 +72,7 @@ pub use crate::call::ask_error::AskError;
 pub use crate::call::content::{Content, ContentError};
 #[doc(hidden)]
 pub use crate::call::context::MissingUserData;
-pub use crate::call::context::{
-    FromRunContext, RunContext, RunContextBuilder, SessionStateHandle, UserData,
-};
+pub use crate::call::context::{FromRunContext, RunContext, RunContextBuilder, UserData};
 pub use crate::call::error::{
     ErrorBody, ErrorKind, ErrorList, IntoToolError, ResultExt, ToolError,
 };

@@ -62,7 +62,6 @@ pub struct RuntimeBuilder {
     #[cfg(feature = "tower")]
     layers: Vec<WrapService>,
     signer: Option<Signer>,
-    size_limit: u32,
 }
 
 /// # Policy, storage and keys
@@ -99,13 +98,6 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Sets the result size in characters above which the log warns: it warns when more than 5 % of a tool's last 1,000 results
-    /// are larger, from 20 results on, and again only after they were not. Defaults to 1,500.
-    pub fn warn_result_size(mut self, characters: u32) -> Self {
-        self.size_limit = characters;
-        self
-    }
-
     /// Builds the runtime.
     ///
     /// # Errors
@@ -115,10 +107,8 @@ impl RuntimeBuilder {
     /// - A policy has a [`principal_window`](Policy::principal_window) under a second.
     pub fn build(self) -> Result<Runtime, RegistryErrors> {
         check_policies(&self.policies)?;
-        let (metrics, policies) = (
-            RuntimeMetrics::new(self.size_limit),
-            Arc::new(self.policies),
-        );
+        let metrics = RuntimeMetrics::default();
+        let policies = Arc::new(self.policies);
         let tools = Arc::new(session_tools(
             self.tools,
             |tool| metrics.stats_of(tool, false),
@@ -368,7 +358,6 @@ impl Runtime {
             #[cfg(feature = "tower")]
             layers: Vec::new(),
             signer: None,
-            size_limit: 1_500,
         }
     }
 

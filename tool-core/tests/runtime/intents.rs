@@ -3,7 +3,7 @@
 use crate::support::{asked, call, kind, text, tools, voice};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tool_core::call::{SessionStateHandle, StateKey};
+use tool_core::call::StateKey;
 use tool_core::session::SessionState;
 use tool_core::session::StateChange;
 use tool_core::{
@@ -52,9 +52,8 @@ fn emit_and_fail(ctx: &RunContext, how: &str) -> Result<(), String> {
 
 /// Read what the session remembers.
 #[tool(name = "read")]
-fn read(ctx: &RunContext, #[context] state: SessionStateHandle, key: &str) -> Value {
-    assert_eq!(ctx.state().get(key), state.get(key));
-    state.get(key).cloned().unwrap_or_default()
+fn read(ctx: &RunContext, key: &str) -> Value {
+    ctx.state().get(key).cloned().unwrap_or_default()
 }
 
 fn all() -> ToolContext {

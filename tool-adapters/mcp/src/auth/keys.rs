@@ -4,9 +4,10 @@ use crate::auth::fetch::Fetcher;
 use crate::auth::metadata::IssuerMetadata;
 use jsonwebtoken::jwk::{AlgorithmParameters, Jwk, KeyAlgorithm, PublicKeyUse};
 use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey};
+use parking_lot::Mutex;
 use serde_json::Value;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::MutexGuard;
 use tokio::time::Instant;
@@ -102,11 +103,7 @@ impl IssuerCache {
     }
 
     fn current(&self) -> Option<Arc<IssuerDocuments>> {
-        let current = self
-            .current
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let current = self.current.lock().clone();
         current.filter(|documents| documents.fetched.elapsed() < KEPT)
     }
 
@@ -159,8 +156,7 @@ impl IssuerCache {
         fetches.push_back(Instant::now());
         match self.fetch().await {
             Ok(documents) => {
-                *self.current.lock().unwrap_or_else(PoisonError::into_inner) =
-                    Some(Arc::new(documents));
+                *self.current.lock() = Some(Arc::new(documents));
             }
             Err(error) => {
                 tracing::error!(issuer = %self.issuer, error, "failed to fetch the keys of an issuer");

@@ -1,8 +1,9 @@
 //! The public [`OAuthLogin`]: how a client gets its access tokens, and where it keeps them.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tool_adapters_http::debug_only;
 use tool_adapters_http::egress::EgressPolicy;
@@ -302,12 +303,7 @@ impl LoginStore for MemoryLoginStore {
         &'a self,
         server: &'a str,
     ) -> Pin<Box<dyn Future<Output = Result<Option<Secret>, AskError>> + Send + 'a>> {
-        let login = self
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(server)
-            .cloned();
+        let login = self.0.lock().get(server).cloned();
         Box::pin(std::future::ready(Ok(login)))
     }
 
@@ -316,7 +312,7 @@ impl LoginStore for MemoryLoginStore {
         server: &'a str,
         login: Option<Secret>,
     ) -> Pin<Box<dyn Future<Output = Result<(), AskError>> + Send + 'a>> {
-        let mut logins = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut logins = self.0.lock();
         match login {
             Some(login) => _ = logins.insert(server.to_owned(), login),
             None => _ = logins.remove(server),
@@ -325,4 +321,4 @@ impl LoginStore for MemoryLoginStore {
     }
 }
 
-debug_only!(MemoryLoginStore, |this| logins: this.0.lock().unwrap_or_else(PoisonError::into_inner).len());
+debug_only!(MemoryLoginStore, |this| logins: this.0.lock().len());

@@ -6,8 +6,9 @@ use axum::extract::{RawQuery, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use parking_lot::Mutex;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use subtle::ConstantTimeEq;
 use tokio::net::TcpListener;
@@ -86,14 +87,7 @@ async fn answer(State(page): State<Arc<RedirectPage>>, RawQuery(query): RawQuery
             .ct_eq(page.state.expose().as_bytes())
             .into()
     });
-    let sender = is_own
-        .then(|| {
-            page.sender
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take()
-        })
-        .flatten();
+    let sender = is_own.then(|| page.sender.lock().take()).flatten();
     let (status, text) = match sender {
         Some(sender) => {
             let _ = sender.send(query);

@@ -6,12 +6,13 @@ use crate::auth::fetch::Fetcher;
 use crate::auth::flow::{Discovered, Flow, Registration, discover};
 use crate::auth::login::{Consent, OAuthLogin};
 use crate::auth::metadata::is_same_issuer;
+use parking_lot::Mutex;
 use reqwest::Url;
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -129,10 +130,7 @@ impl ServerTokens {
 
     /// Returns the error of the last attempt to get a token, if it failed.
     pub(crate) fn failure(&self) -> Option<LoginError> {
-        self.failure
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.failure.lock().clone()
     }
 
     /// Returns the error for which there is no token to send.
@@ -142,10 +140,7 @@ impl ServerTokens {
     }
 
     fn current(&self) -> Option<(Secret, Option<Timestamp>)> {
-        self.current
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.current.lock().clone()
     }
 
     /// Returns the token for a request. Returns `None` if there is none yet, so that the server says what it needs.
@@ -214,8 +209,7 @@ impl ServerTokens {
             None => self.refresh_expired(state).await,
         };
         self.attempts.fetch_add(1, Ordering::AcqRel);
-        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) =
-            outcome.as_ref().err().cloned();
+        *self.failure.lock() = outcome.as_ref().err().cloned();
         outcome
     }
 
@@ -437,7 +431,7 @@ impl ServerTokens {
             .as_ref()
             .and_then(|stored| stored.tokens.as_ref());
         let current = tokens.map(|tokens| (tokens.access.clone(), tokens.expires_at));
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = current;
+        *self.current.lock() = current;
     }
 
     async fn load(&self) -> Result<Option<StoredLogin>, LoginError> {

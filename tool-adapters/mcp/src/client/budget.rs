@@ -1,8 +1,9 @@
 //! The budgets of what a server asks of the host: of each call, and of each session.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tool_core::RunContext;
 
 /// The budget of a server's requests to the host's model.
@@ -60,13 +61,9 @@ struct Spent {
 }
 
 impl Spending {
-    fn lock(&self) -> MutexGuard<'_, Spent> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Counts a question. Returns false if there were as many.
     fn ask(&self, limit: u32) -> bool {
-        let mut spent = self.lock();
+        let mut spent = self.0.lock();
         let admitted = spent.questions < limit;
         spent.questions += u32::from(admitted);
         admitted
@@ -75,7 +72,7 @@ impl Spending {
     /// Counts a request, and charges up to `wanted` tokens, of which at least `least` have to be left. Returns the tokens, or what
     /// is spent.
     fn charge(&self, limit: Amount, least: u64, wanted: u64) -> Result<u64, &'static str> {
-        let mut spent = self.lock();
+        let mut spent = self.0.lock();
         let left = limit.tokens.saturating_sub(spent.sampled.tokens);
         if spent.sampled.requests >= limit.requests {
             return Err("requests");
@@ -90,7 +87,7 @@ impl Spending {
     }
 
     fn correct(&self, charged: u64, used: u64) {
-        let mut spent = self.lock();
+        let mut spent = self.0.lock();
         spent.sampled.tokens = spent
             .sampled
             .tokens
@@ -99,7 +96,7 @@ impl Spending {
     }
 
     fn refund(&self, charged: u64) {
-        let mut spent = self.lock();
+        let mut spent = self.0.lock();
         spent.sampled.requests = spent.sampled.requests.saturating_sub(1);
         spent.sampled.tokens = spent.sampled.tokens.saturating_sub(charged);
     }
@@ -132,7 +129,7 @@ impl ServerSpending {
         let Some(sessions) = ctx.session_memo::<SessionSpending>() else {
             return Arc::clone(&self.outside);
         };
-        let mut servers = sessions.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut servers = sessions.0.lock();
         Arc::clone(servers.entry(self.key).or_default())
     }
 

@@ -6,6 +6,7 @@ use crate::client::http_answer::HttpResult;
 use crate::client::names::{self, KEY, looks_like_key, looks_random};
 use crate::original::{Reason, Removed};
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Client, ClientBuilder, Url};
 use rmcp::model::Tool;
@@ -18,7 +19,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::io;
 use std::process::Command;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
 use tool_adapters_http::base_url::{self, is_local, is_secret_name, with_scheme};
@@ -156,7 +157,7 @@ impl Credentials {
 
     /// Returns the longest secrets first, as a part of one may be another.
     fn secrets(&self, is_wanted: impl Fn(&str, SecretKind) -> bool) -> Vec<Token> {
-        let secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        let secrets = self.secrets.lock();
         let wanted = secrets.iter().filter(|(text, kind)| is_wanted(text, *kind));
         let mut wanted = wanted.map(|(text, _)| text.clone()).collect::<Vec<_>>();
         wanted.sort_by_key(|text| Reverse(text.len()));
@@ -181,7 +182,7 @@ impl Credentials {
     }
 
     pub(crate) fn add_secret(&self, text: &str, kind: SecretKind) {
-        let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut secrets = self.secrets.lock();
         let known = secrets
             .iter()
             .any(|(known, known_kind)| **known == text && *known_kind == kind);

@@ -9,6 +9,7 @@ use crate::client::http_client::{AuthorizedClient, SessionHeaders};
 use crate::lines::LineWriter;
 use foldhash::HashMap;
 use futures_util::StreamExt;
+use parking_lot::Mutex;
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequestParams, JsonObject, ProgressToken, RequestId, RequestMetaObject,
@@ -20,7 +21,7 @@ use rmcp::transport::{DynamicTransportError, StreamableHttpClientTransport};
 use serde::Serialize;
 use std::any::TypeId;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
@@ -137,13 +138,6 @@ impl DirectCalls {
         received
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.0
-            .waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the id of a new call, and its progress token.
     pub(crate) fn next_id(&self) -> (RequestId, ProgressToken) {
         let id = RequestId::Number(FIRST_ID + self.0.calls.fetch_add(1, Ordering::Relaxed));
@@ -164,12 +158,12 @@ impl DirectCalls {
     }
 
     fn take(&self, id: &RequestId) -> Option<oneshot::Sender<ServerJsonRpcMessage>> {
-        self.waiting().answers.remove(&number(id)?)
+        self.0.waiting.lock().answers.remove(&number(id)?)
     }
 
     /// Fails the calls that wait, as the connection has ended.
     pub(crate) fn close(&self) {
-        let mut waiting = self.waiting();
+        let mut waiting = self.0.waiting.lock();
         waiting.is_closed = true;
         let answers = std::mem::take(&mut waiting.answers);
         drop(waiting);
@@ -229,7 +223,7 @@ impl DirectCalls {
             return Err(ServiceError::UnexpectedResponse);
         };
         let (call, answer) = oneshot::channel();
-        let mut waiting = self.waiting();
+        let mut waiting = self.0.waiting.lock();
         if waiting.is_closed {
             return Err(ServiceError::TransportClosed);
         }
@@ -354,6 +348,6 @@ struct EndOnDrop<'a>(&'a DirectCalls, i64);
 
 impl Drop for EndOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.waiting().answers.remove(&self.1);
+        self.0.0.waiting.lock().answers.remove(&self.1);
     }
 }

@@ -12,6 +12,7 @@ use crate::send_on_drop::SendOnDrop;
 use futures_util::StreamExt;
 use futures_util::future::{BoxFuture, OptionFuture};
 use futures_util::stream::FuturesUnordered;
+use parking_lot::Mutex;
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientRequest,
@@ -19,7 +20,7 @@ use rmcp::model::{
 };
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
 use tool_core::{RunContext, ToolError, time, trace};
@@ -377,11 +378,7 @@ impl Exchange<'_> {
     /// Reports the message of a task, unless it is the last one.
     fn report_status(&self, message: &str) {
         let message = self.remote.options.credentials.display(message);
-        let mut said = self
-            .state
-            .said
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut said = self.state.said.lock();
         if *said != message {
             message.clone_into(&mut said);
             drop(said);

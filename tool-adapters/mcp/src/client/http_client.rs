@@ -16,6 +16,7 @@ use crate::client::tasks::TaskTools;
 use crate::lines::{IdScanner, MessageId};
 use futures_util::StreamExt;
 use hyper::Response;
+use parking_lot::Mutex;
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Body, Client, Method, Request, StatusCode, Url, redirect};
 use rmcp::model::{
@@ -31,7 +32,7 @@ use sse_stream::Sse;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tokio_util::bytes::Bytes;
 use tool_adapters_http::base_url::is_local;
 use tracing::Dispatch;
@@ -131,7 +132,7 @@ impl AuthorizedClient {
 
     /// Returns the session that rmcp has opened last.
     pub(crate) fn session(&self) -> Arc<SessionHeaders> {
-        Arc::clone(&self.session.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.session.lock())
     }
 
     /// Makes a call in a session.
@@ -416,8 +417,7 @@ impl StreamableHttpClient for AuthorizedClient {
         if let ClientJsonRpcMessage::Notification(sent) = &message
             && let ClientNotification::InitializedNotification(_) = &sent.notification
         {
-            *self.session.lock().unwrap_or_else(PoisonError::into_inner) =
-                Arc::new(session.clone());
+            *self.session.lock() = Arc::new(session.clone());
         }
         let request = request_of(&message);
         let sent = match request.map(|request| &request.request) {

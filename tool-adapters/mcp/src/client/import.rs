@@ -28,8 +28,8 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tool_adapters_http::debug_only;
@@ -833,11 +833,7 @@ impl ImportedToolset {
     /// Sets whether a call of a tool may be sent again after the connection was lost, if its server says that it may.
     pub fn set_resend(&self, tool: &str, is_resent: bool) {
         let tool = self.names.own_of_rest(tool);
-        let mut once = self
-            .remote
-            .sent_once
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut once = self.remote.sent_once.lock();
         if is_resent {
             _ = once.remove(tool);
         } else {
@@ -1131,11 +1127,7 @@ impl RemoteTool {
 
     /// Returns true if the host says that no call is sent twice.
     fn is_sent_once(&self) -> bool {
-        self.remote
-            .sent_once
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .contains(&self.name)
+        self.remote.sent_once.lock().contains(&self.name)
     }
 
     async fn convert_error(&self, error: ServiceError, connection: &ServerConnection) -> ToolError {

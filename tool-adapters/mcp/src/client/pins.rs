@@ -5,6 +5,7 @@
 
 use crate::client::declared::Declared;
 use crate::original::unknown_members;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tool_core::text::hex;
 
@@ -407,9 +408,7 @@ impl Pins {
         change: impl FnOnce(&mut ServerPins) -> Result<(T, bool), PinError>,
     ) -> Result<T, PinError> {
         match &*self.0 {
-            PinStore::Memory(servers) => {
-                Ok(change(&mut servers.lock().unwrap_or_else(PoisonError::into_inner))?.0)
-            }
+            PinStore::Memory(servers) => Ok(change(&mut servers.lock())?.0),
             PinStore::File(path) => {
                 let _lock = lock(path)?;
                 let mut servers = read(path)?;

@@ -11,6 +11,7 @@ use hyper::{Request, Response, Uri};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
+use parking_lot::Mutex;
 use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Body, Method, Url};
 use std::collections::VecDeque;
@@ -18,7 +19,7 @@ use std::future::poll_fn;
 use std::io;
 use std::net::IpAddr;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, Join, ReadBuf, join};
@@ -132,13 +133,9 @@ impl PlainClient {
         }))
     }
 
-    fn idle(&self) -> MutexGuard<'_, VecDeque<(Instant, Box<PlainConnection>)>> {
-        self.0.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the connection that was used last and is done with its last request.
     fn idle_connection(&self) -> Option<Box<PlainConnection>> {
-        let mut idle = self.idle();
+        let mut idle = self.0.idle.lock();
         std::iter::from_fn(|| idle.pop_back())
             .map(|(_, connection)| connection)
             .find(|connection| connection.sender.is_ready())
@@ -146,7 +143,7 @@ impl PlainClient {
 
     fn keep(&self, connection: Box<PlainConnection>) {
         let now = Instant::now();
-        let mut idle = self.idle();
+        let mut idle = self.0.idle.lock();
         idle.push_back((now, connection));
         while idle.len() > MAX_IDLE
             || idle

@@ -2,12 +2,13 @@
 
 use crate::client::credentials::Credentials;
 use crate::client::notices::RateLimit;
+use parking_lot::Mutex;
 use process_wrap::tokio::{ChildWrapper, CommandWrap};
 use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
@@ -152,7 +153,7 @@ impl ServerProcess {
 
     /// Returns the last lines that the process wrote to its standard error.
     pub(crate) fn last_lines(&self) -> String {
-        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = self.lines.lock();
         lines
             .iter()
             .map(String::as_str)
@@ -216,7 +217,7 @@ async fn read_errors(
         if limit.admits() {
             tracing::debug!(process, text, "a server wrote to its standard error");
         }
-        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = last.lock();
         if last.len() == LAST_LINES {
             last.pop_front();
         }

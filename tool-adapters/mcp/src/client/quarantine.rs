@@ -1,8 +1,8 @@
 //! Tools of a server that are not offered, or no longer offered.
 
+use parking_lot::Mutex;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use tool_core::RegistryErrors;
 use tool_core::text::{escape_invisible, truncate};
 use tool_core::tool::UriTemplateError;
@@ -104,10 +104,6 @@ impl Quarantine {
 
     const MAX_LINE: usize = 800;
 
-    fn lock(&self) -> MutexGuard<'_, Quarantined> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds a tool. A tool that was never offered is left out if there are too many.
     pub(crate) fn add(&self, server: &str, name: &str, is_offered: bool, reason: QuarantineReason) {
         let name = short(name).into_owned();
@@ -115,7 +111,7 @@ impl Quarantine {
             name: name.clone(),
             reason,
         };
-        let mut quarantined = self.lock();
+        let mut quarantined = self.0.lock();
         if quarantined.tools.get(&name) == Some(&tool) {
             return;
         }
@@ -139,7 +135,7 @@ impl Quarantine {
 
     /// Logs the number of tools that were not logged, at the end of a check of the list.
     pub(crate) fn end_check(&self, server: &str) {
-        let mut quarantined = self.lock();
+        let mut quarantined = self.0.lock();
         quarantined.logged = 0;
         let more = std::mem::take(&mut quarantined.unlogged);
         if more > 0 {
@@ -149,7 +145,7 @@ impl Quarantine {
 
     /// Offers a removed tool again.
     pub(crate) fn restore(&self, name: &str) {
-        let mut quarantined = self.lock();
+        let mut quarantined = self.0.lock();
         let name = short(name);
         if quarantined
             .tools
@@ -162,15 +158,15 @@ impl Quarantine {
 
     /// Offers a tool, because it agrees with its pin at an import.
     pub(crate) fn lift(&self, name: &str) {
-        self.lock().tools.remove(&*short(name));
+        self.0.lock().tools.remove(&*short(name));
     }
 
     pub(crate) fn all(&self) -> Vec<QuarantinedTool> {
-        self.lock().tools.values().cloned().collect()
+        self.0.lock().tools.values().cloned().collect()
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<QuarantinedTool> {
-        self.lock().tools.get(&*short(name)).cloned()
+        self.0.lock().tools.get(&*short(name)).cloned()
     }
 }
 

@@ -15,6 +15,7 @@ use crate::client::quarantine::{Quarantine, QuarantineReason};
 use crate::client::routes::CallRoutes;
 use crate::client::subscriptions::SubscribedResources;
 use crate::client::tasks::{TaskNeed, TaskTools, is_lost};
+use parking_lot::Mutex;
 use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, CustomRequest, ListToolsRequest, Tool};
 use rmcp::service::{Peer, ServiceError};
@@ -22,7 +23,7 @@ use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until, timeout};
 use tool_core::call::LogLevel;
@@ -116,10 +117,6 @@ impl Launcher {
         self.connected = Instant::now();
         Ok(())
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl ServerConnection {
@@ -237,7 +234,7 @@ impl RemoteServer {
     }
 
     pub(crate) fn current(&self) -> Arc<ServerConnection> {
-        Arc::clone(&lock(&self.current))
+        Arc::clone(&self.current.lock())
     }
 
     pub(crate) fn is_lost(&self) -> bool {
@@ -298,7 +295,7 @@ impl RemoteServer {
             tracing::warn!(%server, %error, "failed to connect again to a server");
             ToolError::transient("the tool's server has ended, and could not be started again")
         })?;
-        *lock(&self.current) = Arc::clone(&connection);
+        *self.current.lock() = Arc::clone(&connection);
         Ok(connection)
     }
 
@@ -315,14 +312,14 @@ impl RemoteServer {
     }
 
     pub(crate) fn quarantine(&self, name: &str, reason: QuarantineReason) {
-        let is_imported = lock(&self.imported).contains_key(name);
+        let is_imported = self.imported.lock().contains_key(name);
         self.quarantine
             .add(&self.options.name, name, is_imported, reason);
     }
 
     /// Quarantines what cannot be registered, and was therefore never offered.
     pub(crate) fn quarantine_invalid(&self, key: &str, reason: QuarantineReason) {
-        lock(&self.imported).remove(key);
+        self.imported.lock().remove(key);
         self.quarantine(key, reason);
     }
 
@@ -349,14 +346,14 @@ impl RemoteServer {
 
     /// Returns the names of the tools that were imported, and of those in quarantine.
     pub(crate) fn own_names(&self) -> Vec<String> {
-        let mut names = lock(&self.imported).keys().cloned().collect::<Vec<_>>();
+        let mut names = self.imported.lock().keys().cloned().collect::<Vec<_>>();
         names.extend(self.quarantine.all().into_iter().map(|tool| tool.name));
         names
     }
 
     /// Returns the kinds of the lists of which something was imported.
     fn imported_kinds(&self) -> Vec<Declaration> {
-        let imported = lock(&self.imported);
+        let imported = self.imported.lock();
         let is_imported = |kind: &Declaration| {
             *kind == Declaration::Tool
                 || imported
@@ -480,7 +477,7 @@ impl RemoteServer {
         for key in &offered {
             self.quarantine.lift(key);
         }
-        lock(&self.imported).extend(fingerprints);
+        self.imported.lock().extend(fingerprints);
         Ok(offered)
     }
 
@@ -529,7 +526,7 @@ impl RemoteServer {
     ) -> Result<(), ImportError> {
         for kind in kinds {
             let listed = self.list_again(connection, *kind).await?;
-            let imported = lock(&self.imported).clone();
+            let imported = self.imported.lock().clone();
             let keys = listed.iter().map(|(key, _)| &**key).collect::<HashSet<_>>();
             let own = imported
                 .iter()

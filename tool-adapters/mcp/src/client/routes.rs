@@ -3,11 +3,12 @@
 
 use crate::mailbox::Mailbox;
 use foldhash::HashMap;
+use parking_lot::Mutex;
 use rmcp::model::{ErrorData, ProgressNotificationParam, ProgressToken, RequestId};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::Poll;
 use tokio::sync::oneshot;
 use tool_core::call::LogLevel;
@@ -76,10 +77,6 @@ const CAPACITY: usize = 64;
 const MAX_TEXT: usize = 800;
 
 impl CallRoutes {
-    fn lock(&self) -> MutexGuard<'_, Routes> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Passes an update to its call.
     pub(crate) fn progress(&self, update: &ProgressNotificationParam) {
         let mut short =
@@ -89,7 +86,7 @@ impl CallRoutes {
             .message
             .as_deref()
             .map(|message| truncate(message, MAX_TEXT));
-        let mut routes = self.lock();
+        let mut routes = self.0.lock();
         if let Some(call) = routes
             .calls
             .values_mut()
@@ -106,7 +103,7 @@ impl CallRoutes {
 
     /// Passes the message of a task's state to its call.
     pub(crate) fn status(&self, task: &str, message: &str) {
-        let mut routes = self.lock();
+        let mut routes = self.0.lock();
         if let Some(call) = routes
             .calls
             .values_mut()
@@ -118,7 +115,7 @@ impl CallRoutes {
 
     /// Passes a log message to the only call in flight. Returns it if there is none, or several.
     pub(crate) fn log(&self, message: ServerLog) -> Option<ServerLog> {
-        let mut routes = self.lock();
+        let mut routes = self.0.lock();
         let mut calls = routes.calls.values_mut();
         match (calls.next(), calls.next()) {
             (Some(call), None) => {
@@ -131,7 +128,7 @@ impl CallRoutes {
 
     /// Notes that a request of the server came in the stream of a request of this client.
     pub(crate) fn note_stream(&self, request: RequestId, stream: RequestId) {
-        let mut routes = self.lock();
+        let mut routes = self.0.lock();
         if routes.streams.len() == CAPACITY {
             routes.streams.pop_front();
         }
@@ -147,7 +144,7 @@ impl CallRoutes {
         task: Option<&str>,
         request: RelayedRequest,
     ) -> Result<(), &'static str> {
-        let mut routes = self.lock();
+        let mut routes = self.0.lock();
         let stream = routes.streams.iter().position(|(known, _)| known == id);
         let stream = stream
             .and_then(|at| routes.streams.remove(at))
@@ -180,7 +177,7 @@ impl CallRoutes {
 
     /// Adds a call. It is in flight until the returned value is dropped.
     pub(crate) fn enter(&self) -> CallRoute {
-        let mut routes = self.lock();
+        let mut routes = self.0.lock();
         routes.next += 1;
         let id = routes.next;
         routes.calls.insert(id, Route::default());
@@ -200,7 +197,7 @@ pub(crate) struct CallRoute {
 impl CallRoute {
     /// Sets the id and the progress token of the call's request. Updates that came before are kept.
     pub(crate) fn set_request(&self, request: RequestId, token: ProgressToken) {
-        let mut routes = self.routes.lock();
+        let mut routes = self.routes.0.lock();
         let early = std::mem::take(&mut routes.unclaimed);
         let (own, others) = early
             .into_iter()
@@ -215,14 +212,14 @@ impl CallRoute {
     }
 
     pub(crate) fn set_task(&self, task: &str) {
-        if let Some(call) = self.routes.lock().calls.get_mut(&self.id) {
+        if let Some(call) = self.routes.0.lock().calls.get_mut(&self.id) {
             call.task = Some(task.to_owned());
         }
     }
 
     /// Waits for the next message.
     pub(crate) async fn next(&self) -> CallMessage {
-        poll_fn(|cx| match self.routes.lock().calls.get_mut(&self.id) {
+        poll_fn(|cx| match self.routes.0.lock().calls.get_mut(&self.id) {
             Some(call) => call.messages.poll_next(cx),
             None => Poll::Pending,
         })
@@ -231,13 +228,13 @@ impl CallRoute {
 
     /// Returns the next message, if there is one.
     pub(crate) fn try_next(&self) -> Option<CallMessage> {
-        self.routes.lock().calls.get_mut(&self.id)?.messages.pop()
+        self.routes.0.lock().calls.get_mut(&self.id)?.messages.pop()
     }
 }
 
 impl Drop for CallRoute {
     fn drop(&mut self) {
-        self.routes.lock().calls.remove(&self.id);
+        self.routes.0.lock().calls.remove(&self.id);
     }
 }
 
@@ -273,7 +270,7 @@ mod tests {
         let received = std::iter::from_fn(|| call.try_next().map(progress));
         assert_eq!(received.collect::<Vec<_>>(), [1.0, 2.0]);
         drop((call, other));
-        assert!(routes.lock().calls.is_empty());
+        assert!(routes.0.lock().calls.is_empty());
     }
 
     #[test]
@@ -284,7 +281,7 @@ mod tests {
             routes.progress(&ProgressNotificationParam::new(token(at), 1.0).with_message(text));
             routes.note_stream(id(at), id(0));
         }
-        let kept = &routes.lock().unclaimed;
+        let kept = &routes.0.lock().unclaimed;
         assert_eq!(kept.len(), CAPACITY);
         assert!(kept.iter().all(|update| {
             update

@@ -5,6 +5,7 @@ use crate::client::error::describe;
 use crate::client::notices::MAX_URI;
 use crate::client::options::is_stateless;
 use crate::client::pins::Declaration;
+use parking_lot::Mutex;
 use rmcp::RoleClient;
 use rmcp::model::{
     ClientRequest, Request, ServerNotification, SubscribeRequestParams, SubscriptionFilter,
@@ -12,7 +13,7 @@ use rmcp::model::{
 };
 use rmcp::service::{Peer, ServiceError};
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::sleep;
@@ -46,7 +47,7 @@ async fn subscribe(peer: &Peer<RoleClient>, uri: &str) -> Result<(), ServiceErro
 
 impl SubscribedResources {
     fn edit<T>(&self, edit: impl FnOnce(&mut BTreeSet<String>) -> T) -> T {
-        edit(&mut self.uris.lock().unwrap_or_else(PoisonError::into_inner))
+        edit(&mut self.uris.lock())
     }
 
     /// Adds a resource. The error is a text of the server.

@@ -5,12 +5,13 @@ use crate::original;
 use crate::send_on_drop::SendOnDrop;
 use futures_util::future::BoxFuture;
 use memchr::memmem;
+use parking_lot::Mutex;
 use rmcp::RoleClient;
 use rmcp::model::{CallToolRequestParams, ClientRequest, CustomRequest, ErrorData, ServerResult};
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
 use tool_core::time::whole_milliseconds;
@@ -38,7 +39,7 @@ impl TaskTools {
         let Ok(message) = serde_json::from_slice::<Value>(text) else {
             return;
         };
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         for tool in message["result"]["tools"].as_array().into_iter().flatten() {
             let Some(name) = tool["name"].as_str() else {
                 continue;
@@ -58,11 +59,7 @@ impl TaskTools {
     }
 
     pub(crate) fn support(&self, tool: &str) -> Option<TaskNeed> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(tool)
-            .copied()
+        self.0.lock().get(tool).copied()
     }
 }
 

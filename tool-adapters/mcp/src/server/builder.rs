@@ -194,13 +194,6 @@ impl Server {
         self.with(|settings| settings.limits.connections.each = connections)
     }
 
-    /// Sets the bytes that a client over HTTP has to send or take each second. A body that brings fewer for 20 s is answered
-    /// 408: earlier bytes do not count. A connection that takes too little of an answer is closed, if [`bind`](Self::bind) accepted it.
-    /// Defaults to 1,024.
-    pub fn min_bytes_per_second(self, bytes: u32) -> Self {
-        self.with(|settings| settings.limits.bytes_per_second = bytes)
-    }
-
     /// Sets the time that open connections get after a [`shutdown`](Self::shutdown). Defaults to 10 s.
     pub fn shutdown_grace(self, grace: Duration) -> Self {
         self.with(|settings| settings.limits.grace = grace)

@@ -5,9 +5,10 @@
 
 use axum::http::request::Parts;
 use foldhash::{HashMap, HashMapExt};
+use parking_lot::Mutex;
 use rmcp::model::{ClientJsonRpcMessage, Extensions, GetExtensions, RequestId};
 use std::collections::hash_map::Entry;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use tool_core::CancellationToken;
 
 /// The calls of a connection that are not answered, by the ids of their requests. Clones are the same.
@@ -21,14 +22,10 @@ impl Default for CallsUnderWay {
 }
 
 impl CallsUnderWay {
-    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Enters a call whose message has been read. Returns `None` if it repeats the id of a call under way.
     pub(crate) fn enter(&self, id: &RequestId) -> Option<Arc<CallUnderWay>> {
         let cancellation = CancellationToken::new();
-        match self.lock().entry(id.clone()) {
+        match self.0.lock().entry(id.clone()) {
             Entry::Occupied(_) => return None,
             Entry::Vacant(entry) => _ = entry.insert(cancellation.clone()),
         }
@@ -41,7 +38,7 @@ impl CallsUnderWay {
 
     /// Cancels a call, which then has no answer. Its id may be used again. Returns false if no call with this id is under way.
     pub(crate) fn cancel(&self, id: &RequestId) -> bool {
-        let mut calls = self.lock();
+        let mut calls = self.0.lock();
         let Some(cancellation) = calls.remove(id) else {
             return false;
         };
@@ -86,7 +83,7 @@ pub(crate) fn is_cancelled(message: &ClientJsonRpcMessage) -> bool {
 
 impl Drop for CallUnderWay {
     fn drop(&mut self) {
-        let mut calls = self.calls.lock();
+        let mut calls = self.calls.0.lock();
         // After a cancellation the id may be that of another call.
         if !self.is_cancelled() {
             calls.remove(&self.id);

@@ -4,6 +4,7 @@ use crate::server::client::{Client, Identity};
 use crate::server::session_streams::SessionStreams;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use rmcp::model::{
     NotificationNoParam, ResourceUpdatedNotification, ResourceUpdatedNotificationParam,
     ServerNotification, SubscriptionFilter,
@@ -12,7 +13,7 @@ use rmcp::service::{Peer, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::broadcast::{Receiver, Sender};
@@ -114,13 +115,9 @@ pub struct WatchedResources {
 }
 
 impl WatchedResources {
-    fn counts(&self) -> MutexGuard<'_, HashMap<String, usize>> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn add(&self, uri: &str) {
         let Some(host) = self.host.get() else { return };
-        let mut counts = self.counts();
+        let mut counts = self.counts.lock();
         let count = counts.entry(uri.to_owned()).or_default();
         *count += 1;
         if *count == 1 {
@@ -131,7 +128,7 @@ impl WatchedResources {
 
     fn remove(&self, uri: &str) {
         let Some(host) = self.host.get() else { return };
-        let mut counts = self.counts();
+        let mut counts = self.counts.lock();
         let Some(count) = counts.get_mut(uri) else {
             return;
         };
@@ -151,7 +148,7 @@ impl WatchedResources {
 
     /// Returns the URIs that are watched.
     pub fn uris(&self) -> Vec<String> {
-        self.counts().keys().cloned().collect()
+        self.counts.lock().keys().cloned().collect()
     }
 }
 
@@ -186,12 +183,8 @@ impl Subscriptions {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.uris.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn add(&self, uri: String) -> Result<(), ErrorData> {
-        let mut uris = self.lock();
+        let mut uris = self.uris.lock();
         if uris.len() >= MAX_SUBSCRIPTIONS && !uris.contains(&uri) {
             let message =
                 format!("this session has {MAX_SUBSCRIPTIONS} subscriptions; end one of them");
@@ -210,14 +203,11 @@ impl Subscriptions {
     }
 
     fn take(&self, subscriptions: usize) -> Result<(), QuotaExceeded> {
-        self.taken
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .resize(subscriptions)
+        self.taken.lock().resize(subscriptions)
     }
 
     pub(crate) fn remove(&self, uri: &str) {
-        let mut uris = self.lock();
+        let mut uris = self.uris.lock();
         if uris.remove(uri) {
             self.watched.remove(uri);
             // Less is never refused.
@@ -226,12 +216,13 @@ impl Subscriptions {
     }
 
     fn has(&self, uri: &str) -> bool {
-        self.lock().contains(uri)
+        self.uris.lock().contains(uri)
     }
 
     /// Returns all changes that a client may have missed.
     fn all(&self) -> Vec<Change> {
         let uris = self
+            .uris
             .lock()
             .iter()
             .map(|uri| Change::Resource(uri.as_str().into()))
@@ -244,7 +235,10 @@ impl Subscriptions {
 
 impl Drop for Subscriptions {
     fn drop(&mut self) {
-        self.lock().iter().for_each(|uri| self.watched.remove(uri));
+        self.uris
+            .lock()
+            .iter()
+            .for_each(|uri| self.watched.remove(uri));
     }
 }
 

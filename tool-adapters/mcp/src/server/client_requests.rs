@@ -12,6 +12,7 @@ use crate::send_on_drop::SendOnDrop;
 use crate::server::request_ids::random_id;
 use crate::server::session_streams::RunningHandler;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use rmcp::RoleServer;
 use rmcp::model::{
     AudioContent, CancelledNotificationParam, ClientCapabilities, CreateMessageRequest,
@@ -23,8 +24,8 @@ use rmcp::model::{
 use rmcp::service::{Peer, PeerRequestOptions, RequestContext, ServiceError};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, SetOnce, mpsc, oneshot};
 use tool_core::call::{
@@ -309,7 +310,7 @@ impl CallRequests {
     }
 
     fn early_answer(&self, key: Option<&str>, request: &InputRequest) -> Option<Value> {
-        let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut early = self.early.lock();
         early.remove(key?).filter(|answer| takes(request, answer))
     }
 }

@@ -6,14 +6,15 @@
 )]
 
 use crate::mailbox::Mailbox;
+use parking_lot::Mutex;
 use rmcp::RoleServer;
 use rmcp::model::{
     LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken,
 };
 use rmcp::service::Peer;
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tool_core::ToolCall;
 use tool_core::call::{LogLevel, LogMessage, ProgressUpdate};
 use tool_core::text::truncate;
@@ -104,21 +105,21 @@ impl Notifier {
                 if update.message.len() > MAX_MESSAGE {
                     update.message = truncate(&update.message, MAX_MESSAGE);
                 }
-                lock(&mailbox).push(Notification::Progress(update), CAPACITY);
+                mailbox
+                    .lock()
+                    .push(Notification::Progress(update), CAPACITY);
             });
         }
         let Some(least) = self.log else { return call };
         let mailbox = self.mailbox;
         call.on_log(move |message| {
             if message.level >= least {
-                lock(&mailbox).push(Notification::Log(Box::new(message.clone())), CAPACITY);
+                mailbox
+                    .lock()
+                    .push(Notification::Log(Box::new(message.clone())), CAPACITY);
             }
         })
     }
-}
-
-fn lock(mailbox: &Mutex<Mailbox<Notification>>) -> MutexGuard<'_, Mailbox<Notification>> {
-    mailbox.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The number of notifications that may wait. Further ones are dropped, so that the tool is not held up.
@@ -152,7 +153,7 @@ impl Notices {
 
     /// Waits for a notification. Never returns once the call has ended.
     pub(crate) async fn arrived(&self) {
-        poll_fn(|cx| lock(&self.mailbox).poll_arrived(cx)).await;
+        poll_fn(|cx| self.mailbox.lock().poll_arrived(cx)).await;
     }
 }
 
@@ -174,7 +175,7 @@ impl Forwarder {
 
     /// Waits for the next notification and sends it. Never returns once the call has ended.
     pub(crate) async fn forward_next(&mut self) {
-        let notification = poll_fn(|cx| lock(&self.notices.mailbox).poll_next(cx)).await;
+        let notification = poll_fn(|cx| self.notices.mailbox.lock().poll_next(cx)).await;
         self.send(notification).await;
     }
 
@@ -185,7 +186,7 @@ impl Forwarder {
     }
 
     fn next_at_once(&self) -> Option<Notification> {
-        lock(&self.notices.mailbox).pop()
+        self.notices.mailbox.lock().pop()
     }
 
     async fn send(&mut self, notification: Notification) {

@@ -11,6 +11,7 @@ use crate::server::passed_on;
 use crate::server::request_ids::{RandomIds, random_id};
 use crate::server::session_streams::{CAPACITY, Event, RunningHandler, SessionStreams, events};
 use futures_util::Stream;
+use parking_lot::Mutex;
 use rmcp::RoleServer;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, GetExtensions, JsonRpcMessage, ServerJsonRpcMessage,
@@ -22,7 +23,7 @@ use rmcp::transport::streamable_http_server::session::{
 };
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::mpsc::{Receiver, WeakSender, channel};
 use tokio::time::{Instant, sleep_until};
@@ -84,7 +85,7 @@ impl HttpSessions {
 
     /// Returns the handler of a session, if the client has opened it. The session is in use then.
     pub(crate) fn connection(&self, client: &Client, id: &str) -> Option<Arc<Connection>> {
-        let open = lock(&self.open);
+        let open = self.open.lock();
         let session = open
             .sessions
             .get(id)
@@ -94,7 +95,8 @@ impl HttpSessions {
     }
 
     fn session(&self, id: &str) -> SessionResult<Arc<HttpSession>> {
-        lock(&self.open)
+        self.open
+            .lock()
             .sessions
             .get(id)
             .map(Arc::clone)
@@ -118,7 +120,7 @@ impl HttpSessions {
             handler,
             ended,
         };
-        let mut open = lock(&self.open);
+        let mut open = self.open.lock();
         open.sessions.insert(Arc::clone(&id), Arc::new(session));
         if !std::mem::replace(&mut open.are_watched, true) {
             tokio::spawn(end_idle(
@@ -140,15 +142,11 @@ impl HttpSessions {
 
     /// Ends a session, if it is open.
     pub(crate) fn end(&self, id: &str) {
-        let ended = lock(&self.open).sessions.remove(id);
+        let ended = self.open.lock().sessions.remove(id);
         if let Some(session) = ended {
             session.end();
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Ends the sessions that are idle for a time, and all at the shutdown, until none is open.
@@ -169,7 +167,7 @@ async fn end_idle(
         let now = Instant::now();
         let end_of = |session: &HttpSession| time::after(session.streams.lock().used, idle_timeout);
         let (idle, earliest) = {
-            let mut open = lock(&open);
+            let mut open = open.lock();
             let is_idle = |session: &HttpSession| is_over || end_of(session) <= now;
             let idle = open
                 .sessions
@@ -196,7 +194,7 @@ impl HttpSession {
 
     /// Returns the handler of the session. Starts it unless it runs.
     fn handler(self: &Arc<Self>) -> RunningHandler {
-        let mut handler = lock(&self.handler);
+        let mut handler = self.handler.lock();
         if let Some(running) = handler.as_ref().and_then(WeakSender::upgrade) {
             return RunningHandler(running);
         }
@@ -215,7 +213,10 @@ impl HttpSession {
         tokio::spawn(async move {
             _ = running.waiting().await;
             // Another one may have been started.
-            lock(&session.handler).take_if(|handler| handler.strong_count() == 0);
+            session
+                .handler
+                .lock()
+                .take_if(|handler| handler.strong_count() == 0);
         });
         RunningHandler(to_handler)
     }
@@ -256,7 +257,7 @@ impl HttpSession {
         {
             self.streams.lock().end_request(request.clone());
         }
-        let handler = lock(&self.handler).as_ref().and_then(WeakSender::upgrade);
+        let handler = self.handler.lock().as_ref().and_then(WeakSender::upgrade);
         match handler {
             Some(handler) => handler
                 .send(Box::new(message))
@@ -315,7 +316,7 @@ impl SessionManager for HttpSessions {
     }
 
     async fn has_session(&self, id: &SessionId) -> SessionResult<bool> {
-        Ok(lock(&self.open).sessions.contains_key(id))
+        Ok(self.open.lock().sessions.contains_key(id))
     }
 
     /// Ends a session that could not be opened. rmcp calls this also when the handler that opened a session has ended.
@@ -438,7 +439,7 @@ mod tests {
 
     /// Waits until the handler of a session has ended.
     async fn handler_end(session: &HttpSession) {
-        while lock(&session.handler).is_some() {
+        while session.handler.lock().is_some() {
             yield_now().await;
         }
     }
@@ -455,7 +456,7 @@ mod tests {
             own.try_recv().expect("an event").event_id.as_deref(),
             Some("1")
         );
-        assert!(lock(&session.handler).is_none(), "nothing has started it");
+        assert!(session.handler.lock().is_none(), "nothing has started it");
     }
 
     #[tokio::test]
@@ -507,7 +508,9 @@ mod tests {
         let sessions = HttpSessions::new(Duration::MAX, CancellationToken::new());
         let session = open_session(&sessions).await;
         let (connection, running) = (Arc::downgrade(&session.connection), session.handler());
-        let id = lock(&sessions.open)
+        let id = sessions
+            .open
+            .lock()
             .sessions
             .keys()
             .next()
@@ -530,9 +533,9 @@ mod tests {
         used.streams.lock().used = Instant::now();
         idle.ended.cancelled().await;
         assert!(!used.ended.is_cancelled());
-        assert_eq!(lock(&sessions.open).sessions.len(), 1);
+        assert_eq!(sessions.open.lock().sessions.len(), 1);
         used.ended.cancelled().await;
-        assert!(!lock(&sessions.open).are_watched);
+        assert!(!sessions.open.lock().are_watched);
         let later = open_session(&sessions).await;
         later.ended.cancelled().await;
     }
@@ -543,9 +546,9 @@ mod tests {
         let sessions = HttpSessions::new(Duration::MAX, shutdown.clone());
         let session = open_session(&sessions).await;
         shutdown.cancel();
-        while sessions.open.lock().is_ok_and(|open| open.are_watched) {
+        while sessions.open.lock().are_watched {
             yield_now().await;
         }
-        assert!(session.ended.is_cancelled() && lock(&sessions.open).sessions.is_empty());
+        assert!(session.ended.is_cancelled() && sessions.open.lock().sessions.is_empty());
     }
 }

@@ -7,11 +7,12 @@ use crate::server::forwarder::{Forwarder, Notices, Wanted};
 use crate::server::session::{ClientSession, McpResult, RunningCall, ServerContext, http_parts};
 use crate::server::tools::{self, CompletedCall};
 use futures_util::future::OptionFuture;
+use parking_lot::Mutex;
 use rmcp::model::{CallToolRequestParams, InputResponses};
 use rmcp::service::Peer;
 use rmcp::{ErrorData, RoleServer};
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
 use tool_core::session::SEARCH_TOOL;
@@ -47,11 +48,7 @@ impl OngoingCall {
     pub(crate) fn taken_over(context: &ServerContext) -> Option<Self> {
         let of_http = || http_parts(context).and_then(|parts| parts.extensions.get::<Begun>());
         let begun = context.extensions.get::<Begun>().or_else(of_http);
-        begun?
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
+        begun?.0.lock().take()
     }
 
     /// Makes a call of a listed tool, which ends when its token is cancelled.

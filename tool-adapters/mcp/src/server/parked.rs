@@ -7,12 +7,13 @@ use crate::server::client_requests::AskedRequest;
 use crate::server::confirm::{RepeatedRequest, no_pending_call, require_input};
 use crate::server::request_ids::random_id;
 use crate::server::session::McpResult;
+use parking_lot::Mutex;
 use rmcp::ErrorData;
 use rmcp::model::{InputRequests, InputRequiredResult, InputResponses};
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// The name of a request in `inputRequests` to which its tool gave none.
 const UNNAMED: &str = "ask";
@@ -104,10 +105,6 @@ struct ParkedCall {
 }
 
 impl ParkedCalls {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, ParkedCall>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Keeps a call until its requests are answered or over. Returns the answer to its own request.
     pub(crate) fn park<C: Send + 'static>(
         self: &Arc<Self>,
@@ -127,13 +124,13 @@ impl ParkedCalls {
             digest,
         };
         let response = parked.ask(&id);
-        self.lock().insert(id.clone(), parked);
+        self.0.lock().insert(id.clone(), parked);
         let calls = Arc::clone(self);
         tokio::spawn(async move {
             for over in over {
                 over.cancelled().await;
             }
-            let parked = calls.lock().remove(&id);
+            let parked = calls.0.lock().remove(&id);
             drop(parked);
         });
         Ok(response)
@@ -156,7 +153,7 @@ impl ParkedCalls {
         repeated: &mut RepeatedRequest,
         is_own: impl FnOnce(&C) -> bool,
     ) -> McpResult<ControlFlow<InputRequiredResult, C>> {
-        let mut calls = self.lock();
+        let mut calls = self.0.lock();
         let is_asked = |parked: &&mut ParkedCall| {
             parked.call.downcast_ref::<C>().is_some_and(is_own) && parked.digest == repeated.digest
         };

@@ -6,12 +6,13 @@ use crate::server::client_requests;
 use crate::server::request_ids::random_id;
 use crate::server::unclaimed::{AwaitedCall, UnclaimedCalls};
 use axum::http::request::Parts;
+use parking_lot::{Mutex, RwLock};
 use rmcp::model::{Implementation, ProtocolVersion};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use tokio::time::Instant;
 use tool_adapters_http::access::AccessRules;
@@ -162,15 +163,12 @@ impl Refreshes {
         self.count.load(Ordering::Acquire)
     }
 
-    fn open(&self) -> MutexGuard<'_, HashMap<usize, Weak<ClientSession>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Renews all open sessions.
     pub(crate) async fn refresh(&self) {
         self.count.fetch_add(1, Ordering::AcqRel);
         let open = self
-            .open()
+            .open
+            .lock()
             .values()
             .filter_map(Weak::upgrade)
             .collect::<Vec<_>>();
@@ -326,23 +324,16 @@ impl ClientSession {
     }
 
     fn opened(&self) -> Option<OpenedSession> {
-        self.opened
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.opened.read().clone()
     }
 
     /// Returns the session if it is open and has the current tools.
     pub(crate) fn current(&self) -> Option<Session> {
-        let opened = self.opened.read().unwrap_or_else(PoisonError::into_inner);
+        let opened = self.opened.read();
         let current = opened
             .as_ref()
             .filter(|opened| opened.is_current(&self.state));
         current.map(|opened| opened.session.clone())
-    }
-
-    fn activity(&self) -> MutexGuard<'_, Activity> {
-        self.activity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the session with the current tools, and opens it for a client if it is not open.
@@ -378,7 +369,7 @@ impl ClientSession {
 
     /// Gives up a session that the store does not know any more, unless another is open already.
     pub(crate) fn lose(&self, lost: &Session) {
-        let mut opened = self.opened.write().unwrap_or_else(PoisonError::into_inner);
+        let mut opened = self.opened.write();
         if let Some(opened) = opened
             .as_mut()
             .filter(|opened| opened.session.id() == lost.id())
@@ -392,7 +383,7 @@ impl ClientSession {
     pub(crate) async fn begin_due_turn(self: &Arc<Self>) -> bool {
         let Some(session) = self
             .current()
-            .filter(|_| self.begins_turn(&self.activity()))
+            .filter(|_| self.begins_turn(&self.activity.lock()))
         else {
             return false;
         };
@@ -411,7 +402,8 @@ impl ClientSession {
         if !renews {
             self.state
                 .refreshes
-                .open()
+                .open
+                .lock()
                 .insert(Arc::as_ptr(self).addr(), Arc::downgrade(self));
         }
         let opened = OpenedSession {
@@ -421,11 +413,7 @@ impl ClientSession {
             is_lost: false,
         };
         // The earlier session is dropped without the lock.
-        let earlier = self
-            .opened
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .replace(opened);
+        let earlier = self.opened.write().replace(opened);
         drop(earlier);
         Ok(session)
     }
@@ -437,10 +425,7 @@ impl ClientSession {
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        self.opened
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .is_some()
+        self.opened.read().is_some()
     }
 
     /// Returns true if the session was open and has ended.
@@ -453,7 +438,7 @@ impl ClientSession {
     /// store has lost the session. One that the host has ended stays ended.
     pub(crate) async fn begin_call(self: &Arc<Self>, session: &Session) -> (RunningCall, bool) {
         let (running, new_turn) = {
-            let mut activity = self.activity();
+            let mut activity = self.activity.lock();
             let new_turn = self.begins_turn(&activity);
             (self.count(&mut activity), new_turn)
         };
@@ -463,13 +448,13 @@ impl ClientSession {
 
     /// Counts a call as running that was begun before, so that it begins no turn.
     pub(crate) fn count_begun(self: &Arc<Self>) -> RunningCall {
-        self.count(&mut self.activity())
+        self.count(&mut self.activity.lock())
     }
 
     /// Counts a call as running. Returns `None` if the call would wait for its session or for a new turn.
     pub(crate) fn begin_at_once(self: &Arc<Self>) -> Option<(RunningCall, Session)> {
         let session = self.current()?;
-        let mut activity = self.activity();
+        let mut activity = self.activity.lock();
         (!self.begins_turn(&activity)).then(|| (self.count(&mut activity), session))
     }
 
@@ -539,7 +524,7 @@ async fn open(
 
 impl Drop for RunningCall {
     fn drop(&mut self) {
-        let mut activity = self.session.activity();
+        let mut activity = self.session.activity.lock();
         activity.running = activity.running.saturating_sub(1);
         activity.since = Instant::now();
     }
@@ -547,15 +532,12 @@ impl Drop for RunningCall {
 
 impl Drop for ClientSession {
     fn drop(&mut self) {
-        let opened = self
-            .opened
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let opened = self.opened.get_mut().take();
         if opened.is_some() {
             self.state
                 .refreshes
-                .open()
+                .open
+                .lock()
                 .remove(&std::ptr::from_ref(self).addr());
         }
         if self.shared_id.is_some() {
@@ -582,10 +564,6 @@ struct SharedSession {
 }
 
 impl SharedSessions {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Identity, SharedSession>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the session of a client. Fails if it has none and no further session may be opened.
     pub(crate) fn get(
         &self,
@@ -594,7 +572,7 @@ impl SharedSessions {
     ) -> McpResult<Arc<ClientSession>> {
         let now = Instant::now();
         let mut expired = Vec::new();
-        let mut sessions = self.lock();
+        let mut sessions = self.0.lock();
         if let Some(shared) = sessions.get_mut(&client.identity) {
             if !shared.session.has_ended() {
                 shared.used = now;
@@ -629,7 +607,7 @@ impl SharedSessions {
 
     /// Removes the session of a client that has ended, so that the next request opens another.
     pub(crate) fn remove(&self, client: &Client, ended: &Arc<ClientSession>) {
-        let mut sessions = self.lock();
+        let mut sessions = self.0.lock();
         if sessions
             .get(&client.identity)
             .is_some_and(|shared| Arc::ptr_eq(&shared.session, ended))

@@ -1,6 +1,7 @@
 //! The streams of events of a session over HTTP, and the events that are kept for a client that has lost one.
 
 use futures_util::{Stream, stream};
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{
     ClientJsonRpcMessage, GetExtensions, GetMeta, JsonRpcMessage, ProgressToken, RequestId,
     ServerJsonRpcMessage, ServerNotification,
@@ -8,8 +9,8 @@ use rmcp::model::{
 use rmcp::service::OriginatingRequestId;
 use rmcp::transport::streamable_http_server::session::ServerSseMessage;
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{OwnedPermit, Receiver, Sender, channel};
@@ -44,7 +45,7 @@ impl Default for SessionStreams {
 
 impl SessionStreams {
     pub(crate) fn lock(&self) -> MutexGuard<'_, Streams> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Keeps a handler running that no request needs yet.

@@ -25,7 +25,7 @@ use std::collections::{HashSet, VecDeque};
 use std::future::ready;
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -69,7 +69,7 @@ const LAST_ANSWERS: Duration = Duration::from_secs(5);
 struct ClientLines {
     reader: Arc<Mutex<IncomingMessages>>,
     writer: LineWriter,
-    batches: Arc<std::sync::Mutex<Batches>>,
+    batches: Arc<parking_lot::Mutex<Batches>>,
     hand_over: UnboundedSender<RxJsonRpcMessage<RoleServer>>,
     /// The calls that rmcp does not see.
     running: TaskTracker,
@@ -162,10 +162,6 @@ impl ClientLines {
         }
     }
 
-    fn batches(&self) -> MutexGuard<'_, Batches> {
-        self.batches.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Makes a call in a task. Returns its request if rmcp has to make it.
     fn make_call(&self, request: CallRequest) -> Option<RxJsonRpcMessage<RoleServer>> {
         let Some(under_way) = self.connection.calls.enter(&request.id) else {
@@ -179,7 +175,7 @@ impl ClientLines {
         self.running.spawn(async move {
             match call.answer(request, under_way).await {
                 Ok(Some((id, answer))) => {
-                    let line = transport.batches().end(&id, Some(answer));
+                    let line = transport.batches.lock().end(&id, Some(answer));
                     let Some(line) = line else { return };
                     if let Err(error) = transport.writer.write(line).await {
                         tracing::debug!(%error, "failed to write the answer to a call");
@@ -196,7 +192,7 @@ impl ClientLines {
     /// Cancels a request. Returns the line of the batch whose last request it was.
     fn cancel(&self, id: &RequestId) -> Option<String> {
         self.connection.calls.cancel(id);
-        self.batches().end(id, None)
+        self.batches.lock().end(id, None)
     }
 
     /// Waits until the calls under way are answered. Returns the request of one that rmcp takes over.
@@ -227,7 +223,7 @@ impl ClientLines {
             _ => None,
         };
         Ok(match id {
-            Some(id) => self.batches().end(id, Some(line)),
+            Some(id) => self.batches.lock().end(id, Some(line)),
             None => Some(line),
         })
     }
@@ -321,7 +317,7 @@ impl Transport<RoleServer> for ClientLines {
                         reader.answer(&self.writer, Some(invalid.to_json()));
                     }
                     Incoming::Batch(messages) => {
-                        let line = self.batches().begin(&messages);
+                        let line = self.batches.lock().begin(&messages);
                         reader.answer(&self.writer, line);
                         reader.batch.extend(messages);
                     }

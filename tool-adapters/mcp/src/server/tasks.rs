@@ -11,12 +11,13 @@ use crate::server::parked::WaitingRequests;
 use crate::server::request_ids::random_id;
 use crate::server::session::{ClientSession, McpResult};
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use rmcp::ErrorData;
 use rmcp::model::{DetailedTask, InputRequest, InputResponses, JsonObject, Task, TaskPayload};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -53,13 +54,10 @@ struct TaskState {
 }
 
 impl Tasks {
-    fn lock(&self) -> MutexGuard<'_, HashMap<usize, ClientTasks>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Fails if a client may begin no further task.
     pub(crate) fn check_place(&self, session: &Arc<ClientSession>, max: usize) -> McpResult<()> {
-        self.lock()
+        self.0
+            .lock()
             .get(&address(session))
             .map_or(Ok(()), |tasks| has_place(tasks, max))
     }
@@ -89,7 +87,7 @@ impl Tasks {
         });
         let session = Arc::clone(call.client_session());
         {
-            let mut all = self.lock();
+            let mut all = self.0.lock();
             let tasks = all.entry(address(&session)).or_default();
             has_place(tasks, max)?;
             tasks.insert(id, Arc::clone(&entry));
@@ -111,7 +109,7 @@ impl Tasks {
     }
 
     fn remove(&self, session: &Arc<ClientSession>, id: &str) {
-        let mut all = self.lock();
+        let mut all = self.0.lock();
         if let Some(tasks) = all.get_mut(&address(session)) {
             tasks.remove(id);
             if tasks.is_empty() {
@@ -123,7 +121,8 @@ impl Tasks {
     fn find(&self, session: &Arc<ClientSession>, id: &str) -> McpResult<Arc<Entry>> {
         let unknown =
             || ErrorData::invalid_params("this client has no such task; it may be over", None);
-        self.lock()
+        self.0
+            .lock()
             .get(&address(session))
             .and_then(|tasks| tasks.get(id))
             .cloned()
@@ -159,7 +158,7 @@ fn address(session: &Arc<ClientSession>) -> usize {
 fn has_place(tasks: &ClientTasks, max: usize) -> McpResult<()> {
     let bytes = tasks
         .values()
-        .map(|entry| entry.lock().bytes)
+        .map(|entry| entry.state.lock().bytes)
         .sum::<usize>();
     if tasks.len() < max && bytes < MAX_BYTES {
         return Ok(());
@@ -172,12 +171,8 @@ fn has_place(tasks: &ClientTasks, max: usize) -> McpResult<()> {
 }
 
 impl Entry {
-    fn lock(&self) -> MutexGuard<'_, TaskState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn change<T>(&self, change: impl FnOnce(&mut TaskState) -> T) -> T {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.updated = Timestamp::now();
         change(&mut state)
     }
@@ -240,7 +235,8 @@ impl Entry {
     }
 
     fn task(&self) -> Task {
-        let (state, time) = (self.lock(), |time: Timestamp| time.to_string());
+        let state = self.state.lock();
+        let time = |time: Timestamp| time.to_string();
         Task::new(
             &self.id,
             state.payload().status(),
@@ -253,7 +249,7 @@ impl Entry {
 
     fn detailed(&self) -> DetailedTask {
         let task = self.task();
-        DetailedTask::new(task, self.lock().payload())
+        DetailedTask::new(task, self.state.lock().payload())
     }
 }
 

@@ -5,7 +5,7 @@
 //! share a session, and none of them gets the response of another's call.
 
 use futures_util::future::BoxFuture;
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 use subtle::ConstantTimeEq;
 use tool_core::call::Confirmation;
 use tool_core::{Session, ToolResponse};
@@ -48,7 +48,7 @@ pub(crate) struct UnclaimedCalls(Mutex<Vec<(String, AwaitedCall)>>);
 impl UnclaimedCalls {
     /// Keeps a call. Returns the oldest one if there are too many.
     pub(crate) fn keep(&self, digest: String, call: AwaitedCall) -> Option<AwaitedCall> {
-        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = self.0.lock();
         calls.push((digest, call));
         (calls.len() > MAX_CALLS).then(|| calls.remove(0).1)
     }
@@ -59,7 +59,7 @@ impl UnclaimedCalls {
         digest: &str,
         is_meant: impl Fn(&AwaitedCall) -> bool,
     ) -> Option<AwaitedCall> {
-        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = self.0.lock();
         let at = calls
             .iter()
             .position(|(known, call)| known == digest && is_meant(call))?;
@@ -67,10 +67,7 @@ impl UnclaimedCalls {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .is_empty()
+        self.0.lock().is_empty()
     }
 }
 

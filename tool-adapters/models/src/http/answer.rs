@@ -1,9 +1,10 @@
 //! The events of an answer, collected into a step of the agent loop.
 
 use crate::http::failure::{RequestFailure, RetryAdvice};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tool_adapters_http::api_key::{ApiKey, log_excerpt, redact_event};
 use tool_adapters_providers::turns::REFUSED_TURN;
 use tool_adapters_providers::{Declarations, Event, Finish, ProtocolError, Provider};
@@ -236,7 +237,7 @@ impl UsageReporter {
 impl Drop for UsageReporter {
     fn drop(&mut self) {
         if let Some(failed) = &self.failed {
-            *failed.lock().unwrap_or_else(PoisonError::into_inner) += self.usage;
+            *failed.lock() += self.usage;
         }
         let Some(info) = self.info.take().filter(|_| !self.usage.is_empty()) else {
             return;

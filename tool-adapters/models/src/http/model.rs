@@ -6,7 +6,7 @@ use crate::http::failure::{RequestFailure, RetryAdvice};
 use crate::model_access::{ProviderModel, model_info};
 use reqwest::{Client, Method};
 use std::borrow::Cow;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use tokio::time::{Instant, sleep, timeout_at};
 use tool_adapters_http::base_url::{host_of, is_local};
 use tool_adapters_http::request_span;
@@ -490,13 +490,7 @@ impl Model for HttpModel {
     }
 
     fn take_failed_usage(&mut self) -> TokenUsage {
-        std::mem::take(
-            &mut *self
-                .transport
-                .failed_usage
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        )
+        std::mem::take(&mut *self.transport.failed_usage.lock())
     }
 
     fn about(&self) -> ModelInfo {

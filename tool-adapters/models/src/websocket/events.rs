@@ -1,9 +1,10 @@
 //! The events of a live conversation, and the queue in which they wait for the host.
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tool_adapters_providers::Event;
@@ -212,11 +213,7 @@ pub(crate) fn event_queue(filter: SpeechFilter, limit: usize) -> (EventQueue, Ev
     )
 }
 
-impl SharedQueue {
-    fn waiting(&self) -> MutexGuard<'_, WaitingEvents> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl SharedQueue {}
 
 impl EventQueue {
     /// Adds an event. Returns false if it is speech that the host does not get.
@@ -230,7 +227,7 @@ impl EventQueue {
         }
         self.has_audio |= matches!(event, LiveEvent::Model(Event::Audio { .. }));
         let size = size_of(&event);
-        let mut waiting = self.shared.waiting();
+        let mut waiting = self.shared.waiting.lock();
         waiting.bytes += size;
         waiting.events.push_back((event, size));
         drop(waiting);
@@ -240,7 +237,7 @@ impl EventQueue {
 
     /// Interrupts what the host plays, because the audio is suppressed now, and drops what waits.
     pub(crate) fn silence(&mut self) {
-        let mut waiting = self.shared.waiting();
+        let mut waiting = self.shared.waiting.lock();
         waiting
             .events
             .retain(|(event, _)| self.shared.filter.admits(event));
@@ -257,7 +254,7 @@ impl EventQueue {
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.shared.waiting().bytes >= self.shared.limit
+        self.shared.waiting.lock().bytes >= self.shared.limit
     }
 
     /// Waits until the host has taken an event.
@@ -268,7 +265,7 @@ impl EventQueue {
 
 impl Drop for EventQueue {
     fn drop(&mut self) {
-        self.shared.waiting().has_ended = true;
+        self.shared.waiting.lock().has_ended = true;
         self.shared.pushed.notify_one();
     }
 }
@@ -278,7 +275,7 @@ impl EventReceiver {
     pub(crate) async fn next(&mut self) -> Option<LiveEvent> {
         loop {
             {
-                let mut waiting = self.0.waiting();
+                let mut waiting = self.0.waiting.lock();
                 while let Some((event, size)) = waiting.events.pop_front() {
                     waiting.bytes -= size;
                     self.0.taken.notify_one();
@@ -510,6 +507,6 @@ mod tests {
         }
         queue.taken().await;
         assert!(!queue.is_full());
-        assert!(receiver.next().await.is_some() && queue.shared.waiting().bytes == 0);
+        assert!(receiver.next().await.is_some() && queue.shared.waiting.lock().bytes == 0);
     }
 }

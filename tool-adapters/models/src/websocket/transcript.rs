@@ -1,7 +1,8 @@
 //! The history of a live conversation: texts, the transcripts of speech, and calls with their results.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use tool_adapters_providers::spec::HeardText;
 use tool_core::call::{ModelResult, ResultForm};
 use tool_core::session::{History, Message, without_notes};
@@ -28,11 +29,7 @@ const MAX_SENT: usize = 128 * 1024;
 
 impl SharedHistory {
     pub(crate) fn get(&self) -> History {
-        self.lock().clone()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, History> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().clone()
     }
 }
 
@@ -55,7 +52,7 @@ impl Transcript {
         if let (true, Some(at)) = (piece.is_whole, self.marks.pop_front()) {
             let text = without_notes(piece.text.clone());
             if !text.trim().is_empty() {
-                self.history.lock().insert(at, Message::User(text));
+                self.history.0.lock().insert(at, Message::User(text));
                 self.marks.iter_mut().for_each(|mark| *mark += 1);
             }
             return;
@@ -73,7 +70,7 @@ impl Transcript {
         if self.marks.len() == MAX_MARKS {
             self.marks.pop_front();
         }
-        let at = self.history.lock().messages().len();
+        let at = self.history.0.lock().messages().len();
         self.marks.push_back(at);
     }
 
@@ -86,7 +83,7 @@ impl Transcript {
     /// Adds a text of the user.
     pub(crate) fn write(&mut self, text: &str) {
         self.end();
-        self.history.lock().push(Message::User(text.to_owned()));
+        self.history.0.lock().push(Message::User(text.to_owned()));
     }
 
     /// Adds a call with its result.
@@ -98,7 +95,7 @@ impl Transcript {
             tool,
             result: response.for_model(ResultForm::Plain),
         };
-        self.history.lock().extend([
+        self.history.0.lock().extend([
             Message::Assistant {
                 text: None,
                 calls: vec![call],
@@ -125,7 +122,7 @@ impl Transcript {
             tool,
             result,
         };
-        self.history.lock().extend([
+        self.history.0.lock().extend([
             Message::Assistant {
                 text: None,
                 calls: vec![call],
@@ -145,7 +142,7 @@ impl Transcript {
     pub(crate) fn end_spoken(&mut self) {
         let text = std::mem::take(&mut self.spoken);
         if !text.trim().is_empty() {
-            self.history.lock().push(Message::Assistant {
+            self.history.0.lock().push(Message::Assistant {
                 text: Some(text),
                 calls: Vec::new(),
                 native: None,
@@ -156,14 +153,14 @@ impl Transcript {
     fn end_heard(&mut self) {
         let text = without_notes(std::mem::take(&mut self.heard));
         if !text.trim().is_empty() {
-            self.history.lock().push(Message::User(text));
+            self.history.0.lock().push(Message::User(text));
         }
     }
 
     /// Returns the last messages, as many as a new connection takes.
     pub(crate) fn recent(&mut self) -> Vec<Message> {
         self.end();
-        let history = self.history.lock();
+        let history = self.history.0.lock();
         let messages = history.messages();
         let (mut first, mut bytes) = (messages.len(), 0_usize);
         for (at, message) in messages.iter().enumerate().rev() {
@@ -307,6 +304,7 @@ mod tests {
         };
         transcript
             .history
+            .0
             .lock()
             .extend([calls, result("x".repeat(MAX_SENT - 10))]);
         transcript.write("last");

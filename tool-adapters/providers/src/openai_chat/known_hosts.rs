@@ -1,6 +1,7 @@
 //! The servers that speak Chat Completions, and what their documents say.
 
 use crate::hosts::{HostRules, KnownHost, TokenLimit};
+use crate::structured::StructuredOutput;
 
 /// OpenAI refuses members that it does not know: `Unknown parameter: 'messages[1].reasoning_content'`. Its reasoning models
 /// refuse `max_tokens`: `Use 'max_completion_tokens' instead`.
@@ -11,191 +12,219 @@ const OPENAI: HostRules = HostRules {
     ..HostRules::DEFAULT
 };
 
+/// ai.google.dev, "Thought signatures": 400 without `extra_content.google.thought_signature` at the first call of a step. Calls of
+/// other models have a constant instead.
+const GOOGLE: HostRules = HostRules {
+    needs_signature: true,
+    ..HostRules::DEFAULT
+};
+
 /// The servers that speak Chat Completions.
 pub(crate) const KNOWN_HOSTS: &[KnownHost] = &[
     KnownHost {
-        domain: "api.openai.com",
+        path: &["v1"],
+        structured_output: StructuredOutput::BesideTools,
         rules: OPENAI,
+        ..KnownHost::at("api.openai.com")
     },
     // The same API (learn.microsoft.com, "Azure OpenAI reasoning models": `max_completion_tokens`).
     KnownHost {
-        domain: "openai.azure.com",
+        structured_output: StructuredOutput::BesideTools,
         rules: OPENAI,
+        ..KnownHost::at("openai.azure.com")
     },
     KnownHost {
-        domain: "cognitiveservices.azure.com",
         rules: OPENAI,
+        ..KnownHost::at("cognitiveservices.azure.com")
     },
     KnownHost {
-        domain: "azure-api.net",
         rules: OPENAI,
+        ..KnownHost::at("azure-api.net")
     },
     // Models of many companies, most of them OpenAI's.
     KnownHost {
-        domain: "services.ai.azure.com",
         rules: HostRules {
             token_limit: TokenLimit::MaxCompletionTokens,
             ..HostRules::DEFAULT
         },
+        ..KnownHost::at("services.ai.azure.com")
     },
     // docs.github.com, "REST API endpoints for models inference": `max_tokens`, and a closed list of members.
     KnownHost {
-        domain: "models.github.ai",
         rules: HostRules {
             members: Some(&[]),
             ..HostRules::DEFAULT
         },
+        ..KnownHost::at("models.github.ai")
     },
     KnownHost {
-        domain: "models.inference.ai.azure.com",
         rules: HostRules {
             members: Some(&[]),
             ..HostRules::DEFAULT
         },
+        ..KnownHost::at("models.inference.ai.azure.com")
     },
     // api-docs.deepseek.com, "Thinking Mode": reasoning goes back in all requests after a call, else it is passed over. Without
     // it: "The `reasoning_content` in the thinking mode must be passed back to the API". Thinking is on by default, and does
     // not support a forced call: "Thinking mode does not support this tool_choice".
     KnownHost {
-        domain: "api.deepseek.com",
+        structured_output: StructuredOutput::Never,
         rules: HostRules {
             needs_reasoning: true,
             forces_calls: false,
             ..HostRules::DEFAULT
         },
+        ..KnownHost::at("api.deepseek.com")
     },
     // platform.moonshot.ai, "Use Kimi K2 Thinking": the whole reasoning goes back. Without it: "thinking is enabled but
     // reasoning_content is missing in assistant tool call message". "Migrating from OpenAI": no `tool_choice=required`.
     KnownHost {
-        domain: "api.moonshot.ai",
         rules: HostRules {
             needs_reasoning: true,
             forces_calls: false,
             ..HostRules::DEFAULT
         },
+        ..KnownHost::at("api.moonshot.ai")
     },
     KnownHost {
-        domain: "api.moonshot.cn",
         rules: HostRules {
             needs_reasoning: true,
             forces_calls: false,
             ..HostRules::DEFAULT
         },
+        ..KnownHost::at("api.moonshot.cn")
     },
     // docs.z.ai, "Thinking Mode": `reasoning_content` goes back as it came. "Function Calling": `tool_choice` is `auto` only.
     KnownHost {
-        domain: "api.z.ai",
         rules: HostRules {
             forces_calls: false,
             ..HostRules::DEFAULT
         },
+        ..KnownHost::at("api.z.ai")
     },
     KnownHost {
-        domain: "open.bigmodel.cn",
         rules: HostRules {
             forces_calls: false,
             ..HostRules::DEFAULT
         },
+        ..KnownHost::at("open.bigmodel.cn")
     },
     // help.aliyun.com, "Deep thinking": `reasoning_content`, which `preserve_thinking` uses. "Function calling": `tool_choice`
     // is `auto`, `none` or a function.
     KnownHost {
-        domain: "aliyuncs.com",
         rules: HostRules {
             forces_calls: false,
             ..HostRules::DEFAULT
         },
+        ..KnownHost::at("aliyuncs.com")
     },
     // platform.minimax.io, "Tool Use & Interleaved Thinking": the whole message goes back, with `reasoning_details`.
+    KnownHost::at("api.minimax.io"),
+    KnownHost::at("api.minimaxi.com"),
     KnownHost {
-        domain: "api.minimax.io",
-        rules: HostRules::DEFAULT,
+        path: &["v1beta", "openai"],
+        structured_output: StructuredOutput::WithoutTools,
+        rules: GOOGLE,
+        ..KnownHost::at("generativelanguage.googleapis.com")
     },
     KnownHost {
-        domain: "api.minimaxi.com",
-        rules: HostRules::DEFAULT,
-    },
-    // ai.google.dev, "Thought signatures": 400 without `extra_content.google.thought_signature` at the first call of a step.
-    // Calls of other models have a constant instead.
-    KnownHost {
-        domain: "googleapis.com",
-        rules: HostRules {
-            needs_signature: true,
-            ..HostRules::DEFAULT
-        },
+        rules: GOOGLE,
+        ..KnownHost::at("googleapis.com")
     },
     KnownHost {
-        domain: "mistral.ai",
+        path: &["v1"],
         rules: HostRules::MISTRAL,
+        ..KnownHost::at("api.mistral.ai")
+    },
+    KnownHost {
+        rules: HostRules::MISTRAL,
+        ..KnownHost::at("mistral.ai")
     },
     // openrouter.ai, "Reasoning Tokens": `reasoning` and `reasoning_details` go back unmodified. "Parameters": `max_tokens`.
     KnownHost {
-        domain: "openrouter.ai",
-        rules: HostRules::DEFAULT,
+        path: &["api", "v1"],
+        ..KnownHost::at("openrouter.ai")
     },
     // groq-python, `ChatCompletionAssistantMessageParam`: `reasoning`. Others: "property 'reasoning_content' is unsupported".
     KnownHost {
-        domain: "api.groq.com",
+        path: &["openai", "v1"],
+        structured_output: StructuredOutput::WithoutTools,
         rules: HostRules {
             members: Some(&["reasoning"]),
             token_limit: TokenLimit::MaxCompletionTokens,
             ..HostRules::DEFAULT
         },
+        ..KnownHost::at("api.groq.com")
     },
     // cerebras-cloud-sdk, `MessageAssistantMessageRequest`: `reasoning`. Others: "property .. is unsupported".
     KnownHost {
-        domain: "api.cerebras.ai",
+        path: &["v1"],
+        structured_output: StructuredOutput::WithoutTools,
         rules: HostRules {
             members: Some(&["reasoning"]),
             token_limit: TokenLimit::MaxCompletionTokens,
             ..HostRules::DEFAULT
         },
+        ..KnownHost::at("api.cerebras.ai")
     },
     // docs.x.ai, "Chat Completions": `reasoning_content` in messages, and `max_completion_tokens` in place of `max_tokens`.
     KnownHost {
-        domain: "api.x.ai",
+        path: &["v1"],
+        structured_output: StructuredOutput::BesideTools,
         rules: HostRules {
             token_limit: TokenLimit::MaxCompletionTokens,
             ..HostRules::DEFAULT
         },
+        ..KnownHost::at("api.x.ai")
     },
     // docs.together.ai, "Reasoning": `reasoning` goes back for preserved thinking. The SDK has `max_tokens` only.
     KnownHost {
-        domain: "together.xyz",
-        rules: HostRules::DEFAULT,
+        path: &["v1"],
+        ..KnownHost::at("api.together.xyz")
     },
-    KnownHost {
-        domain: "together.ai",
-        rules: HostRules::DEFAULT,
-    },
+    KnownHost::at("together.ai"),
     // docs.fireworks.ai, "Reasoning": `reasoning_content` goes back, `reasoning_history` decides how much of it is used.
     KnownHost {
-        domain: "fireworks.ai",
-        rules: HostRules::DEFAULT,
+        path: &["inference", "v1"],
+        ..KnownHost::at("api.fireworks.ai")
     },
     // sambanova-python, `completion_create_params`: messages take further members; both names of the limit.
     KnownHost {
-        domain: "api.sambanova.ai",
-        rules: HostRules::DEFAULT,
+        path: &["v1"],
+        ..KnownHost::at("api.sambanova.ai")
     },
     // docs.nvidia.com, NIM, which is vLLM: `max_tokens`.
     KnownHost {
-        domain: "integrate.api.nvidia.com",
-        rules: HostRules::DEFAULT,
+        path: &["v1"],
+        ..KnownHost::at("integrate.api.nvidia.com")
     },
     // docs.perplexity.ai: "user or tool message(s) should alternate with assistant message(s)".
     KnownHost {
-        domain: "api.perplexity.ai",
         rules: HostRules {
             members: Some(&[]),
             alternates: true,
             ..HostRules::DEFAULT
         },
+        ..KnownHost::at("api.perplexity.ai")
     },
     // huggingface.co, "Inference Providers": passes a request on to the server that answers.
+    KnownHost::at("router.huggingface.co"),
+    // The paths of these are known, by their documents, and nothing else.
     KnownHost {
-        domain: "router.huggingface.co",
-        rules: HostRules::DEFAULT,
+        path: &["v1"],
+        ..KnownHost::at("api.anthropic.com")
+    },
+    KnownHost {
+        path: &["compatibility", "v1"],
+        ..KnownHost::at("api.cohere.ai")
+    },
+    KnownHost {
+        path: &["compatibility", "v1"],
+        ..KnownHost::at("api.cohere.com")
+    },
+    KnownHost {
+        path: &["v1", "openai"],
+        ..KnownHost::at("api.deepinfra.com")
     },
 ];
 

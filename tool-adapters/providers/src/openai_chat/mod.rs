@@ -10,12 +10,13 @@ pub(crate) mod write;
 #[cfg(test)]
 mod tests;
 
+use crate::hosts::KnownHost;
 use crate::openai_chat::known_hosts::KNOWN_HOSTS;
 use crate::openai_chat::messages::ChatReader;
 use crate::openai_chat::strict::STRICT;
 use crate::spec::{
-    Endpoint, HostPath, HttpEndpoint, MessageForm, ModelUrls, NamedModel, ProviderNames,
-    ProviderSpec, Server, UrlPath, segments,
+    Endpoint, HttpEndpoint, MessageForm, ModelUrls, NamedModel, ProviderNames, ProviderSpec,
+    Server, UrlPath, segments,
 };
 use crate::structured::{AnswerForm, AnswerSchema, StructuredOutput};
 use serde_json::{Value, json};
@@ -75,100 +76,19 @@ fn write_answer(answer: &AnswerSchema<'_>) -> Value {
     json!({"response_format": {"type": "json_schema", "json_schema": schema}})
 }
 
-/// The servers that differ from most: those that take the form beside tools, that refuse it there, and that refuse it always.
-/// With the others, such as vLLM and llama.cpp, a model cannot call tools while its text has a form.
 fn structured_output(_model: &str, host: &str) -> StructuredOutput {
-    let is_at = |domains: &[&str]| {
-        domains.iter().any(|domain| {
-            host.strip_suffix(domain)
-                .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-        })
-    };
-    if is_at(&["api.openai.com", "openai.azure.com", "api.x.ai"]) {
-        StructuredOutput::BesideTools
-    } else if is_at(&[
-        "api.groq.com",
-        "api.cerebras.ai",
-        "generativelanguage.googleapis.com",
-    ]) {
-        StructuredOutput::WithoutTools
-    } else if is_at(&["api.deepseek.com"]) {
-        StructuredOutput::Never
-    } else {
-        StructuredOutput::WithoutCalls
-    }
+    let known = KnownHost::find(KNOWN_HOSTS, host);
+    known.map_or(StructuredOutput::WithoutCalls, |known| {
+        known.structured_output
+    })
 }
 
 /// OpenAI's server.
 pub(crate) const OPENAI: Server = Server {
     base_url_env: &["OPENAI_BASE_URL"],
-    host_paths: HOST_PATHS,
+    known_hosts: KNOWN_HOSTS,
     ..Server::new("https://api.openai.com/v1", &["OPENAI_API_KEY"])
 };
-
-/// The paths at which known hosts have OpenAI's API, by their documents.
-const HOST_PATHS: &[HostPath] = &[
-    HostPath {
-        host: "api.openai.com",
-        path: &["v1"],
-    },
-    HostPath {
-        host: "api.anthropic.com",
-        path: &["v1"],
-    },
-    HostPath {
-        host: "api.cerebras.ai",
-        path: &["v1"],
-    },
-    HostPath {
-        host: "api.cohere.ai",
-        path: &["compatibility", "v1"],
-    },
-    HostPath {
-        host: "api.cohere.com",
-        path: &["compatibility", "v1"],
-    },
-    HostPath {
-        host: "api.deepinfra.com",
-        path: &["v1", "openai"],
-    },
-    HostPath {
-        host: "api.fireworks.ai",
-        path: &["inference", "v1"],
-    },
-    HostPath {
-        host: "api.groq.com",
-        path: &["openai", "v1"],
-    },
-    HostPath {
-        host: "api.mistral.ai",
-        path: &["v1"],
-    },
-    HostPath {
-        host: "api.sambanova.ai",
-        path: &["v1"],
-    },
-    HostPath {
-        host: "api.together.xyz",
-        path: &["v1"],
-    },
-    HostPath {
-        host: "api.x.ai",
-        path: &["v1"],
-    },
-    HostPath {
-        host: "generativelanguage.googleapis.com",
-        path: &["v1beta", "openai"],
-    },
-    HostPath {
-        host: "integrate.api.nvidia.com",
-        path: &["v1"],
-    },
-    HostPath {
-        host: "openrouter.ai",
-        path: &["api", "v1"],
-    },
-];
 
 /// Azure names the model's deployment in the path. Embeddings are recognised too, as they have a cost.
 fn model_of_url(path: &UrlPath<'_>) -> Option<NamedModel> {

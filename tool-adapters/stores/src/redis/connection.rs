@@ -1,9 +1,10 @@
-//! The connection to a Redis server, the scripts that run there, and the keys that they use.
+//! The connection to a Redis server, and the keys that its scripts use.
 
+use crate::redis::scripts::{REVISE_SLOTS, SESSION_KEYS, STALE_SLOTS, ScriptArguments, StaleSlots};
 use parking_lot::Mutex;
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use redis::{
-    Client, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, Script, ScriptInvocation,
+    Client, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, ScriptInvocation,
     TlsCertificates,
 };
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
@@ -11,7 +12,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use std::error::Error;
 use std::io;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Duration;
 use tool_core::serde::de::DeserializeOwned;
 use tool_core::serde_json;
@@ -24,30 +25,6 @@ const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// Number of slots that are looked at in one round trip.
 const SWEEP_BATCH: usize = 500;
-
-macro_rules! scripts {
-    ($($name:ident = $($file:literal)+;)*) => {
-        $(pub(crate) static $name: LazyLock<Script> =
-            LazyLock::new(|| Script::new(concat!($(include_str!(concat!("lua/", $file, ".lua")), "\n"),+)));)*
-    };
-}
-
-// Each script is loaded into a server when the server first answers that it does not have it.
-scripts! {
-    OPEN = "session" "open";
-    ADMIT = "session" "admit";
-    SETTLE = "session" "settle";
-    KEEP_CALL = "session" "keep_call";
-    NEXT_TURN = "session" "next_turn";
-    SWITCH_MODE = "session" "switch_mode";
-    MINT = "session" "mint";
-    PENDING = "session" "pending";
-    CHANGE = "session" "change";
-    END = "session" "end";
-    REFRESH = "session" "refresh";
-    STALE = "stale";
-    REVISE = "revise";
-}
 
 /// The connection of a store, which all its sessions share. It is renewed when it breaks.
 pub(crate) struct Connection {
@@ -190,11 +167,8 @@ impl SessionKeys {
         let named =
             |name: &str| format!("{}:{}", hash_tag(prefix), escaped(name).replace(':', "%3A"));
         let session = named(id);
-        let key = |part| format!("{session}:{part}");
-        let [one, two, three, four, five, six, seven, eight, nine] = [
-            "session", "turn", "state", "audit", "pending", "waiting", "young", "old", "calls",
-        ]
-        .map(key);
+        let [one, two, three, four, five, six, seven, eight, nine] =
+            SESSION_KEYS.map(|part| format!("{session}:{part}"));
         Self([
             one,
             two,
@@ -290,9 +264,9 @@ impl SessionSlots {
     pub(crate) async fn sweep(&self, connection: &Connection) -> Result<bool, StoreError> {
         let mut is_changed = false;
         loop {
-            let stale: Vec<String> = connection
-                .script(STALE.key(&self.key).arg(SWEEP_BATCH))
-                .await?;
+            let mut query = STALE_SLOTS.key(&self.key);
+            StaleSlots { limit: SWEEP_BATCH }.add_to(&mut query);
+            let stale: Vec<String> = connection.script(&query).await?;
             if stale.is_empty() {
                 return Ok(is_changed);
             }
@@ -305,7 +279,7 @@ impl SessionSlots {
                     .hmget(keys.session(), &["incarnation", "ended"]);
             }
             let answers: Vec<redis::Value> = connection.pipeline(&queries).await?;
-            let mut revision = REVISE.key(&self.key);
+            let mut revision = REVISE_SLOTS.key(&self.key);
             for (member, answers) in stale.iter().zip(answers.chunks(2)) {
                 revision
                     .arg(member)

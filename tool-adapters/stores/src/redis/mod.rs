@@ -5,6 +5,7 @@
 
 mod connection;
 mod record;
+mod scripts;
 mod store;
 
 pub use crate::redis::record::RedisRecord;

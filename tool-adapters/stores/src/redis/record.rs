@@ -1,11 +1,12 @@
 //! One session in Redis. Each operation is a script, whose answers also update a local copy of the session's state.
 
-use crate::redis::connection::{
-    ADMIT, CHANGE, Connection, END, KEEP_CALL, MINT, NEXT_TURN, PENDING, REFRESH, SETTLE,
-    SWITCH_MODE, SessionKeys, from_json, milliseconds, slot_member,
+use crate::redis::connection::{Connection, SessionKeys, from_json, milliseconds, slot_member};
+use crate::redis::scripts::{
+    Admit, Caller, ChangeState, EndSession, KeepCall, Mint, NextTurn, OrEmpty, ReadPending,
+    Refresh, ScriptArguments, SessionScript, Settle, SwitchMode,
 };
-use parking_lot::{Mutex, MutexGuard};
-use redis::{FromRedisValue, ParsingError, Script, ScriptInvocation, Value};
+use parking_lot::Mutex;
+use redis::{FromRedisValue, ParsingError, ScriptInvocation, Value};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,7 +68,7 @@ impl RedisRecord {
 
     /// Updates the copy. Without an update the session no longer exists.
     pub(crate) fn apply(&self, update: Option<SessionUpdate>) -> Result<(), StoreError> {
-        let mut copy = self.copy();
+        let mut copy = self.copy.lock();
         let Some(update) = update else {
             copy.close();
             return Ok(());
@@ -75,18 +76,17 @@ impl RedisRecord {
         copy.apply(update)
     }
 
-    fn copy(&self) -> MutexGuard<'_, SessionCopy> {
-        self.copy.lock()
-    }
-
-    /// Begins a call of a script with the arguments that all scripts of a session take.
-    fn call<'a>(&self, script: &'a Script) -> ScriptInvocation<'a> {
-        let mut call = script.key(&self.keys.0[..]);
-        let copy = self.copy();
-        let version = copy
-            .version
-            .map_or_else(String::new, |version| version.to_string());
-        call.arg(&self.incarnation.0).arg(version).arg(copy.entries);
+    /// Begins a call of a script. What follows its named arguments may be added.
+    fn call<S: SessionScript>(&self, script: &S) -> ScriptInvocation<'static> {
+        let mut call = S::script().key(&self.keys.0[..]);
+        let copy = self.copy.lock();
+        let caller = Caller {
+            incarnation: &self.incarnation.0,
+            known_state: OrEmpty(copy.version),
+            known_entries: copy.entries,
+        };
+        caller.add_to(&mut call);
+        script.add_to(&mut call);
         call
     }
 
@@ -101,9 +101,7 @@ impl RedisRecord {
 
     /// Reads a call that waits for approval, and removes it if `take` is true.
     async fn read_pending(&self, id: &str, take: bool) -> Result<Option<PendingCall>, StoreError> {
-        let answer = self
-            .run(self.call(&PENDING).arg(id).arg(u8::from(take)))
-            .await?;
+        let answer = self.run(&self.call(&ReadPending { id, take })).await?;
         match answer.words.as_slice() {
             [word, call] if word == "waits" => from_json(call).map(Some),
             _ => Ok(None),
@@ -113,66 +111,60 @@ impl RedisRecord {
 
 impl SessionRecord for RedisRecord {
     async fn admit(&self, call: &Admission<'_>) -> Result<Verdict, StoreError> {
-        let mut script = self.call(&ADMIT);
-        script
-            .arg(charge_name(call.charge)?)
-            .arg(call.tool)
-            .arg(call.category.as_str());
         // Without a count, the arguments are not compared.
         let is_counted = !matches!(call.charge, Charge::Free | Charge::Approved);
-        script.arg(if is_counted {
+        let attempt = if is_counted {
             call.arguments.digest()
         } else {
             String::new()
-        });
+        };
         let limits = call.limits;
-        for limit in [
-            limits.repeated,
-            limits.empty,
-            call.max_calls,
-            limits.category(call.category),
-            limits.max_calls,
-        ] {
-            script.arg(limit.map_or_else(String::new, |limit| limit.to_string()));
-        }
-        script.arg(u8::from(call.caps.is_some()));
-        if let Some(caps) = call.caps {
-            let costs = CapScope::STORED.map(|scope| caps.cost(scope).map(cost_number));
-            let times = CapScope::STORED.map(|scope| caps.time(scope).map(time_number));
-            for cap in costs.into_iter().chain(times) {
-                script.arg(cap.map_or_else(String::new, |cap| cap.to_string()));
-            }
-        }
+        let cost = |scope| OrEmpty(call.caps.and_then(|caps| caps.cost(scope)).map(cost_number));
+        let time = |scope| OrEmpty(call.caps.and_then(|caps| caps.time(scope)).map(time_number));
+        let script = self.call(&Admit {
+            charge: charge_name(call.charge)?,
+            tool: call.tool,
+            category: call.category.as_str(),
+            attempt: &attempt,
+            max_repeated: OrEmpty(limits.repeated),
+            max_empty: OrEmpty(limits.empty),
+            max_of_tool: OrEmpty(call.max_calls),
+            max_of_category: OrEmpty(limits.category(call.category)),
+            max_calls: OrEmpty(limits.max_calls),
+            has_caps: call.caps.is_some(),
+            turn_cost: cost(CapScope::Turn),
+            session_cost: cost(CapScope::Session),
+            principal_cost: cost(CapScope::Principal),
+            turn_time: time(CapScope::Turn),
+            session_time: time(CapScope::Session),
+            principal_time: time(CapScope::Principal),
+        });
         self.run(&script).await?.verdict(call.category)
     }
 
     async fn settle(&self, settlement: &Settlement<'_>) -> Result<(), StoreError> {
-        let mut script = self.call(&SETTLE);
-        script
-            .arg(settlement.tool)
-            .arg(settlement.category.as_str())
-            .arg(settlement.turn);
-        script
-            .arg(u8::from(settlement.refund))
-            .arg(u8::from(settlement.empty));
         let Spending { cost, time } = settlement.spent;
         let caps = settlement
             .caps
             .filter(|_| settlement.spent != Spending::default());
-        let window = caps.map_or_else(String::new, |caps| {
-            milliseconds(caps.principal_window()).to_string()
+        let window = caps.map(|caps| milliseconds(caps.principal_window()));
+        let principal_cost = cost_number(cost).saturating_sub(cost_number(settlement.paid_inside));
+        let mut script = self.call(&Settle {
+            tool: settlement.tool,
+            category: settlement.category.as_str(),
+            turn: settlement.turn,
+            refund: settlement.refund,
+            empty: settlement.empty,
+            cost: cost_number(cost),
+            time: time_number(time),
+            window: OrEmpty(window),
+            principal_cost,
+            changes: 2 * settlement.changes.len(),
         });
-        let of_principal = cost_number(cost).saturating_sub(cost_number(settlement.paid_inside));
-        script
-            .arg(cost_number(cost))
-            .arg(time_number(time))
-            .arg(window)
-            .arg(of_principal);
         if let Some(id) = settlement.amount_id.filter(|_| caps.is_some()) {
             // No other key has this last part.
             script.key(format!("{}:{id:032x}:charged", self.keys.session()));
         }
-        script.arg(2 * settlement.changes.len());
         for change in settlement.changes {
             script.arg(&encode_change(change)?);
         }
@@ -192,8 +184,10 @@ impl SessionRecord for RedisRecord {
 
     async fn keep_call(&self, record: &AnsweredCallRecord<'_>) -> Result<(), StoreError> {
         let call = record.call.map(to_json).transpose()?.unwrap_or_default();
-        let mut script = self.call(&KEEP_CALL);
-        script.arg(call).arg(self.call_bytes);
+        let mut script = self.call(&KeepCall {
+            call: &call,
+            max_bytes: self.call_bytes,
+        });
         if let Some(entry) = record.audit {
             script.arg(to_json(entry)?);
         }
@@ -207,8 +201,8 @@ impl SessionRecord for RedisRecord {
     }
 
     async fn next_turn(&self) -> Result<Turn, StoreError> {
-        let ScriptAnswer { mut words, turn } =
-            self.run(self.call(&NEXT_TURN).arg(&self.member)).await?;
+        let member = &self.member;
+        let ScriptAnswer { mut words, turn } = self.run(&self.call(&NextTurn { member })).await?;
         let ended = words.first().is_none_or(|word| word != "turn");
         // The script of a session that is unknown to the server knows no number.
         let number = if ended { self.turn() } else { turn };
@@ -220,17 +214,18 @@ impl SessionRecord for RedisRecord {
     }
 
     async fn mint(&self, request: &ApprovalRequest<'_>) -> Result<ApprovalVerdict, StoreError> {
-        let (mut script, call, limits) = (self.call(&MINT), request.call, request.limits);
-        script
-            .arg(&call.id)
-            .arg(to_json(call)?)
-            .arg(milliseconds(request.lifetime))
-            .arg(call.turn)
-            .arg(call.size());
-        script
-            .arg(limits.session)
-            .arg(limits.turn)
-            .arg(limits.bytes);
+        let call = request.call;
+        let limits = request.limits;
+        let script = self.call(&Mint {
+            id: &call.id,
+            call: &to_json(call)?,
+            lifetime: milliseconds(request.lifetime),
+            turn: call.turn,
+            bytes: call.size(),
+            max_of_session: limits.session,
+            max_of_turn: limits.turn,
+            max_bytes: limits.bytes,
+        });
         let answer = self.run(&script).await?;
         Ok(
             match answer.words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
@@ -253,7 +248,7 @@ impl SessionRecord for RedisRecord {
     }
 
     async fn change(&self, changes: &[StateChange]) -> Result<(), StoreError> {
-        let mut script = self.call(&CHANGE);
+        let mut script = self.call(&ChangeState {});
         for change in changes {
             script.arg(&encode_change(change)?);
         }
@@ -261,17 +256,17 @@ impl SessionRecord for RedisRecord {
     }
 
     async fn switch_mode(&self, mode: Mode) -> Result<(), StoreError> {
-        self.run(self.call(&SWITCH_MODE).arg(mode.as_str()))
-            .await
-            .map(drop)
+        let mode = mode.as_str();
+        self.run(&self.call(&SwitchMode { mode })).await.map(drop)
     }
 
     async fn end(&self) -> Result<(), StoreError> {
-        self.run(self.call(&END).arg(&self.member)).await.map(drop)
+        let member = &self.member;
+        self.run(&self.call(&EndSession { member })).await.map(drop)
     }
 
     async fn refresh(&self) -> Result<(), StoreError> {
-        self.run(&self.call(&REFRESH)).await.map(drop)
+        self.run(&self.call(&Refresh {})).await.map(drop)
     }
 
     fn incarnation(&self) -> u128 {
@@ -279,19 +274,19 @@ impl SessionRecord for RedisRecord {
     }
 
     fn mode(&self) -> Mode {
-        self.copy().mode
+        self.copy.lock().mode
     }
 
     fn turn(&self) -> u64 {
-        self.copy().turn
+        self.copy.lock().turn
     }
 
     fn state(&self) -> Arc<SessionState> {
-        Arc::clone(&self.copy().state)
+        Arc::clone(&self.copy.lock().state)
     }
 
     fn audit(&self) -> Vec<AuditEntry> {
-        self.copy().audit.iter().cloned().collect()
+        self.copy.lock().audit.iter().cloned().collect()
     }
 }
 

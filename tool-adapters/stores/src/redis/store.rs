@@ -1,9 +1,8 @@
 //! The store, which opens sessions.
 
-use crate::redis::connection::{
-    Connection, OPEN, SessionKeys, SessionSlots, milliseconds, slot_member,
-};
+use crate::redis::connection::{Connection, SessionKeys, SessionSlots, milliseconds, slot_member};
 use crate::redis::record::{RedisRecord, SessionUpdate, decode_mode};
+use crate::redis::scripts::{Caller, OpenSession, OrEmpty, ScriptArguments, SessionScript};
 use std::fmt;
 use std::sync::Arc;
 use tool_core::SessionId;
@@ -100,17 +99,24 @@ impl RedisStore {
     async fn try_open(&self, request: &OpenRequest) -> Result<Option<Arc<RedisRecord>>, OpenError> {
         let keys = SessionKeys::new(&self.slots.prefix, request.id.as_str(), &request.principal);
         let incarnation = new_incarnation()?;
-        let mut call = OPEN.key(&keys.0[..]);
-        call.arg(&incarnation)
-            .arg("")
-            .arg(0)
-            .arg(&*request.principal)
-            .arg(&*request.agent);
-        call.arg(request.mode.as_str()).arg(&*request.version);
-        call.arg(milliseconds(request.idle_timeout))
-            .arg(milliseconds(request.keep_calls_for));
-        call.arg(request.max_sessions)
-            .arg(slot_member(&incarnation, request.id.as_str()));
+        let caller = Caller {
+            incarnation: &incarnation,
+            known_state: OrEmpty(None),
+            known_entries: 0,
+        };
+        let opening = OpenSession {
+            principal: &request.principal,
+            agent: &request.agent,
+            mode: request.mode.as_str(),
+            tools: &request.version,
+            idle: milliseconds(request.idle_timeout),
+            keeps: milliseconds(request.keep_calls_for),
+            max_sessions: request.max_sessions,
+            member: &slot_member(&incarnation, request.id.as_str()),
+        };
+        let mut call = OpenSession::script().key(&keys.0[..]);
+        caller.add_to(&mut call);
+        opening.add_to(&mut call);
         let (answer, update): (Vec<String>, Option<SessionUpdate>) =
             self.connection.script(&call).await?;
         let id = || request.id.clone();

@@ -90,29 +90,19 @@ impl Metrics {
 }
 
 /// The measurements that all sessions of a runtime share.
+#[derive(Default)]
 pub(crate) struct RuntimeMetrics {
     /// The calls of unknown names.
     pub(crate) unknown: ToolStats,
     by_name: StatsByName,
-    /// The result size above which the log warns.
-    size_limit: u32,
     /// The context of the session that was opened last, and the peak of all sessions.
     context: Mutex<ContextMetrics>,
 }
 
 impl RuntimeMetrics {
-    pub(crate) fn new(size_limit: u32) -> Self {
-        Self {
-            unknown: ToolStats::new(size_limit),
-            by_name: StatsByName::default(),
-            size_limit,
-            context: Mutex::default(),
-        }
-    }
-
     /// Returns the statistics of a tool of the runtime, or of a session's own tool.
     pub(crate) fn stats_of(&self, tool: &str, is_own: bool) -> Arc<ToolStats> {
-        self.by_name.get_or_insert(tool, is_own, self.size_limit)
+        self.by_name.get_or_insert(tool, is_own)
     }
 
     /// Remembers the context of a session that was just opened.

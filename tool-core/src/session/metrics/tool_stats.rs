@@ -13,6 +13,7 @@ use std::time::Duration;
 const WINDOW: usize = 1_000;
 
 /// The measurements of one tool: totals since the runtime was built, and the last 1,000 responses.
+#[derive(Default)]
 pub(crate) struct ToolStats(Mutex<ToolTotals>);
 
 #[derive(Clone, Default)]
@@ -93,18 +94,6 @@ pub struct TokenMetrics {
 }
 
 impl ToolStats {
-    /// Creates empty statistics that report a 95th percentile of result sizes above `size_limit` characters.
-    pub(crate) fn new(size_limit: u32) -> Self {
-        let alert = SizeAlert {
-            limit: size_limit,
-            ..SizeAlert::default()
-        };
-        Self(Mutex::new(ToolTotals {
-            alert,
-            ..ToolTotals::default()
-        }))
-    }
-
     /// Counts an answer. Returns the 95th percentile of response sizes when this answer raised it above the limit.
     #[inline]
     pub(crate) fn record(&self, call: &AnsweredCall<'_>, characters: u32) -> Option<u32> {
@@ -203,10 +192,12 @@ fn by_kind(counts: [u64; ErrorKind::ALL.len()]) -> BTreeMap<&'static str, u64> {
         .collect()
 }
 
-/// Detects when the 95th percentile of the response sizes in a window rises above a limit.
+/// The characters of a result above which it is large.
+const LARGE_RESULT: u32 = 1_500;
+
+/// Detects when the 95th percentile of the response sizes in a window rises above the limit.
 #[derive(Clone, Default)]
 struct SizeAlert {
-    limit: u32,
     /// The samples in the window that are larger than the limit.
     large: usize,
     above: bool,
@@ -216,8 +207,8 @@ impl SizeAlert {
     /// Accounts for a new size and the size that it evicted, in a window that now holds `len` sizes. Returns true when
     /// the percentile crosses the limit upwards.
     fn update(&mut self, added: u32, evicted: Option<u32>, len: usize) -> bool {
-        self.large += usize::from(added > self.limit);
-        self.large -= usize::from(evicted.is_some_and(|size| size > self.limit));
+        self.large += usize::from(added > LARGE_RESULT);
+        self.large -= usize::from(evicted.is_some_and(|size| size > LARGE_RESULT));
         // By nearest rank, the percentile is a large size when more than 5 in 100 sizes are large.
         let was_above = self.above;
         self.above = self.large > len / 20;
@@ -276,19 +267,14 @@ const MAX_UNUSED_NAMES: usize = 1_024;
 
 impl StatsByName {
     /// Returns the statistics of a tool of the runtime, or of a session's own tool. Those of a new name are empty.
-    pub(crate) fn get_or_insert(
-        &self,
-        name: &str,
-        is_own: bool,
-        size_limit: u32,
-    ) -> Arc<ToolStats> {
+    pub(crate) fn get_or_insert(&self, name: &str, is_own: bool) -> Arc<ToolStats> {
         let mut by_name = self.0.lock();
         let may_grow = by_name.len() >= MAX_UNUSED_NAMES && !by_name.contains_key(name);
         if may_grow && by_name.len().is_power_of_two() {
             by_name.retain(|_, known| Arc::strong_count(&known.stats) > 1);
         }
         let new = || NamedStats {
-            stats: Arc::new(ToolStats::new(size_limit)),
+            stats: Arc::new(ToolStats::default()),
             is_own,
         };
         let known = by_name.entry(name.into()).or_insert_with(new);
@@ -361,7 +347,7 @@ mod tests {
 
     #[test]
     fn window_keeps_the_last_thousand_answers() {
-        let stats = ToolStats::new(u32::MAX);
+        let stats = ToolStats::default();
         assert_eq!(stats.0.lock().window.capacity(), 0);
         for number in 0..5_000 {
             stats.record(&answer(number), number);
@@ -383,16 +369,16 @@ mod tests {
     #[test]
     fn drops_unused_names_and_keeps_used_ones() {
         let by_name = StatsByName::default();
-        let used = by_name.get_or_insert("used", true, 1);
+        let used = by_name.get_or_insert("used", true);
         for number in 0..20_000 {
-            let _ = by_name.get_or_insert(&number.to_string(), true, 1);
+            let _ = by_name.get_or_insert(&number.to_string(), true);
         }
         assert!(
             by_name.0.lock().len() <= MAX_UNUSED_NAMES + 1,
             "{}",
             by_name.0.lock().len()
         );
-        assert!(Arc::ptr_eq(&used, &by_name.get_or_insert("used", true, 1)));
+        assert!(Arc::ptr_eq(&used, &by_name.get_or_insert("used", true)));
     }
 
     /// The answers after which the percentile, computed from scratch after each of them, has crossed the limit.
@@ -400,7 +386,7 @@ mod tests {
         let above = |end: usize| {
             let mut window = sizes[end.saturating_sub(WINDOW)..end].to_vec();
             window.sort_unstable();
-            percentile(&window, 95) > 1_500
+            percentile(&window, 95) > LARGE_RESULT
         };
         (1..=sizes.len())
             .filter(|end| above(*end) && !above(*end - 1))
@@ -408,7 +394,7 @@ mod tests {
     }
 
     fn alerts(sizes: &[u32]) -> Vec<usize> {
-        let stats = ToolStats::new(1_500);
+        let stats = ToolStats::default();
         (1..=sizes.len())
             .filter(|end| stats.record(&answer(0), sizes[end - 1]).is_some())
             .collect()
@@ -423,7 +409,7 @@ mod tests {
 
     #[test]
     fn refusals_enter_no_window_and_raise_no_alert() {
-        let stats = ToolStats::new(1_500);
+        let stats = ToolStats::default();
         let refused = AnsweredCall {
             refused: true,
             error: Some(ErrorKind::Validation),

@@ -1,9 +1,5 @@
 -- Counts an attempt, checks it against the limits, and charges it.
--- ARGV[4..]: charge, tool, category, digest of the arguments, and the limits, each a number or an empty text:
--- repeated, empty, calls of the tool, calls of the category, calls in all. ARGV[13]: whether there are caps; then those on the
--- cost of the turn, the session and the principal, and those on their time.
-local charge, tool, category, attempt = ARGV[4], ARGV[5], ARGV[6], ARGV[7]
-local repeated, empty = tonumber(ARGV[8]), tonumber(ARGV[9])
+local repeated, empty = tonumber(max_repeated), tonumber(max_empty)
 
 -- Of a turn with very many different attempts, the latest are kept: new ones are counted in `young`, which becomes `old`
 -- when it is full.
@@ -37,40 +33,49 @@ if charge == 'attempt' then
   return used('admitted')
 end
 -- The narrowest budget first.
-local counters = { 'tool:' .. tool, 'category:' .. category, 'total' }
-local calls = redis.call('HMGET', TURN, unpack(counters))
-for at, name in ipairs({ 'tool', 'category', 'total' }) do
-  local limit = tonumber(ARGV[9 + at])
+local budgets = {
+  { name = 'tool', counter = 'tool:' .. tool, limit = max_of_tool },
+  { name = 'category', counter = 'category:' .. category, limit = max_of_category },
+  { name = 'total', counter = 'total', limit = max_calls },
+}
+local calls = redis.call('HMGET', TURN, budgets[1].counter, budgets[2].counter, budgets[3].counter)
+for at, budget in ipairs(budgets) do
+  local limit = tonumber(budget.limit)
   if limit and number(calls[at]) >= limit then
-    return used(name, number(calls[at]), limit)
+    return used(budget.name, number(calls[at]), limit)
   end
 end
-local left, principal_cost = { cost = '', time = '' }, ''
-if ARGV[13] == '1' then
-  for at, scope in ipairs({ { 'turn', TURN }, { 'session', SESSION }, { 'principal', SPENT } }) do
-    for kind, name in ipairs({ 'cost', 'time' }) do
-      local cap, sum = ARGV[13 + at + (kind - 1) * 3], redis.call('HGET', scope[2], name) or '0'
+local left, left_of_principal = { cost = '', time = '' }, ''
+if has_caps == '1' then
+  local scopes = {
+    { name = 'turn', key = TURN, cost = turn_cost, time = turn_time },
+    { name = 'session', key = SESSION, cost = session_cost, time = session_time },
+    { name = 'principal', key = SPENT, cost = principal_cost, time = principal_time },
+  }
+  for _, scope in ipairs(scopes) do
+    for _, kind in ipairs({ 'cost', 'time' }) do
+      local cap, sum = scope[kind], redis.call('HGET', scope.key, kind) or '0'
       if cap ~= '' then
         local rest = number(cap) - number(sum)
         if rest <= 0 then
-          return used('cap', scope[1], name, sum, cap, tostring(redis.call('PTTL', SPENT)))
+          return used('cap', scope.name, kind, sum, cap, tostring(redis.call('PTTL', SPENT)))
         end
-        if left[name] == '' or rest < number(left[name]) then
-          left[name] = string.format('%.0f', rest)
+        if left[kind] == '' or rest < number(left[kind]) then
+          left[kind] = string.format('%.0f', rest)
         end
-        if scope[1] == 'principal' and name == 'cost' then
-          principal_cost = string.format('%.0f', rest)
+        if scope.name == 'principal' and kind == 'cost' then
+          left_of_principal = string.format('%.0f', rest)
         end
       end
     end
   end
 end
 if charge == 'run' or charge == 'approved' then
-  for _, counter in ipairs(counters) do
-    redis.call('HINCRBY', TURN, counter, 1)
+  for _, budget in ipairs(budgets) do
+    redis.call('HINCRBY', TURN, budget.counter, 1)
   end
 end
-if ARGV[13] == '1' then
-  return used('capped', left.cost, left.time, principal_cost)
+if has_caps == '1' then
+  return used('capped', left.cost, left.time, left_of_principal)
 end
 return used('admitted')

@@ -1,6 +1,6 @@
--- Changes the state for the host. ARGV[4..]: the changes.
+-- Changes the state for the host.
 if not is_live(read()) then
   return inactive()
 end
-change(4, #ARGV)
+change(REST, #ARGV)
 return used('changed')

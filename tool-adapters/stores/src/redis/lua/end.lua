@@ -1,6 +1,6 @@
--- Ends the session. ARGV[4]: its member among the slots.
+-- Ends the session.
 if is_live(read()) then
-  finish(ARGV[4])
+  finish(member)
   return { { 'ended' }, update() }
 end
 return inactive()

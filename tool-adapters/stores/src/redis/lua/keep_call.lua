@@ -1,18 +1,17 @@
--- Keeps an answered call, behind the incarnation of its session, and its entry of the log. ARGV[4..]: the call or an empty text,
--- the bytes that all calls of the session may take, and the entry if it has one.
-local call, limit = ARGV[4], tonumber(ARGV[5])
+-- Keeps an answered call, behind the incarnation of its session, and its entry of the log.
+local limit = tonumber(max_bytes)
 local session = read()
-if session.incarnation ~= INCARNATION then
+if session.incarnation ~= incarnation then
   return inactive()
 end
 if call ~= '' and #call <= limit then
-  redis.call('RPUSH', CALLS, INCARNATION .. call)
+  redis.call('RPUSH', CALLS, incarnation .. call)
   local bytes = redis.call('HINCRBY', SESSION, 'bytes', #call)
   while bytes > limit do
-    bytes = redis.call('HINCRBY', SESSION, 'bytes', #INCARNATION - #redis.call('LPOP', CALLS))
+    bytes = redis.call('HINCRBY', SESSION, 'bytes', #incarnation - #redis.call('LPOP', CALLS))
   end
 end
-log(6, #ARGV)
+log(REST, #ARGV)
 -- A call that outlasts its session is kept as long as the others.
 if session.ended then
   redis.call('PEXPIRE', CALLS, redis.call('HGET', SESSION, 'keeps'))

@@ -1,5 +1,4 @@
--- Ends the turn, and the session if a tool has asked for that. Answers the pending message, once. ARGV[4]: the session's
--- member among the slots.
+-- Ends the turn, and the session if a tool has asked for that. Answers the pending message, once.
 local session = read()
 if not is_live(session) then
   return inactive()
@@ -21,7 +20,7 @@ if delivered then
   message = false
 end
 if ending then
-  finish(ARGV[4])
+  finish(member)
   return { { 'ended', message or nil }, update() }
 end
 return used('turn', message or nil)

@@ -1,8 +1,5 @@
 -- Joins the session that is open under this id, or opens one.
--- ARGV[1]: the incarnation of a new session. ARGV[4..]: principal, agent, mode, version of the tools, idle time, the time for
--- which calls are kept after the end, the number of sessions that may be open, the member of a new session among the slots.
-local principal, agent, mode, tools = ARGV[4], ARGV[5], ARGV[6], ARGV[7]
-local idle, keeps, limit, member = ARGV[8], ARGV[9], tonumber(ARGV[10]), ARGV[11]
+-- The caller's incarnation is that of a new session.
 local session = read()
 if session.is_live then
   -- The principal goes first, so that another one learns nothing else.
@@ -16,10 +13,10 @@ if session.is_live then
   if session.mode ~= mode then
     return { { 'mode', session.mode }, false }
   end
-  INCARNATION = session.incarnation
+  incarnation = session.incarnation
   return used('joined', session.incarnation)
 end
-if redis.call('ZCARD', SLOTS) >= limit then
+if redis.call('ZCARD', SLOTS) >= tonumber(max_sessions) then
   return { { 'full' }, false }
 end
 redis.call('ZADD', SLOTS, now() + idle, member)
@@ -27,6 +24,6 @@ for _, rule in ipairs({ 'NX', 'GT' }) do
   redis.call('PEXPIRE', SLOTS, string.format('%.0f', idle + KEPT_SLOTS), rule)
 end
 redis.call('DEL', unpack(SESSION_KEYS))
-redis.call('HSET', SESSION, 'incarnation', INCARNATION, 'principal', principal, 'agent', agent, 'mode', mode, 'tools', tools,
+redis.call('HSET', SESSION, 'incarnation', incarnation, 'principal', principal, 'agent', agent, 'mode', mode, 'tools', tools,
   'idle', idle, 'turn', 0, 'version', 0, 'entries', 0, 'keeps', keeps, 'bytes', 0)
-return used('opened', INCARNATION)
+return used('opened', incarnation)

@@ -1,14 +1,11 @@
--- The beginning of every script of a session: the names of its keys, and functions that several scripts use.
+-- The beginning of every script of a session: functions that several scripts use. The names of keys and arguments come before
+-- it, from `scripts.rs`.
 --
 -- A script returns {answer, update}: an array whose first member is the decision, and the changes of the session that
 -- the caller does not have yet, or false if the session does not exist.
 --
 -- Values of the state and entries of the log are JSON texts that no script parses, because Lua would
 -- round their numbers.
-local SESSION, TURN, STATE, AUDIT, PENDING, WAITING, YOUNG, OLD, CALLS, SLOTS, SPENT = unpack(KEYS)
-local SESSION_KEYS = { SESSION, TURN, STATE, AUDIT, PENDING, WAITING, YOUNG, OLD, CALLS }
--- The caller's session of this id, the version of the state that it has, and the number of log entries.
-local INCARNATION, KNOWN_STATE, KNOWN_ENTRIES = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local KEPT_ENTRIES, KEPT_ATTEMPTS = 1000, 1024
 -- Milliseconds for which an ended session is kept, so that other processes can read that it ended.
 local REMEMBERED = 60000
@@ -43,7 +40,7 @@ local function touch()
 end
 
 local function unseen_entries(entries)
-  local unseen = number(entries) - KNOWN_ENTRIES
+  local unseen = number(entries) - known_entries
   if unseen <= 0 then
     return false
   end
@@ -53,10 +50,10 @@ end
 -- Returns {turn, ended, version of the state, the state or false, number of entries, unseen entries or false, mode}.
 local function update()
   local session = read()
-  if session.incarnation ~= INCARNATION then
+  if session.incarnation ~= incarnation then
     return false
   end
-  local state = session.version ~= KNOWN_STATE and redis.call('HGETALL', STATE)
+  local state = session.version ~= known_state and redis.call('HGETALL', STATE)
   return {
     session.turn, session.ended or '0', session.version, state, session.entries, unseen_entries(session.entries),
     session.mode,
@@ -73,7 +70,7 @@ local function inactive()
 end
 
 local function is_live(session)
-  return session.is_live and session.incarnation == INCARNATION
+  return session.is_live and session.incarnation == incarnation
 end
 
 -- Adds an amount to a sum, which stays below the greatest integer of the server.

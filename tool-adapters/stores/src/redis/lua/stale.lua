@@ -1,3 +1,3 @@
--- Returns the slots whose sessions may have expired. ARGV: the maximum number.
+-- Returns the slots whose sessions may have expired.
 local time = redis.call('TIME')
-return redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', time[1] * 1000 + math.floor(time[2] / 1000), 'LIMIT', 0, ARGV[1])
+return redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', time[1] * 1000 + math.floor(time[2] / 1000), 'LIMIT', 0, limit)

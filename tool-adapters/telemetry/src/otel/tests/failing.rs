@@ -7,8 +7,9 @@ use opentelemetry_sdk::metrics::Temporality;
 use opentelemetry_sdk::metrics::data::ResourceMetrics;
 use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
 use opentelemetry_sdk::trace::{SpanData, SpanExporter};
+use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, mpsc};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use tool_core::trace::{Collector, SpanKind, in_scope};
 
@@ -62,11 +63,7 @@ struct StuckExporter {
 impl SpanExporter for StuckExporter {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         let (open, opened) = &*self.open;
-        drop(
-            opened
-                .wait_while(open.lock().expect("lock"), |open| !*open)
-                .expect("lock"),
-        );
+        opened.wait_while(&mut open.lock(), |open| !*open);
         self.recorder.export(batch).await
     }
 }
@@ -82,7 +79,7 @@ fn bounds_the_queue_of_a_stuck_exporter_and_counts_drops() {
     spans(&otel, 1_000);
     assert_eq!(otel.dropped(), 995);
     let (open, opened) = &*stuck.open;
-    *open.lock().expect("lock") = true;
+    *open.lock() = true;
     opened.notify_all();
     otel.shutdown().expect("it goes on");
     assert_eq!(stuck.recorder.spans().len(), 5);

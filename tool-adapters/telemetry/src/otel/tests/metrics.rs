@@ -8,8 +8,9 @@ use opentelemetry_sdk::metrics::data::{
     AggregatedMetrics, Histogram, MetricData, ResourceMetrics, ScopeMetrics,
 };
 use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 use tool_core::trace::{Collector, ModelUsage, TokenUsage};
 use tool_core::{RunContext, ToolContext, ToolError, tool, trace};
@@ -37,7 +38,7 @@ struct MetricsRecorder(Arc<Mutex<BTreeMap<String, HistogramRecord>>>);
 
 impl PushMetricExporter for MetricsRecorder {
     async fn export(&self, metrics: &ResourceMetrics) -> OTelSdkResult {
-        let mut seen = self.0.lock().expect("lock");
+        let mut seen = self.0.lock();
         for metric in metrics.scope_metrics().flat_map(ScopeMetrics::metrics) {
             let slot = seen.entry(metric.name().to_owned()).or_default();
             slot.unit = metric.unit().to_owned();
@@ -109,7 +110,7 @@ async fn records_durations_and_tokens_by_tool_and_model() {
     collector.run(work).await;
     otel.shutdown().expect("nothing fails");
 
-    let seen = metrics.0.lock().expect("lock").clone();
+    let seen = metrics.0.lock().clone();
     let of = |name: &str| {
         seen.get(name)
             .unwrap_or_else(|| panic!("no {name} in {seen:?}"))

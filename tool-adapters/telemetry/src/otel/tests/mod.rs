@@ -12,7 +12,8 @@ use opentelemetry_sdk::metrics::Temporality;
 use opentelemetry_sdk::metrics::data::ResourceMetrics;
 use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
 use opentelemetry_sdk::trace::{SpanData, SpanExporter};
-use std::sync::{Arc, Mutex};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 use tool_core::trace::Collector;
 
@@ -22,7 +23,7 @@ struct SpanRecorder(Arc<Mutex<Vec<SpanData>>>);
 
 impl SpanExporter for SpanRecorder {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
-        self.0.lock().expect("lock").extend(batch);
+        self.0.lock().extend(batch);
         Ok(())
     }
 }
@@ -63,7 +64,7 @@ impl SpanRecorder {
     }
 
     fn spans(&self) -> Vec<SpanData> {
-        self.0.lock().expect("lock").clone()
+        self.0.lock().clone()
     }
 }
 
