@@ -1,5 +1,6 @@
 """Histories, whole, cut and invented: the body of each request is what the provider's own types accept."""
 
+import functools
 import random
 
 from anthropic import types as anthropic_types
@@ -11,6 +12,7 @@ import cohere
 import messages
 import ollama
 from driver import Driver
+from providers import chat_servers
 
 HISTORIES = 150
 # A live session has no request with a history.
@@ -28,11 +30,15 @@ def check(driver: Driver, wanted: list[str]) -> list[str]:
 
 def of(driver: Driver, provider: str) -> list[str]:
     found = random.Random(provider)
-    problems = []
+    problems, went_back = [], set()
     for number in range(HISTORIES):
         history = make(found, provider)
         body = driver.ask("history", provider=provider, messages=history)
+        if provider in chat_servers.SERVERS:
+            went_back |= chat_servers.went_back(body)
         problems += [f"{provider} history {number}: {problem} of {history}"[:1500] for problem in messages.request(provider, body)]
+    if provider in chat_servers.SERVERS:
+        problems += [f"{provider} histories: {problem}" for problem in chat_servers.wrong_members(provider, went_back)]
     return problems
 
 
@@ -104,6 +110,10 @@ def of_chat(text, calls):
     return [{"role": "assistant", "reasoning_content": "Hm.", "annotations": [], "tool_calls": sent(calls)}]
 
 
+def of_server(provider, text, calls):
+    return [chat_servers.step(provider, sent(calls))]
+
+
 def of_mistral(text, calls):
     thought = mistral.ThinkChunk(thinking=[mistral.TextChunk(text="Hm.")])
     return [{"role": "assistant", "content": [dumped(thought), {"type": "text", "text": text}], "tool_calls": sent(calls)}]
@@ -125,4 +135,5 @@ def of_ollama(text, calls):
 NATIVE = {
     "openai-chat": of_chat, "openai-responses": of_responses, "anthropic": of_anthropic, "gemini": of_gemini,
     "gemini-json-schema": of_gemini, "bedrock": of_bedrock, "mistral": of_mistral, "cohere": of_cohere, "ollama": of_ollama,
+    **{name: functools.partial(of_server, name) for name in chat_servers.SERVERS},
 }

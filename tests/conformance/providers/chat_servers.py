@@ -15,6 +15,8 @@ class Server(typing.NamedTuple):
     named_choice: bool = True
     #: Keywords that the server refuses.
     refused: frozenset[str] = frozenset()
+    #: Members of a model's message that go back beside its text and calls. None if all of them do.
+    members: frozenset[str] | None = None
 
 
 SERVERS = {
@@ -22,6 +24,31 @@ SERVERS = {
     "vllm": Server(grammar="vllm"),
     "lm-studio": Server(grammar="llama-cpp", named_choice=False),
 }
+
+
+#: What a message has in every server.
+MESSAGE = {"role", "content", "tool_calls"}
+#: Members that the servers send, and one that none of them knows.
+SENT = {"reasoning_content": "Hm.", "reasoning": "Hm.", "unknown_member": "Hm."}
+
+
+def step(provider, calls):
+    """A step of the model as the server sent it."""
+    server = SERVERS[provider]
+    return {"role": "assistant", **SENT, **dict.fromkeys(server.members or (), "Hm."), "tool_calls": calls}
+
+
+def went_back(body):
+    """The members that went back in a request, beside what every message has."""
+    steps = [message for message in body["messages"] if message["role"] == "assistant"]
+    return {name for message in steps for name in message} - MESSAGE
+
+
+def wrong_members(provider, seen):
+    """What is wrong with the members that went back in all requests."""
+    members = SERVERS[provider].members
+    expected = set(SENT) if members is None else set(members)
+    return [f"`{name}` goes back" for name in sorted(seen - expected)] + [f"`{name}` never goes back" for name in sorted(expected - seen)]
 
 
 def functions(provider, declarations):

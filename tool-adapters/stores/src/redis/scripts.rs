@@ -228,11 +228,12 @@ fn session_script(arguments: &[&str], body: &str) -> Script {
 /// Returns the beginning of a script, which names its arguments.
 fn names(groups: &[&[&str]]) -> String {
     let names = groups.concat();
-    let mut code = String::new();
+    let mut lines = Vec::new();
     for (at, name) in names.iter().enumerate() {
-        code += &format!("local {name} = ARGV[{}]\n", at + 1);
+        lines.push(format!("local {name} = ARGV[{}]\n", at + 1));
     }
-    code + &format!("local REST = {}\n", names.len() + 1)
+    lines.push(format!("local REST = {}\n", names.len() + 1));
+    lines.concat()
 }
 
 /// A number, or an empty text.
