@@ -3,8 +3,8 @@
 use crate::call::{ResultForm, ToolCall, ToolResponse};
 use crate::session::message::Message;
 
-/// A conversation: the messages of the user and the model, the calls, and exactly one result for each call. To continue a
-/// stored conversation, extend an empty history with its messages.
+/// A conversation: the messages of the user and the model, the calls, and exactly one result for each call.
+/// It has a [JSON form](Self#the-json-form), in which you can store it.
 ///
 /// ```
 /// use tool_core::session::{History, Message};
@@ -30,6 +30,11 @@ impl History {
     pub fn result_form(mut self, form: ResultForm) -> Self {
         self.form = form;
         self
+    }
+
+    /// Returns the form of the results that are added.
+    pub(crate) fn form(&self) -> ResultForm {
+        self.form
     }
 
     /// Returns the messages, oldest first.

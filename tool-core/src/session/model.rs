@@ -2,10 +2,10 @@
 
 use crate::call::ToolError;
 use crate::session::message::Message;
+use crate::session::model_info::ModelInfo;
 use crate::session::model_step::ModelStep;
 use crate::tool::{ProviderTool, ToolDefinition};
 use crate::trace::TokenUsage;
-use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The model's choice to call tools.
@@ -43,15 +43,6 @@ pub struct ModelRequest<'a> {
     pub provider_tools: &'a [Arc<dyn ProviderTool>],
     /// The tool choice.
     pub tool_choice: ToolChoice,
-}
-
-/// The identity of a model, for spans and price tables.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ModelInfo {
-    /// The model's name, as its provider uses it.
-    pub model: Cow<'static, str>,
-    /// The provider, as price tables name it, for example `openai`.
-    pub provider: Option<Cow<'static, str>>,
 }
 
 /// A language model.
