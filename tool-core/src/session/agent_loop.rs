@@ -9,6 +9,7 @@ use crate::session::history::History;
 use crate::session::inner::SessionInner;
 use crate::session::message::Message;
 use crate::session::model::{Model, ModelRequest, ToolChoice};
+use crate::session::model_span::ask;
 use crate::session::model_step::ModelStep;
 use crate::session::pipeline::governed_call::canonical_sent_arguments;
 use crate::session::pipeline::step::{StepCall, distinct_calls, run_step, with_fresh_ids};
@@ -18,8 +19,8 @@ use crate::session::reply_finish::ReplyFinish;
 use crate::session::unmade_calls::{name_of_limit, refusal_of_calls, refused_unread};
 use crate::session::user_message::UserMessage;
 use crate::time::CallInstant;
-use crate::tool::{ToolDefinition, spans};
-use crate::trace::{self, TokenUsage, span};
+use crate::tool::ToolDefinition;
+use crate::trace::TokenUsage;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use serde::ser::SerializeSeq;
@@ -180,6 +181,7 @@ impl OpenReply<'_> {
     async fn run<M: Model>(mut self, model: &mut M) -> Reply {
         loop {
             self.note_background_answers();
+            model.prepare(self.history).await;
             let choice = self.tool_choice();
             let answer = self.ask(model, choice).await;
             if self.was_interrupted() {
@@ -479,23 +481,6 @@ impl DeclaredTools {
             },
         }
     }
-}
-
-/// Asks a model, in a span that records its usage.
-async fn ask<M: Model>(model: &mut M, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
-    if !span::is_wanted() {
-        return model.step(request).await;
-    }
-    let info = model.about();
-    let asking = async {
-        if let Some(provider) = &info.provider {
-            trace::attribute("gen_ai.provider.name", &**provider);
-        }
-        let step = model.step(request).await?;
-        trace::record(step.model_usage(&info));
-        Ok(step)
-    };
-    Box::pin(spans::in_model_span(info.model.clone(), asking)).await
 }
 
 /// A step whose calls are running. When it is dropped, even before the calls have ended, it writes the step to the history:

@@ -47,6 +47,14 @@ impl History {
         self.messages.push(message);
     }
 
+    pub(crate) fn messages_mut(&mut self) -> &mut [Message] {
+        &mut self.messages
+    }
+
+    pub(crate) fn take_messages(&mut self) -> Vec<Message> {
+        std::mem::take(&mut self.messages)
+    }
+
     pub(crate) fn set_messages(&mut self, messages: Vec<Message>) {
         self.messages = messages;
     }

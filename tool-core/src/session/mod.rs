@@ -20,10 +20,12 @@ pub(crate) mod journal;
 pub(crate) mod json_form;
 #[cfg(feature = "tower")]
 pub(crate) mod layers;
+pub(crate) mod length;
 pub(crate) mod message;
 pub(crate) mod metrics;
 pub(crate) mod model;
 pub(crate) mod model_info;
+pub(crate) mod model_span;
 pub(crate) mod model_step;
 pub(crate) mod notes;
 pub(crate) mod pipeline;
@@ -70,6 +72,8 @@ pub use crate::session::hooks::{
 pub use crate::session::journal::{Journal, JournalEntry, JournalError, RecoveredCall};
 pub use crate::session::json_form::error::HistoryError;
 pub use crate::session::json_form::limits::HistoryLimits;
+pub use crate::session::length::keep::Keep;
+pub use crate::session::length::shortened::Shortened;
 pub use crate::session::message::Message;
 pub use crate::session::metrics::{
     ContextMetrics, LoopMetrics, Metrics, Percentiles, PrometheusText, SessionCall, SessionMetrics,

@@ -2,6 +2,7 @@
 
 use crate::call::{Content, ModelResult, ToolCall};
 use crate::session::history::History;
+use crate::session::length::results::text_of;
 use crate::session::message::Message;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -479,21 +480,6 @@ fn note(message: Option<&Message>, has_call: bool) -> Option<Message> {
     Some(Message::user(format!(
         "[Note by the application, not said by the user] {which} of `{tool}`, of {whose}, {outcome}: {text}"
     )))
-}
-
-/// Returns the text of a result. Data that is no text is named: a note cannot show it.
-fn text_of(result: &ModelResult) -> String {
-    let Some(parts) = result.content() else {
-        return result.text.clone();
-    };
-    let texts = parts.iter().map(|part| match part {
-        Content::Text { text } => text.clone(),
-        Content::Image { mime_type, .. } | Content::Audio { mime_type, .. } => {
-            format!("({mime_type}, left out)")
-        }
-        _ => "(a resource, left out)".to_owned(),
-    });
-    texts.collect::<Vec<_>>().join("\n")
 }
 
 /// Ids for calls that need another one.
