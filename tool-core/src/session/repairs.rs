@@ -1,6 +1,6 @@
 //! Histories that were cut or put together by hand, as a provider can read them.
 
-use crate::call::{Content, ModelResult, ToolCall};
+use crate::call::{ModelResult, ToolCall};
 use crate::session::history::History;
 use crate::session::length::results::text_of;
 use crate::session::message::Message;
