@@ -13,4 +13,6 @@ mod json_form;
 #[cfg(loom)]
 pub(crate) mod loom;
 #[cfg(test)]
+mod length;
+#[cfg(test)]
 mod memory_journal;
