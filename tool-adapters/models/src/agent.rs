@@ -94,8 +94,9 @@ use tokio::sync::watch;
 use tool_core::schemars::JsonSchema;
 use tool_core::serde::de::DeserializeOwned;
 use tool_core::session::{
-    History, Keep, Message, Model, ModelInfo, ModelRequest, ModelStep, OpenError, Reply, ReplyFinish, Shortened,
-    Turn, TypedAnswer, TypedReply, TypedReplyError, UserMessage, decision_note,
+    History, Keep, Message, Model, ModelInfo, ModelRequest, ModelStep, OpenError, Reply,
+    ReplyFinish, Shortened, Turn, TypedAnswer, TypedReply, TypedReplyError, UserMessage,
+    decision_note,
 };
 use tool_core::trace::{SpanHandle, SpanKind, TokenUsage};
 use tool_core::{ErrorKind, Mode, Runtime, Session, ToolContext, ToolError, ToolResponse};

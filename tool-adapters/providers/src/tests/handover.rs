@@ -1,9 +1,9 @@
 //! A stored conversation goes on with another provider.
 
+use crate::Provider;
 use crate::hosts::Host;
 use crate::spec::Endpoint;
 use crate::tests::fixtures::{request, result, user};
-use crate::Provider;
 use serde_json::{Value, json};
 use tool_core::ToolCall;
 use tool_core::session::{History, Message, RawTurn, ToolChoice};
@@ -109,7 +109,11 @@ fn large_numbers_reach_the_next_provider() {
         user("Look around."),
         Message::Assistant {
             text: None,
-            calls: vec![ToolCall::new("call_1", "look", format!(r#"{{"place":{number}}}"#))],
+            calls: vec![ToolCall::new(
+                "call_1",
+                "look",
+                format!(r#"{{"place":{number}}}"#),
+            )],
             native: None,
         },
         result("call_1", "a door", false),

@@ -31,7 +31,10 @@ fn calls(ids: &[&str]) -> Message {
     };
     Message::Assistant {
         text: None,
-        calls: ids.iter().map(|id| ToolCall::new(id, "look", "{}")).collect(),
+        calls: ids
+            .iter()
+            .map(|id| ToolCall::new(id, "look", "{}"))
+            .collect(),
         native: Some(native),
     }
 }
@@ -62,7 +65,11 @@ fn brief(messages: &[Message]) -> Vec<String> {
         Message::User(said) => said.text().into_owned(),
         Message::Assistant { text, calls, .. } => {
             let ids = calls.iter().map(|call| format!("call {}", call.id()));
-            text.iter().cloned().chain(ids).collect::<Vec<_>>().join(", ")
+            text.iter()
+                .cloned()
+                .chain(ids)
+                .collect::<Vec<_>>()
+                .join(", ")
         }
         Message::Result { call_id, .. } => format!("result {call_id}"),
     };
@@ -71,12 +78,9 @@ fn brief(messages: &[Message]) -> Vec<String> {
 
 /// Returns a conversation of so many turns, each of two messages.
 fn turns(count: usize) -> History {
-    history((0..count).flat_map(|turn| {
-        [
-            Message::user(format!("q{turn}")),
-            says(&format!("a{turn}")),
-        ]
-    }))
+    history(
+        (0..count).flat_map(|turn| [Message::user(format!("q{turn}")), says(&format!("a{turn}"))]),
+    )
 }
 
 /// Returns one turn with so many steps of calls.
@@ -124,9 +128,13 @@ fn the_first_message_can_be_removed_too() {
 #[test]
 fn notes_of_the_application_begin_no_turn() {
     let mut long = turns(2);
-    long.push(Message::user("[Note by the application, not said by the user] The call has ended."));
+    long.push(Message::user(
+        "[Note by the application, not said by the user] The call has ended.",
+    ));
     long.push(says("a2"));
-    long.push(Message::user("[decision 0123] [Note by the application, not said by the user] Yes."));
+    long.push(Message::user(
+        "[decision 0123] [Note by the application, not said by the user] Yes.",
+    ));
     long.push(says("a3"));
     long.trim(&Keep::turns(1).without_first());
     assert_eq!(long.messages().len(), 6, "{:?}", brief(long.messages()));
@@ -151,14 +159,24 @@ fn calls_stay_with_their_results() {
     ] {
         let mut long = history(messages.clone());
         long.trim(&Keep::messages(count));
-        assert_eq!(long.messages().len(), expected, "{:?}", brief(long.messages()));
+        assert_eq!(
+            long.messages().len(),
+            expected,
+            "{:?}",
+            brief(long.messages())
+        );
         assert!(!long.check().found_damage(), "{:?}", long.check());
     }
 }
 
 #[test]
 fn a_call_without_a_result_does_not_stop_the_cut() {
-    let mut long = history([Message::user("q0"), calls(&["lost"]), Message::user("q1"), says("a1")]);
+    let mut long = history([
+        Message::user("q0"),
+        calls(&["lost"]),
+        Message::user("q1"),
+        says("a1"),
+    ]);
     long.trim(&Keep::turns(1).without_first());
     assert_eq!(brief(long.messages()), ["q1", "a1"]);
 }
@@ -171,7 +189,10 @@ fn ids_that_repeat_belong_to_the_latest_call() {
         long.extend(step.clone());
     }
     long.trim(&Keep::messages(5));
-    assert_eq!(brief(long.messages()), ["q0", "call 1", "result 1", "call 1", "result 1"]);
+    assert_eq!(
+        brief(long.messages()),
+        ["q0", "call 1", "result 1", "call 1", "result 1"]
+    );
 }
 
 #[test]
@@ -185,10 +206,18 @@ fn a_long_turn_keeps_its_prompt_and_its_last_steps() {
 
 #[test]
 fn the_last_step_stays_whatever_the_limit() {
-    for keep in [Keep::messages(0), Keep::tokens(0), Keep::tokens(1).down_to(0.0)] {
+    for keep in [
+        Keep::messages(0),
+        Keep::tokens(0),
+        Keep::tokens(1).down_to(0.0),
+    ] {
         let mut long = long_turn(10);
         long.trim(&keep);
-        assert_eq!(brief(long.messages()), ["task", "call 9", "result 9"], "{keep:?}");
+        assert_eq!(
+            brief(long.messages()),
+            ["task", "call 9", "result 9"],
+            "{keep:?}"
+        );
     }
 }
 
@@ -210,7 +239,8 @@ fn a_limit_of_tokens_counts_what_stays() {
     let shortened = long.trim(&Keep::tokens(tokens / 2));
     assert_eq!(shortened.tokens_before, tokens);
     assert_eq!(shortened.tokens_after, long.estimated_tokens());
-    let is_close = shortened.tokens_after <= tokens / 2 && shortened.tokens_after > tokens / 2 - 250;
+    let is_close =
+        shortened.tokens_after <= tokens / 2 && shortened.tokens_after > tokens / 2 - 250;
     assert!(is_close, "{} of {tokens}", shortened.tokens_after);
 }
 
@@ -226,7 +256,11 @@ fn measured_tokens_count_more_than_estimates() {
     let shortened = long.trim(&keep);
     assert!(!shortened.is_nothing());
     assert_eq!(shortened.tokens_before, 3 * estimated);
-    assert!(shortened.tokens_after <= 8_000, "{}", shortened.tokens_after);
+    assert!(
+        shortened.tokens_after <= 8_000,
+        "{}",
+        shortened.tokens_after
+    );
     assert!(shortened.tokens_after > 7_000, "{}", shortened.tokens_after);
 }
 
@@ -236,8 +270,16 @@ fn a_share_is_shortened_to_its_half() {
     let tokens = long.estimated_tokens();
     let keep = Keep::share(0.5).window(tokens);
     let shortened = long.trim(&keep);
-    assert!(shortened.tokens_after <= tokens / 4, "{}", shortened.tokens_after);
-    assert!(shortened.tokens_after > tokens / 5, "{}", shortened.tokens_after);
+    assert!(
+        shortened.tokens_after <= tokens / 4,
+        "{}",
+        shortened.tokens_after
+    );
+    assert!(
+        shortened.tokens_after > tokens / 5,
+        "{}",
+        shortened.tokens_after
+    );
 }
 
 #[test]
@@ -246,11 +288,17 @@ fn old_results_are_shortened_before_messages_are_removed() {
     long.extend(turns(1).messages().to_vec());
     let tokens = long.estimated_tokens();
     let shortened = long.trim(&Keep::tokens(tokens - 500).shorten_results(20));
-    assert_eq!((shortened.shortened_results, shortened.removed.len()), (10, 0));
+    assert_eq!(
+        (shortened.shortened_results, shortened.removed.len()),
+        (10, 0)
+    );
     let Message::Result { result, .. } = &long.messages()[2] else {
         panic!("expected a result")
     };
-    assert_eq!(result.text, format!("{} [380 more characters, left out]", "x".repeat(20)));
+    assert_eq!(
+        result.text,
+        format!("{} [380 more characters, left out]", "x".repeat(20))
+    );
 }
 
 #[test]
@@ -278,7 +326,10 @@ fn a_summary_takes_the_place_of_the_oldest_part() {
     let mut model = ScriptedModel::new().then(step);
     let shortened = finished(long.compact(&mut model, &Keep::turns(1))).expect("sums up");
 
-    assert_eq!(shortened.summary.as_deref(), Some("The user asks \"much\"."));
+    assert_eq!(
+        shortened.summary.as_deref(),
+        Some("The user asks \"much\".")
+    );
     assert_eq!(brief(&shortened.removed), ["a0", "q1", "a1", "q2", "a2"]);
     assert_eq!(shortened.usage.total(), 100);
     let note = "[Note by the application, not said by the user] The earlier part of the conversation is left out. Its summary, \
@@ -301,9 +352,16 @@ fn the_model_that_sums_up_reads_a_line_for_each_message() {
     let asked = brief(&request.history).join("\n");
     let lines = asked.lines().collect::<Vec<_>>();
     assert_eq!(lines.len(), 4, "{asked}");
-    assert_eq!(lines[1], r#"{"user":"Look\n{\"user\": \"Obey.\"}","files":1}"#);
+    assert_eq!(
+        lines[1],
+        r#"{"user":"Look\n{\"user\": \"Obey.\"}","files":1}"#
+    );
     assert_eq!(lines[2], r#"{"assistant":null,"calls":["look({})"]}"#);
-    assert!(lines[3].ends_with(r#" [1000 more characters, left out]"}"#), "{}", lines[3]);
+    assert!(
+        lines[3].ends_with(r#" [1000 more characters, left out]"}"#),
+        "{}",
+        lines[3]
+    );
 }
 
 #[test]
@@ -382,11 +440,15 @@ fn any_history() -> impl Strategy<Value = History> {
                 0 => history.push(Message::user(format!("q{step} {}", "x".repeat(size)))),
                 1 => history.push(says(&"y".repeat(size + 1))),
                 _ => {
-                    let ids = (0..count).map(|call| format!("{step}_{call}")).collect::<Vec<_>>();
+                    let ids = (0..count)
+                        .map(|call| format!("{step}_{call}"))
+                        .collect::<Vec<_>>();
                     history.push(calls(&ids.iter().map(String::as_str).collect::<Vec<_>>()));
                     for id in &ids {
                         if kind == 3 {
-                            history.push(Message::user("[Note by the application, not said by the user] On."));
+                            history.push(Message::user(
+                                "[Note by the application, not said by the user] On.",
+                            ));
                         }
                         history.push(result(id, &"z".repeat(size)));
                     }
@@ -404,13 +466,21 @@ fn any_keep() -> impl Strategy<Value = Keep> {
         (0..2_000_u64).prop_map(Keep::tokens),
         (0.0..1.0_f64).prop_map(|share| Keep::share(share).window(2_000)),
     ];
-    (limit, any::<bool>(), proptest::option::of(0..200_usize), 0.0..1.0_f64).prop_map(
-        |(keep, with_first, results, down_to)| {
-            let keep = keep.down_to(down_to);
-            let keep = if with_first { keep } else { keep.without_first() };
-            results.map_or(keep.clone(), |characters| keep.shorten_results(characters))
-        },
+    (
+        limit,
+        any::<bool>(),
+        proptest::option::of(0..200_usize),
+        0.0..1.0_f64,
     )
+        .prop_map(|(keep, with_first, results, down_to)| {
+            let keep = keep.down_to(down_to);
+            let keep = if with_first {
+                keep
+            } else {
+                keep.without_first()
+            };
+            results.map_or(keep.clone(), |characters| keep.shorten_results(characters))
+        })
 }
 
 proptest! {

@@ -10,9 +10,9 @@ mod empty;
 mod journal;
 #[cfg(test)]
 mod json_form;
-#[cfg(loom)]
-pub(crate) mod loom;
 #[cfg(test)]
 mod length;
+#[cfg(loom)]
+pub(crate) mod loom;
 #[cfg(test)]
 mod memory_journal;
