@@ -52,7 +52,7 @@ impl Transcript {
         if let (true, Some(at)) = (piece.is_whole, self.marks.pop_front()) {
             let text = without_notes(piece.text.clone());
             if !text.trim().is_empty() {
-                self.history.0.lock().insert(at, Message::User(text));
+                self.history.0.lock().insert(at, Message::user(text));
                 self.marks.iter_mut().for_each(|mark| *mark += 1);
             }
             return;
@@ -83,7 +83,7 @@ impl Transcript {
     /// Adds a text of the user.
     pub(crate) fn write(&mut self, text: &str) {
         self.end();
-        self.history.0.lock().push(Message::User(text.to_owned()));
+        self.history.0.lock().push(Message::user(text));
     }
 
     /// Adds a call with its result.
@@ -153,7 +153,7 @@ impl Transcript {
     fn end_heard(&mut self) {
         let text = without_notes(std::mem::take(&mut self.heard));
         if !text.trim().is_empty() {
-            self.history.0.lock().push(Message::User(text));
+            self.history.0.lock().push(Message::user(text));
         }
     }
 
@@ -179,7 +179,7 @@ impl Transcript {
 
 fn size_of(message: &Message) -> usize {
     match message {
-        Message::User(text) => text.len(),
+        Message::User(said) => said.bytes(),
         Message::Assistant { text, calls, .. } => {
             text.as_ref().map_or(0, String::len)
                 + calls
@@ -206,7 +206,7 @@ mod tests {
     fn says(transcript: &Transcript) -> Vec<String> {
         let history = transcript.shared().get();
         let text = |message: &Message| match message {
-            Message::User(text) => format!("user: {text}"),
+            Message::User(said) => format!("user: {}", said.text()),
             Message::Assistant { text, .. } => {
                 format!("model: {}", text.clone().unwrap_or_default())
             }

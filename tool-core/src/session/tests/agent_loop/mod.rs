@@ -16,7 +16,8 @@ use crate::call::{RunContext, UserData};
 use crate::registry::ToolContext;
 use crate::session::agent_loop::Reply;
 use crate::session::handle::Session;
-use crate::session::model::{History, Message};
+use crate::session::history::History;
+use crate::session::message::Message;
 use crate::session::policy::Policy;
 use crate::session::runtime::Runtime;
 use crate::testing::scripted::ScriptedModel;
@@ -110,7 +111,7 @@ fn say(id: &str, text: &str) -> ToolCall {
     ToolCall::new(id, ECHO, serde_json::json!({"text": text}))
 }
 
-fn finished<T>(work: impl Future<Output = T>) -> T {
+pub(crate) fn finished<T>(work: impl Future<Output = T>) -> T {
     match poll(pin!(work)) {
         Poll::Ready(value) => value,
         Poll::Pending => panic!("it has to be over at once"),
