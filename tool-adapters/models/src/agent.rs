@@ -641,6 +641,10 @@ impl<M: Model> Model for InterruptibleModel<'_, M> {
         self.model.take_failed_usage()
     }
 
+    fn has_shown_output(&self) -> bool {
+        self.model.has_shown_output()
+    }
+
     fn about(&self) -> ModelInfo {
         self.model.about()
     }

@@ -12,6 +12,7 @@ pub(crate) mod calls_in_progress;
 pub(crate) mod caps;
 pub(crate) mod control_tools;
 pub(crate) mod declared_tools;
+pub(crate) mod fallback;
 pub(crate) mod handle;
 pub(crate) mod hooks;
 pub(crate) mod inner;
@@ -53,6 +54,7 @@ pub use crate::session::audit::{AuditEntry, AuditedIntent, CallDecision, CallOut
 pub use crate::session::builder::SessionBuilder;
 pub use crate::session::caps::{Allowance, CapAmount, CapScope, Spending, SpendingCaps, UsedCap};
 pub use crate::session::control_tools::{CONTROL_TOOL_NAMES, SEARCH_TOOL};
+pub use crate::session::fallback::{FallbackModel, ModelSwitch};
 pub use crate::session::handle::{Session, TurnHistory};
 pub use crate::session::hooks::{
     Hook, HookFn, HookFuture, HookedCall, HookedRequest, Next, RequestKind,
@@ -65,7 +67,7 @@ pub use crate::session::metrics::{
 pub use crate::session::model::{
     History, Message, Model, ModelInfo, ModelRequest, ModelStep, RawTurn, ReplyFinish, ToolChoice,
 };
-pub use crate::session::notes::{decision_note, late_note};
+pub use crate::session::notes::{decision_note, is_note, late_note};
 pub use crate::session::policy::{Policy, TurnLimits};
 pub use crate::session::repairs::{Repair, RepairedMessages, Repairs};
 pub use crate::session::runtime::{Runtime, RuntimeBuilder, WaitingCall};

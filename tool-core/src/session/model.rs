@@ -263,6 +263,9 @@ pub struct ModelStep {
     pub finish: ReplyFinish,
     /// The limit of output tokens of the request, if it named one. The model reads it when a call was cut off.
     pub max_tokens: Option<u32>,
+    /// The model that answered, if it is another than [`Model::about`] names, for example the second of a
+    /// [`FallbackModel`](super::FallbackModel).
+    pub answered_by: Option<ModelInfo>,
 }
 
 /// The identity of a model, for spans and price tables.
@@ -284,7 +287,8 @@ impl ModelStep {
     }
 
     /// Returns the usage to record in the span of the request.
-    pub(crate) fn model_usage(&self, info: &ModelInfo) -> ModelUsage {
+    pub(crate) fn model_usage(&self, asked: &ModelInfo) -> ModelUsage {
+        let info = self.answered_by.as_ref().unwrap_or(asked);
         let model = self
             .model
             .clone()
@@ -341,6 +345,12 @@ pub trait Model: Send {
     /// none.
     fn take_failed_usage(&mut self) -> TokenUsage {
         TokenUsage::default()
+    }
+
+    /// Returns true if the host has seen a part of the answer to the last step, for example by a listener for a stream. Such a
+    /// step is not asked again by itself, as a person would read two beginnings. Defaults to false.
+    fn has_shown_output(&self) -> bool {
+        false
     }
 
     /// Returns the identity of the model. Defaults to a model named `model` without a provider.

@@ -485,6 +485,7 @@ mod tests {
             declarations: &declarations,
             key: None,
             listener: None,
+            has_shown_output: &mut false,
             usage: UsageReporter::new(None, FailedUsage::default()),
             answer: Answer::default(),
         };

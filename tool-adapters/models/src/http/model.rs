@@ -17,7 +17,7 @@ use tool_adapters_providers::{
     StructuredOutput, TokenLimit, protocol,
 };
 use tool_core::session::{
-    Message, Model, ModelInfo, ModelRequest, ModelStep, RepairedMessages, Repairs, ToolChoice,
+    FallbackModel, Message, Model, ModelInfo, ModelRequest, ModelStep, RepairedMessages, Repairs, ToolChoice,
 };
 use tool_core::trace::TokenUsage;
 use tool_core::{ErrorKind, ProviderTool, ToolDefinition, ToolError, time};
@@ -62,6 +62,8 @@ pub struct HttpTransport {
     /// The declarations of the last request.
     declared: Option<CachedDeclarations>,
     failed_usage: FailedUsage,
+    /// True if the listener has seen a part of the last step's answer.
+    has_shown_output: bool,
     /// The requests that ask for a typed answer in the provider's form. `None` for those that the server is known to take.
     structured_output: Option<StructuredOutput>,
     /// True once the server has refused that form.
@@ -204,6 +206,22 @@ impl ProviderModel<HttpTransport> {
             },
             ..self
         }
+    }
+
+    /// Returns a model that asks `other` where this one fails: see [`FallbackModel`].
+    ///
+    /// ```
+    /// use tool_adapters::Provider;
+    /// use tool_adapters::agent::RetryPolicy;
+    /// use tool_adapters::transport::http::HttpModel;
+    ///
+    /// let model = HttpModel::new(Provider::OpenAiResponses, "gpt-5")
+    ///     .retry(RetryPolicy { attempts: 2, ..RetryPolicy::default() })
+    ///     .or(HttpModel::new(Provider::Anthropic, "claude-sonnet-5"));
+    /// # let _ = model;
+    /// ```
+    pub fn or<M: Model>(self, other: M) -> FallbackModel<Self, M> {
+        FallbackModel::new(self, other)
     }
 
     /// Returns what was repaired in the history of the last request, such as a call without a result. The history itself stays
@@ -382,6 +400,7 @@ impl ProviderModel<HttpTransport> {
                 declarations,
                 key: Some(&endpoint.hidden),
                 listener: self.transport.listener.as_mut(),
+                has_shown_output: &mut self.transport.has_shown_output,
                 usage: UsageReporter::new(info, Arc::clone(&self.transport.failed_usage)),
                 answer: Answer::default(),
             };
@@ -464,6 +483,7 @@ impl ProviderModel<HttpTransport> {
 
 impl Model for HttpModel {
     async fn step(&mut self, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
+        self.transport.has_shown_output = false;
         let deadline = time::after(Instant::now(), self.transport.timeouts.total);
         let mut host = String::new();
         if request.tools.iter().any(ToolDefinition::takes_answer) {
@@ -497,6 +517,10 @@ impl Model for HttpModel {
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner),
         )
+    }
+
+    fn has_shown_output(&self) -> bool {
+        self.transport.has_shown_output
     }
 
     fn about(&self) -> ModelInfo {

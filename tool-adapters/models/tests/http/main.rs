@@ -5,6 +5,7 @@ mod cancel;
 mod conversation;
 mod deferred;
 mod errors;
+mod fallback;
 mod finish;
 mod keys;
 mod middleware;

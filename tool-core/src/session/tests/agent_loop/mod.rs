@@ -1,6 +1,7 @@
 //! The agent loop over a session.
 
 pub(crate) mod enter;
+pub(crate) mod fallback;
 pub(crate) mod finish;
 pub(crate) mod history;
 pub(crate) mod interrupted;
