@@ -4,6 +4,7 @@
 //! reports of their users, tell.
 
 use crate::Provider;
+use crate::setting_places::{self, Setting, SettingPlace};
 use crate::spec::{Endpoint, ProviderSpec, Server};
 use serde_json::Value;
 use tool_core::session::RawTurn;
@@ -135,6 +136,15 @@ impl Host {
         self.turn_id.clone()
     }
 
+    /// Returns the settings that requests may have.
+    pub(crate) fn settings(&self, provider: Provider) -> &'static [SettingPlace] {
+        if self.rules.is_mistral {
+            setting_places::MISTRAL
+        } else {
+            provider.spec().settings
+        }
+    }
+
     /// Returns the items of a step that goes back as this server sent it; `None` for a step that goes back as text and calls.
     /// `in_turn` is true for the steps since the user's last message.
     pub(crate) fn native<'a>(
@@ -211,6 +221,8 @@ pub(crate) struct HostRules {
     pub(crate) alternates: bool,
     /// True if the messages have the order and the ids of Mistral's own protocol.
     pub(crate) is_mistral: bool,
+    /// The settings of the protocol that the server does not have.
+    pub(crate) lacks: &'static [Setting],
 }
 
 /// A server of which the documents tell details.
@@ -239,6 +251,7 @@ impl HostRules {
         needs_signature: false,
         alternates: false,
         is_mistral: false,
+        lacks: &[],
     };
 
     /// Mistral refuses all members that it does not know, with 422 `extra_forbidden`, `max_completion_tokens` and

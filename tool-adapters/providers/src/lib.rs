@@ -50,6 +50,8 @@ pub mod request;
 pub mod retry_delay;
 pub(crate) mod same_json;
 pub mod schema;
+pub(crate) mod setting_places;
+pub(crate) mod settings;
 pub mod spec;
 pub(crate) mod strict;
 pub(crate) mod structured;
@@ -70,6 +72,8 @@ pub use crate::protocol::{Protocol, protocol};
 pub use crate::provider::UnknownProvider;
 pub use crate::report::Report;
 pub use crate::request::Request;
+pub use crate::setting_places::ReasoningEffort;
+pub use crate::settings::{ModelSettings, SettingsError};
 pub use crate::structured::StructuredOutput;
 
 provider::providers! {

@@ -9,6 +9,7 @@ use crate::declared_tool::DeclaredTool;
 use crate::hosts::{Host, HostRules, KnownHost};
 use crate::request::Request;
 use crate::schema::rules::{PropertyNames, SchemaForm, WholeSchema};
+use crate::setting_places::SettingPlace;
 use crate::strict::budget::StrictRules;
 use crate::structured::AnswerForm;
 use crate::tool_names::NameRule;
@@ -44,6 +45,8 @@ pub struct ProviderSpec {
     pub repeats_refusals: bool,
     /// The form for structured output; `None` if the provider has none.
     pub answer_form: Option<AnswerForm>,
+    /// The settings of a model, where the provider has them.
+    pub(crate) settings: &'static [SettingPlace],
     /// The form of the list of tools.
     pub tool_list: ToolListForm,
     /// The maximum number of tools in a request; `None` if no limit is known.
@@ -75,6 +78,7 @@ impl ProviderSpec {
             strict: None,
             repeats_refusals: false,
             answer_form: None,
+            settings: &[],
             tool_list: ToolListForm::Flat,
             max_tools: None,
             search_tool: None,

@@ -25,6 +25,7 @@ use crate::anthropic::read::AnthropicReader;
 use crate::anthropic::write::AnthropicTurns;
 use crate::declared_tool::{DeclaredTool, ObjectText};
 use crate::schema::rules::PropertyNames;
+use crate::setting_places::{ReasoningEffort, Setting, SettingPlace};
 use crate::spec::{
     Endpoint, HttpEndpoint, MessageForm, ModelUrls, NamedModel, ProviderNames, ProviderSpec,
     Server, UrlPath, segments,
@@ -55,6 +56,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         needs_strict: true,
         support: |model, _| structured_output(model),
     }),
+    settings: SETTINGS,
     search_tool: Some(
         r#"{"type":"tool_search_tool_bm25_20251119","name":"tool_search_tool_bm25"}"#,
     ),
@@ -74,6 +76,27 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         },
     )
 };
+
+/// Newer models refuse `temperature` and `top_p`, and the interface no longer has them.
+const SETTINGS: &[SettingPlace] = &[
+    SettingPlace::at(Setting::Stop, &["stop_sequences"]),
+    SettingPlace::effort(
+        &["output_config", "effort"],
+        &[
+            ReasoningEffort::Low,
+            ReasoningEffort::Medium,
+            ReasoningEffort::High,
+            ReasoningEffort::XHigh,
+            ReasoningEffort::Max,
+        ],
+    ),
+    SettingPlace::shaped(Setting::ParallelToolCalls, &["tool_choice"], |parallel| {
+        json!({"type": "auto", "disable_parallel_tool_use": parallel == false})
+    }),
+    SettingPlace::shaped(Setting::FirstTool, &["tool_choice"], |name| {
+        json!({"type": "tool", "name": name})
+    }),
+];
 
 const SERVER: Server = Server {
     base_url_env: &["ANTHROPIC_BASE_URL"],

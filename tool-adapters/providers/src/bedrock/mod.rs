@@ -22,6 +22,7 @@ use crate::bedrock::read::ConverseReader;
 use crate::bedrock::write::ConverseTurns;
 use crate::declared_tool::{DeclaredTool, ObjectText};
 use crate::schema::rules::PropertyNames;
+use crate::setting_places::{Setting, SettingPlace};
 use crate::spec::{
     Endpoint, HttpEndpoint, MessageForm, ModelUrls, NamedModel, ProviderNames, ProviderSpec,
     Server, UrlPath, segments,
@@ -46,6 +47,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         needs_strict: true,
         support: structured_output,
     }),
+    settings: SETTINGS,
     ..ProviderSpec::new(
         ProviderNames {
             otel: "aws.bedrock",
@@ -63,6 +65,16 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         },
     )
 };
+
+/// The others are settings of single models, in `additionalModelRequestFields`.
+const SETTINGS: &[SettingPlace] = &[
+    SettingPlace::at(Setting::Temperature, &["inferenceConfig", "temperature"]),
+    SettingPlace::at(Setting::TopP, &["inferenceConfig", "topP"]),
+    SettingPlace::at(Setting::Stop, &["inferenceConfig", "stopSequences"]),
+    SettingPlace::shaped(Setting::FirstTool, &["toolConfig", "toolChoice"], |name| {
+        json!({"tool": {"name": name}})
+    }),
+];
 
 const SERVER: Server = Server {
     base_url_env: &["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"],

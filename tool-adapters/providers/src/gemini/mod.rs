@@ -27,6 +27,7 @@ mod tests;
 
 use crate::gemini::read::GeminiReader;
 use crate::gemini::write::{JSON_SCHEMA_RULES, SCHEMA_RULES, write_declaration};
+use crate::setting_places::{ReasoningEffort, Setting, SettingPlace};
 use crate::spec::{
     DeclaredKinds, Endpoint, HttpEndpoint, MessageForm, ModelUrls, ProviderNames, ProviderSpec,
     Server, ToolListForm,
@@ -56,6 +57,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         needs_strict: false,
         support: |model, _| structured_output(model),
     }),
+    settings: SETTINGS,
     tool_list: ToolListForm::Grouped,
     max_tools: Some(512),
     request_settings,
@@ -72,6 +74,29 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         },
     )
 };
+
+/// A model makes several calls in one step whenever it wants to.
+const SETTINGS: &[SettingPlace] = &[
+    SettingPlace::at(Setting::Temperature, &["generationConfig", "temperature"]),
+    SettingPlace::at(Setting::TopP, &["generationConfig", "topP"]),
+    SettingPlace::at(Setting::Seed, &["generationConfig", "seed"]),
+    SettingPlace::at(Setting::Stop, &["generationConfig", "stopSequences"]),
+    SettingPlace::effort(
+        &["generationConfig", "thinkingConfig", "thinkingLevel"],
+        &[
+            ReasoningEffort::Minimal,
+            ReasoningEffort::Low,
+            ReasoningEffort::Medium,
+            ReasoningEffort::High,
+            ReasoningEffort::XHigh,
+        ],
+    ),
+    SettingPlace::shaped(
+        Setting::FirstTool,
+        &["toolConfig", "functionCallingConfig"],
+        |name| json!({"mode": "ANY", "allowedFunctionNames": [name]}),
+    ),
+];
 
 pub(crate) const NAMES: ProviderNames = ProviderNames {
     otel: "gcp.gemini",

@@ -1,6 +1,7 @@
 //! The servers that speak Chat Completions, and what their documents say.
 
 use crate::hosts::{HostRules, KnownHost, TokenLimit};
+use crate::setting_places::Setting;
 
 /// OpenAI refuses members that it does not know: `Unknown parameter: 'messages[1].reasoning_content'`. Its reasoning models
 /// refuse `max_tokens`: `Use 'max_completion_tokens' instead`.
@@ -55,10 +56,12 @@ pub(crate) const KNOWN_HOSTS: &[KnownHost] = &[
     },
     // api-docs.deepseek.com, "Thinking Mode": reasoning goes back in all requests after a call, else it is passed over. Without
     // it: "The `reasoning_content` in the thinking mode must be passed back to the API". Thinking is on by default, and does
-    // not support a forced call: "Thinking mode does not support this tool_choice".
+    // not support a forced call: "Thinking mode does not support this tool_choice". "Create Chat Completion": no `seed`, no
+    // `parallel_tool_calls`.
     KnownHost {
         domain: "api.deepseek.com",
         rules: HostRules {
+            lacks: &[Setting::Seed, Setting::ParallelToolCalls, Setting::FirstTool],
             needs_reasoning: true,
             forces_calls: false,
             ..HostRules::DEFAULT
@@ -69,6 +72,7 @@ pub(crate) const KNOWN_HOSTS: &[KnownHost] = &[
     KnownHost {
         domain: "api.moonshot.ai",
         rules: HostRules {
+            lacks: &[Setting::FirstTool],
             needs_reasoning: true,
             forces_calls: false,
             ..HostRules::DEFAULT
@@ -77,6 +81,7 @@ pub(crate) const KNOWN_HOSTS: &[KnownHost] = &[
     KnownHost {
         domain: "api.moonshot.cn",
         rules: HostRules {
+            lacks: &[Setting::FirstTool],
             needs_reasoning: true,
             forces_calls: false,
             ..HostRules::DEFAULT
@@ -86,6 +91,7 @@ pub(crate) const KNOWN_HOSTS: &[KnownHost] = &[
     KnownHost {
         domain: "api.z.ai",
         rules: HostRules {
+            lacks: &[Setting::FirstTool],
             forces_calls: false,
             ..HostRules::DEFAULT
         },
@@ -93,6 +99,7 @@ pub(crate) const KNOWN_HOSTS: &[KnownHost] = &[
     KnownHost {
         domain: "open.bigmodel.cn",
         rules: HostRules {
+            lacks: &[Setting::FirstTool],
             forces_calls: false,
             ..HostRules::DEFAULT
         },
@@ -189,6 +196,7 @@ pub(crate) const KNOWN_HOSTS: &[KnownHost] = &[
         rules: HostRules {
             members: Some(&[]),
             alternates: true,
+            lacks: &[Setting::Seed, Setting::ParallelToolCalls, Setting::FirstTool],
             ..HostRules::DEFAULT
         },
     },

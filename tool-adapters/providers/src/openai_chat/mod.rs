@@ -13,6 +13,7 @@ mod tests;
 use crate::openai_chat::known_hosts::KNOWN_HOSTS;
 use crate::openai_chat::messages::ChatReader;
 use crate::openai_chat::strict::STRICT;
+use crate::setting_places;
 use crate::spec::{
     Endpoint, HostPath, HttpEndpoint, MessageForm, ModelUrls, NamedModel, ProviderNames,
     ProviderSpec, Server, UrlPath, segments,
@@ -46,6 +47,7 @@ const NAMES: ProviderNames = ProviderNames {
 pub(crate) const fn compatible(names: ProviderNames, server: Server) -> ProviderSpec {
     ProviderSpec {
         answer_form: Some(ANSWER_FORM),
+        settings: setting_places::CHAT,
         ..ProviderSpec::new(names, endpoint_of(server), MESSAGES)
     }
 }

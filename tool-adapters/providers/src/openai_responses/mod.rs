@@ -12,6 +12,7 @@ mod tests;
 use crate::openai_chat::strict::STRICT;
 use crate::openai_chat::{self, OPENAI};
 use crate::openai_responses::read::ResponsesReader;
+use crate::setting_places::{ReasoningEffort, Setting, SettingPlace};
 use crate::spec::{
     Endpoint, HttpEndpoint, MessageForm, ModelUrls, ProviderNames, ProviderSpec, segments,
 };
@@ -31,6 +32,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         write: write_answer,
         ..openai_chat::ANSWER_FORM
     }),
+    settings: SETTINGS,
     max_tools: Some(128),
     search_tool: Some(r#"{"type":"tool_search"}"#),
     ..ProviderSpec::new(
@@ -47,6 +49,17 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         },
     )
 };
+
+/// There is no `seed` and no `stop`.
+const SETTINGS: &[SettingPlace] = &[
+    SettingPlace::at(Setting::Temperature, &["temperature"]),
+    SettingPlace::at(Setting::TopP, &["top_p"]),
+    SettingPlace::effort(&["reasoning", "effort"], ReasoningEffort::ALL),
+    SettingPlace::at(Setting::ParallelToolCalls, &["parallel_tool_calls"]),
+    SettingPlace::shaped(Setting::FirstTool, &["tool_choice"], |name| {
+        json!({"type": "function", "name": name})
+    }),
+];
 
 /// Writes the form of the text.
 fn write_answer(answer: &AnswerSchema<'_>) -> Value {
