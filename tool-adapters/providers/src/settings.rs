@@ -210,7 +210,7 @@ impl ModelSettings {
 /// Returns true if the model answers a message of the user, and not a result or a note of the application.
 fn user_spoke_last(history: &[Message]) -> bool {
     match history.last() {
-        Some(Message::User(text)) => !is_note(text),
+        Some(Message::User(message)) => !is_note(&message.text()),
         _ => false,
     }
 }

@@ -4,15 +4,18 @@ use crate::call::{
     Confirmation, ErrorBody, ErrorKind, OutputKind, ToolCall, ToolError, ToolResponse,
 };
 use crate::session::answer_form::{AnswerForm, AnswerVerdict};
-use crate::session::approvals::without_notes;
+use crate::session::history::History;
 use crate::session::inner::SessionInner;
-use crate::session::model::{
-    History, Message, Model, ModelRequest, ModelStep, RawTurn, ReplyFinish, ToolChoice,
-};
+use crate::session::message::Message;
+use crate::session::model::{Model, ModelRequest, ToolChoice};
+use crate::session::model_step::ModelStep;
 use crate::session::pipeline::governed_call::canonical_sent_arguments;
 use crate::session::pipeline::step::{StepCall, distinct_calls, run_step, with_fresh_ids};
 use crate::session::pipeline::without_tool;
+use crate::session::raw_turn::RawTurn;
+use crate::session::reply_finish::ReplyFinish;
 use crate::session::unmade_calls::{name_of_limit, refusal_of_calls, refused_unread};
+use crate::session::user_message::UserMessage;
 use crate::time::CallInstant;
 use crate::tool::{ToolDefinition, spans};
 use crate::trace::{self, TokenUsage, span};
@@ -88,8 +91,8 @@ impl Reply {
 
 /// The beginning of a reply.
 pub(crate) struct ReplyOpening {
-    /// The user's text. Empty for none.
-    pub(crate) text: String,
+    /// The user's message. Blank for none.
+    pub(crate) message: UserMessage,
     /// True to hide the tools that are `ignore_on_enter`.
     pub(crate) is_entering: bool,
     /// The tool choice of the first step.
@@ -105,7 +108,7 @@ pub(crate) async fn reply<M: Model>(
     form: Option<&mut AnswerForm>,
 ) -> Reply {
     let ReplyOpening {
-        text,
+        message,
         is_entering,
         first_choice,
     } = opening;
@@ -124,8 +127,8 @@ pub(crate) async fn reply<M: Model>(
         lacks_budget: false,
     };
     open.note_background_answers();
-    if !text.is_empty() {
-        open.history.push(Message::User(without_notes(text)));
+    if !message.is_blank() {
+        open.history.push(Message::User(message.without_notes()));
     }
     open.run(model).await
 }
@@ -183,7 +186,7 @@ impl OpenReply<'_> {
             .into_iter()
             .flat_map(|answers| answers.take())
         {
-            self.history.extend(answer.note().map(Message::User));
+            self.history.extend(answer.note().map(Message::user));
             if answer.is_end {
                 self.reply.responses.push(answer.response);
             }

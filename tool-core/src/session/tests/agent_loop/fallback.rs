@@ -3,7 +3,11 @@
 use crate::call::{ErrorKind, ToolError};
 use crate::session::agent_loop::Reply;
 use crate::session::fallback::{FallbackModel, ModelSwitch};
-use crate::session::model::{History, Message, Model, ModelInfo, ModelRequest, ModelStep, RawTurn};
+use crate::session::history::History;
+use crate::session::message::Message;
+use crate::session::model::{Model, ModelInfo, ModelRequest};
+use crate::session::model_step::ModelStep;
+use crate::session::raw_turn::RawTurn;
 use crate::session::tests::agent_loop::{bare, finished, say};
 use crate::testing::scripted::ScriptedModel;
 use crate::tool::provider::ProviderId;
