@@ -221,6 +221,8 @@ pub(crate) struct HostRules {
     pub(crate) alternates: bool,
     /// True if the messages have the order and the ids of Mistral's own protocol.
     pub(crate) is_mistral: bool,
+    /// True if the server takes `prompt_cache_key`. Others may refuse a member that they do not know.
+    pub(crate) takes_cache_key: bool,
     /// The settings of the protocol that the server does not have.
     pub(crate) lacks: &'static [Setting],
 }
@@ -251,6 +253,7 @@ impl HostRules {
         needs_signature: false,
         alternates: false,
         is_mistral: false,
+        takes_cache_key: false,
         lacks: &[],
     };
 
@@ -261,6 +264,7 @@ impl HostRules {
         members: Some(&["content"]),
         stream_options: false,
         is_mistral: true,
+        takes_cache_key: true,
         ..Self::DEFAULT
     };
 

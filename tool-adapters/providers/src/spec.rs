@@ -7,6 +7,7 @@
 use crate::codec::{CallIds, MessageReader, ToolAnswer};
 use crate::declared_tool::DeclaredTool;
 use crate::hosts::{Host, HostRules, KnownHost};
+use crate::prompt_cache::PromptCache;
 use crate::request::Request;
 use crate::schema::rules::{PropertyNames, SchemaForm, WholeSchema};
 use crate::setting_places::SettingPlace;
@@ -47,6 +48,8 @@ pub struct ProviderSpec {
     pub answer_form: Option<AnswerForm>,
     /// The settings of a model, where the provider has them.
     pub(crate) settings: &'static [SettingPlace],
+    /// The way in which the provider caches the beginning of a request.
+    pub(crate) prompt_cache: PromptCache,
     /// The form of the list of tools.
     pub tool_list: ToolListForm,
     /// The maximum number of tools in a request; `None` if no limit is known.
@@ -79,6 +82,7 @@ impl ProviderSpec {
             repeats_refusals: false,
             answer_form: None,
             settings: &[],
+            prompt_cache: PromptCache::Implicit,
             tool_list: ToolListForm::Flat,
             max_tools: None,
             search_tool: None,

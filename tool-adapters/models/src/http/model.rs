@@ -5,6 +5,7 @@ use crate::http::exchange::{Endpoint, Exchange, Timeouts, client_builder, http_a
 use crate::http::failure::{RequestFailure, RetryAdvice};
 use crate::model_access::{ProviderModel, model_info};
 use reqwest::{Client, Method};
+use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::{Arc, PoisonError};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -13,8 +14,8 @@ use tool_adapters_http::request_span;
 use tool_adapters_providers::declare::RequestTools;
 use tool_adapters_providers::request::output_limit;
 use tool_adapters_providers::{
-    Declarations, DeclareOptions, Event, Host, Protocol, Provider, ReasoningBack, Request,
-    StructuredOutput, TokenLimit, protocol,
+    Declarations, DeclareOptions, Event, Host, ModelSettings, Protocol, Provider, ReasoningBack,
+    Request, StructuredOutput, TokenLimit, cache_prompt, protocol,
 };
 use tool_core::session::{
     FallbackModel, Message, Model, ModelInfo, ModelRequest, ModelStep, RepairedMessages, Repairs, ToolChoice,
@@ -68,6 +69,9 @@ pub struct HttpTransport {
     structured_output: Option<StructuredOutput>,
     /// True once the server has refused that form.
     refuses_structured_output: bool,
+    pub(crate) settings: ModelSettings,
+    /// True if the provider is asked to keep the beginning of requests.
+    pub(crate) caches_prompt: bool,
     listener: Option<EventListener>,
     /// The base URL of another server whose API this one has.
     server_like: Option<String>,
@@ -335,12 +339,7 @@ impl ProviderModel<HttpTransport> {
         }
         let repaired = self.repair(request.history);
         let server = self.host();
-        let protocol = self
-            .transport
-            .protocol
-            .get_or_insert_with(|| protocol(self.provider));
-        protocol.host(server);
-        let body = protocol.request(&Request {
+        let request = Request {
             model: &self.model,
             instructions: &instructions,
             history: &repaired.messages,
@@ -349,7 +348,9 @@ impl ProviderModel<HttpTransport> {
             stream,
             max_tokens: self.transport.max_tokens,
             extra: &self.extra,
-        });
+        };
+        let body = write_body(&mut self.transport, self.provider, server, &request)
+            .map_err(RequestFailure::permanent)?;
         let mut step = self
             .send(&body.to_string(), &declarations, stream, deadline)
             .await?;
@@ -479,6 +480,28 @@ impl ProviderModel<HttpTransport> {
             .1
             .clone())
     }
+}
+
+/// Writes the body of a request, with the settings of the program.
+fn write_body(
+    transport: &mut HttpTransport,
+    provider: Provider,
+    host: Host,
+    request: &Request<'_>,
+) -> Result<Value, ToolError> {
+    let protocol = transport
+        .protocol
+        .get_or_insert_with(|| protocol(provider));
+    protocol.host(host.clone());
+    let mut body = protocol.request(request);
+    transport
+        .settings
+        .write(provider, &host, request, &mut body)
+        .map_err(ToolError::permanent)?;
+    if transport.caches_prompt {
+        cache_prompt(provider, &host, request, &mut body);
+    }
+    Ok(body)
 }
 
 impl Model for HttpModel {

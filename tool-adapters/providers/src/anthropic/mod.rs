@@ -25,6 +25,7 @@ use crate::anthropic::read::AnthropicReader;
 use crate::anthropic::write::AnthropicTurns;
 use crate::declared_tool::{DeclaredTool, ObjectText};
 use crate::schema::rules::PropertyNames;
+use crate::prompt_cache::{PromptCache, mark_anthropic};
 use crate::setting_places::{ReasoningEffort, Setting, SettingPlace};
 use crate::spec::{
     Endpoint, HttpEndpoint, MessageForm, ModelUrls, NamedModel, ProviderNames, ProviderSpec,
@@ -57,6 +58,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         support: |model, _| structured_output(model),
     }),
     settings: SETTINGS,
+    prompt_cache: PromptCache::Breakpoints(mark_anthropic),
     search_tool: Some(
         r#"{"type":"tool_search_tool_bm25_20251119","name":"tool_search_tool_bm25"}"#,
     ),

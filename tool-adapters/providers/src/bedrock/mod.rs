@@ -22,6 +22,7 @@ use crate::bedrock::read::ConverseReader;
 use crate::bedrock::write::ConverseTurns;
 use crate::declared_tool::{DeclaredTool, ObjectText};
 use crate::schema::rules::PropertyNames;
+use crate::prompt_cache::{PromptCache, mark_bedrock};
 use crate::setting_places::{Setting, SettingPlace};
 use crate::spec::{
     Endpoint, HttpEndpoint, MessageForm, ModelUrls, NamedModel, ProviderNames, ProviderSpec,
@@ -48,6 +49,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         support: structured_output,
     }),
     settings: SETTINGS,
+    prompt_cache: PromptCache::Breakpoints(mark_bedrock),
     ..ProviderSpec::new(
         ProviderNames {
             otel: "aws.bedrock",

@@ -9,6 +9,7 @@ const OPENAI: HostRules = HostRules {
     members: Some(&[]),
     token_limit: TokenLimit::MaxCompletionTokens,
     result_parts: true,
+    takes_cache_key: true,
     ..HostRules::DEFAULT
 };
 

@@ -13,6 +13,7 @@ mod tests;
 use crate::openai_chat::known_hosts::KNOWN_HOSTS;
 use crate::openai_chat::messages::ChatReader;
 use crate::openai_chat::strict::STRICT;
+use crate::prompt_cache::PromptCache;
 use crate::setting_places;
 use crate::spec::{
     Endpoint, HostPath, HttpEndpoint, MessageForm, ModelUrls, NamedModel, ProviderNames,
@@ -48,6 +49,7 @@ pub(crate) const fn compatible(names: ProviderNames, server: Server) -> Provider
     ProviderSpec {
         answer_form: Some(ANSWER_FORM),
         settings: setting_places::CHAT,
+        prompt_cache: PromptCache::Key,
         ..ProviderSpec::new(names, endpoint_of(server), MESSAGES)
     }
 }

@@ -12,6 +12,8 @@ mod tests;
 use crate::openai_chat::strict::STRICT;
 use crate::openai_chat::{self, OPENAI};
 use crate::openai_responses::read::ResponsesReader;
+use crate::hosts::HostRules;
+use crate::prompt_cache::PromptCache;
 use crate::setting_places::{ReasoningEffort, Setting, SettingPlace};
 use crate::spec::{
     Endpoint, HttpEndpoint, MessageForm, ModelUrls, ProviderNames, ProviderSpec, segments,
@@ -33,6 +35,12 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         ..openai_chat::ANSWER_FORM
     }),
     settings: SETTINGS,
+    prompt_cache: PromptCache::Key,
+    // The servers that have Responses know the key or pass over it.
+    host_rules: HostRules {
+        takes_cache_key: true,
+        ..HostRules::DEFAULT
+    },
     max_tools: Some(128),
     search_tool: Some(r#"{"type":"tool_search"}"#),
     ..ProviderSpec::new(
