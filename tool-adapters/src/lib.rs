@@ -100,7 +100,7 @@ pub mod providers {
         ModelSettings, Protocol, ProtocolError, Provider, ReasoningBack, ReasoningEffort, Report,
         Request, SettingsError, StructuredOutput, TokenLimit, UnknownProvider, anthropic,
         cache_prompt, declare, declare_searchable, declare_tools,
-        declare_with, gemini, lint, lint_for, manifest, openai_responses, protocol, provider_tools,
+        declare_with, estimate_tokens, gemini, lint, lint_for, manifest, openai_responses, protocol, provider_tools,
         report,
     };
 }

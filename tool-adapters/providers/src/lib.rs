@@ -56,6 +56,7 @@ pub(crate) mod settings;
 pub mod spec;
 pub(crate) mod strict;
 pub(crate) mod structured;
+pub mod token_counter;
 pub mod tool_names;
 pub mod turns;
 pub(crate) mod vllm;
@@ -77,6 +78,7 @@ pub use crate::request::Request;
 pub use crate::setting_places::ReasoningEffort;
 pub use crate::settings::{ModelSettings, SettingsError};
 pub use crate::structured::StructuredOutput;
+pub use crate::token_counter::estimate_tokens;
 
 provider::providers! {
     /// OpenAI's Chat Completions, and the many servers with the same API.

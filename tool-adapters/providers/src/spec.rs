@@ -13,6 +13,7 @@ use crate::schema::rules::{PropertyNames, SchemaForm, WholeSchema};
 use crate::setting_places::SettingPlace;
 use crate::strict::budget::StrictRules;
 use crate::structured::AnswerForm;
+use crate::token_counter::TokenCounter;
 use crate::tool_names::NameRule;
 use serde_json::Value;
 use tool_core::schema::percent_decode;
@@ -236,6 +237,10 @@ pub struct HttpEndpoint {
     pub path: fn(model: &str, stream: bool) -> Vec<String>,
     /// The query parameter of a streaming request.
     pub stream_query: Option<(&'static str, &'static str)>,
+    /// The endpoint that counts the tokens of a request; `None` if the provider has none.
+    pub token_counter: Option<TokenCounter>,
+    /// The header by which the provider knows a request that is sent again, in lower case; `None` if it knows none.
+    pub idempotency_header: Option<&'static str>,
     /// False if the stream has a form that no transport reads, so that answers are asked for whole.
     pub streams: bool,
 }
@@ -248,6 +253,8 @@ impl HttpEndpoint {
             headers: &[],
             path,
             stream_query: None,
+            token_counter: None,
+            idempotency_header: None,
             streams: true,
         }
     }

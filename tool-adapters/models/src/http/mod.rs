@@ -58,9 +58,14 @@
 mod answer;
 mod exchange;
 mod failure;
+mod hosts;
+mod idempotency;
 mod model;
 mod settings;
+mod token_count;
 
 pub use crate::http::exchange::{Timeouts, client_builder};
+pub use crate::http::hosts::{AzureOpenAi, VertexAi};
 pub use crate::http::model::{HttpModel, HttpTransport};
+pub use crate::http::token_count::TokenCount;
 pub use tool_adapters_providers::StructuredOutput;

@@ -33,6 +33,7 @@ use crate::spec::{
 };
 use crate::strict::budget::{StrictBudget, StrictCost, StrictForm, StrictRules};
 use crate::structured::{AnswerForm, StructuredOutput};
+use crate::token_counter::{TokenCounter, only};
 use crate::tool_names::NameRule;
 use crate::turns;
 use serde_json::json;
@@ -69,6 +70,12 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         },
         Endpoint::Http(HttpEndpoint {
             headers: &[("anthropic-version", "2023-06-01")],
+            idempotency_header: Some("idempotency-key"),
+            token_counter: Some(TokenCounter {
+                path: |_| segments(&["v1", "messages", "count_tokens"]),
+                body: |_, body| only(body, COUNTED_MEMBERS),
+                result: "/input_tokens",
+            }),
             ..HttpEndpoint::new(SERVER, |_, _| segments(&["v1", "messages"]))
         }),
         MessageForm {
@@ -78,6 +85,18 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         },
     )
 };
+
+/// The members that the endpoint for counting takes.
+const COUNTED_MEMBERS: &[&str] = &[
+    "cache_control",
+    "messages",
+    "model",
+    "output_config",
+    "system",
+    "thinking",
+    "tool_choice",
+    "tools",
+];
 
 /// Newer models refuse `temperature` and `top_p`, and the interface no longer has them.
 const SETTINGS: &[SettingPlace] = &[

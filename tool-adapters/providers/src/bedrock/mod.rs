@@ -29,6 +29,7 @@ use crate::spec::{
     Server, UrlPath, segments,
 };
 use crate::structured::{AnswerForm, AnswerSchema, StructuredOutput};
+use crate::token_counter::{TokenCounter, only};
 use crate::{anthropic, turns};
 use serde_json::{Value, json};
 
@@ -58,6 +59,11 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         },
         Endpoint::Http(HttpEndpoint {
             streams: false,
+            token_counter: Some(TokenCounter {
+                path: |model| segments(&["model", model, "count-tokens"]),
+                body: |_, body| json!({"input": {"converse": only(body, COUNTED_MEMBERS)}}),
+                result: "/inputTokens",
+            }),
             ..HttpEndpoint::new(SERVER, |model, _| segments(&["model", model, "converse"]))
         }),
         MessageForm {
@@ -67,6 +73,14 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         },
     )
 };
+
+/// The members that the endpoint for counting takes.
+const COUNTED_MEMBERS: &[&str] = &[
+    "additionalModelRequestFields",
+    "messages",
+    "system",
+    "toolConfig",
+];
 
 /// The others are settings of single models, in `additionalModelRequestFields`.
 const SETTINGS: &[SettingPlace] = &[

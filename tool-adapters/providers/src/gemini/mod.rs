@@ -33,6 +33,7 @@ use crate::spec::{
     Server, ToolListForm,
 };
 use crate::structured::{AnswerForm, StructuredOutput};
+use crate::token_counter::TokenCounter;
 use crate::tool_names::NameRule;
 use serde_json::{Value, json};
 
@@ -65,6 +66,11 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         NAMES,
         Endpoint::Http(HttpEndpoint {
             stream_query: Some(("alt", "sse")),
+            token_counter: Some(TokenCounter {
+                path: |model| path_of_method(model, "countTokens"),
+                body: counted_body,
+                result: "/totalTokens",
+            }),
             ..HttpEndpoint::new(GOOGLE, path_of_model)
         }),
         MessageForm {
@@ -141,15 +147,28 @@ fn path_of_model(model: &str, stream: bool) -> Vec<String> {
     } else {
         "generateContent"
     };
-    let resource = if model.contains('/') {
-        model.to_owned()
-    } else {
-        format!("models/{model}")
-    };
-    format!("v1beta/{resource}:{method}")
+    path_of_method(model, method)
+}
+
+fn path_of_method(model: &str, method: &str) -> Vec<String> {
+    format!("v1beta/{}:{method}", resource_of(model))
         .split('/')
         .map(str::to_owned)
         .collect()
+}
+
+fn resource_of(model: &str) -> String {
+    if model.contains('/') {
+        model.to_owned()
+    } else {
+        format!("models/{model}")
+    }
+}
+
+/// Counting takes a whole request, with its model.
+fn counted_body(model: &str, mut body: Value) -> Value {
+    body["model"] = resource_of(model).into();
+    json!({"generateContentRequest": body})
 }
 
 /// Writes the form of a text, with the schema under a member of the configuration.

@@ -24,9 +24,10 @@ use serde_json::{Value, json};
 
 /// The facts of Chat Completions.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {
-    endpoint: Endpoint::Http(HttpEndpoint::new(OPENAI, |_, _| {
-        segments(&["chat", "completions"])
-    })),
+    endpoint: Endpoint::Http(HttpEndpoint {
+        idempotency_header: Some("idempotency-key"),
+        ..HttpEndpoint::new(OPENAI, |_, _| segments(&["chat", "completions"]))
+    }),
     urls: Some(ModelUrls {
         domain: None,
         model: model_of_url,

@@ -19,6 +19,7 @@ use crate::spec::{
     Endpoint, HttpEndpoint, MessageForm, ModelUrls, ProviderNames, ProviderSpec, segments,
 };
 use crate::structured::{AnswerForm, AnswerSchema};
+use crate::token_counter::{TokenCounter, only};
 use serde_json::{Value, json};
 
 /// The facts of Responses.
@@ -49,7 +50,15 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
             manifest: "openaiResponses",
             ..ProviderNames::of("openai-responses")
         },
-        Endpoint::Http(HttpEndpoint::new(OPENAI, |_, _| segments(&["responses"]))),
+        Endpoint::Http(HttpEndpoint {
+            idempotency_header: Some("idempotency-key"),
+            token_counter: Some(TokenCounter {
+                path: |_| segments(&["responses", "input_tokens"]),
+                body: |_, body| only(body, COUNTED_MEMBERS),
+                result: "/input_tokens",
+            }),
+            ..HttpEndpoint::new(OPENAI, |_, _| segments(&["responses"]))
+        }),
         MessageForm {
             reader: || Box::<ResponsesReader>::default(),
             encode: write::encode,
@@ -57,6 +66,21 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         },
     )
 };
+
+/// The members that the endpoint for counting takes.
+const COUNTED_MEMBERS: &[&str] = &[
+    "conversation",
+    "input",
+    "instructions",
+    "model",
+    "parallel_tool_calls",
+    "previous_response_id",
+    "reasoning",
+    "text",
+    "tool_choice",
+    "tools",
+    "truncation",
+];
 
 /// There is no `seed` and no `stop`.
 const SETTINGS: &[SettingPlace] = &[
