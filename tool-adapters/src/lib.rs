@@ -96,7 +96,7 @@ pub mod interop {
 pub mod providers {
     #[doc(inline)]
     pub use tool_adapters_providers::{
-        Declarations, DeclareOptions, Event, Finish, Framing, Host, JsonError, LintReport,
+        ChatHost, Declarations, DeclareOptions, Event, Finish, Framing, Host, JsonError, LintReport,
         ModelSettings, Protocol, ProtocolError, Provider, ReasoningBack, ReasoningEffort, Report,
         Request, SettingsError, StructuredOutput, TokenLimit, UnknownProvider, anthropic,
         cache_prompt, declare, declare_searchable, declare_tools,

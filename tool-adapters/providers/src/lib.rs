@@ -70,6 +70,7 @@ pub use crate::event::{Event, Finish, JsonError, ProtocolError};
 pub use crate::framing::framer::Framing;
 pub use crate::hosts::{Host, ReasoningBack, TokenLimit};
 pub use crate::lint::{LintReport, lint, lint_for};
+pub use crate::openai_chat::chat_hosts::ChatHost;
 pub use crate::prompt_cache::cache_prompt;
 pub use crate::protocol::{Protocol, protocol};
 pub use crate::provider::UnknownProvider;

@@ -82,6 +82,18 @@ pub(crate) enum Setting {
 }
 
 impl Setting {
+    /// All settings.
+    #[cfg(test)]
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Temperature,
+        Self::TopP,
+        Self::Seed,
+        Self::Stop,
+        Self::ReasoningEffort,
+        Self::ParallelToolCalls,
+        Self::FirstTool,
+    ];
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Temperature => "temperature",

@@ -1,11 +1,23 @@
-//! Models at clouds: Azure OpenAI and Vertex AI.
+//! Models at hosts that are no providers themselves: hosts of Chat Completions, Azure OpenAI and Vertex AI.
 
 use crate::http::model::HttpModel;
-use crate::model_access::PathOfModel;
+use crate::model_access::{PathOfModel, env_setting};
 use serde_json::Value;
 use std::fmt::Write as _;
-use tool_adapters_providers::Provider;
+use tool_adapters_providers::{ChatHost, Provider};
 use tool_adapters_providers::spec::segments;
+
+impl HttpModel {
+    /// Creates a model at a host of Chat Completions. The key is that of the host's environment variable, unless you set
+    /// [`api_key`](Self::api_key).
+    pub fn at(host: ChatHost, model: impl Into<String>) -> Self {
+        let model = Self::new(Provider::OpenAiChat, model).base_url(host.base_url());
+        match env_setting(&[host.key_env()]) {
+            Some(key) => model.api_key(key),
+            None => model,
+        }
+    }
+}
 
 /// OpenAI's models at Azure, by the URL of your resource and the names of your deployments.
 ///

@@ -69,3 +69,6 @@ pub use crate::http::hosts::{AzureOpenAi, VertexAi};
 pub use crate::http::model::{HttpModel, HttpTransport};
 pub use crate::http::token_count::TokenCount;
 pub use tool_adapters_providers::StructuredOutput;
+
+/// The HTTP client, for a [`client`](HttpModel::client) of your own.
+pub use reqwest;

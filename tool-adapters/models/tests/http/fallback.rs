@@ -70,7 +70,7 @@ async fn asks_second_after_text(shows: bool, begins_again: bool) -> bool {
     if begins_again {
         models = models.even_if_shown();
     }
-    AgentLoop::new(session().await.0, models).prompt("1 + 2?").await;
+    let _reply = AgentLoop::new(session().await.0, models).prompt("1 + 2?").await;
     !second.requests().is_empty()
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod call_entry;
 pub(crate) mod calls;
+pub(crate) mod chat_hosts;
 pub(crate) mod known_hosts;
 pub(crate) mod messages;
 pub(crate) mod strict;

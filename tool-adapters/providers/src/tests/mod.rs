@@ -11,11 +11,15 @@ mod framing;
 #[cfg(test)]
 mod lint;
 #[cfg(test)]
+mod prompt_cache;
+#[cfg(test)]
 mod provider_tools;
 #[cfg(test)]
 mod repeats;
 #[cfg(test)]
 mod search;
+#[cfg(test)]
+mod settings;
 #[cfg(test)]
 pub(crate) mod streams;
 #[cfg(test)]
