@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 use std::fmt;
 
-/// How much a model thinks before it answers.
+/// The amount of thinking before an answer.
 ///
 /// Models differ in the efforts that they take. A provider whose interface has no such word refuses the setting before anything
 /// is sent.

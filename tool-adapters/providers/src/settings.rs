@@ -54,9 +54,9 @@ pub struct ModelSettings {
     pub seed: Option<i64>,
     /// The texts before which the answer ends.
     pub stop: Vec<String>,
-    /// How much the model thinks.
+    /// The amount of thinking.
     pub reasoning_effort: Option<ReasoningEffort>,
-    /// Whether the model may make several calls in one step.
+    /// True if the model may make several calls in one step.
     pub parallel_tool_calls: Option<bool>,
     /// The tool that the model has to call first, after each message of the user.
     pub first_tool: Option<String>,

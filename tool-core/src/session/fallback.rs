@@ -140,7 +140,7 @@ impl<A: Model, B: Model> FallbackModel<A, B> {
         self
     }
 
-    /// Sets a function that is told of each switch, before the second model is asked. It runs on the task of the reply, so it
+    /// Sets a function that sees each switch, before the second model is asked. It runs on the task of the reply, so it
     /// has to be quick.
     pub fn on_switch(mut self, listener: impl FnMut(&ModelSwitch) + Send + 'static) -> Self {
         self.listener = Some(Box::new(listener));

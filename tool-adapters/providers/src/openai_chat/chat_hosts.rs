@@ -1,6 +1,6 @@
 //! Hosts with OpenAI's Chat Completions: where they are, and the variable of their key.
 //!
-//! What each takes differently is in [`known_hosts`](crate::openai_chat::known_hosts), by the domain.
+//! Their deviations are in [`known_hosts`](crate::openai_chat::known_hosts), by the domain.
 
 /// Declares [`ChatHost`] with a row for each host.
 macro_rules! chat_hosts {
