@@ -73,7 +73,12 @@ fn key_of(request: &Request<'_>) -> String {
     });
     let mut digest = Sha256::new();
     let tools = request.declarations.json().get();
-    for text in [request.model, request.instructions, tools, first.as_deref().unwrap_or_default()] {
+    for text in [
+        request.model,
+        request.instructions,
+        tools,
+        first.as_deref().unwrap_or_default(),
+    ] {
         digest.update(text.len().to_le_bytes());
         digest.update(text);
     }
@@ -149,7 +154,10 @@ pub(crate) fn mark_anthropic(_model: &str, body: &mut Value) {
     }
     if let Some(tools) = body.get_mut("tools").and_then(Value::as_array_mut) {
         // A deferred tool is no part of the beginning, and takes no mark.
-        let last = tools.iter_mut().rev().find(|tool| tool["defer_loading"] != true);
+        let last = tools
+            .iter_mut()
+            .rev()
+            .find(|tool| tool["defer_loading"] != true);
         if let Some(tool) = last {
             budget.spend(|| mark_block(tool));
         }
@@ -192,7 +200,9 @@ fn mark_block(block: &mut Value) -> bool {
 /// Adds cache points to a request to Bedrock. Only models of Anthropic and Amazon take them, and those of Amazon not among the
 /// tools.
 pub(crate) fn mark_bedrock(model: &str, body: &mut Value) {
-    let is_anthropics = ["anthropic.", "claude"].iter().any(|name| model.contains(name));
+    let is_anthropics = ["anthropic.", "claude"]
+        .iter()
+        .any(|name| model.contains(name));
     if !is_anthropics && !model.contains("nova") {
         return;
     }

@@ -154,10 +154,11 @@ impl SettingPlace {
     }
 
     /// A tool by its name, as Chat Completions has it.
-    pub(crate) const NAMED_FUNCTION: Self =
-        Self::shaped(Setting::FirstTool, &["tool_choice"], |name| {
-            json!({"type": "function", "function": {"name": name}})
-        });
+    pub(crate) const NAMED_FUNCTION: Self = Self::shaped(
+        Setting::FirstTool,
+        &["tool_choice"],
+        |name| json!({"type": "function", "function": {"name": name}}),
+    );
 }
 
 /// The settings of Chat Completions, as OpenAI and most other servers have them.

@@ -104,8 +104,10 @@ impl ModelSettings {
         }
 
         for (place, value) in written {
-            let is_about_calls =
-                matches!(place.setting, Setting::ParallelToolCalls | Setting::FirstTool);
+            let is_about_calls = matches!(
+                place.setting,
+                Setting::ParallelToolCalls | Setting::FirstTool
+            );
             let is_sent = !is_about_calls || self.concerns(place.setting, request);
             if is_sent && !is_set(request.extra, place.path) {
                 put(body, place, (place.shape)(value));
@@ -148,7 +150,10 @@ impl ModelSettings {
         {
             problems.push("`temperature` has to be a number of at least 0".to_owned());
         }
-        if self.top_p.is_some_and(|value| !(0.0..=1.0).contains(&value)) {
+        if self
+            .top_p
+            .is_some_and(|value| !(0.0..=1.0).contains(&value))
+        {
             problems.push("`top_p` has to be a number from 0 to 1".to_owned());
         }
         if self.stop.iter().any(String::is_empty) {
@@ -188,10 +193,11 @@ impl ModelSettings {
         setting: Setting,
     ) -> Result<&'static SettingPlace, String> {
         let places = host.settings(provider);
-        let place = places.iter().find(|place| place.setting == setting);
-        let place = place.filter(|_| !host.rules.lacks.contains(&setting));
         let name = setting.name();
-        let Some(place) = place else {
+        if host.rules.lacks.contains(&setting) {
+            return Err(format!("{} has no `{name}`", host.turn_id().as_str()));
+        }
+        let Some(place) = places.iter().find(|place| place.setting == setting) else {
             return Err(format!("{provider} has no `{name}`"));
         };
         match self.reasoning_effort {

@@ -190,8 +190,7 @@ impl<A: Model, B: Model> FallbackModel<A, B> {
     }
 
     fn first_rests(&self) -> bool {
-        self.rests_until
-            .is_some_and(|until| Instant::now() < until)
+        self.rests_until.is_some_and(|until| Instant::now() < until)
     }
 }
 
@@ -216,7 +215,9 @@ impl<A: Model, B: Model> Model for FallbackModel<A, B> {
         let answer = self.ask_second(request).await;
         answer.map_err(|error| {
             let first = self.first.about().model;
-            error.map_message(|message| format!("{message}; before it {first} failed: {first_error}"))
+            error.map_message(|message| {
+                format!("{message}; before it {first} failed: {first_error}")
+            })
         })
     }
 

@@ -4,8 +4,8 @@ use crate::http::model::HttpModel;
 use crate::model_access::{PathOfModel, env_setting};
 use serde_json::Value;
 use std::fmt::Write as _;
-use tool_adapters_providers::{ChatHost, Provider};
 use tool_adapters_providers::spec::segments;
+use tool_adapters_providers::{ChatHost, Provider};
 
 impl HttpModel {
     /// Creates a model at a host of Chat Completions. The key is that of the host's environment variable, unless you set
@@ -59,29 +59,29 @@ impl AzureOpenAi {
 
     /// Returns the model of a deployment, by Chat Completions.
     pub fn chat(&self, deployment: impl Into<String>) -> HttpModel {
-        let deployment = deployment.into();
-        let path = format!("openai/deployments/{}", percent_encode(&deployment));
-        self.model(Provider::OpenAiChat, deployment, &path)
+        self.model(Provider::OpenAiChat, deployment.into(), |deployment, _| {
+            segments(&["openai", "deployments", deployment, "chat", "completions"])
+        })
     }
 
     /// Returns the model of a deployment, by Responses.
     pub fn responses(&self, deployment: impl Into<String>) -> HttpModel {
-        self.model(Provider::OpenAiResponses, deployment.into(), "openai")
+        self.model(Provider::OpenAiResponses, deployment.into(), |_, _| {
+            segments(&["openai", "responses"])
+        })
     }
 
     /// Returns a model, whose API of a dated version is at a path.
-    fn model(&self, provider: Provider, deployment: String, dated_path: &str) -> HttpModel {
+    fn model(&self, provider: Provider, deployment: String, dated: PathOfModel) -> HttpModel {
         let endpoint = self.endpoint.trim().trim_end_matches('/');
-        let base_url = match &self.api_version {
-            None => format!("{endpoint}/openai/v1"),
-            Some(version) => {
-                let version = percent_encode(version);
-                format!("{endpoint}/{dated_path}?api-version={version}")
-            }
-        };
-        let mut model = HttpModel::new(provider, deployment).base_url(base_url);
+        let mut model = HttpModel::new(provider, deployment);
         model.access.key_header = Some(("api-key", ""));
-        model
+        let Some(version) = &self.api_version else {
+            return model.base_url(format!("{endpoint}/openai/v1"));
+        };
+        model.access.path = Some(dated);
+        let version = percent_encode(version);
+        model.base_url(format!("{endpoint}?api-version={version}"))
     }
 }
 
@@ -126,7 +126,12 @@ impl VertexAi {
 
     /// Returns one of Google's models.
     pub fn gemini(&self, model: impl Into<String>) -> HttpModel {
-        self.model(Provider::Gemini, model.into(), "publishers/google", gemini_path)
+        self.model(
+            Provider::Gemini,
+            model.into(),
+            "publishers/google",
+            gemini_path,
+        )
     }
 
     /// Returns one of Anthropic's models.
@@ -140,7 +145,12 @@ impl VertexAi {
     /// Returns a model by Chat Completions, such as `google/gemini-3-flash` or `meta/llama-4-maverick-17b-128e-instruct-maas`.
     pub fn chat(&self, model: impl Into<String>) -> HttpModel {
         let path: PathOfModel = |_, _| segments(&["chat", "completions"]);
-        self.model(Provider::OpenAiChat, model.into(), "endpoints/openapi", path)
+        self.model(
+            Provider::OpenAiChat,
+            model.into(),
+            "endpoints/openapi",
+            path,
+        )
     }
 
     fn model(&self, provider: Provider, model: String, of: &str, path: PathOfModel) -> HttpModel {

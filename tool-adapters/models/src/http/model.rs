@@ -19,7 +19,8 @@ use tool_adapters_providers::{
     Request, StructuredOutput, TokenLimit, cache_prompt, protocol,
 };
 use tool_core::session::{
-    FallbackModel, Message, Model, ModelInfo, ModelRequest, ModelStep, RepairedMessages, Repairs, ToolChoice,
+    FallbackModel, Message, Model, ModelInfo, ModelRequest, ModelStep, RepairedMessages, Repairs,
+    ToolChoice,
 };
 use tool_core::trace::TokenUsage;
 use tool_core::{ErrorKind, ProviderTool, ToolDefinition, ToolError, time};
@@ -531,9 +532,7 @@ fn write_body(
     host: Host,
     request: &Request<'_>,
 ) -> Result<Value, ToolError> {
-    let protocol = transport
-        .protocol
-        .get_or_insert_with(|| protocol(provider));
+    let protocol = transport.protocol.get_or_insert_with(|| protocol(provider));
     protocol.host(host.clone());
     let mut body = protocol.request(request);
     transport

@@ -45,8 +45,9 @@ fn make_certificates(folder: &Path) -> bool {
         command.status().is_ok_and(|status| status.success())
     };
     std::fs::write(folder.join("names"), "subjectAltName=IP:127.0.0.1").expect("a file");
-    openssl("req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=authority -keyout ca.key -out ca.pem")
-        && openssl("req -newkey rsa:2048 -nodes -subj /CN=server -keyout server.key -out server.csr")
+    openssl(
+        "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=authority -keyout ca.key -out ca.pem",
+    ) && openssl("req -newkey rsa:2048 -nodes -subj /CN=server -keyout server.key -out server.csr")
         && openssl(
             "x509 -req -in server.csr -CA ca.pem -CAkey ca.key -days 2 -extfile names -out server.pem",
         )
@@ -95,7 +96,10 @@ async fn a_private_authority_is_the_programs_choice() {
             .retry(quick())
     };
 
-    let error = AgentLoop::new(session().await.0, model()).prompt("Hi").await.error;
+    let error = AgentLoop::new(session().await.0, model())
+        .prompt("Hi")
+        .await
+        .error;
     let error = error.expect("the certificate is not known");
     assert!(error.message.contains("certificate"), "{error}");
 

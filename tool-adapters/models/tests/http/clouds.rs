@@ -42,7 +42,10 @@ async fn azure_gets_its_key_and_the_deployment_as_the_model() {
     let server = Server::start([says(Provider::OpenAiChat)]).await;
     let azure = AzureOpenAi::new(format!("{}/", server.url));
     let request = request_of(&server, azure.chat("our-gpt").api_key("0123")).await;
-    assert_eq!(first_line(&request), "post /openai/v1/chat/completions http/1.1");
+    assert_eq!(
+        first_line(&request),
+        "post /openai/v1/chat/completions http/1.1"
+    );
     assert!(has_header(&request, "api-key: 0123"), "{}", request.head);
     assert!(!request.head.contains("authorization"), "{}", request.head);
     assert_eq!(request.body["model"], "our-gpt");
@@ -60,10 +63,24 @@ async fn azure_names_the_deployment_of_a_dated_api_in_the_path() {
 }
 
 #[tokio::test]
+async fn azure_may_have_a_deployment_with_the_name_of_an_api() {
+    let server = Server::start([says(Provider::OpenAiChat)]).await;
+    let azure = AzureOpenAi::new(&server.url).api_version("1");
+    let request = request_of(&server, azure.chat("chat").api_key("0123")).await;
+    assert_eq!(
+        first_line(&request),
+        "post /openai/deployments/chat/chat/completions?api-version=1 http/1.1"
+    );
+}
+
+#[tokio::test]
 async fn azure_has_responses_in_both_apis() {
     for (version, path) in [
         (None, "/openai/v1/responses"),
-        (Some("2025-04-01-preview"), "/openai/responses?api-version=2025-04-01-preview"),
+        (
+            Some("2025-04-01-preview"),
+            "/openai/responses?api-version=2025-04-01-preview",
+        ),
     ] {
         let server = Server::start([says(Provider::OpenAiResponses)]).await;
         let mut azure = AzureOpenAi::new(&server.url);
@@ -108,7 +125,10 @@ const PLACE: &str = "/v1/projects/our-project/locations/europe-west1";
 
 #[tokio::test]
 async fn vertex_has_the_models_of_google() {
-    for (streams, method) in [(true, "streamgeneratecontent?alt=sse"), (false, "generatecontent")] {
+    for (streams, method) in [
+        (true, "streamgeneratecontent?alt=sse"),
+        (false, "generatecontent"),
+    ] {
         let server = Server::start([says(Provider::Gemini)]).await;
         let model = vertex(&server).gemini("gemini-3-flash").stream(streams);
         let request = request_of(&server, model.bearer_token_with(token)).await;
@@ -116,7 +136,11 @@ async fn vertex_has_the_models_of_google() {
             first_line(&request),
             format!("post {PLACE}/publishers/google/models/gemini-3-flash:{method} http/1.1")
         );
-        assert!(has_header(&request, "authorization: bearer ya29"), "{}", request.head);
+        assert!(
+            has_header(&request, "authorization: bearer ya29"),
+            "{}",
+            request.head
+        );
     }
 }
 
@@ -127,7 +151,9 @@ async fn vertex_has_the_models_of_anthropic() {
     let request = request_of(&server, model.bearer_token_with(token)).await;
     assert_eq!(
         first_line(&request),
-        format!("post {PLACE}/publishers/anthropic/models/claude-sonnet-5:streamrawpredict http/1.1")
+        format!(
+            "post {PLACE}/publishers/anthropic/models/claude-sonnet-5:streamrawpredict http/1.1"
+        )
     );
     assert_eq!(request.body.get("model"), None);
     assert_eq!(request.body["anthropic_version"], "vertex-2023-10-16");

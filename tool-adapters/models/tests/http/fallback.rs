@@ -70,7 +70,9 @@ async fn asks_second_after_text(shows: bool, begins_again: bool) -> bool {
     if begins_again {
         models = models.even_if_shown();
     }
-    let _reply = AgentLoop::new(session().await.0, models).prompt("1 + 2?").await;
+    let _reply = AgentLoop::new(session().await.0, models)
+        .prompt("1 + 2?")
+        .await;
     !second.requests().is_empty()
 }
 
@@ -88,7 +90,9 @@ async fn the_tokens_of_a_broken_answer_count() {
     let first = Server::start([Answer::events(cut).breaks()]).await;
     let second = Server::start([says(ANTHROPIC, "It is 3.")]).await;
     let models = once(ANTHROPIC, &first).or(once(ANTHROPIC, &second));
-    let reply = AgentLoop::new(session().await.0, models).prompt("1 + 2?").await;
+    let reply = AgentLoop::new(session().await.0, models)
+        .prompt("1 + 2?")
+        .await;
     assert_eq!((reply.usage.input, reply.usage.output), (20, 6));
 }
 
@@ -105,7 +109,11 @@ async fn the_span_names_the_model_that_answered() {
 
     let report = collector.report();
     let is_asked = |span: &&SpanRecord| !span.spent().is_empty();
-    let asked = report.spans().iter().find(is_asked).expect("a span with usage");
+    let asked = report
+        .spans()
+        .iter()
+        .find(is_asked)
+        .expect("a span with usage");
     assert_eq!(asked.spent()[0].used.provider.as_deref(), Some("anthropic"));
     let attributes = attributes(asked);
     assert_eq!(attributes["gen_ai.provider.name"], "anthropic");
@@ -114,10 +122,17 @@ async fn the_span_names_the_model_that_answered() {
 
 #[tokio::test]
 async fn each_provider_gets_its_own_steps_back() {
-    let first = Server::start([calls(ANTHROPIC, "toolu_1"), busy(), says(ANTHROPIC, "Done.")]).await;
+    let first = Server::start([
+        calls(ANTHROPIC, "toolu_1"),
+        busy(),
+        says(ANTHROPIC, "Done."),
+    ])
+    .await;
     let second = Server::start([calls(Provider::Gemini, "g-1")]).await;
     let models = once(ANTHROPIC, &first).or(once(Provider::Gemini, &second));
-    let reply = AgentLoop::new(session().await.0, models).prompt("1 + 2?").await;
+    let reply = AgentLoop::new(session().await.0, models)
+        .prompt("1 + 2?")
+        .await;
     assert_eq!(reply.text.as_deref(), Some("Done."), "{reply:?}");
     let at_gemini = second.requests()[0].body.to_string();
     assert!(!at_gemini.contains("tool_use"), "{at_gemini}");

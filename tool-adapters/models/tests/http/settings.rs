@@ -108,8 +108,18 @@ async fn a_cached_prompt_begins_in_the_same_way_at_each_step() {
 #[tokio::test]
 async fn a_prompt_is_not_cached_unless_the_host_says_so() {
     let server = Server::start([says(Provider::Anthropic)]).await;
-    assert!(prompt(model(Provider::Anthropic, &server)).await.error.is_none());
-    assert!(!server.requests()[0].body.to_string().contains("cache_control"));
+    assert!(
+        prompt(model(Provider::Anthropic, &server))
+            .await
+            .error
+            .is_none()
+    );
+    assert!(
+        !server.requests()[0]
+            .body
+            .to_string()
+            .contains("cache_control")
+    );
 }
 
 #[tokio::test]
@@ -129,7 +139,10 @@ async fn cached_tokens_are_in_the_usage() {
 
 /// Returns the value of the header that tells repeated requests.
 fn key(request: &Request) -> Option<String> {
-    let line = request.head.lines().find_map(|line| line.strip_prefix("idempotency-key: "));
+    let line = request
+        .head
+        .lines()
+        .find_map(|line| line.strip_prefix("idempotency-key: "));
     line.map(str::to_owned)
 }
 
@@ -165,7 +178,12 @@ async fn the_key_of_a_request_can_be_the_hosts() {
 #[tokio::test]
 async fn other_providers_get_no_key() {
     let server = Server::start([says(Provider::Gemini)]).await;
-    assert!(prompt(model(Provider::Gemini, &server)).await.error.is_none());
+    assert!(
+        prompt(model(Provider::Gemini, &server))
+            .await
+            .error
+            .is_none()
+    );
     assert_eq!(key(&server.requests()[0]), None);
 }
 
@@ -183,5 +201,9 @@ async fn a_step_without_a_session_has_settings_too() {
     };
     assert!(model.step(request).await.is_ok());
     let body = &server.requests()[0].body;
-    assert_eq!(body.get("parallel_tool_calls"), None, "OpenAI refuses it without tools");
+    assert_eq!(
+        body.get("parallel_tool_calls"),
+        None,
+        "OpenAI refuses it without tools"
+    );
 }

@@ -22,7 +22,11 @@ async fn count(model: &mut HttpModel) -> Result<TokenCount, ToolError> {
 }
 
 fn json_answer(body: &Value) -> Answer {
-    Answer::new(200, &[("content-type", "application/json")], &body.to_string())
+    Answer::new(
+        200,
+        &[("content-type", "application/json")],
+        &body.to_string(),
+    )
 }
 
 /// A provider that counts: the path, the pointer to what it is asked, the members of that, and its answer.
@@ -53,7 +57,13 @@ const COUNTERS: [Counter; 4] = [
         provider: Provider::Gemini,
         path: "/v1beta/models/the-model:counttokens",
         asked: "/generateContentRequest",
-        members: &["contents", "generationConfig", "model", "systemInstruction", "tools"],
+        members: &[
+            "contents",
+            "generationConfig",
+            "model",
+            "systemInstruction",
+            "tools",
+        ],
         answer: r#"{"totalTokens": 403}"#,
     },
     Counter {
@@ -76,10 +86,17 @@ async fn providers_with_an_endpoint_count() {
 
         let requests = server.requests();
         let head = &requests[0].head;
-        assert!(head.starts_with(&format!("post {} ", counter.path)), "{head}");
+        assert!(
+            head.starts_with(&format!("post {} ", counter.path)),
+            "{head}"
+        );
         assert!(head.contains("sk-canary"), "{head}");
         let asked = requests[0].body.pointer(counter.asked).expect("a request");
-        let mut members = asked.as_object().expect("an object").keys().collect::<Vec<_>>();
+        let mut members = asked
+            .as_object()
+            .expect("an object")
+            .keys()
+            .collect::<Vec<_>>();
         members.sort();
         assert_eq!(members, counter.members, "{provider}");
     }
@@ -89,8 +106,13 @@ async fn providers_with_an_endpoint_count() {
 async fn other_providers_get_an_estimate_without_a_request() {
     for provider in [Provider::OpenAiChat, Provider::Mistral, Provider::Ollama] {
         let server = Server::start([]).await;
-        let counted = count(&mut model(provider, &server)).await.expect("an estimate");
-        assert!(matches!(counted, TokenCount::Estimated(40..200)), "{counted:?}");
+        let counted = count(&mut model(provider, &server))
+            .await
+            .expect("an estimate");
+        assert!(
+            matches!(counted, TokenCount::Estimated(40..200)),
+            "{counted:?}"
+        );
         assert!(server.requests().is_empty());
     }
 }
@@ -99,7 +121,10 @@ async fn other_providers_get_an_estimate_without_a_request() {
 async fn a_server_without_the_endpoint_gets_an_estimate() {
     let server = Server::start([Answer::new(404, &[], "no such path")]).await;
     let counted = count(&mut model(Provider::OpenAiResponses, &server)).await;
-    assert!(matches!(counted, Ok(TokenCount::Estimated(_))), "{counted:?}");
+    assert!(
+        matches!(counted, Ok(TokenCount::Estimated(_))),
+        "{counted:?}"
+    );
 }
 
 #[tokio::test]

@@ -24,8 +24,8 @@ mod tests;
 use crate::anthropic::read::AnthropicReader;
 use crate::anthropic::write::AnthropicTurns;
 use crate::declared_tool::{DeclaredTool, ObjectText};
-use crate::schema::rules::PropertyNames;
 use crate::prompt_cache::{PromptCache, mark_anthropic};
+use crate::schema::rules::PropertyNames;
 use crate::setting_places::{ReasoningEffort, Setting, SettingPlace};
 use crate::spec::{
     Endpoint, HttpEndpoint, MessageForm, ModelUrls, NamedModel, ProviderNames, ProviderSpec,
@@ -111,12 +111,16 @@ const SETTINGS: &[SettingPlace] = &[
             ReasoningEffort::Max,
         ],
     ),
-    SettingPlace::shaped(Setting::ParallelToolCalls, &["tool_choice"], |parallel| {
-        json!({"type": "auto", "disable_parallel_tool_use": parallel == false})
-    }),
-    SettingPlace::shaped(Setting::FirstTool, &["tool_choice"], |name| {
-        json!({"type": "tool", "name": name})
-    }),
+    SettingPlace::shaped(
+        Setting::ParallelToolCalls,
+        &["tool_choice"],
+        |parallel| json!({"type": "auto", "disable_parallel_tool_use": parallel == false}),
+    ),
+    SettingPlace::shaped(
+        Setting::FirstTool,
+        &["tool_choice"],
+        |name| json!({"type": "tool", "name": name}),
+    ),
 ];
 
 const SERVER: Server = Server {

@@ -21,8 +21,8 @@ mod tests;
 use crate::bedrock::read::ConverseReader;
 use crate::bedrock::write::ConverseTurns;
 use crate::declared_tool::{DeclaredTool, ObjectText};
-use crate::schema::rules::PropertyNames;
 use crate::prompt_cache::{PromptCache, mark_bedrock};
+use crate::schema::rules::PropertyNames;
 use crate::setting_places::{Setting, SettingPlace};
 use crate::spec::{
     Endpoint, HttpEndpoint, MessageForm, ModelUrls, NamedModel, ProviderNames, ProviderSpec,
@@ -87,9 +87,11 @@ const SETTINGS: &[SettingPlace] = &[
     SettingPlace::at(Setting::Temperature, &["inferenceConfig", "temperature"]),
     SettingPlace::at(Setting::TopP, &["inferenceConfig", "topP"]),
     SettingPlace::at(Setting::Stop, &["inferenceConfig", "stopSequences"]),
-    SettingPlace::shaped(Setting::FirstTool, &["toolConfig", "toolChoice"], |name| {
-        json!({"tool": {"name": name}})
-    }),
+    SettingPlace::shaped(
+        Setting::FirstTool,
+        &["toolConfig", "toolChoice"],
+        |name| json!({"tool": {"name": name}}),
+    ),
 ];
 
 const SERVER: Server = Server {

@@ -65,7 +65,13 @@ const SETTINGS: &[SettingPlace] = &[
     SettingPlace::at(Setting::Seed, &["options", "seed"]),
     SettingPlace::at(Setting::Stop, &["options", "stop"]),
     SettingPlace {
-        shape: |effort| if effort == "none" { false.into() } else { effort },
+        shape: |effort| {
+            if effort == "none" {
+                false.into()
+            } else {
+                effort
+            }
+        },
         ..SettingPlace::effort(
             &["think"],
             &[

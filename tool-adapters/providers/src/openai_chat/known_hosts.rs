@@ -62,7 +62,11 @@ pub(crate) const KNOWN_HOSTS: &[KnownHost] = &[
     KnownHost {
         domain: "api.deepseek.com",
         rules: HostRules {
-            lacks: &[Setting::Seed, Setting::ParallelToolCalls, Setting::FirstTool],
+            lacks: &[
+                Setting::Seed,
+                Setting::ParallelToolCalls,
+                Setting::FirstTool,
+            ],
             needs_reasoning: true,
             forces_calls: false,
             ..HostRules::DEFAULT
@@ -197,7 +201,11 @@ pub(crate) const KNOWN_HOSTS: &[KnownHost] = &[
         rules: HostRules {
             members: Some(&[]),
             alternates: true,
-            lacks: &[Setting::Seed, Setting::ParallelToolCalls, Setting::FirstTool],
+            lacks: &[
+                Setting::Seed,
+                Setting::ParallelToolCalls,
+                Setting::FirstTool,
+            ],
             ..HostRules::DEFAULT
         },
     },

@@ -9,10 +9,10 @@ pub(crate) mod write;
 #[cfg(test)]
 mod tests;
 
+use crate::hosts::HostRules;
 use crate::openai_chat::strict::STRICT;
 use crate::openai_chat::{self, OPENAI};
 use crate::openai_responses::read::ResponsesReader;
-use crate::hosts::HostRules;
 use crate::prompt_cache::PromptCache;
 use crate::setting_places::{ReasoningEffort, Setting, SettingPlace};
 use crate::spec::{
@@ -88,9 +88,11 @@ const SETTINGS: &[SettingPlace] = &[
     SettingPlace::at(Setting::TopP, &["top_p"]),
     SettingPlace::effort(&["reasoning", "effort"], ReasoningEffort::ALL),
     SettingPlace::at(Setting::ParallelToolCalls, &["parallel_tool_calls"]),
-    SettingPlace::shaped(Setting::FirstTool, &["tool_choice"], |name| {
-        json!({"type": "function", "name": name})
-    }),
+    SettingPlace::shaped(
+        Setting::FirstTool,
+        &["tool_choice"],
+        |name| json!({"type": "function", "name": name}),
+    ),
 ];
 
 /// Writes the form of the text.

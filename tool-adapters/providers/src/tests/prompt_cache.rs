@@ -93,7 +93,12 @@ fn anthropic_gets_marks_at_tools_system_and_last_turns() {
     found.sort();
     assert_eq!(
         found,
-        ["/messages/2/content/0", "/messages/4/content/0", "/system/0", "/tools/0"]
+        [
+            "/messages/2/content/0",
+            "/messages/4/content/0",
+            "/system/0",
+            "/tools/0"
+        ]
     );
 }
 
@@ -139,7 +144,10 @@ fn servers_that_know_the_key_get_one() {
     };
     for (provider, url) in [
         (Provider::OpenAiChat, ""),
-        (Provider::OpenAiChat, "https://team.openai.azure.com/openai/v1"),
+        (
+            Provider::OpenAiChat,
+            "https://team.openai.azure.com/openai/v1",
+        ),
         (Provider::OpenAiChat, "https://api.mistral.ai/v1"),
         (Provider::OpenAiResponses, ""),
         (Provider::Mistral, ""),
@@ -162,7 +170,8 @@ fn servers_that_know_the_key_get_one() {
 #[test]
 fn a_conversation_keeps_its_key() {
     let history = two_steps();
-    let key = |history| Sent::to(Provider::OpenAiResponses, history).body()["prompt_cache_key"].clone();
+    let key =
+        |history| Sent::to(Provider::OpenAiResponses, history).body()["prompt_cache_key"].clone();
     assert_eq!(key(&history[..1]), key(&history));
     assert_ne!(key(&history), key(&[user("Another question")]));
 }
@@ -195,7 +204,13 @@ fn without_marks(value: &mut Value) {
 /// Returns the parts of a body that a cache compares: its tools, its instructions, and its messages one by one.
 fn prefix(mut body: Value) -> Vec<String> {
     without_marks(&mut body);
-    let fixed = ["tools", "toolConfig", "system", "instructions", "systemInstruction"];
+    let fixed = [
+        "tools",
+        "toolConfig",
+        "system",
+        "instructions",
+        "systemInstruction",
+    ];
     let mut parts = fixed
         .iter()
         .map(|name| body[*name].to_string())
@@ -232,7 +247,10 @@ fn each_request_begins_with_the_one_before() {
         };
         for pair in ends.windows(2) {
             let [before, after] = [prefix(body_at(pair[0])), prefix(body_at(pair[1]))];
-            assert!(after.starts_with(&before), "{provider}: {before:?} {after:?}");
+            assert!(
+                after.starts_with(&before),
+                "{provider}: {before:?} {after:?}"
+            );
         }
     }
 }

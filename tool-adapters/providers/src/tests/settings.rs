@@ -118,7 +118,20 @@ fn randomness_has_each_providers_names() {
         top_p: Some(0.9),
         ..ModelSettings::default()
     };
-    expect![[""]].assert_eq(&table(&settings));
+    expect![[r#"
+        openai-chat: {"temperature":0.5,"top_p":0.9}
+        openai-responses: {"temperature":0.5,"top_p":0.9}
+        anthropic: anthropic has no `temperature`; anthropic has no `top_p`
+        gemini: {"generationConfig":{"temperature":0.5,"topP":0.9}}
+        gemini-json-schema: {"generationConfig":{"temperature":0.5,"topP":0.9}}
+        bedrock: {"inferenceConfig":{"temperature":0.5,"topP":0.9}}
+        mistral: {"temperature":0.5,"top_p":0.9}
+        cohere: {"temperature":0.5,"p":0.9}
+        ollama: {"options":{"temperature":0.5,"top_p":0.9}}
+        llama-cpp: {"temperature":0.5,"top_p":0.9}
+        vllm: {"temperature":0.5,"top_p":0.9}
+        lm-studio: {"temperature":0.5,"top_p":0.9}"#]]
+    .assert_eq(&table(&settings));
 }
 
 #[test]
@@ -128,7 +141,20 @@ fn seeds_and_ends_have_each_providers_names() {
         stop: vec!["END".into()],
         ..ModelSettings::default()
     };
-    expect![[""]].assert_eq(&table(&settings));
+    expect![[r#"
+        openai-chat: {"seed":7,"stop":["END"]}
+        openai-responses: openai-responses has no `seed`; openai-responses has no `stop`
+        anthropic: anthropic has no `seed`
+        gemini: {"generationConfig":{"seed":7,"stopSequences":["END"]}}
+        gemini-json-schema: {"generationConfig":{"seed":7,"stopSequences":["END"]}}
+        bedrock: bedrock has no `seed`
+        mistral: {"random_seed":7,"stop":["END"]}
+        cohere: {"seed":7,"stop_sequences":["END"]}
+        ollama: {"options":{"seed":7,"stop":["END"]}}
+        llama-cpp: {"seed":7,"stop":["END"]}
+        vllm: {"seed":7,"stop":["END"]}
+        lm-studio: {"seed":7,"stop":["END"]}"#]]
+    .assert_eq(&table(&settings));
 }
 
 #[test]
@@ -141,7 +167,33 @@ fn efforts_are_each_providers_words() {
         reasoning_effort: Some(ReasoningEffort::Low),
         ..ModelSettings::default()
     };
-    expect![[""]].assert_eq(&[table(&settings), table(&low)].join("\n\n"));
+    expect![[r#"
+        openai-chat: {"reasoning_effort":"minimal"}
+        openai-responses: {"reasoning":{"effort":"minimal"}}
+        anthropic: anthropic has no `reasoning_effort` minimal; it has low, medium, high, xhigh, max
+        gemini: {"generationConfig":{"thinkingConfig":{"thinkingLevel":"minimal"}}}
+        gemini-json-schema: {"generationConfig":{"thinkingConfig":{"thinkingLevel":"minimal"}}}
+        bedrock: bedrock has no `reasoning_effort`
+        mistral: {"reasoning_effort":"minimal"}
+        cohere: cohere has no `reasoning_effort`
+        ollama: ollama has no `reasoning_effort` minimal; it has none, low, medium, high
+        llama-cpp: llama-cpp has no `reasoning_effort` minimal; it has low, medium, high
+        vllm: {"reasoning_effort":"minimal"}
+        lm-studio: lm-studio has no `reasoning_effort`
+
+        openai-chat: {"reasoning_effort":"low"}
+        openai-responses: {"reasoning":{"effort":"low"}}
+        anthropic: {"output_config":{"effort":"low"}}
+        gemini: {"generationConfig":{"thinkingConfig":{"thinkingLevel":"low"}}}
+        gemini-json-schema: {"generationConfig":{"thinkingConfig":{"thinkingLevel":"low"}}}
+        bedrock: bedrock has no `reasoning_effort`
+        mistral: {"reasoning_effort":"low"}
+        cohere: cohere has no `reasoning_effort`
+        ollama: {"think":"low"}
+        llama-cpp: {"chat_template_kwargs":{"reasoning_effort":"low"}}
+        vllm: {"reasoning_effort":"low"}
+        lm-studio: lm-studio has no `reasoning_effort`"#]]
+    .assert_eq(&[table(&settings), table(&low)].join("\n\n"));
 }
 
 #[test]
@@ -150,12 +202,37 @@ fn single_calls_have_each_providers_form() {
         parallel_tool_calls: Some(false),
         ..ModelSettings::default()
     };
-    expect![[""]].assert_eq(&table(&settings));
+    expect![[r#"
+        openai-chat: {"parallel_tool_calls":false}
+        openai-responses: {"parallel_tool_calls":false}
+        anthropic: {"tool_choice":{"type":"auto","disable_parallel_tool_use":true}}
+        gemini: gemini has no `parallel_tool_calls`
+        gemini-json-schema: gemini-json-schema has no `parallel_tool_calls`
+        bedrock: bedrock has no `parallel_tool_calls`
+        mistral: {"parallel_tool_calls":false}
+        cohere: cohere has no `parallel_tool_calls`
+        ollama: ollama has no `parallel_tool_calls`
+        llama-cpp: {"parallel_tool_calls":false}
+        vllm: {"parallel_tool_calls":false}
+        lm-studio: lm-studio has no `parallel_tool_calls`"#]]
+    .assert_eq(&table(&settings));
 }
 
 #[test]
 fn a_tool_is_named_in_each_providers_form() {
-    expect![[""]].assert_eq(&table(&first_tool("look")));
+    expect![[r#"
+        openai-chat: {"tool_choice":{"type":"function","function":{"name":"look"}}}
+        openai-responses: {"tool_choice":{"type":"function","name":"look"}}
+        anthropic: {"tool_choice":{"type":"tool","name":"look"}}
+        gemini: {"toolConfig":{"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":["look"]}}}
+        gemini-json-schema: {"toolConfig":{"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":["look"]}}}
+        bedrock: {"toolConfig":{"toolChoice":{"tool":{"name":"look"}}}}
+        mistral: {"tool_choice":{"type":"function","function":{"name":"look"}}}
+        cohere: cohere has no `first_tool`
+        ollama: ollama has no `first_tool`
+        llama-cpp: llama-cpp has no `first_tool`
+        vllm: {"tool_choice":{"type":"function","function":{"name":"look"}}}
+        lm-studio: lm-studio has no `first_tool`"#]].assert_eq(&table(&first_tool("look")));
 }
 
 #[test]
@@ -254,7 +331,14 @@ fn every_problem_is_told_at_once() {
     let error = Sent::to(Provider::OpenAiResponses)
         .bodies(&settings)
         .expect_err("wrong");
-    expect![[""]].assert_eq(&error.problems().join("\n"));
+    expect![[r#"
+        `temperature` has to be a number of at least 0
+        `top_p` has to be a number from 0 to 1
+        a text of `stop` is empty
+        `first_tool` is `jump`, which the request does not declare
+        openai-responses has no `seed`
+        openai-responses has no `stop`"#]]
+    .assert_eq(&error.problems().join("\n"));
 }
 
 #[test]
@@ -269,7 +353,7 @@ fn a_server_lacks_settings_of_its_protocol() {
         base_url: "https://api.deepseek.com",
         ..Sent::to(Provider::OpenAiChat)
     };
-    expect![[""]].assert_eq(&sent.changes(&settings));
+    expect!["openai-chat@api.deepseek.com has no `seed`; openai-chat@api.deepseek.com has no `first_tool`; openai-chat@api.deepseek.com has no `parallel_tool_calls`"].assert_eq(&sent.changes(&settings));
     let mistral = Sent {
         base_url: "https://api.mistral.ai/v1",
         ..Sent::to(Provider::OpenAiChat)

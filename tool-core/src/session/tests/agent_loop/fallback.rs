@@ -74,7 +74,11 @@ fn prompt(model: &mut impl Model) -> Reply {
 
 #[test]
 fn the_next_model_answers_after_a_busy_one() {
-    for error in [busy(), ToolError::rate_limit("429"), ToolError::timeout("slow")] {
+    for error in [
+        busy(),
+        ToolError::rate_limit("429"),
+        ToolError::timeout("slow"),
+    ] {
         let reply = prompt(&mut FallbackModel::new(failing(error), spare()));
         assert_eq!(reply.text.as_deref(), Some("from the spare"), "{reply:?}");
     }
@@ -82,7 +86,11 @@ fn the_next_model_answers_after_a_busy_one() {
 
 #[test]
 fn a_mistake_of_the_host_is_not_hidden() {
-    for error in [ToolError::permanent("400"), ToolError::auth("401"), ToolError::cancelled("x")] {
+    for error in [
+        ToolError::permanent("400"),
+        ToolError::auth("401"),
+        ToolError::cancelled("x"),
+    ] {
         let mut models = FallbackModel::new(failing(error.clone()), spare());
         let reply = prompt(&mut models);
         let kind = reply.error.map(|error| error.kind);
@@ -112,7 +120,10 @@ fn an_answer_that_was_shown_is_not_begun_again() {
         ..failing(busy())
     };
     let reply = prompt(&mut FallbackModel::new(shown(), spare()));
-    assert_eq!(reply.error.map(|error| error.kind), Some(ErrorKind::Transient));
+    assert_eq!(
+        reply.error.map(|error| error.kind),
+        Some(ErrorKind::Transient)
+    );
     let reply = prompt(&mut FallbackModel::new(shown(), spare()).even_if_shown());
     assert_eq!(reply.text.as_deref(), Some("from the spare"));
 }
@@ -143,11 +154,17 @@ fn a_chain_asks_one_model_after_another() {
 
 #[test]
 fn the_error_names_every_model_that_failed() {
-    let second = Named::new("second", ScriptedModel::new().fails(ToolError::rate_limit("later")));
+    let second = Named::new(
+        "second",
+        ScriptedModel::new().fails(ToolError::rate_limit("later")),
+    );
     let reply = prompt(&mut FallbackModel::new(failing(busy()), second));
     let error = reply.error.expect("both failed");
     assert_eq!(error.kind, ErrorKind::RateLimit);
-    assert_eq!(error.message, "later; before it first failed: TRANSIENT: busy");
+    assert_eq!(
+        error.message,
+        "later; before it first failed: TRANSIENT: busy"
+    );
 }
 
 #[test]
@@ -168,7 +185,10 @@ fn the_tokens_of_both_models_count() {
         failed: used(5),
         ..Named::new("second", ScriptedModel::new().then(step))
     };
-    assert_eq!(prompt(&mut FallbackModel::new(first, second)).usage, used(12));
+    assert_eq!(
+        prompt(&mut FallbackModel::new(first, second)).usage,
+        used(12)
+    );
 }
 
 #[test]
@@ -224,15 +244,23 @@ fn each_step_keeps_the_form_of_its_own_model() {
         }),
         ..ModelStep::calls([say(id, "a")])
     };
-    let first = ScriptedModel::new().then(step("one", "1")).fails(busy()).says("done");
+    let first = ScriptedModel::new()
+        .then(step("one", "1"))
+        .fails(busy())
+        .says("done");
     let second = ScriptedModel::new().then(step("two", "2"));
     let mut models = FallbackModel::new(first, second);
     let mut history = History::new();
     finished(bare().session.reply(&mut models, &mut history, "hello"));
-    let natives = history.messages().iter().filter_map(|message| match message {
-        Message::Assistant { native, .. } => native.as_ref(),
-        _ => None,
-    });
-    let providers = natives.map(|native| native.provider.as_str()).collect::<Vec<_>>();
+    let natives = history
+        .messages()
+        .iter()
+        .filter_map(|message| match message {
+            Message::Assistant { native, .. } => native.as_ref(),
+            _ => None,
+        });
+    let providers = natives
+        .map(|native| native.provider.as_str())
+        .collect::<Vec<_>>();
     assert_eq!(providers, ["one", "two"]);
 }
