@@ -6,6 +6,7 @@ use crate::support::session;
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 use tool_adapters::Provider;
 use tool_adapters::agent::AgentLoop;
 use tool_adapters::transport::ProvidedKey;
@@ -99,7 +100,8 @@ async fn azure_takes_tokens_of_entra_which_are_renewed() {
     let count = Arc::new(AtomicU32::new(0));
     let token = move || {
         let number = count.fetch_add(1, Ordering::Relaxed);
-        async move { Ok(ProvidedKey::new(format!("token-{number}"))) }
+        let token = ProvidedKey::new(format!("token-{number}"));
+        async move { Ok(token.valid_for(Duration::from_secs(3_000))) }
     };
     let azure = AzureOpenAi::new(&server.url);
     let reply = prompt(azure.chat("our-gpt").bearer_token_with(token)).await;

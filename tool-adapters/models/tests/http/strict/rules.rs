@@ -191,6 +191,7 @@ pub(crate) const MISTRAL: &[Rule] = &[
                 "tool_choice",
                 "stream",
                 "max_tokens",
+                "prompt_cache_key",
                 "response_format",
             ];
             members(body).all(|name| known.contains(&name))
