@@ -51,7 +51,7 @@ type SwitchListener = Box<dyn FnMut(&ModelSwitch) + Send>;
 /// - A call runs only after its answer is complete, so no call of an answer that failed has begun.
 /// - If your listener has seen a part of the answer that failed, the second model is not asked, because your user would read
 ///   two beginnings. [`even_if_shown`](Self::even_if_shown) lifts that.
-/// - A switch is a warning in the log, the attribute `gen_ai.model.failed` of the step's span, and an event for
+/// - A switch is a warning in the log, the attribute `tool_core.failed_model` of the step's span, and an event for
 ///   [`on_switch`](Self::on_switch). The span and its cost name the model that answered.
 /// - The tokens of the answer that failed count in [`Reply::usage`](super::Reply::usage).
 /// - Each step of the history goes back in full to the model that wrote it. The other model reads its text and its calls.
@@ -174,7 +174,7 @@ impl<A: Model, B: Model> FallbackModel<A, B> {
         let kind = error.kind();
         let failed = &switch.failed.model;
         tracing::warn!(%failed, next = %switch.next.model, %error, "a model failed, and the next is asked");
-        trace::attribute("gen_ai.model.failed", format!("{failed}: {kind}"));
+        trace::attribute("tool_core.failed_model", format!("{failed}: {kind}"));
         if let Some(listener) = &mut self.listener {
             listener(&switch);
         }

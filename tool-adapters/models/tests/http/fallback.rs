@@ -117,7 +117,7 @@ async fn the_span_names_the_model_that_answered() {
     assert_eq!(asked.spent()[0].used.provider.as_deref(), Some("anthropic"));
     let attributes = attributes(asked);
     assert_eq!(attributes["gen_ai.provider.name"], "anthropic");
-    assert_eq!(attributes["gen_ai.model.failed"], "the-model: TRANSIENT");
+    assert_eq!(attributes["tool_core.failed_model"], "the-model: TRANSIENT");
 }
 
 #[tokio::test]
