@@ -37,7 +37,8 @@ fn many() -> Vec<FunctionTool> {
             raw(
                 &format!("set_{thing}"),
                 &format!("Change the {thing}. It is kept."),
-            ),
+            )
+            .guide("# Change\n\nAsk before you change it.\n"),
         ]
     };
     things.iter().flat_map(both).collect()
