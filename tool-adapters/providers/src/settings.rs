@@ -108,7 +108,7 @@ impl ModelSettings {
                 place.setting,
                 Setting::ParallelToolCalls | Setting::FirstTool
             );
-            let is_sent = !is_about_calls || self.concerns(place.setting, request);
+            let is_sent = !is_about_calls || Self::concerns(place.setting, request);
             if is_sent && !is_set(request.extra, place.path) {
                 put(body, place, (place.shape)(value));
             }
@@ -164,8 +164,8 @@ impl ModelSettings {
 
     fn wrong_first_tool(&self, request: &Request<'_>) -> Option<String> {
         let name = self.first_tool.as_deref()?;
-        let is_sent = self.concerns(Setting::FirstTool, request);
-        if is_sent && !request.declarations.wire_name(name).is_some() {
+        let is_sent = Self::concerns(Setting::FirstTool, request);
+        if is_sent && request.declarations.wire_name(name).is_none() {
             return Some(format!(
                 "`first_tool` is `{}`, which the request does not declare",
                 name.escape_debug()
@@ -177,7 +177,7 @@ impl ModelSettings {
     }
 
     /// Returns true if a request takes a setting about calls.
-    fn concerns(&self, setting: Setting, request: &Request<'_>) -> bool {
+    fn concerns(setting: Setting, request: &Request<'_>) -> bool {
         if request.declarations.is_empty() || may_not_call(request) {
             return false;
         }

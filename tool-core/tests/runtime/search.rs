@@ -38,7 +38,9 @@ fn many() -> Vec<FunctionTool> {
                 &format!("set_{thing}"),
                 &format!("Change the {thing}. It is kept."),
             )
-            .guide("# Change\n\nAsk before you change it.\n"),
+            .guide(&format!(
+                "# Guide\n\nChange the {thing}.\n\n## Watch Out\n\nIt is kept.\n"
+            )),
         ]
     };
     things.iter().flat_map(both).collect()

@@ -45,7 +45,7 @@ macro_rules! chat_hosts {
 chat_hosts! {
     /// Cerebras.
     Cerebras = "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY";
-    /// DeepSeek.
+    /// `DeepSeek`.
     DeepSeek = "https://api.deepseek.com", "DEEPSEEK_API_KEY";
     /// Fireworks.
     Fireworks = "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY";
@@ -53,7 +53,7 @@ chat_hosts! {
     Groq = "https://api.groq.com/openai/v1", "GROQ_API_KEY";
     /// Moonshot, which serves Kimi.
     Moonshot = "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY";
-    /// OpenRouter.
+    /// `OpenRouter`.
     OpenRouter = "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY";
     /// Perplexity.
     Perplexity = "https://api.perplexity.ai", "PERPLEXITY_API_KEY";

@@ -5,7 +5,7 @@ use crate::session::agent_loop::Reply;
 use crate::session::fallback::{FallbackModel, ModelSwitch};
 use crate::session::history::History;
 use crate::session::message::Message;
-use crate::session::model::{Model, ModelInfo, ModelRequest};
+use crate::session::model::{Model, ModelInfo, ModelRequest, ToolChoice};
 use crate::session::model_step::ModelStep;
 use crate::session::raw_turn::RawTurn;
 use crate::session::tests::agent_loop::{bare, finished, say};
@@ -134,7 +134,7 @@ fn the_host_is_told_of_a_switch() {
     let sink = Arc::clone(&seen);
     let mut models = FallbackModel::new(failing(busy()), spare())
         .on_switch(move |switch| sink.lock().expect("unpoisoned").push(switch.clone()));
-    prompt(&mut models);
+    let _reply = prompt(&mut models);
     let seen = seen.lock().expect("unpoisoned");
     let [switch] = seen.as_slice() else {
         panic!("{seen:?}")
@@ -200,7 +200,7 @@ fn the_step_names_the_model_that_answered() {
             tools: &[],
             searchable: &[],
             provider_tools: &[],
-            tool_choice: Default::default(),
+            tool_choice: ToolChoice::Auto,
         };
         finished(model.step(request)).expect("answers").answered_by
     };
@@ -251,7 +251,7 @@ fn each_step_keeps_the_form_of_its_own_model() {
     let second = ScriptedModel::new().then(step("two", "2"));
     let mut models = FallbackModel::new(first, second);
     let mut history = History::new();
-    finished(bare().session.reply(&mut models, &mut history, "hello"));
+    let _reply = finished(bare().session.reply(&mut models, &mut history, "hello"));
     let natives = history
         .messages()
         .iter()
