@@ -1,7 +1,8 @@
 //! Two models, of which the second answers where the first fails.
 
 use crate::call::{ErrorKind, ToolError};
-use crate::session::model::{Model, ModelInfo, ModelRequest};
+use crate::session::model::{Model, ModelRequest};
+use crate::session::model_info::ModelInfo;
 use crate::session::model_step::ModelStep;
 use crate::time;
 use crate::trace::{self, TokenUsage};

@@ -52,6 +52,7 @@ pub struct ModelStep {
     pub max_tokens: Option<u32>,
     /// The model that answered, if it is another than [`Model::about`](super::Model::about) names, for example the second of a
     /// [`FallbackModel`](super::FallbackModel).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub answered_by: Option<ModelInfo>,
 }
 
