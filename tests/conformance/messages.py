@@ -234,7 +234,8 @@ def mistral_request(body):
 
 
 def cohere_request(body):
-    known = {"model", "messages", "tools", "tool_choice", "stream", "max_tokens", "strict_tools"}
+    known = {"model", "messages", "tools", "tool_choice", "stream", "max_tokens", "strict_tools", "temperature", "p", "seed",
+             "stop_sequences"}
     kinds = {"system": cohere.SystemChatMessageV2, "user": cohere.UserChatMessageV2, "assistant": cohere.AssistantChatMessageV2,
              "tool": cohere.ToolChatMessageV2}
     problems = [f"no `{name}` in a request" for name in body if name not in known]

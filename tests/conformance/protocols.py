@@ -39,6 +39,8 @@ def of(driver: Driver, provider: str) -> list[str]:
             problems += [f"{provider} results of {kinds}: {problem}" for problem in messages.result(provider, value)]
     if provider in messages.REQUESTS:
         problems += requests(driver, provider, asked, calls)
+    if provider in messages.REQUESTS and provider not in ("openai-realtime", "gemini-live"):
+        problems += settings(driver, provider, asked, calls)
     return problems
 
 
@@ -52,6 +54,25 @@ def requests(driver, provider, asked, calls) -> list[str]:
                     for one in body if isinstance(body, list) else [body]:
                         problems += [f"{provider} request: {problem}" for problem in messages.request(provider, one)]
     return list(dict.fromkeys(problems))
+
+
+SETTINGS = [{"temperature": 0.5}, {"top_p": 0.9}, {"seed": 7}, {"stop": ["END"]}, {"parallel_tool_calls": False},
+            {"first_tool": messages.FUNCTION}, {"first_tool": messages.FUNCTION, "parallel_tool_calls": False},
+            *({"reasoning_effort": effort} for effort in ("none", "low", "high", "max")), {}]
+
+
+def settings(driver, provider, asked, calls) -> list[str]:
+    """Typed settings and prompt caching, where the provider has them."""
+    problems, written = [], 0
+    for values in SETTINGS:
+        for choice in ("auto", "none", "required"):
+            for some, known in (([], []), (calls, asked)):
+                answer = driver.ask("request", provider=provider, model="anthropic.claude", choice=choice, asked=known, calls=some, settings=values, cache=True)
+                if "missing" in answer:
+                    continue
+                written += 1
+                problems += [f"{provider} request with {values}: {problem}" for problem in messages.request(provider, answer["body"])]
+    return list(dict.fromkeys(problems)) if written else [f"{provider} has no settings"]
 
 
 def calls_of(events) -> list[dict]:

@@ -96,11 +96,12 @@ pub mod interop {
 pub mod providers {
     #[doc(inline)]
     pub use tool_adapters_providers::{
-        Declarations, DeclareOptions, Event, Finish, Framing, Host, JsonError, LintReport,
-        Protocol, ProtocolError, Provider, ReasoningBack, Report, Request, StructuredOutput,
-        TokenLimit, UnknownProvider, anthropic, declare, declare_searchable, declare_tools,
-        declare_with, gemini, lint, lint_for, manifest, openai_responses, protocol, provider_tools,
-        report,
+        ChatHost, Declarations, DeclareOptions, Event, Finish, Framing, Host, JsonError,
+        LintReport, ModelSettings, Protocol, ProtocolError, Provider, ReasoningBack,
+        ReasoningEffort, Report, Request, SettingsError, StructuredOutput, TokenLimit,
+        UnknownProvider, anthropic, cache_prompt, declare, declare_searchable, declare_tools,
+        declare_with, estimate_tokens, gemini, lint, lint_for, manifest, openai_responses,
+        protocol, provider_tools, report,
     };
 }
 

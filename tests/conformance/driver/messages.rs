@@ -2,12 +2,15 @@
 //! tool `answer`, which answers what its arguments say.
 //!
 //! `{"do": "request", "provider", "strict", "asked"?: [events], "calls", "turns"?}`: the body of a request, with a
-//! conversation in which those calls were made and answered.
+//! conversation in which those calls were made and answered. With `settings`, an object of the settings of a model, and with
+//! `cache`, which asks the provider to cache the prompt: `{"body"}`, or `{"missing": [problems]}`.
 
 use crate::{Answer, list, provider, text};
 use serde_json::{Map, Value, json};
 use std::error::Error;
-use tool_adapters::providers::{Event, Protocol, Request};
+use tool_adapters::providers::{
+    Event, Host, ModelSettings, Protocol, ReasoningEffort, Request, cache_prompt,
+};
 use tool_adapters::{DeclareOptions, Provider, declare_with, protocol};
 use tool_core::call::ResultForm;
 use tool_core::session::{Message, RawTurn, ToolChoice};
@@ -60,16 +63,51 @@ pub(crate) async fn request(command: &Value) -> Answer {
         });
         history.extend(responses.iter().map(result));
     }
-    Ok(protocol.request(&Request {
-        model: "a-model",
+    let extra = Map::new();
+    let request = Request {
+        model: command["model"].as_str().unwrap_or("a-model"),
         instructions: "Be brief.",
         history: &history,
         declarations: &declared,
         tool_choice: choice(text(&command["choice"])),
         stream: command["stream"] == true,
         max_tokens: Some(100),
-        extra: &Map::new(),
-    }))
+        extra: &extra,
+    };
+    let mut body = protocol.request(&request);
+    if command["settings"].is_null() {
+        return Ok(body);
+    }
+    let host = Host::of(provider);
+    let settings = model_settings(&command["settings"]);
+    if let Err(error) = settings.write(provider, &host, &request, &mut body) {
+        return Ok(json!({"missing": error.problems()}));
+    }
+    if command["cache"] == true {
+        cache_prompt(provider, &host, &request, &mut body);
+    }
+    Ok(json!({"body": body}))
+}
+
+fn model_settings(values: &Value) -> ModelSettings {
+    let mut settings = ModelSettings::default();
+    settings.temperature = values["temperature"].as_f64();
+    settings.top_p = values["top_p"].as_f64();
+    settings.seed = values["seed"].as_i64();
+    settings.stop = list(&values["stop"])
+        .iter()
+        .map(|stop| text(stop).to_owned())
+        .collect();
+    settings.reasoning_effort = match text(&values["reasoning_effort"]) {
+        "none" => Some(ReasoningEffort::None),
+        "low" => Some(ReasoningEffort::Low),
+        "high" => Some(ReasoningEffort::High),
+        "max" => Some(ReasoningEffort::Max),
+        _ => None,
+    };
+    settings.parallel_tool_calls = values["parallel_tool_calls"].as_bool();
+    settings.first_tool = values["first_tool"].as_str().map(str::to_owned);
+    settings
 }
 
 fn choice(name: &str) -> ToolChoice {

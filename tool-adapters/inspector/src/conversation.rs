@@ -25,6 +25,8 @@ trait DynModel: Send {
 
     fn take_failed_usage(&mut self) -> TokenUsage;
 
+    fn has_shown_output(&self) -> bool;
+
     fn about(&self) -> ModelInfo;
 }
 
@@ -38,6 +40,10 @@ impl<M: Model> DynModel for M {
 
     fn take_failed_usage(&mut self) -> TokenUsage {
         Model::take_failed_usage(self)
+    }
+
+    fn has_shown_output(&self) -> bool {
+        Model::has_shown_output(self)
     }
 
     fn about(&self) -> ModelInfo {
@@ -54,6 +60,10 @@ impl Model for BoxedModel {
 
     fn take_failed_usage(&mut self) -> TokenUsage {
         self.0.take_failed_usage()
+    }
+
+    fn has_shown_output(&self) -> bool {
+        self.0.has_shown_output()
     }
 
     fn about(&self) -> ModelInfo {

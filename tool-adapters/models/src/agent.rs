@@ -758,6 +758,10 @@ impl<M: Model> Model for InterruptibleModel<'_, M> {
         self.model.take_failed_usage() + self.keeper.take_usage()
     }
 
+    fn has_shown_output(&self) -> bool {
+        self.model.has_shown_output()
+    }
+
     fn about(&self) -> ModelInfo {
         self.model.about()
     }
@@ -1140,14 +1144,18 @@ mod tests {
 
     #[tokio::test]
     async fn puts_the_hosts_instructions_before_the_tools() {
-        let tools = AgentLoop::new(session().await, EchoModel)
-            .prompt("Hi")
-            .await
-            .text
-            .expect("instructions");
-        let mut agent = AgentLoop::new(session().await, EchoModel).instructions("Be brief.");
-        let reply = agent.prompt("Hi").await;
-        assert_eq!(reply.text, Some(format!("Be brief.\n\n{tools}")));
+        let raw = RawTool {
+            name: "ask".into(),
+            description: "Ask.".into(),
+            parameters: json!({"type": "object"}),
+        };
+        let handler = |_: Value, _: &RunContext| std::future::ready(Ok::<_, ToolError>(Value::Null));
+        let ask = FunctionTool::raw(raw, handler).guide("# Ask\n\nAsk twice.\n");
+        let tools = ToolContext::builder().with(ask).build().expect("builds");
+        let agent = AgentLoop::with_tools(tools, EchoModel).await.expect("opens");
+        let reply = agent.instructions("Be brief.").prompt("Hi").await;
+        let expected = "Be brief.\n\n# Tools\n\n## ask\n\n# Ask\n\nAsk twice.\n";
+        assert_eq!(reply.text.as_deref(), Some(expected));
     }
 
     #[tokio::test]

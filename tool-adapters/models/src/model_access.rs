@@ -84,6 +84,33 @@ impl<T> ProviderModel<T> {
         self
     }
 
+    /// Sets a callback that provides a token, which is sent as `Authorization: Bearer`, whatever header the provider has for its
+    /// keys. Use it for the tokens of a cloud, such as those of Microsoft Entra and of Google Cloud.
+    ///
+    /// It is called as the callback of [`api_key_with`](Self::api_key_with).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tool_adapters::transport::ProvidedKey;
+    /// use tool_adapters::transport::http::VertexAi;
+    /// # use tool_core::ToolError;
+    /// # async fn token_of_google() -> Result<String, ToolError> { Ok("t".into()) }
+    ///
+    /// let model = VertexAi::new("our-project", "europe-west1").gemini("gemini-3-flash").bearer_token_with(|| async {
+    ///     let token = token_of_google().await?;
+    ///     Ok(ProvidedKey::new(token).valid_for(Duration::from_secs(3000)))
+    /// });
+    /// # let _ = model;
+    /// ```
+    pub fn bearer_token_with<F>(self, provide: impl Fn() -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<ProvidedKey, ToolError>> + Send + 'static,
+    {
+        let mut model = self.api_key_with(provide);
+        model.access.key_header = Some(("authorization", "Bearer "));
+        model
+    }
+
     /// Allows requests with a key over `http` or `ws` to other machines. By default they are refused, because anyone on the
     /// way can read the key.
     pub fn allow_unencrypted(mut self) -> Self {
@@ -136,6 +163,9 @@ impl<T> ProviderModel<T> {
 
 debug_only!(ProviderModel<T>, |this| provider: this.provider, model: this.model);
 
+/// Returns the path of a model's API, with or without streaming.
+pub(crate) type PathOfModel = fn(model: &str, stream: bool) -> Vec<String>;
+
 /// The access that the program has set. The environment and the provider's defaults fill in the rest.
 #[derive(Clone, Default)]
 pub(crate) struct ModelAccess {
@@ -144,6 +174,10 @@ pub(crate) struct ModelAccess {
     pub(crate) headers: Vec<(String, Zeroizing<String>)>,
     /// A key may be sent unencrypted to another machine.
     pub(crate) allow_unencrypted: bool,
+    /// Returns the path after the base URL, where a host has another one than the provider.
+    pub(crate) path: Option<PathOfModel>,
+    /// The header of the key and the text before it, where a host has another one than the provider.
+    pub(crate) key_header: Option<(&'static str, &'static str)>,
 }
 
 impl ModelAccess {
@@ -219,7 +253,7 @@ impl ModelAccess {
         };
         let mut headers = HeaderMap::new();
         if let Some(key) = key {
-            let (name, prefix) = server.key_header;
+            let (name, prefix) = self.key_header.unwrap_or(server.key_header);
             let value = sensitive(&Zeroizing::new(format!("{prefix}{}", key.expose())))
                 .ok_or_else(|| {
                     ToolError::auth(

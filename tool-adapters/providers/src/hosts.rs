@@ -4,6 +4,7 @@
 //! reports of their users, tell.
 
 use crate::Provider;
+use crate::setting_places::{self, Setting, SettingPlace};
 use crate::spec::{Endpoint, ProviderSpec, Server};
 use crate::structured::StructuredOutput;
 use serde_json::Value;
@@ -136,6 +137,15 @@ impl Host {
         self.turn_id.clone()
     }
 
+    /// Returns the settings that requests may have.
+    pub(crate) fn settings(&self, provider: Provider) -> &'static [SettingPlace] {
+        if self.rules.is_mistral {
+            setting_places::MISTRAL
+        } else {
+            provider.spec().settings
+        }
+    }
+
     /// Returns the items of a step that goes back as this server sent it; `None` for a step that goes back as text and calls.
     /// `in_turn` is true for the steps since the user's last message.
     pub(crate) fn native<'a>(
@@ -212,6 +222,10 @@ pub(crate) struct HostRules {
     pub(crate) alternates: bool,
     /// True if the messages have the order and the ids of Mistral's own protocol.
     pub(crate) is_mistral: bool,
+    /// True if the server takes `prompt_cache_key`. Others may refuse a member that they do not know.
+    pub(crate) takes_cache_key: bool,
+    /// The settings of the protocol that the server does not have.
+    pub(crate) lacks: &'static [Setting],
 }
 
 /// A server of which the documents tell details.
@@ -264,6 +278,8 @@ impl HostRules {
         needs_signature: false,
         alternates: false,
         is_mistral: false,
+        takes_cache_key: false,
+        lacks: &[],
     };
 
     /// Mistral refuses all members that it does not know, with 422 `extra_forbidden`, `max_completion_tokens` and
@@ -273,6 +289,7 @@ impl HostRules {
         members: Some(&["content"]),
         stream_options: false,
         is_mistral: true,
+        takes_cache_key: true,
         ..Self::DEFAULT
     };
 

@@ -41,6 +41,7 @@ pub(crate) mod openai_realtime;
 pub mod openai_responses;
 pub(crate) mod partial_calls;
 pub(crate) mod projection;
+pub(crate) mod prompt_cache;
 pub(crate) mod protocol;
 pub mod provider;
 pub mod provider_tools;
@@ -50,9 +51,12 @@ pub mod request;
 pub mod retry_delay;
 pub(crate) mod same_json;
 pub mod schema;
+pub(crate) mod setting_places;
+pub(crate) mod settings;
 pub mod spec;
 pub(crate) mod strict;
 pub(crate) mod structured;
+pub mod token_counter;
 pub mod tool_names;
 pub mod turns;
 pub(crate) mod vllm;
@@ -66,11 +70,16 @@ pub use crate::event::{Event, Finish, JsonError, ProtocolError};
 pub use crate::framing::framer::Framing;
 pub use crate::hosts::{Host, ReasoningBack, TokenLimit};
 pub use crate::lint::{LintReport, lint, lint_for};
+pub use crate::openai_chat::chat_hosts::ChatHost;
+pub use crate::prompt_cache::cache_prompt;
 pub use crate::protocol::{Protocol, protocol};
 pub use crate::provider::UnknownProvider;
 pub use crate::report::Report;
 pub use crate::request::Request;
+pub use crate::setting_places::ReasoningEffort;
+pub use crate::settings::{ModelSettings, SettingsError};
 pub use crate::structured::StructuredOutput;
+pub use crate::token_counter::estimate_tokens;
 
 provider::providers! {
     /// OpenAI's Chat Completions, and the many servers with the same API.

@@ -130,7 +130,7 @@ pub(crate) fn may_not_call(request: &Request<'_>) -> bool {
 }
 
 /// Returns true if a setting turns on thinking at a provider that then refuses to force a call.
-fn is_thinking(settings: &Map<String, Value>) -> bool {
+pub(crate) fn is_thinking(settings: &Map<String, Value>) -> bool {
     let is_on = |setting: Option<&Value>| match setting {
         Some(Value::Object(setting)) => setting.get("type").is_none_or(|kind| kind != "disabled"),
         Some(setting) => *setting == true,

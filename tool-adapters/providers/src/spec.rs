@@ -7,10 +7,13 @@
 use crate::codec::{CallIds, MessageReader, ToolAnswer};
 use crate::declared_tool::DeclaredTool;
 use crate::hosts::{Host, HostRules, KnownHost};
+use crate::prompt_cache::PromptCache;
 use crate::request::Request;
 use crate::schema::rules::{PropertyNames, SchemaForm, WholeSchema};
+use crate::setting_places::SettingPlace;
 use crate::strict::budget::StrictRules;
 use crate::structured::AnswerForm;
+use crate::token_counter::TokenCounter;
 use crate::tool_names::NameRule;
 use serde_json::Value;
 use tool_core::schema::percent_decode;
@@ -44,6 +47,10 @@ pub struct ProviderSpec {
     pub repeats_refusals: bool,
     /// The form for structured output; `None` if the provider has none.
     pub answer_form: Option<AnswerForm>,
+    /// The settings of a model, where the provider has them.
+    pub(crate) settings: &'static [SettingPlace],
+    /// The way in which the provider caches the beginning of a request.
+    pub(crate) prompt_cache: PromptCache,
     /// The form of the list of tools.
     pub tool_list: ToolListForm,
     /// The maximum number of tools in a request; `None` if no limit is known.
@@ -75,6 +82,8 @@ impl ProviderSpec {
             strict: None,
             repeats_refusals: false,
             answer_form: None,
+            settings: &[],
+            prompt_cache: PromptCache::Implicit,
             tool_list: ToolListForm::Flat,
             max_tools: None,
             search_tool: None,
@@ -229,6 +238,10 @@ pub struct HttpEndpoint {
     pub path: fn(model: &str, stream: bool) -> Vec<String>,
     /// The query parameter of a streaming request.
     pub stream_query: Option<(&'static str, &'static str)>,
+    /// The endpoint that counts the tokens of a request; `None` if the provider has none.
+    pub token_counter: Option<TokenCounter>,
+    /// The header by which the provider knows a request that is sent again, in lower case; `None` if it knows none.
+    pub idempotency_header: Option<&'static str>,
     /// False if the stream has a form that no transport reads, so that answers are asked for whole.
     pub streams: bool,
 }
@@ -241,6 +254,8 @@ impl HttpEndpoint {
             headers: &[],
             path,
             stream_query: None,
+            token_counter: None,
+            idempotency_header: None,
             streams: true,
         }
     }

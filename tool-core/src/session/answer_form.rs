@@ -81,8 +81,9 @@ impl AnswerForm {
     /// Returns the instructions with those about the answer. A model without the tool has the schema in another form.
     pub(crate) fn instructions(&self, about_tools: &str) -> String {
         let name = self.tool.name();
+        let gap = if about_tools.is_empty() { "" } else { "\n" };
         format!(
-            "{about_tools}\n# Answer\n\nGive your final answer by calling `{name}`. Where you do not have this tool, give it as a \
+            "{about_tools}{gap}# Answer\n\nGive your final answer by calling `{name}`. Where you do not have this tool, give it as a \
              text that is the JSON of the answer and nothing else.\n"
         )
     }

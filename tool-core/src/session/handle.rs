@@ -515,7 +515,7 @@ impl Session {
     }
 
     /// Returns the instructions about the tools of this mode: full guides in text and their summaries in voice, unless the
-    /// policy says otherwise.
+    /// policy says otherwise. Tools whose declarations say everything are left out. The text is empty if that is all of them.
     pub fn instructions(&self) -> String {
         self.0.instructions()
     }

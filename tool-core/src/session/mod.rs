@@ -12,6 +12,7 @@ pub(crate) mod calls_in_progress;
 pub(crate) mod caps;
 pub(crate) mod control_tools;
 pub(crate) mod declared_tools;
+pub(crate) mod fallback;
 pub(crate) mod handle;
 pub(crate) mod history;
 pub(crate) mod hooks;
@@ -64,6 +65,7 @@ pub use crate::session::audit::{AuditEntry, AuditedIntent, CallDecision, CallOut
 pub use crate::session::builder::SessionBuilder;
 pub use crate::session::caps::{Allowance, CapAmount, CapScope, Spending, SpendingCaps, UsedCap};
 pub use crate::session::control_tools::{CONTROL_TOOL_NAMES, SEARCH_TOOL};
+pub use crate::session::fallback::{FallbackModel, ModelSwitch};
 pub use crate::session::handle::{Session, TurnHistory};
 pub use crate::session::history::History;
 pub use crate::session::hooks::{
@@ -82,7 +84,7 @@ pub use crate::session::metrics::{
 pub use crate::session::model::{Model, ModelRequest, ToolChoice};
 pub use crate::session::model_info::ModelInfo;
 pub use crate::session::model_step::ModelStep;
-pub use crate::session::notes::{decision_note, late_note};
+pub use crate::session::notes::{decision_note, is_note, late_note};
 pub use crate::session::policy::{Policy, TurnLimits};
 pub use crate::session::raw_turn::RawTurn;
 pub use crate::session::repairs::{Repair, RepairedMessages, Repairs};

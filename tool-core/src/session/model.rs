@@ -86,6 +86,12 @@ pub trait Model: Send {
         TokenUsage::default()
     }
 
+    /// Returns true if the host has seen a part of the answer to the last step, for example by a listener for a stream. Such a
+    /// step is not asked again by itself, as a person would read two beginnings. Defaults to false.
+    fn has_shown_output(&self) -> bool {
+        false
+    }
+
     /// Returns the identity of the model. Defaults to a model named `model` without a provider.
     fn about(&self) -> ModelInfo {
         ModelInfo {

@@ -20,6 +20,10 @@ pub(crate) async fn ask<M: Model>(
             trace::attribute("gen_ai.provider.name", &**provider);
         }
         let step = model.step(request).await?;
+        let answered_by = step.answered_by.as_ref();
+        if let Some(provider) = answered_by.and_then(|info| info.provider.as_deref()) {
+            trace::attribute("gen_ai.provider.name", provider);
+        }
         trace::record(step.model_usage(&info));
         Ok(step)
     };

@@ -50,6 +50,10 @@ pub struct ModelStep {
     /// The limit of output tokens of the request, if it named one. The model reads it when a call was cut off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
+    /// The model that answered, if it is another than [`Model::about`](super::Model::about) names, for example the second of a
+    /// [`FallbackModel`](super::FallbackModel).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answered_by: Option<ModelInfo>,
 }
 
 impl ModelStep {
@@ -62,7 +66,8 @@ impl ModelStep {
     }
 
     /// Returns the usage to record in the span of the request.
-    pub(crate) fn model_usage(&self, info: &ModelInfo) -> ModelUsage {
+    pub(crate) fn model_usage(&self, asked: &ModelInfo) -> ModelUsage {
+        let info = self.answered_by.as_ref().unwrap_or(asked);
         let model = self
             .model
             .clone()

@@ -85,6 +85,22 @@ pub fn decision_note(response: &ToolResponse, is_approved: bool, mark: &str) -> 
     ))
 }
 
+/// The words with which a note says who made it.
+const NOTE: &str = "[Note by the application, not said by the user]";
+
+/// Returns true for a message that a loop has added to the conversation, and that the user did not say.
+///
+/// ```
+/// use tool_core::session::is_note;
+///
+/// assert!(is_note("[Note by the application, not said by the user] The call `call_1` of `bake` has ended."));
+/// assert!(!is_note("Bake a cake."));
+/// ```
+#[must_use]
+pub fn is_note(text: &str) -> bool {
+    text.contains(NOTE)
+}
+
 /// Returns the text of a result. A text or an error has quotes in a note, so that it cannot look like another note.
 fn quoted(result: &ModelResult) -> Cow<'_, str> {
     let is_quoted = (result.is_text || result.is_error) && !result.text.is_empty();
@@ -100,5 +116,5 @@ fn note(call_id: &str, response: &ToolResponse, outcome: &str) -> String {
         response.meta().tool().escape_debug(),
         call_id.escape_debug(),
     );
-    format!("[Note by the application, not said by the user] The call `{id}` of `{tool}` {outcome}")
+    format!("{NOTE} The call `{id}` of `{tool}` {outcome}")
 }

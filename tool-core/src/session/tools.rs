@@ -125,18 +125,28 @@ pub(crate) fn initial_context<'a>(
     ContextMetrics::new(&instructions(tools.clone(), full_guides), tools)
 }
 
-/// Writes the instructions about tools: their guides in full, or the guides' summaries.
+/// Writes the instructions about tools: their guides in full, or the guides' summaries. What a declaration says already is left
+/// out, so that the model reads it once. The text is empty if no guide says more.
 pub(crate) fn instructions<'a>(
     tools: impl Iterator<Item = &'a ToolDefinition>,
     full_guides: bool,
 ) -> String {
-    let mut text = String::from("# Tools\n");
+    let mut text = String::new();
     for tool in tools {
-        let guide = if full_guides {
-            tool.documentation().trim().into()
-        } else {
-            tool.summary()
+        let Some(guide) = tool.guide() else {
+            continue;
         };
+        let guide = if full_guides {
+            guide.text().trim()
+        } else {
+            guide.summary()
+        };
+        if guide.is_empty() || tool.description().contains(guide) {
+            continue;
+        }
+        if text.is_empty() {
+            text.push_str("# Tools\n");
+        }
         // Writing to a `String` does not fail.
         let _ = write!(text, "\n## {}\n\n{guide}\n", tool.name());
     }

@@ -54,6 +54,11 @@ fn calls(name: &str, other: &'static str) -> FunctionTool {
     )
 }
 
+/// A tool with a guide, which the instructions have.
+fn guided(name: &str) -> FunctionTool {
+    raw(name).guide("# Guide\n\nUse it with care.\n")
+}
+
 fn cancellable(tool: &FunctionTool) -> FunctionTool {
     tool.flags(ToolAnnotations {
         cancellable: true,
@@ -64,8 +69,8 @@ fn cancellable(tool: &FunctionTool) -> FunctionTool {
 // R-I4
 #[tokio::test]
 async fn a_session_has_its_own_tools_and_none_of_the_runtimes() {
-    let runtime = runtime(tools([raw("shared")]));
-    let session = open(&runtime, "s", &tools([raw("own")])).await;
+    let runtime = runtime(tools([guided("shared")]));
+    let session = open(&runtime, "s", &tools([guided("own")])).await;
     assert!(call(&session, "own", json!({})).await.is_ok());
     assert_eq!(
         kind(&call(&session, "shared", json!({})).await),

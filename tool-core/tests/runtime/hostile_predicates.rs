@@ -11,7 +11,7 @@ struct Admin;
 #[toolset(discover = false)]
 impl Admin {
     /// Delete everything, which only some may.
-    #[tool]
+    #[tool(guide = "tests/runtime/wipe.md")]
     fn wipe(&self) -> u32 {
         1
     }

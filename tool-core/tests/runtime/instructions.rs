@@ -29,13 +29,13 @@ impl Library {
     }
 
     /// Read aloud, in voice only.
-    #[tool(modes("voice"))]
+    #[tool(modes("voice"), guide = "tests/runtime/read_aloud.md")]
     fn read_aloud(&self) -> u32 {
         self.ran.add()
     }
 
     /// Print, in text only. On paper.
-    #[tool(modes("text"), idempotent)]
+    #[tool(modes("text"), idempotent, guide = "tests/runtime/print.md")]
     fn print(&self) -> u32 {
         self.ran.add()
     }
@@ -102,9 +102,24 @@ async fn policy_selects_full_guides_or_summaries() {
 
 // R-F4
 #[tokio::test]
-async fn tool_without_guide_uses_its_description() {
-    let told = text(library(), Policy::text()).await.instructions();
-    assert!(told.contains("## lend\n\nLend a book."), "{told}");
+async fn instructions_repeat_no_declaration() {
+    for session in [
+        text(library(), Policy::text()).await,
+        voice(library(), Policy::voice()).await,
+    ] {
+        let told = session.instructions();
+        for tool in session.definitions() {
+            assert!(!told.contains(tool.description()), "{told}");
+        }
+        assert_eq!(session.guide("lend"), Some("Lend a book."));
+    }
+}
+
+// R-F4
+#[tokio::test]
+async fn instructions_of_tools_without_guides_are_empty() {
+    let session = text(tools![picture], Policy::text()).await;
+    assert_eq!(session.instructions(), "");
 }
 
 // R-F4, R-B3
@@ -161,7 +176,7 @@ async fn guide_of_a_hidden_tool_is_refused_with_names() {
     let message = &refused.error().expect("refused").message;
     assert_eq!(
         message,
-        "no tool has the name `print`; there are guides for `look_up`"
+        "no tool has the name `print`; there are guides for `look_up`, `read_aloud`"
     );
 }
 
@@ -185,7 +200,8 @@ async fn instructions_use_the_tools_of_the_session() {
     let before = open(&runtime, "before", Mode::Text).await;
     runtime.update_tools(tools![]).expect("sound");
     let after = open(&runtime, "after", Mode::Text).await;
-    assert!(before.instructions().contains("## lend") && !after.instructions().contains("## lend"));
+    assert!(before.instructions().contains("## look_up"));
+    assert_eq!(after.instructions(), "");
 }
 
 async fn reusing(lifetime: u64) -> Session {

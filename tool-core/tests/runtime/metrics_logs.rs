@@ -26,6 +26,10 @@ fn fail() -> Result<u8, ToolError> {
     Err(ToolError::conflict("taken"))
 }
 
+/// Print a page.
+#[tool(guide = "tests/runtime/print.md")]
+fn print() {}
+
 /// A value that does not serialise.
 struct Broken;
 
@@ -262,7 +266,7 @@ fn first_large_result_is_warned_of() {
 fn initial_tokens_are_logged_one_line_each() {
     let mut context = ContextMetrics::default();
     let lines = logged(Level::INFO, async {
-        let runtime = runtime(tools![speak, fail], free());
+        let runtime = runtime(tools![speak, print], free());
         let session = open(&runtime, "s", Mode::Text).await;
         // Another handle of the same session logs nothing.
         open(&runtime, "s", Mode::Text).await;

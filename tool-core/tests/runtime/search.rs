@@ -37,7 +37,10 @@ fn many() -> Vec<FunctionTool> {
             raw(
                 &format!("set_{thing}"),
                 &format!("Change the {thing}. It is kept."),
-            ),
+            )
+            .guide(&format!(
+                "# Guide\n\nChange the {thing}.\n\n## Watch Out\n\nIt is kept.\n"
+            )),
         ]
     };
     things.iter().flat_map(both).collect()

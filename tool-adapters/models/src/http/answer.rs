@@ -26,6 +26,8 @@ pub(crate) struct AnswerCollector<'a> {
     pub(crate) declarations: &'a Declarations,
     pub(crate) key: Option<&'a ApiKey>,
     pub(crate) listener: Option<&'a mut EventListener>,
+    /// True if the listener has seen a part of the answer.
+    pub(crate) has_shown_output: &'a mut bool,
     pub(crate) usage: UsageReporter,
     pub(crate) answer: Answer,
 }
@@ -39,8 +41,6 @@ pub(crate) struct Answer {
     finish: Option<Finish>,
     /// The first loss, or the provider's own error.
     loss: Option<ProtocolError>,
-    /// True if the listener has seen a part of the answer.
-    was_shown: bool,
 }
 
 impl AnswerCollector<'_> {
@@ -54,7 +54,7 @@ impl AnswerCollector<'_> {
         let event = redact_event(self.restore_names(event), self.key);
         if let Some(listener) = &mut self.listener {
             listener(&event);
-            self.answer.was_shown |= !matches!(
+            *self.has_shown_output |= !matches!(
                 event,
                 Event::Response { .. }
                     | Event::ServiceTier(_)
@@ -143,7 +143,7 @@ impl AnswerCollector<'_> {
             (Some(error), None) => RequestFailure::from_stream(error, self.key),
             (None, None) => RequestFailure::transient("the provider's answer ended early"),
         };
-        if self.answer.was_shown {
+        if *self.has_shown_output {
             failure.retry = RetryAdvice::Never;
         }
         failure
@@ -190,6 +190,7 @@ impl AnswerCollector<'_> {
             response_id: self.usage.response_id.clone(),
             finish,
             max_tokens: None,
+            answered_by: None,
         }
     }
 }

@@ -45,6 +45,21 @@ impl Endpoint {
         stream: bool,
     ) -> Result<Self, ToolError> {
         let http = http_api(provider)?;
+        let path = access.path.unwrap_or(http.path)(model, stream);
+        let mut endpoint = Self::at_path(provider, access, &path).await?;
+        if let Some((name, value)) = http.stream_query.filter(|_| stream) {
+            endpoint.url.query_pairs_mut().append_pair(name, value);
+        }
+        Ok(endpoint)
+    }
+
+    /// Returns the endpoint at the path of an API.
+    pub(crate) async fn at_path(
+        provider: Provider,
+        access: &ModelAccess,
+        path: &[String],
+    ) -> Result<Self, ToolError> {
+        let http = http_api(provider)?;
         let server = &http.server;
         let base = access.base_url(server);
         if base.is_empty() && !server.region_env.is_empty() {
@@ -68,11 +83,7 @@ impl Endpoint {
                 "{provider} needs an API key: set {names}, or call `api_key`"
             )));
         }
-        append_path(&mut url, server, &(http.path)(model, stream))
-            .ok_or_else(|| invalid_base_url(provider))?;
-        if let Some((name, value)) = http.stream_query.filter(|_| stream) {
-            url.query_pairs_mut().append_pair(name, value);
-        }
+        append_path(&mut url, server, path).ok_or_else(|| invalid_base_url(provider))?;
         let mut headers = HeaderMap::new();
         for (name, value) in http.headers {
             headers.insert(
@@ -242,6 +253,22 @@ impl Exchange<'_> {
         }
     }
 
+    /// Sends the body, and returns the whole answer.
+    pub(crate) async fn fetch(&self, body: &str) -> Result<Vec<u8>, RequestFailure> {
+        let mut response = self.send(body).await?;
+        let mut answer = Vec::new();
+        while let Some(chunk) = self.chunk(&mut response).await? {
+            answer.extend_from_slice(chunk.as_ref());
+            if answer.len() > self.max_bytes {
+                return Err(RequestFailure::permanent(ToolError::permanent(format!(
+                    "the provider's answer is larger than {} bytes",
+                    self.max_bytes
+                ))));
+            }
+        }
+        Ok(answer)
+    }
+
     /// Reads bytes in slices. The runtime runs other tasks between them, so that timeouts and cancellation fire there too.
     async fn read(
         &self,
@@ -332,6 +359,7 @@ mod tests {
             api_key: Some(KeySource::Fixed(ApiKey::new("canary"))),
             headers: vec![("X-Team".to_owned(), "seven".to_owned().into())],
             allow_unencrypted: false,
+            ..ModelAccess::default()
         };
         new(provider, &access, model, stream)
             .map_err(|error| error.to_string())
@@ -485,6 +513,7 @@ mod tests {
             declarations: &declarations,
             key: None,
             listener: None,
+            has_shown_output: &mut false,
             usage: UsageReporter::new(None, FailedUsage::default()),
             answer: Answer::default(),
         };

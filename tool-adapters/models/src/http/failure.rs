@@ -14,8 +14,8 @@ use tool_core::ToolError;
 pub(crate) struct RequestFailure {
     pub(crate) error: ToolError,
     pub(crate) retry: RetryAdvice,
-    /// True if the provider refused the request for its content.
-    pub(crate) is_refused_request: bool,
+    /// The status of the answer, if there was one.
+    pub(crate) status: Option<u16>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -82,7 +82,7 @@ impl RequestFailure {
         Self {
             error,
             retry,
-            is_refused_request: false,
+            status: None,
         }
     }
 
@@ -131,9 +131,8 @@ impl RequestFailure {
             _ if retry == RetryAdvice::Never => ToolError::permanent(message),
             _ => ToolError::transient(message),
         };
-        let is_refused_request = matches!(status.as_u16(), 400 | 404 | 422 | 501);
         Self {
-            is_refused_request,
+            status: Some(status.as_u16()),
             ..Self::new(error.retryable(retry != RetryAdvice::Never), retry)
         }
     }
@@ -150,7 +149,8 @@ impl RequestFailure {
             "outputconfig",
             "json mode",
         ];
-        self.is_refused_request && words.iter().any(|word| message.contains(word))
+        let is_refused = matches!(self.status, Some(400 | 404 | 422 | 501));
+        is_refused && words.iter().any(|word| message.contains(word))
     }
 
     /// Converts an error within a stream.

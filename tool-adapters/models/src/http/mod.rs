@@ -24,7 +24,8 @@
 //! a base URL that the program sets. For a server with OpenAI's protocol, use `OpenAiChat` with a base URL.
 //!
 //! Bedrock is supported with an API key and without streaming. Requests signed with AWS credentials (`SigV4`) are not
-//! supported. OpenAI Realtime and Gemini Live need the feature `websocket`.
+//! supported. [`AzureOpenAi`] and [`VertexAi`] know the URLs of these clouds, and [`HttpModel::at`] those of hosts with OpenAI's
+//! protocol. OpenAI Realtime and Gemini Live need the feature `websocket`.
 //!
 //! # What goes back
 //!
@@ -45,7 +46,8 @@
 //! [`RetryPolicy`](crate::agent::RetryPolicy) and the provider's `Retry-After`. A call runs only after its answer has ended,
 //! so a retry runs no call twice. Nothing counts of an answer that breaks off, or of which a part cannot be read: the request
 //! is retried, unless [`on_event`](HttpModel::on_event) has shown a part of the answer. Then the reply ends with the error,
-//! which says what was lost.
+//! which says what was lost. If you name another model with [`or`](HttpModel::or), it is asked once the attempts of the first are
+//! used up.
 //!
 //! Dropping the future of a step closes the connection.
 //!
@@ -58,8 +60,17 @@
 mod answer;
 mod exchange;
 mod failure;
+mod hosts;
+mod idempotency;
 mod model;
+mod settings;
+mod token_count;
 
 pub use crate::http::exchange::{Timeouts, client_builder};
+pub use crate::http::hosts::{AzureOpenAi, VertexAi};
 pub use crate::http::model::{HttpModel, HttpTransport};
+pub use crate::http::token_count::TokenCount;
 pub use tool_adapters_providers::StructuredOutput;
+
+/// The HTTP client, for a [`client`](HttpModel::client) of your own.
+pub use reqwest;

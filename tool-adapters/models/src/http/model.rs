@@ -3,8 +3,10 @@
 use crate::http::answer::{Answer, AnswerCollector, EventListener, FailedUsage, UsageReporter};
 use crate::http::exchange::{Endpoint, Exchange, Timeouts, client_builder, http_api};
 use crate::http::failure::{RequestFailure, RetryAdvice};
+use crate::http::idempotency::IdempotencyKey;
 use crate::model_access::{ProviderModel, model_info};
 use reqwest::{Client, Method};
+use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -13,11 +15,12 @@ use tool_adapters_http::request_span;
 use tool_adapters_providers::declare::RequestTools;
 use tool_adapters_providers::request::output_limit;
 use tool_adapters_providers::{
-    Declarations, DeclareOptions, Event, Host, Protocol, Provider, ReasoningBack, Request,
-    StructuredOutput, TokenLimit, protocol,
+    Declarations, DeclareOptions, Event, Host, ModelSettings, Protocol, Provider, ReasoningBack,
+    Request, StructuredOutput, TokenLimit, cache_prompt, protocol,
 };
 use tool_core::session::{
-    Message, Model, ModelInfo, ModelRequest, ModelStep, RepairedMessages, Repairs, ToolChoice,
+    FallbackModel, Message, Model, ModelInfo, ModelRequest, ModelStep, RepairedMessages, Repairs,
+    ToolChoice,
 };
 use tool_core::trace::TokenUsage;
 use tool_core::{ErrorKind, ProviderTool, ToolDefinition, ToolError, time};
@@ -52,7 +55,7 @@ type CachedDeclarations = (Declarations, DeclareOptions, Vec<Arc<dyn ProviderToo
 pub struct HttpTransport {
     max_tokens: Option<u32>,
     stream: bool,
-    timeouts: Timeouts,
+    pub(crate) timeouts: Timeouts,
     max_bytes: usize,
     client: Option<Client>,
     /// The client that the model created, and true if it is for servers on this machine.
@@ -62,10 +65,17 @@ pub struct HttpTransport {
     /// The declarations of the last request.
     declared: Option<CachedDeclarations>,
     failed_usage: FailedUsage,
+    /// True if the listener has seen a part of the last step's answer.
+    has_shown_output: bool,
     /// The requests that ask for a typed answer in the provider's form. `None` for those that the server is known to take.
     structured_output: Option<StructuredOutput>,
     /// True once the server has refused that form.
     refuses_structured_output: bool,
+    pub(crate) settings: ModelSettings,
+    /// True if the provider is asked to keep the beginning of requests.
+    pub(crate) caches_prompt: bool,
+    /// Changes the body for a host that wants another form.
+    pub(crate) finish_body: Option<fn(&mut Value)>,
     listener: Option<EventListener>,
     /// The base URL of another server whose API this one has.
     server_like: Option<String>,
@@ -206,17 +216,43 @@ impl ProviderModel<HttpTransport> {
         }
     }
 
+    /// Returns a model that asks `other` where this one fails: see [`FallbackModel`].
+    ///
+    /// ```
+    /// use tool_adapters::Provider;
+    /// use tool_adapters::agent::RetryPolicy;
+    /// use tool_adapters::transport::http::HttpModel;
+    ///
+    /// let model = HttpModel::new(Provider::OpenAiResponses, "gpt-5")
+    ///     .retry(RetryPolicy { attempts: 2, ..RetryPolicy::default() })
+    ///     .or(HttpModel::new(Provider::Anthropic, "claude-sonnet-5"));
+    /// # let _ = model;
+    /// ```
+    pub fn or<M: Model>(self, other: M) -> FallbackModel<Self, M> {
+        FallbackModel::new(self, other)
+    }
+
     /// Returns what was repaired in the history of the last request, such as a call without a result. The history itself stays
     /// as it is: see [`History::repair`](tool_core::session::History::repair).
     pub fn history_repairs(&self) -> &Repairs {
         &self.transport.repairs
     }
 
+    /// Returns the base URL of the server.
+    fn server_url(&self) -> String {
+        http_api(self.provider)
+            .map(|http| self.access.base_url(&http.server))
+            .unwrap_or_default()
+    }
+
+    /// Returns the host of the server in lower case.
+    pub(crate) fn server_host(&self) -> String {
+        host_of(&self.server_url()).to_ascii_lowercase()
+    }
+
     /// Returns the server, with the settings of the program.
     fn host(&self) -> Host {
-        let base_url = http_api(self.provider)
-            .map(|http| self.access.base_url(&http.server))
-            .unwrap_or_default();
+        let base_url = self.server_url();
         let mut host = Host::at(self.provider, &base_url);
         if let Some(other) = &self.transport.server_like {
             host = host.like(self.provider, other);
@@ -243,7 +279,7 @@ impl ProviderModel<HttpTransport> {
     }
 
     /// Returns true if a request asks for its typed answer in the provider's form for structured output.
-    fn wants_structured_output(&self, request: &ModelRequest<'_>, host: &str) -> bool {
+    pub(crate) fn wants_structured_output(&self, request: &ModelRequest<'_>, host: &str) -> bool {
         let Some(form) = self.provider.spec().answer_form else {
             return false;
         };
@@ -293,14 +329,13 @@ impl ProviderModel<HttpTransport> {
             .clone()
     }
 
-    /// Asks the model. With `structured`, a typed answer is asked for in the provider's form.
-    async fn ask(
+    /// Writes a request. With `structured`, a typed answer is asked for in the provider's form.
+    pub(crate) fn prepare(
         &mut self,
         request: ModelRequest<'_>,
         structured: bool,
         host: &str,
-        deadline: Instant,
-    ) -> Result<ModelStep, RequestFailure> {
+    ) -> Result<PreparedRequest, ToolError> {
         let declarations = self.declarations(&request, structured);
         let stream =
             self.transport.stream && http_api(self.provider).is_ok_and(|http| http.streams);
@@ -317,12 +352,7 @@ impl ProviderModel<HttpTransport> {
         }
         let repaired = self.repair(request.history);
         let server = self.host();
-        let protocol = self
-            .transport
-            .protocol
-            .get_or_insert_with(|| protocol(self.provider));
-        protocol.host(server);
-        let body = protocol.request(&Request {
+        let request = Request {
             model: &self.model,
             instructions: &instructions,
             history: &repaired.messages,
@@ -331,23 +361,45 @@ impl ProviderModel<HttpTransport> {
             stream,
             max_tokens: self.transport.max_tokens,
             extra: &self.extra,
-        });
-        let mut step = self
-            .send(&body.to_string(), &declarations, stream, deadline)
-            .await?;
-        step.max_tokens = output_limit(&body);
-        step.text = step.text.map(|text| declarations.restore_answer(text));
+        };
+        let body = write_body(&mut self.transport, self.provider, server, &request)?;
+        Ok(PreparedRequest {
+            body,
+            declarations,
+            stream,
+        })
+    }
+
+    /// Asks the model. With `structured`, a typed answer is asked for in the provider's form.
+    async fn ask(
+        &mut self,
+        request: ModelRequest<'_>,
+        structured: bool,
+        host: &str,
+        deadline: Instant,
+    ) -> Result<ModelStep, RequestFailure> {
+        let prepared = self
+            .prepare(request, structured, host)
+            .map_err(RequestFailure::permanent)?;
+        let mut step = self.send(&prepared, deadline).await?;
+        step.max_tokens = output_limit(&prepared.body);
+        step.text = step
+            .text
+            .map(|text| prepared.declarations.restore_answer(text));
         Ok(step)
     }
 
     /// Sends a request until there is an answer, or no attempt is left.
     async fn send(
         &mut self,
-        body: &str,
-        declarations: &Declarations,
-        stream: bool,
+        prepared: &PreparedRequest,
         deadline: Instant,
     ) -> Result<ModelStep, RequestFailure> {
+        let body = prepared.body.to_string();
+        // All attempts have one key, so that a server which knows it answers the request once.
+        let idempotency = http_api(self.provider)
+            .ok()
+            .and_then(|http| IdempotencyKey::new(http.idempotency_header?));
         let (idle, max_bytes) = (self.transport.timeouts.idle, self.transport.max_bytes);
         let turn_id = self.host().turn_id();
         let late = |_| {
@@ -358,11 +410,14 @@ impl ProviderModel<HttpTransport> {
         let (mut failed, mut is_renewed) = (0, false);
         loop {
             // The key may have expired between two attempts.
-            let endpoint = Endpoint::new(self.provider, &self.access, &self.model, stream);
-            let endpoint = timeout_at(deadline, endpoint)
+            let endpoint = Endpoint::new(self.provider, &self.access, &self.model, prepared.stream);
+            let mut endpoint = timeout_at(deadline, endpoint)
                 .await
                 .map_err(late)?
                 .map_err(RequestFailure::permanent)?;
+            if let Some(key) = &idempotency {
+                key.add_to(&mut endpoint.headers);
+            }
             let client = self.shared_client(is_local(endpoint.url.host_str().unwrap_or_default()));
             let client = client.map_err(RequestFailure::permanent)?;
             let exchange = Exchange {
@@ -379,9 +434,10 @@ impl ProviderModel<HttpTransport> {
                 provider: self.provider,
                 model: &self.model,
                 turn_id: turn_id.clone(),
-                declarations,
+                declarations: &prepared.declarations,
                 key: Some(&endpoint.hidden),
                 listener: self.transport.listener.as_mut(),
+                has_shown_output: &mut self.transport.has_shown_output,
                 usage: UsageReporter::new(info, Arc::clone(&self.transport.failed_usage)),
                 answer: Answer::default(),
             };
@@ -391,7 +447,7 @@ impl ProviderModel<HttpTransport> {
                 .take()
                 .unwrap_or_else(|| protocol(self.provider));
             let failure = match span
-                .inside(exchange.run(body, &mut *protocol, answer))
+                .inside(exchange.run(&body, &mut *protocol, answer))
                 .await
             {
                 Ok(step) => {
@@ -430,7 +486,7 @@ impl ProviderModel<HttpTransport> {
 
     /// Returns the client of the program, or one for servers on this machine, or one for all others. A proxy of the
     /// environment is not used for this machine, as the proxy could read the key.
-    fn shared_client(&mut self, is_local: bool) -> Result<Client, ToolError> {
+    pub(crate) fn shared_client(&mut self, is_local: bool) -> Result<Client, ToolError> {
         let own = self
             .transport
             .own_client
@@ -462,15 +518,43 @@ impl ProviderModel<HttpTransport> {
     }
 }
 
+/// A request that can be sent.
+pub(crate) struct PreparedRequest {
+    pub(crate) body: Value,
+    declarations: Declarations,
+    stream: bool,
+}
+
+/// Writes the body of a request, with the settings of the program.
+fn write_body(
+    transport: &mut HttpTransport,
+    provider: Provider,
+    host: Host,
+    request: &Request<'_>,
+) -> Result<Value, ToolError> {
+    let protocol = transport.protocol.get_or_insert_with(|| protocol(provider));
+    protocol.host(host.clone());
+    let mut body = protocol.request(request);
+    transport
+        .settings
+        .write(provider, &host, request, &mut body)
+        .map_err(ToolError::permanent)?;
+    if transport.caches_prompt {
+        cache_prompt(provider, &host, request, &mut body);
+    }
+    if let Some(finish) = transport.finish_body {
+        finish(&mut body);
+    }
+    Ok(body)
+}
+
 impl Model for HttpModel {
     async fn step(&mut self, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
+        self.transport.has_shown_output = false;
         let deadline = time::after(Instant::now(), self.transport.timeouts.total);
         let mut host = String::new();
         if request.tools.iter().any(ToolDefinition::takes_answer) {
-            let base = http_api(self.provider)
-                .map(|http| self.access.base_url(&http.server))
-                .unwrap_or_default();
-            host = host_of(&base).to_ascii_lowercase();
+            host = self.server_host();
         }
         let structured = self.wants_structured_output(&request, &host);
         let failure = match self.ask(request, structured, &host, deadline).await {
@@ -493,11 +577,12 @@ impl Model for HttpModel {
         std::mem::take(&mut *self.transport.failed_usage.lock())
     }
 
+    fn has_shown_output(&self) -> bool {
+        self.transport.has_shown_output
+    }
+
     fn about(&self) -> ModelInfo {
         // The URL decides who bills.
-        let url = http_api(self.provider)
-            .map(|http| self.access.base_url(&http.server))
-            .unwrap_or_default();
-        model_info(self.provider, &self.model, &url)
+        model_info(self.provider, &self.model, &self.server_url())
     }
 }

@@ -2,9 +2,12 @@
 
 mod answers;
 mod cancel;
+mod client;
+mod clouds;
 mod conversation;
 mod deferred;
 mod errors;
+mod fallback;
 mod finish;
 mod keys;
 mod middleware;
@@ -16,12 +19,14 @@ mod propagation;
 mod retry;
 mod scripts;
 mod server;
+mod settings;
 mod spans;
 #[path = "../../../tests/support/spans.rs"]
 mod spans_support;
 mod stream;
 mod strict;
 mod support;
+mod token_count;
 mod typed;
 mod unasked;
 mod whole;

@@ -24,13 +24,16 @@ mod tests;
 use crate::anthropic::read::AnthropicReader;
 use crate::anthropic::write::AnthropicTurns;
 use crate::declared_tool::{DeclaredTool, ObjectText};
+use crate::prompt_cache::{PromptCache, mark_anthropic};
 use crate::schema::rules::PropertyNames;
+use crate::setting_places::{ReasoningEffort, Setting, SettingPlace};
 use crate::spec::{
     Endpoint, HttpEndpoint, MessageForm, ModelUrls, NamedModel, ProviderNames, ProviderSpec,
     Server, UrlPath, segments,
 };
 use crate::strict::budget::{StrictBudget, StrictCost, StrictForm, StrictRules};
 use crate::structured::{AnswerForm, StructuredOutput};
+use crate::token_counter::{TokenCounter, only};
 use crate::tool_names::NameRule;
 use crate::turns;
 use serde_json::json;
@@ -55,6 +58,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         needs_strict: true,
         support: |model, _| structured_output(model),
     }),
+    settings: SETTINGS,
+    prompt_cache: PromptCache::Breakpoints(mark_anthropic),
     search_tool: Some(
         r#"{"type":"tool_search_tool_bm25_20251119","name":"tool_search_tool_bm25"}"#,
     ),
@@ -65,6 +70,12 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         },
         Endpoint::Http(HttpEndpoint {
             headers: &[("anthropic-version", "2023-06-01")],
+            idempotency_header: Some("idempotency-key"),
+            token_counter: Some(TokenCounter {
+                path: |_| segments(&["v1", "messages", "count_tokens"]),
+                body: |_, body| only(body, COUNTED_MEMBERS),
+                result: "/input_tokens",
+            }),
             ..HttpEndpoint::new(SERVER, |_, _| segments(&["v1", "messages"]))
         }),
         MessageForm {
@@ -74,6 +85,43 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         },
     )
 };
+
+/// The members that the endpoint for counting takes.
+const COUNTED_MEMBERS: &[&str] = &[
+    "cache_control",
+    "messages",
+    "model",
+    "output_config",
+    "system",
+    "thinking",
+    "tool_choice",
+    "tools",
+];
+
+/// Newer models refuse `temperature` and `top_p`, and the interface no longer has them.
+const SETTINGS: &[SettingPlace] = &[
+    SettingPlace::at(Setting::Stop, &["stop_sequences"]),
+    SettingPlace::effort(
+        &["output_config", "effort"],
+        &[
+            ReasoningEffort::Low,
+            ReasoningEffort::Medium,
+            ReasoningEffort::High,
+            ReasoningEffort::XHigh,
+            ReasoningEffort::Max,
+        ],
+    ),
+    SettingPlace::shaped(
+        Setting::ParallelToolCalls,
+        &["tool_choice"],
+        |parallel| json!({"type": "auto", "disable_parallel_tool_use": parallel == false}),
+    ),
+    SettingPlace::shaped(
+        Setting::FirstTool,
+        &["tool_choice"],
+        |name| json!({"type": "tool", "name": name}),
+    ),
+];
 
 const SERVER: Server = Server {
     base_url_env: &["ANTHROPIC_BASE_URL"],

@@ -21,12 +21,15 @@ mod tests;
 use crate::bedrock::read::ConverseReader;
 use crate::bedrock::write::ConverseTurns;
 use crate::declared_tool::{DeclaredTool, ObjectText};
+use crate::prompt_cache::{PromptCache, mark_bedrock};
 use crate::schema::rules::PropertyNames;
+use crate::setting_places::{Setting, SettingPlace};
 use crate::spec::{
     Endpoint, HttpEndpoint, MessageForm, ModelUrls, NamedModel, ProviderNames, ProviderSpec,
     Server, UrlPath, segments,
 };
 use crate::structured::{AnswerForm, AnswerSchema, StructuredOutput};
+use crate::token_counter::{TokenCounter, only};
 use crate::{anthropic, turns};
 use serde_json::{Value, json};
 
@@ -46,6 +49,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         needs_strict: true,
         support: structured_output,
     }),
+    settings: SETTINGS,
+    prompt_cache: PromptCache::Breakpoints(mark_bedrock),
     ..ProviderSpec::new(
         ProviderNames {
             otel: "aws.bedrock",
@@ -54,6 +59,11 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         },
         Endpoint::Http(HttpEndpoint {
             streams: false,
+            token_counter: Some(TokenCounter {
+                path: |model| segments(&["model", model, "count-tokens"]),
+                body: |_, body| json!({"input": {"converse": only(body, COUNTED_MEMBERS)}}),
+                result: "/inputTokens",
+            }),
             ..HttpEndpoint::new(SERVER, |model, _| segments(&["model", model, "converse"]))
         }),
         MessageForm {
@@ -63,6 +73,26 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         },
     )
 };
+
+/// The members that the endpoint for counting takes.
+const COUNTED_MEMBERS: &[&str] = &[
+    "additionalModelRequestFields",
+    "messages",
+    "system",
+    "toolConfig",
+];
+
+/// The others are settings of single models, in `additionalModelRequestFields`.
+const SETTINGS: &[SettingPlace] = &[
+    SettingPlace::at(Setting::Temperature, &["inferenceConfig", "temperature"]),
+    SettingPlace::at(Setting::TopP, &["inferenceConfig", "topP"]),
+    SettingPlace::at(Setting::Stop, &["inferenceConfig", "stopSequences"]),
+    SettingPlace::shaped(
+        Setting::FirstTool,
+        &["toolConfig", "toolChoice"],
+        |name| json!({"tool": {"name": name}}),
+    ),
+];
 
 const SERVER: Server = Server {
     base_url_env: &["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"],

@@ -15,6 +15,7 @@ mod tests;
 
 use crate::anthropic;
 use crate::cohere::read::CohereReader;
+use crate::setting_places::{Setting, SettingPlace};
 use crate::spec::{
     Endpoint, HttpEndpoint, MessageForm, ModelUrls, ProviderNames, ProviderSpec, Server, segments,
 };
@@ -47,6 +48,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         needs_strict: false,
         support: |_, _| StructuredOutput::WithoutTools,
     }),
+    settings: SETTINGS,
     request_settings: |kinds| kinds.strict.then(|| json!({"strict_tools": true})),
     ..ProviderSpec::new(
         ProviderNames {
@@ -61,6 +63,14 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         },
     )
 };
+
+/// `tool_choice` names no tool, and thoughts have a budget of tokens only.
+const SETTINGS: &[SettingPlace] = &[
+    SettingPlace::at(Setting::Temperature, &["temperature"]),
+    SettingPlace::at(Setting::TopP, &["p"]),
+    SettingPlace::at(Setting::Seed, &["seed"]),
+    SettingPlace::at(Setting::Stop, &["stop_sequences"]),
+];
 
 const SERVER: Server = Server {
     base_url_env: &["CO_API_URL"],

@@ -27,11 +27,13 @@ mod tests;
 
 use crate::gemini::read::GeminiReader;
 use crate::gemini::write::{JSON_SCHEMA_RULES, SCHEMA_RULES, write_declaration};
+use crate::setting_places::{ReasoningEffort, Setting, SettingPlace};
 use crate::spec::{
     DeclaredKinds, Endpoint, HttpEndpoint, MessageForm, ModelUrls, ProviderNames, ProviderSpec,
     Server, ToolListForm,
 };
 use crate::structured::{AnswerForm, StructuredOutput};
+use crate::token_counter::TokenCounter;
 use crate::tool_names::NameRule;
 use serde_json::{Value, json};
 
@@ -56,6 +58,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         needs_strict: false,
         support: |model, _| structured_output(model),
     }),
+    settings: SETTINGS,
     tool_list: ToolListForm::Grouped,
     max_tools: Some(512),
     request_settings,
@@ -63,6 +66,11 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         NAMES,
         Endpoint::Http(HttpEndpoint {
             stream_query: Some(("alt", "sse")),
+            token_counter: Some(TokenCounter {
+                path: |model| path_of_method(model, "countTokens"),
+                body: counted_body,
+                result: "/totalTokens",
+            }),
             ..HttpEndpoint::new(GOOGLE, path_of_model)
         }),
         MessageForm {
@@ -72,6 +80,29 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         },
     )
 };
+
+/// A model makes several calls in one step whenever it wants to.
+const SETTINGS: &[SettingPlace] = &[
+    SettingPlace::at(Setting::Temperature, &["generationConfig", "temperature"]),
+    SettingPlace::at(Setting::TopP, &["generationConfig", "topP"]),
+    SettingPlace::at(Setting::Seed, &["generationConfig", "seed"]),
+    SettingPlace::at(Setting::Stop, &["generationConfig", "stopSequences"]),
+    SettingPlace::effort(
+        &["generationConfig", "thinkingConfig", "thinkingLevel"],
+        &[
+            ReasoningEffort::Minimal,
+            ReasoningEffort::Low,
+            ReasoningEffort::Medium,
+            ReasoningEffort::High,
+            ReasoningEffort::XHigh,
+        ],
+    ),
+    SettingPlace::shaped(
+        Setting::FirstTool,
+        &["toolConfig", "functionCallingConfig"],
+        |name| json!({"mode": "ANY", "allowedFunctionNames": [name]}),
+    ),
+];
 
 pub(crate) const NAMES: ProviderNames = ProviderNames {
     otel: "gcp.gemini",
@@ -116,15 +147,28 @@ fn path_of_model(model: &str, stream: bool) -> Vec<String> {
     } else {
         "generateContent"
     };
-    let resource = if model.contains('/') {
-        model.to_owned()
-    } else {
-        format!("models/{model}")
-    };
-    format!("v1beta/{resource}:{method}")
+    path_of_method(model, method)
+}
+
+fn path_of_method(model: &str, method: &str) -> Vec<String> {
+    format!("v1beta/{}:{method}", resource_of(model))
         .split('/')
         .map(str::to_owned)
         .collect()
+}
+
+fn resource_of(model: &str) -> String {
+    if model.contains('/') {
+        model.to_owned()
+    } else {
+        format!("models/{model}")
+    }
+}
+
+/// Counting takes a whole request, with its model.
+fn counted_body(model: &str, mut body: Value) -> Value {
+    body["model"] = resource_of(model).into();
+    json!({"generateContentRequest": body})
 }
 
 /// Writes the form of a text, with the schema under a member of the configuration.

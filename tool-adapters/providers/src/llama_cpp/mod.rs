@@ -16,6 +16,7 @@ use crate::hosts::Host;
 use crate::openai_chat;
 use crate::request::Request;
 use crate::schema::rules::{GrammarRules, SchemaForm, SchemaSubset, TypeSet};
+use crate::setting_places::{ReasoningEffort, Setting, SettingPlace};
 use crate::spec::{MessageForm, ProviderNames, ProviderSpec, Server};
 use serde_json::Value;
 
@@ -26,6 +27,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         ..openai_chat::MESSAGES
     },
     schema: SchemaForm::Subset(&SUBSET),
+    settings: SETTINGS,
     ..openai_chat::compatible(
         ProviderNames {
             otel: "llama_cpp",
@@ -35,6 +37,23 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         local_server("http://127.0.0.1:8080", &["LLAMA_API_KEY"]),
     )
 };
+
+/// The effort is a word of the model's template. `tool_choice` names no tool.
+const SETTINGS: &[SettingPlace] = &[
+    SettingPlace::at(Setting::Temperature, &["temperature"]),
+    SettingPlace::at(Setting::TopP, &["top_p"]),
+    SettingPlace::at(Setting::Seed, &["seed"]),
+    SettingPlace::at(Setting::Stop, &["stop"]),
+    SettingPlace::effort(
+        &["chat_template_kwargs", "reasoning_effort"],
+        &[
+            ReasoningEffort::Low,
+            ReasoningEffort::Medium,
+            ReasoningEffort::High,
+        ],
+    ),
+    SettingPlace::at(Setting::ParallelToolCalls, &["parallel_tool_calls"]),
+];
 
 /// A server on this machine, which wants a key only if it was started with one.
 pub(crate) const fn local_server(

@@ -6,6 +6,7 @@
 
 use crate::llama_cpp::{self, local_server};
 use crate::openai_chat;
+use crate::setting_places::{Setting, SettingPlace};
 use crate::spec::{ProviderNames, ProviderSpec};
 
 /// The facts of LM Studio's server.
@@ -16,5 +17,13 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         ..ProviderNames::of("lm-studio")
     },
     endpoint: openai_chat::endpoint_of(local_server("http://127.0.0.1:1234", &["LM_API_TOKEN"])),
+    settings: SETTINGS,
     ..llama_cpp::SPEC
 };
+
+const SETTINGS: &[SettingPlace] = &[
+    SettingPlace::at(Setting::Temperature, &["temperature"]),
+    SettingPlace::at(Setting::TopP, &["top_p"]),
+    SettingPlace::at(Setting::Seed, &["seed"]),
+    SettingPlace::at(Setting::Stop, &["stop"]),
+];

@@ -7,6 +7,7 @@ mod tests;
 
 use crate::hosts::HostRules;
 use crate::openai_chat;
+use crate::setting_places;
 use crate::spec::{MessageForm, ModelUrls, ProviderNames, ProviderSpec, Server};
 use crate::structured::{AnswerForm, StructuredOutput};
 
@@ -27,6 +28,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         support: |_, _| StructuredOutput::WithoutCalls,
         ..openai_chat::ANSWER_FORM
     }),
+    settings: setting_places::MISTRAL,
     max_tools: Some(128),
     // Functions have a `strict`, but the accepted schemas are not documented.
     ..openai_chat::compatible(

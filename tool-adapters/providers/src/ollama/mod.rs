@@ -17,6 +17,7 @@ mod tests;
 
 use crate::ollama::read::OllamaReader;
 use crate::schema::rules::{SchemaForm, SchemaSubset, TypeSet};
+use crate::setting_places::{ReasoningEffort, Setting, SettingPlace};
 use crate::spec::{
     Endpoint, HttpEndpoint, MessageForm, ModelUrls, ProviderNames, ProviderSpec, Server, segments,
 };
@@ -42,6 +43,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         needs_strict: false,
         support: |_, _| StructuredOutput::WithoutCalls,
     }),
+    settings: SETTINGS,
     ..ProviderSpec::new(
         ProviderNames {
             biller: Some("ollama"),
@@ -55,6 +57,32 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         },
     )
 };
+
+/// There is no choice of a tool.
+const SETTINGS: &[SettingPlace] = &[
+    SettingPlace::at(Setting::Temperature, &["options", "temperature"]),
+    SettingPlace::at(Setting::TopP, &["options", "top_p"]),
+    SettingPlace::at(Setting::Seed, &["options", "seed"]),
+    SettingPlace::at(Setting::Stop, &["options", "stop"]),
+    SettingPlace {
+        shape: |effort| {
+            if effort == "none" {
+                false.into()
+            } else {
+                effort
+            }
+        },
+        ..SettingPlace::effort(
+            &["think"],
+            &[
+                ReasoningEffort::None,
+                ReasoningEffort::Low,
+                ReasoningEffort::Medium,
+                ReasoningEffort::High,
+            ],
+        )
+    },
+];
 
 const SERVER: Server = Server {
     base_url_env: &["OLLAMA_HOST"],

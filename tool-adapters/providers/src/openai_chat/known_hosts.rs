@@ -1,6 +1,7 @@
 //! The servers that speak Chat Completions, and what their documents say.
 
 use crate::hosts::{HostRules, KnownHost, TokenLimit};
+use crate::setting_places::Setting;
 use crate::structured::StructuredOutput;
 
 /// OpenAI refuses members that it does not know: `Unknown parameter: 'messages[1].reasoning_content'`. Its reasoning models
@@ -9,6 +10,7 @@ const OPENAI: HostRules = HostRules {
     members: Some(&[]),
     token_limit: TokenLimit::MaxCompletionTokens,
     result_parts: true,
+    takes_cache_key: true,
     ..HostRules::DEFAULT
 };
 
@@ -66,10 +68,16 @@ pub(crate) const KNOWN_HOSTS: &[KnownHost] = &[
     },
     // api-docs.deepseek.com, "Thinking Mode": reasoning goes back in all requests after a call, else it is passed over. Without
     // it: "The `reasoning_content` in the thinking mode must be passed back to the API". Thinking is on by default, and does
-    // not support a forced call: "Thinking mode does not support this tool_choice".
+    // not support a forced call: "Thinking mode does not support this tool_choice". "Create Chat Completion": no `seed`, no
+    // `parallel_tool_calls`.
     KnownHost {
         structured_output: StructuredOutput::Never,
         rules: HostRules {
+            lacks: &[
+                Setting::Seed,
+                Setting::ParallelToolCalls,
+                Setting::FirstTool,
+            ],
             needs_reasoning: true,
             forces_calls: false,
             ..HostRules::DEFAULT
@@ -80,6 +88,7 @@ pub(crate) const KNOWN_HOSTS: &[KnownHost] = &[
     // reasoning_content is missing in assistant tool call message". "Migrating from OpenAI": no `tool_choice=required`.
     KnownHost {
         rules: HostRules {
+            lacks: &[Setting::FirstTool],
             needs_reasoning: true,
             forces_calls: false,
             ..HostRules::DEFAULT
@@ -88,6 +97,7 @@ pub(crate) const KNOWN_HOSTS: &[KnownHost] = &[
     },
     KnownHost {
         rules: HostRules {
+            lacks: &[Setting::FirstTool],
             needs_reasoning: true,
             forces_calls: false,
             ..HostRules::DEFAULT
@@ -97,6 +107,7 @@ pub(crate) const KNOWN_HOSTS: &[KnownHost] = &[
     // docs.z.ai, "Thinking Mode": `reasoning_content` goes back as it came. "Function Calling": `tool_choice` is `auto` only.
     KnownHost {
         rules: HostRules {
+            lacks: &[Setting::FirstTool],
             forces_calls: false,
             ..HostRules::DEFAULT
         },
@@ -104,6 +115,7 @@ pub(crate) const KNOWN_HOSTS: &[KnownHost] = &[
     },
     KnownHost {
         rules: HostRules {
+            lacks: &[Setting::FirstTool],
             forces_calls: false,
             ..HostRules::DEFAULT
         },
@@ -203,6 +215,11 @@ pub(crate) const KNOWN_HOSTS: &[KnownHost] = &[
         rules: HostRules {
             members: Some(&[]),
             alternates: true,
+            lacks: &[
+                Setting::Seed,
+                Setting::ParallelToolCalls,
+                Setting::FirstTool,
+            ],
             ..HostRules::DEFAULT
         },
         ..KnownHost::at("api.perplexity.ai")

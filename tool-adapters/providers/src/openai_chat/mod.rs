@@ -2,6 +2,7 @@
 
 pub(crate) mod call_entry;
 pub(crate) mod calls;
+pub(crate) mod chat_hosts;
 pub(crate) mod known_hosts;
 pub(crate) mod messages;
 pub(crate) mod strict;
@@ -14,6 +15,8 @@ use crate::hosts::KnownHost;
 use crate::openai_chat::known_hosts::KNOWN_HOSTS;
 use crate::openai_chat::messages::ChatReader;
 use crate::openai_chat::strict::STRICT;
+use crate::prompt_cache::PromptCache;
+use crate::setting_places;
 use crate::spec::{
     Endpoint, HttpEndpoint, MessageForm, ModelUrls, NamedModel, ProviderNames, ProviderSpec,
     Server, UrlPath, segments,
@@ -23,9 +26,10 @@ use serde_json::{Value, json};
 
 /// The facts of Chat Completions.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {
-    endpoint: Endpoint::Http(HttpEndpoint::new(OPENAI, |_, _| {
-        segments(&["chat", "completions"])
-    })),
+    endpoint: Endpoint::Http(HttpEndpoint {
+        idempotency_header: Some("idempotency-key"),
+        ..HttpEndpoint::new(OPENAI, |_, _| segments(&["chat", "completions"]))
+    }),
     urls: Some(ModelUrls {
         domain: None,
         model: model_of_url,
@@ -47,6 +51,8 @@ const NAMES: ProviderNames = ProviderNames {
 pub(crate) const fn compatible(names: ProviderNames, server: Server) -> ProviderSpec {
     ProviderSpec {
         answer_form: Some(ANSWER_FORM),
+        settings: setting_places::CHAT,
+        prompt_cache: PromptCache::Key,
         ..ProviderSpec::new(names, endpoint_of(server), MESSAGES)
     }
 }

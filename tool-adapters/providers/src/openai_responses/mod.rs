@@ -9,13 +9,17 @@ pub(crate) mod write;
 #[cfg(test)]
 mod tests;
 
+use crate::hosts::HostRules;
 use crate::openai_chat::strict::STRICT;
 use crate::openai_chat::{self, OPENAI};
 use crate::openai_responses::read::ResponsesReader;
+use crate::prompt_cache::PromptCache;
+use crate::setting_places::{ReasoningEffort, Setting, SettingPlace};
 use crate::spec::{
     Endpoint, HttpEndpoint, MessageForm, ModelUrls, ProviderNames, ProviderSpec, segments,
 };
 use crate::structured::{AnswerForm, AnswerSchema};
+use crate::token_counter::{TokenCounter, only};
 use serde_json::{Value, json};
 
 /// The facts of Responses.
@@ -31,6 +35,13 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         write: write_answer,
         ..openai_chat::ANSWER_FORM
     }),
+    settings: SETTINGS,
+    prompt_cache: PromptCache::Key,
+    // The servers that have Responses know the key or pass over it.
+    host_rules: HostRules {
+        takes_cache_key: true,
+        ..HostRules::DEFAULT
+    },
     max_tools: Some(128),
     search_tool: Some(r#"{"type":"tool_search"}"#),
     ..ProviderSpec::new(
@@ -39,7 +50,15 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
             manifest: "openaiResponses",
             ..ProviderNames::of("openai-responses")
         },
-        Endpoint::Http(HttpEndpoint::new(OPENAI, |_, _| segments(&["responses"]))),
+        Endpoint::Http(HttpEndpoint {
+            idempotency_header: Some("idempotency-key"),
+            token_counter: Some(TokenCounter {
+                path: |_| segments(&["responses", "input_tokens"]),
+                body: |_, body| only(body, COUNTED_MEMBERS),
+                result: "/input_tokens",
+            }),
+            ..HttpEndpoint::new(OPENAI, |_, _| segments(&["responses"]))
+        }),
         MessageForm {
             reader: || Box::<ResponsesReader>::default(),
             encode: write::encode,
@@ -47,6 +66,34 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         },
     )
 };
+
+/// The members that the endpoint for counting takes.
+const COUNTED_MEMBERS: &[&str] = &[
+    "conversation",
+    "input",
+    "instructions",
+    "model",
+    "parallel_tool_calls",
+    "previous_response_id",
+    "reasoning",
+    "text",
+    "tool_choice",
+    "tools",
+    "truncation",
+];
+
+/// There is no `seed` and no `stop`.
+const SETTINGS: &[SettingPlace] = &[
+    SettingPlace::at(Setting::Temperature, &["temperature"]),
+    SettingPlace::at(Setting::TopP, &["top_p"]),
+    SettingPlace::effort(&["reasoning", "effort"], ReasoningEffort::ALL),
+    SettingPlace::at(Setting::ParallelToolCalls, &["parallel_tool_calls"]),
+    SettingPlace::shaped(
+        Setting::FirstTool,
+        &["tool_choice"],
+        |name| json!({"type": "function", "name": name}),
+    ),
+];
 
 /// Writes the form of the text.
 fn write_answer(answer: &AnswerSchema<'_>) -> Value {

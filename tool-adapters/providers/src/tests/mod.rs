@@ -13,11 +13,15 @@ mod handover;
 #[cfg(test)]
 mod lint;
 #[cfg(test)]
+mod prompt_cache;
+#[cfg(test)]
 mod provider_tools;
 #[cfg(test)]
 mod repeats;
 #[cfg(test)]
 mod search;
+#[cfg(test)]
+mod settings;
 #[cfg(test)]
 pub(crate) mod streams;
 #[cfg(test)]

@@ -4,8 +4,8 @@ use crate::server::{Answer, Request, Server};
 use crate::strict::forms::{ErrorForm, Form, Reasoning, Said, Step, write};
 use crate::strict::rules::{
     CHAT, CLOSED, COHERE, CONVERSE, GEMINI_CHAT, GENERATE_CONTENT, GROQ, MAX_COMPLETION_TOKENS,
-    MAX_TOKENS, MESSAGES, MISTRAL, NEEDS_REASONING, OLLAMA, RESPONSES, Rule, TEXT_RESULTS, broken,
-    items,
+    MAX_TOKENS, MESSAGES, MISTRAL, NEEDS_REASONING, NO_CACHE_KEY, OLLAMA, RESPONSES, Rule,
+    TEXT_RESULTS, broken, items,
 };
 use crate::support::session;
 use serde_json::Value;
@@ -114,7 +114,13 @@ const ROWS: &[Row] = &[
         "DeepSeek",
         "api.deepseek.com",
         "",
-        &[CHAT, MAX_TOKENS, TEXT_RESULTS, NEEDS_REASONING],
+        &[
+            CHAT,
+            MAX_TOKENS,
+            TEXT_RESULTS,
+            NEEDS_REASONING,
+            NO_CACHE_KEY,
+        ],
         REASONING_CONTENT,
     ),
     chat(
@@ -145,7 +151,7 @@ const ROWS: &[Row] = &[
         "Groq",
         "api.groq.com",
         "/openai/v1",
-        &[CHAT, GROQ, MAX_COMPLETION_TOKENS],
+        &[CHAT, GROQ, MAX_COMPLETION_TOKENS, NO_CACHE_KEY],
         REASONING,
     ),
     Row {
@@ -175,6 +181,48 @@ const ROWS: &[Row] = &[
             "/v1",
             &[CHAT, MAX_TOKENS, MISTRAL],
             PARTS,
+        )
+    },
+    chat(
+        "Azure",
+        "team.openai.azure.com",
+        "/openai/v1",
+        &[CHAT, CLOSED, MAX_COMPLETION_TOKENS],
+        NO_REASONING,
+    ),
+    chat(
+        "Together",
+        "api.together.xyz",
+        "/v1",
+        &[CHAT, MAX_TOKENS, NO_CACHE_KEY],
+        REASONING,
+    ),
+    chat(
+        "xAI",
+        "api.x.ai",
+        "/v1",
+        &[CHAT, MAX_COMPLETION_TOKENS, NO_CACHE_KEY],
+        REASONING_CONTENT,
+    ),
+    Row {
+        provider: Provider::LmStudio,
+        error: ErrorForm::Local,
+        ..chat(
+            "LM Studio",
+            "",
+            "/v1",
+            &[CHAT, MAX_TOKENS, TEXT_RESULTS, NO_CACHE_KEY],
+            REASONING_CONTENT,
+        )
+    },
+    Row {
+        error: ErrorForm::Local,
+        ..chat(
+            "Ollama in OpenAI's form",
+            "",
+            "/v1",
+            &[CHAT, MAX_TOKENS, TEXT_RESULTS, NO_CACHE_KEY],
+            REASONING,
         )
     },
     other(
@@ -363,6 +411,22 @@ async fn each_server_takes_back_what_it_has_sent() {
             row.name
         );
         assert!(agent.model_mut().history_repairs().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn each_server_takes_cached_prompts_and_single_calls() {
+    for row in ROWS {
+        let server = start(row).await;
+        let mut model = model(row, &server).cache_prompt(true);
+        let has_single_calls = matches!(row.form, Form::Responses | Form::Messages);
+        if has_single_calls {
+            model = model.parallel_tool_calls(false);
+        }
+        let mut agent = AgentLoop::new(session().await.0, model).instructions("Be brief.");
+        for prompt in ["Add.", "And now?"] {
+            assert_eq!(agent.prompt(prompt).await.error, None, "{}", row.name);
+        }
     }
 }
 

@@ -135,6 +135,13 @@ pub(crate) const CLOSED: &[Rule] = &[
     }),
 ];
 
+/// The key of the cache, which many servers do not know.
+pub(crate) const NO_CACHE_KEY: &[Rule] = &[rule(
+    "no `prompt_cache_key`",
+    "Groq: \"property 'prompt_cache_key' is unsupported\"",
+    |body| body.get("prompt_cache_key").is_none(),
+)];
+
 /// The name of the limit of tokens.
 pub(crate) const MAX_COMPLETION_TOKENS: &[Rule] = &[rule(
     "no `max_tokens`",
@@ -184,6 +191,7 @@ pub(crate) const MISTRAL: &[Rule] = &[
                 "tool_choice",
                 "stream",
                 "max_tokens",
+                "prompt_cache_key",
                 "response_format",
             ];
             members(body).all(|name| known.contains(&name))
@@ -379,6 +387,20 @@ pub(crate) const RESPONSES: &[Rule] = &[
 ];
 
 pub(crate) const MESSAGES: &[Rule] = &[
+    rule(
+        "at most 4 blocks have a mark of the cache",
+        "\"A maximum of 4 blocks with cache_control may be provided\"",
+        |body| body.to_string().matches(r#""cache_control":"#).count() <= 4,
+    ),
+    rule(
+        "no thought has a mark of the cache",
+        "docs.anthropic.com, Prompt caching: thinking blocks cannot be marked",
+        |body| {
+            blocks(body)
+                .filter(|block| block["type"] == "thinking")
+                .all(|block| block.get("cache_control").is_none())
+        },
+    ),
     rule(
         "the user begins, and the roles alternate",
         "docs.anthropic.com, Messages",
@@ -639,6 +661,11 @@ pub(crate) const GENERATE_CONTENT: &[Rule] = &[
 ];
 
 pub(crate) const CONVERSE: &[Rule] = &[
+    rule(
+        "at most 4 cache points",
+        "docs.aws.amazon.com, Prompt caching: 4 checkpoints per request",
+        |body| body.to_string().matches(r#""cachePoint":"#).count() <= 4,
+    ),
     rule(
         "the user begins, and the roles alternate",
         "\"A conversation must start with a user message\"",

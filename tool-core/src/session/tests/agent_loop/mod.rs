@@ -1,6 +1,7 @@
 //! The agent loop over a session.
 
 pub(crate) mod enter;
+pub(crate) mod fallback;
 pub(crate) mod finish;
 pub(crate) mod history;
 pub(crate) mod interrupted;
@@ -28,7 +29,11 @@ use std::task::{Context, Poll, Waker};
 use tool_macros::tool;
 
 /// Say something back.
-#[tool(name = "echo_in_reply_tests", category = "retrieval")]
+#[tool(
+    name = "echo_in_reply_tests",
+    category = "retrieval",
+    guide = "src/session/tests/agent_loop/echo.md"
+)]
 fn echo(ctx: &RunContext, text: String) -> Result<String, String> {
     if let (Some(asked), Some(id)) = (ctx.user_data::<Asked>(), ctx.call_id()) {
         asked.0.lock().expect("unpoisoned").push(id.to_owned());

@@ -192,10 +192,7 @@ fn every_request_has_the_instructions_and_all_tools() {
     let bare = bare_with(1);
     _ = ask(&bare, &mut model, &mut history);
     let instructions = bare.session.instructions();
-    assert!(
-        instructions.contains("Say something back."),
-        "{instructions}"
-    );
+    assert!(instructions.contains("Ask politely."), "{instructions}");
     for request in model.requests() {
         assert_eq!(
             (&request.instructions, request.tools.len()),
