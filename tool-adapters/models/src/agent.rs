@@ -1149,10 +1149,13 @@ mod tests {
             description: "Ask.".into(),
             parameters: json!({"type": "object"}),
         };
-        let handler = |_: Value, _: &RunContext| std::future::ready(Ok::<_, ToolError>(Value::Null));
+        let handler =
+            |_: Value, _: &RunContext| std::future::ready(Ok::<_, ToolError>(Value::Null));
         let ask = FunctionTool::raw(raw, handler).guide("# Ask\n\nAsk twice.\n");
         let tools = ToolContext::builder().with(ask).build().expect("builds");
-        let agent = AgentLoop::with_tools(tools, EchoModel).await.expect("opens");
+        let agent = AgentLoop::with_tools(tools, EchoModel)
+            .await
+            .expect("opens");
         let reply = agent.instructions("Be brief.").prompt("Hi").await;
         let expected = "Be brief.\n\n# Tools\n\n## ask\n\n# Ask\n\nAsk twice.\n";
         assert_eq!(reply.text.as_deref(), Some(expected));

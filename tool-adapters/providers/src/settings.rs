@@ -10,7 +10,7 @@ use tool_core::session::{Message, ToolChoice, is_note};
 
 /// The settings of a model that providers have under different names.
 ///
-/// [`HttpModel`](https://docs.rs/tool-adapters) has a method for each. If you send requests yourself,
+/// `HttpModel` has a method for each. If you send requests yourself,
 /// [`write`](Self::write) puts them into the body.
 ///
 /// ```

@@ -86,7 +86,9 @@ pub struct FallbackModel<A, B> {
     /// The time for which a model that has failed is not asked.
     rest: Duration,
     rests_until: Option<Instant>,
-    /// True if the second model was asked last.
+    /// True if the last step has asked the first model.
+    asked_first: bool,
+    /// True if the last step has asked the second model.
     asked_second: bool,
 }
 
@@ -101,6 +103,7 @@ impl<A: Model, B: Model> FallbackModel<A, B> {
             listener: None,
             rest: Duration::ZERO,
             rests_until: None,
+            asked_first: false,
             asked_second: false,
         }
     }
@@ -197,10 +200,11 @@ impl<A: Model, B: Model> FallbackModel<A, B> {
 
 impl<A: Model, B: Model> Model for FallbackModel<A, B> {
     async fn step(&mut self, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
-        if self.first_rests() {
+        self.asked_first = !self.first_rests();
+        self.asked_second = false;
+        if !self.asked_first {
             return self.ask_second(request).await;
         }
-        self.asked_second = false;
         let first_error = match self.first.step(request).await {
             Ok(step) => return Ok(step),
             Err(error) => error,
@@ -227,11 +231,8 @@ impl<A: Model, B: Model> Model for FallbackModel<A, B> {
     }
 
     fn has_shown_output(&self) -> bool {
-        if self.asked_second {
-            self.second.has_shown_output()
-        } else {
-            self.first.has_shown_output()
-        }
+        let by_first = self.asked_first && self.first.has_shown_output();
+        by_first || self.asked_second && self.second.has_shown_output()
     }
 
     /// Returns the identity of the model that the next step asks first.

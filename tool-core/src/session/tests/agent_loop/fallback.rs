@@ -154,6 +154,18 @@ fn a_chain_asks_one_model_after_another() {
 }
 
 #[test]
+fn an_answer_that_any_model_has_shown_is_shown() {
+    let first = Named {
+        shows: true,
+        ..failing(busy())
+    };
+    let second = Named::new("second", ScriptedModel::new().fails(busy()));
+    let models = FallbackModel::new(first, second).even_if_shown();
+    let reply = prompt(&mut models.or(spare()));
+    assert_eq!(reply.text, None, "the third model would begin again");
+}
+
+#[test]
 fn the_error_names_every_model_that_failed() {
     let second = Named::new(
         "second",
