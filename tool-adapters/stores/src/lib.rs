@@ -23,6 +23,6 @@ pub use crate::postgres::{PostgresDatabase, PostgresStore};
 #[cfg(feature = "redis")]
 pub use crate::redis::{RedisRecord, RedisStore};
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
-pub use crate::sql::SqlStore;
+pub use crate::sql::{SqlError, SqlStore, session_record::SqlSession};
 #[cfg(feature = "sqlite")]
 pub use crate::sqlite::{SqliteDatabase, SqliteStore};
