@@ -43,6 +43,7 @@ fn embedded(uri: &str, mime_type: &str, text: &str) -> Content {
         uri: uri.to_owned(),
         mime_type: Some(mime_type.to_owned()),
         text: Some(text.to_owned()),
+        name: None,
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) fn history(command: &Value) -> Answer {
 
 fn read(provider: Provider, message: &Value) -> Message {
     if let Some(said) = message["user"].as_str() {
-        return Message::User(said.to_owned());
+        return Message::user(said);
     }
     if let Some(result) = message["result"].as_str() {
         let result = ModelResult {

@@ -51,7 +51,7 @@ pub(crate) async fn request(command: &Value) -> Answer {
     };
     let declared = declare_with(provider, &tools, options);
     let (calls, responses) = answered(command).await?;
-    let mut history = vec![Message::User("Go ahead.".to_owned())];
+    let mut history = vec![Message::user("Go ahead.")];
     if !calls.is_empty() {
         history.push(Message::Assistant {
             text: Some("One moment.".to_owned()),

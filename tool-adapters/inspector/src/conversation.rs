@@ -181,7 +181,7 @@ pub(crate) fn messages_json(history: &History) -> Value {
 
 fn message_json(message: &Message) -> Value {
     match message {
-        Message::User(text) => json!({"from": "user", "text": text}),
+        Message::User(said) => json!({"from": "user", "text": said.text()}),
         Message::Assistant { text, calls, .. } => {
             let call = |call: &ToolCall| json!({"id": call.id(), "name": call.name(), "arguments": call.arguments()});
             json!({"from": "model", "text": text, "calls": calls.iter().map(call).collect::<Vec<_>>()})

@@ -89,7 +89,7 @@ use tool_core::schemars::JsonSchema;
 use tool_core::serde::de::DeserializeOwned;
 use tool_core::session::{
     History, Message, Model, ModelInfo, ModelRequest, ModelStep, OpenError, Reply, ReplyFinish,
-    Turn, TypedAnswer, TypedReply, TypedReplyError, decision_note,
+    Turn, TypedAnswer, TypedReply, TypedReplyError, UserMessage, decision_note,
 };
 use tool_core::trace::{SpanHandle, SpanKind, TokenUsage};
 use tool_core::{ErrorKind, Mode, Runtime, Session, ToolContext, ToolError, ToolResponse};
@@ -212,12 +212,13 @@ impl<M: Model> AgentLoop<M> {
         }
     }
 
-    /// Sends a message of the user, and returns the model's reply. Begins a new turn.
+    /// Sends a message of the user, and returns the model's reply. Begins a new turn. The message is a text, or a
+    /// [`UserMessage`] with images and files.
     ///
     /// If a tool of the last turn set a message for this one, the reply's text begins with it. After the session has ended,
     /// the reply has the error `SESSION_INACTIVE`.
-    pub async fn prompt(&mut self, text: impl Into<String>) -> Reply {
-        self.run(Some(text.into()), true).await
+    pub async fn prompt(&mut self, message: impl Into<UserMessage>) -> Reply {
+        self.run(Some(message.into()), true).await
     }
 
     /// Sends a message of the user, and returns the model's final answer as a value of type `T`. Begins a new turn. Await the
@@ -248,10 +249,10 @@ impl<M: Model> AgentLoop<M> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn prompt_typed<T>(&mut self, text: impl Into<String>) -> TypedPrompt<'_, M, T> {
+    pub fn prompt_typed<T>(&mut self, message: impl Into<UserMessage>) -> TypedPrompt<'_, M, T> {
         TypedPrompt {
             agent: self,
-            text: text.into(),
+            message: message.into(),
             answer: TypedAnswer::new(),
         }
     }
@@ -264,7 +265,7 @@ impl<M: Model> AgentLoop<M> {
     /// Lets the model continue in the same turn, such as after [`approve`](Self::approve), or when a call in the background has
     /// something to say ([`background_answers_ready`](tool_core::Session::background_answers_ready)).
     pub async fn resume(&mut self) -> Reply {
-        self.run(Some(String::new()), false).await
+        self.run(Some(UserMessage::default()), false).await
     }
 
     /// Approves a call that waits for confirmation, and runs it. Adds its outcome to the history.
@@ -381,14 +382,14 @@ impl<M: Model> AgentLoop<M> {
         SpanHandle::open(SpanKind::Agent, name.clone())
     }
 
-    /// Returns the reply to a text inside the agent's span. Without a text the model begins.
-    async fn run(&mut self, text: Option<String>, begins_turn: bool) -> Reply {
+    /// Returns the reply to a message inside the agent's span. Without a message the model begins.
+    async fn run(&mut self, message: Option<UserMessage>, begins_turn: bool) -> Reply {
         let span = self.span();
         let reply = async {
             if begins_turn {
-                self.run_turn(text).await
+                self.run_turn(message).await
             } else {
-                self.reply(text).await
+                self.reply(message).await
             }
         };
         let reply = span.inside(reply).await;
@@ -396,10 +397,10 @@ impl<M: Model> AgentLoop<M> {
         reply
     }
 
-    async fn run_turn(&mut self, text: Option<String>) -> Reply {
+    async fn run_turn(&mut self, message: Option<UserMessage>) -> Reply {
         let pending = self.begin_turn().await;
         let mut reply = if self.in_turn {
-            self.reply(text).await
+            self.reply(message).await
         } else {
             ended()
         };
@@ -409,7 +410,7 @@ impl<M: Model> AgentLoop<M> {
 
     async fn run_typed<T>(
         &mut self,
-        text: String,
+        message: UserMessage,
         answer: &TypedAnswer<T>,
     ) -> Result<TypedReply<T>, TypedReplyError>
     where
@@ -419,7 +420,7 @@ impl<M: Model> AgentLoop<M> {
         let replying = async {
             let pending = self.begin_turn().await;
             let mut replied = if self.in_turn {
-                self.reply_typed(text, answer).await
+                self.reply_typed(message, answer).await
             } else {
                 Err(TypedReplyError::from(ended()))
             };
@@ -438,11 +439,11 @@ impl<M: Model> AgentLoop<M> {
         pending
     }
 
-    async fn reply(&mut self, text: Option<String>) -> Reply {
+    async fn reply(&mut self, message: Option<UserMessage>) -> Reply {
         let mut model = self.interrupt.wrap(&mut self.model, &self.instructions);
         let session = &self.interrupt.session;
-        let mut reply = match text {
-            Some(text) => session.reply(&mut model, &mut self.history, text).await,
+        let mut reply = match message {
+            Some(message) => session.reply(&mut model, &mut self.history, message).await,
             None => session.reply_on_enter(&mut model, &mut self.history).await,
         };
         model.note_interruption(&mut reply);
@@ -451,7 +452,7 @@ impl<M: Model> AgentLoop<M> {
 
     async fn reply_typed<T>(
         &mut self,
-        text: String,
+        message: UserMessage,
         answer: &TypedAnswer<T>,
     ) -> Result<TypedReply<T>, TypedReplyError>
     where
@@ -460,7 +461,7 @@ impl<M: Model> AgentLoop<M> {
         let mut model = self.interrupt.wrap(&mut self.model, &self.instructions);
         let session = &self.interrupt.session;
         let mut replied = session
-            .reply_typed(&mut model, &mut self.history, text, answer)
+            .reply_typed(&mut model, &mut self.history, message, answer)
             .await;
         model.note_interruption(reply_of(&mut replied));
         replied
@@ -474,7 +475,7 @@ impl<M: Model> AgentLoop<M> {
     ) -> ToolResponse {
         let mark = self.session().decision_mark(token);
         let note = mark.and_then(|mark| decision_note(&response, is_approved, &mark));
-        self.history.extend(note.map(Message::User));
+        self.history.extend(note.map(Message::user));
         response
     }
 }
@@ -494,7 +495,7 @@ impl<M: Model> AgentLoop<M> {
 #[must_use = "the message is sent when the builder is awaited"]
 pub struct TypedPrompt<'a, M, T> {
     agent: &'a mut AgentLoop<M>,
-    text: String,
+    message: UserMessage,
     answer: TypedAnswer<T>,
 }
 
@@ -528,10 +529,10 @@ impl<'a, M: Model, T: DeserializeOwned + JsonSchema + Send + 'static> IntoFuture
     fn into_future(self) -> Self::IntoFuture {
         let Self {
             agent,
-            text,
+            message,
             answer,
         } = self;
-        Box::pin(async move { agent.run_typed(text, &answer).await })
+        Box::pin(async move { agent.run_typed(message, &answer).await })
     }
 }
 
@@ -692,12 +693,12 @@ mod tests {
         [ToolCall::new("", "add", json!({"a": 1, "b": 2}))]
     }
 
-    fn users(agent: &AgentLoop<impl Model>) -> Vec<&str> {
+    fn users(agent: &AgentLoop<impl Model>) -> Vec<String> {
         let messages = agent.history().messages().iter();
         messages
             .filter_map(|message| {
-                if let Message::User(text) = message {
-                    Some(text.as_str())
+                if let Message::User(said) = message {
+                    Some(said.text().into_owned())
                 } else {
                     None
                 }

@@ -103,7 +103,7 @@ pub(crate) fn chat_messages<F: ChatForm>(request: &Request<'_>, host: &Host) -> 
     let turn_begins = begin_of_turn(request.history);
     for (place, message) in request.history.iter().enumerate() {
         match message {
-            Message::User(text) => writer.add_user(text),
+            Message::User(said) => writer.add_user(&said.text()),
             Message::Assistant {
                 text,
                 calls,

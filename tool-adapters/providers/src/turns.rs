@@ -142,7 +142,7 @@ pub(crate) fn turns<F: TurnForm>(request: &Request<'_>, host: &Host) -> Vec<Chat
                 };
                 writer.add_result::<F>(call_id, tool, &result);
             }
-            Message::User(text) => writer.add_user::<F>(text),
+            Message::User(said) => writer.add_user::<F>(&said.text()),
             Message::Assistant {
                 text,
                 calls,
@@ -440,7 +440,6 @@ fn has_exact_numbers(text: &str, max: u64) -> bool {
 
 /// Returns the place of the user's last message; 0 if there is none.
 pub(crate) fn begin_of_turn(history: &[Message]) -> usize {
-    let is_user =
-        |message: &Message| matches!(message, Message::User(text) if !text.trim().is_empty());
+    let is_user = |message: &Message| matches!(message, Message::User(said) if !said.is_blank());
     history.iter().rposition(is_user).unwrap_or_default()
 }

@@ -68,6 +68,9 @@ pub enum Content {
         /// The resource's text, if it is at hand.
         #[serde(skip_serializing_if = "Option::is_none")]
         text: Option<String>,
+        /// The name of the file, for example `plan.pdf`, if the resource is one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
     },
 }
 
@@ -111,6 +114,7 @@ impl Content {
             uri: uri.into(),
             mime_type: None,
             text: None,
+            name: None,
         }
     }
 
@@ -127,7 +131,8 @@ impl Content {
                 uri,
                 mime_type,
                 text,
-            } => uri.len() + length(mime_type) + length(text),
+                name,
+            } => uri.len() + length(mime_type) + length(text) + length(name),
         }
     }
 
@@ -152,7 +157,7 @@ impl Content {
     ///
     /// There are more than [`MAX_BYTES`](Self::MAX_BYTES), or their type is not known.
     pub fn from_bytes(bytes: impl AsRef<[u8]>) -> Result<Self, ContentError> {
-        from_named_bytes(bytes.as_ref(), None)
+        from_named_bytes(bytes.as_ref(), None, Self::MAX_BYTES)
     }
 
     /// Creates a part from a file. The file's first bytes decide its type, as in [`from_bytes`](Self::from_bytes), and its
@@ -175,20 +180,10 @@ impl Content {
     /// # Errors
     ///
     /// The path is not that of a readable file, the file has more than [`MAX_BYTES`](Self::MAX_BYTES), its type is not known,
-    /// or it has the extension of an image or a sound and is none. The error names the path.
+    /// or it has the extension of another type. The error names the path.
     pub async fn from_path(path: impl Into<PathBuf>) -> Result<Self, ContentError> {
-        let path = path.into();
-        let reading = tokio::task::spawn_blocking({
-            let path = path.clone();
-            move || read_file(&path).and_then(|bytes| from_named_bytes(&bytes, Some(&path)))
-        });
-        // The task is neither aborted nor does it panic.
-        reading.await.unwrap_or_else(|error| {
-            Err(ContentError::Read {
-                path,
-                source: io::Error::other(error),
-            })
-        })
+        let read = |bytes: &[u8], path: &Path| from_named_bytes(bytes, Some(path), Self::MAX_BYTES);
+        from_file(path.into(), Self::MAX_BYTES, read).await
     }
 }
 
@@ -225,20 +220,22 @@ pub enum ContentError {
         path: PathBuf,
     },
     /// There are too many bytes.
-    #[error("expected at most {} bytes, got {bytes}{}; make it smaller, or return a resource with its URI", Content::MAX_BYTES, of(path.as_deref()))]
+    #[error("expected at most {max} bytes, got {bytes}{}; make it smaller, or give a resource with its URI", of(path.as_deref()))]
     TooLarge {
         /// The path of the file.
         path: Option<PathBuf>,
         /// The number of bytes.
         bytes: u64,
+        /// The maximum.
+        max: usize,
     },
     /// The bytes are neither UTF-8 nor of a known type.
-    #[error("expected a text in UTF-8, an image, a sound or a PDF document, got other bytes{}; return a resource with its URI", of(path.as_deref()))]
+    #[error("expected a text in UTF-8, an image, a sound or a PDF document, got other bytes{}; give a resource with its URI", of(path.as_deref()))]
     UnknownType {
         /// The path of the file.
         path: Option<PathBuf>,
     },
-    /// The file has the extension of an image or a sound, and its bytes are of another kind.
+    /// The file has the extension of an image, a sound or a document, and its bytes are of another kind.
     #[error(
         "expected {expected} by the extension, got {found}{}; correct the file or its name",
         of(Some(path))
@@ -259,7 +256,26 @@ fn of(path: Option<&Path>) -> String {
         .unwrap_or_default()
 }
 
-fn read_file(path: &Path) -> Result<Vec<u8>, ContentError> {
+/// Creates a part from a file, which is read on tokio's blocking pool.
+pub(crate) async fn from_file(
+    path: PathBuf,
+    max: usize,
+    read: impl FnOnce(&[u8], &Path) -> Result<Content, ContentError> + Send + 'static,
+) -> Result<Content, ContentError> {
+    let reading = tokio::task::spawn_blocking({
+        let path = path.clone();
+        move || read_file(&path, max).and_then(|bytes| read(&bytes, &path))
+    });
+    // The task is neither aborted nor does it panic.
+    reading.await.unwrap_or_else(|error| {
+        Err(ContentError::Read {
+            path,
+            source: io::Error::other(error),
+        })
+    })
+}
+
+fn read_file(path: &Path, max: usize) -> Result<Vec<u8>, ContentError> {
     let failed = |source| ContentError::Read {
         path: path.to_owned(),
         source,
@@ -274,24 +290,31 @@ fn read_file(path: &Path) -> Result<Vec<u8>, ContentError> {
     let size = file.metadata().map_err(failed)?.len();
     let mut bytes = Vec::new();
     // A file may grow while it is read.
-    file.take(Content::MAX_BYTES as u64 + 1)
+    file.take(max as u64 + 1)
         .read_to_end(&mut bytes)
         .map_err(failed)?;
-    if bytes.len() > Content::MAX_BYTES {
+    if bytes.len() > max {
         return Err(ContentError::TooLarge {
             path: Some(path.to_owned()),
             bytes: size.max(bytes.len() as u64),
+            max,
         });
     }
     Ok(bytes)
 }
 
-fn from_named_bytes(bytes: &[u8], path: Option<&Path>) -> Result<Content, ContentError> {
+/// Creates a part from at most `max` bytes, which may be those of a file.
+pub(crate) fn from_named_bytes(
+    bytes: &[u8],
+    path: Option<&Path>,
+    max: usize,
+) -> Result<Content, ContentError> {
     let owned = || path.map(Path::to_owned);
-    if bytes.len() > Content::MAX_BYTES {
+    if bytes.len() > max {
         return Err(ContentError::TooLarge {
             path: owned(),
             bytes: bytes.len() as u64,
+            max,
         });
     }
     let text = text_of(bytes);
@@ -317,6 +340,7 @@ fn from_named_bytes(bytes: &[u8], path: Option<&Path>) -> Result<Content, Conten
             uri: format!("data:{mime_type};base64,{}", STANDARD.encode(bytes)),
             mime_type: Some(mime_type.to_owned()),
             text: None,
+            name: None,
         },
     })
 }
@@ -395,7 +419,7 @@ fn text_of(bytes: &[u8]) -> Option<&str> {
         .filter(|text| !text.contains(is_binary))
 }
 
-/// Returns the type of images, sounds and PDF documents by their extension.
+/// Returns the type of a file that is no text by its extension.
 fn type_of_extension(path: &Path) -> Option<&'static str> {
     Some(
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
@@ -415,6 +439,15 @@ fn type_of_extension(path: &Path) -> Option<&'static str> {
             "aif" | "aiff" => "audio/aiff",
             "m4a" => "audio/mp4",
             "pdf" => "application/pdf",
+            "docx" => "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+            "xlsx" => "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+            "pptx" => "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+            "doc" => "application/msword",
+            "xls" => "application/vnd.ms-excel",
+            "ppt" => "application/vnd.ms-powerpoint",
+            "mp4" => "video/mp4",
+            "mov" => "video/quicktime",
+            "webm" => "video/webm",
             _ => return None,
         },
     )
@@ -518,7 +551,8 @@ mod tests {
             Content::from_bytes(&bytes),
             Err(ContentError::TooLarge {
                 path: None,
-                bytes: 716_801
+                bytes: 716_801,
+                max: Content::MAX_BYTES
             })
         ));
         let error = read("large.png", &bytes).await.expect_err("is too large");

@@ -3,10 +3,13 @@
 use crate::call::{ToolCall, ToolResponse};
 use crate::registry::ToolContext;
 use crate::schema::parameter::AnswerType;
+use crate::session::history::History;
 use crate::session::inner::SessionInner;
-use crate::session::model::{History, Message, ModelStep, ReplyFinish};
+use crate::session::message::Message;
+use crate::session::model_step::ModelStep;
 use crate::session::pipeline::step::{distinct_calls, with_fresh_ids};
 use crate::session::pipeline::without_tool::record_refusal;
+use crate::session::reply_finish::ReplyFinish;
 use crate::session::unmade_calls::{name_of_limit, refusal_of_calls, refused_step, refused_unread};
 use crate::tool::typed_value::{ValueSlot, arguments_of, read, value_in};
 use crate::tool::{FunctionTool, ToolDefinition};
@@ -220,7 +223,7 @@ impl AnswerForm {
         self.wants_answer = true;
         let verdict = self.again();
         if matches!(verdict, AnswerVerdict::AskAgain) {
-            history.push(Message::User(note));
+            history.push(Message::user(note));
         }
         verdict
     }

@@ -9,9 +9,10 @@ use crate::session::approval_requests::Approval;
 use crate::session::approvals::{PendingCall, Signer};
 use crate::session::audit::AuditEntry;
 use crate::session::caps::Spending;
+use crate::session::history::History;
 use crate::session::inner::SessionInner;
 use crate::session::metrics::{ContextMetrics, SessionCall, SessionMetrics, SpeechEvent};
-use crate::session::model::{History, Model, ToolChoice};
+use crate::session::model::{Model, ToolChoice};
 use crate::session::pipeline::{confirm, entry, step, without_tool};
 use crate::session::policy::Policy;
 use crate::session::state::{SessionId, SessionState, StateChange, Turn};
@@ -19,6 +20,7 @@ use crate::session::store::{StoreError, TurnReport};
 use crate::session::typed_answer::{TypedAnswer, TypedReply, TypedReplyError, typed_reply};
 use crate::session::unmade_calls::refused_step;
 use crate::session::updates::{BackgroundAnswer, CallUpdate};
+use crate::session::user_message::UserMessage;
 use crate::time::CallInstant;
 use crate::tool::ToolDefinition;
 use futures_util::future::join_all;
@@ -189,9 +191,9 @@ impl Session {
         &self,
         model: &mut M,
         history: &mut History,
-        text: impl Into<String>,
+        message: impl Into<UserMessage>,
     ) -> impl Future<Output = Reply> + Send {
-        self.reply_with(model, history, text, ToolChoice::Auto)
+        self.reply_with(model, history, message, ToolChoice::Auto)
     }
 
     /// Lets `model` reply as [`reply`](Self::reply) does, with another tool choice for the first step. Later steps may call tools.
@@ -199,12 +201,12 @@ impl Session {
         &self,
         model: &mut M,
         history: &mut History,
-        text: impl Into<String>,
+        message: impl Into<UserMessage>,
         first: ToolChoice,
     ) -> impl Future<Output = Reply> + Send {
-        let text = text.into();
+        let message = message.into();
         let opening = ReplyOpening {
-            text,
+            message,
             is_entering: false,
             first_choice: first,
         };
@@ -224,14 +226,14 @@ impl Session {
         &self,
         model: &mut M,
         history: &mut History,
-        text: impl Into<String>,
+        message: impl Into<UserMessage>,
         answer: &TypedAnswer<T>,
     ) -> impl Future<Output = Result<TypedReply<T>, TypedReplyError>> + Send {
-        let text = text.into();
+        let message = message.into();
         async move {
             let (mut form, slot) = answer.open(&self.0)?;
             let opening = ReplyOpening {
-                text,
+                message,
                 is_entering: false,
                 first_choice: ToolChoice::Auto,
             };
@@ -244,7 +246,7 @@ impl Session {
     /// `ignore_on_enter`.
     pub async fn reply_on_enter<M: Model>(&self, model: &mut M, history: &mut History) -> Reply {
         let opening = ReplyOpening {
-            text: String::new(),
+            message: UserMessage::default(),
             is_entering: true,
             first_choice: ToolChoice::Auto,
         };

@@ -13,19 +13,28 @@ pub(crate) mod caps;
 pub(crate) mod control_tools;
 pub(crate) mod declared_tools;
 pub(crate) mod handle;
+pub(crate) mod history;
 pub(crate) mod hooks;
 pub(crate) mod inner;
 pub(crate) mod journal;
+pub(crate) mod json_form;
 #[cfg(feature = "tower")]
 pub(crate) mod layers;
+pub(crate) mod length;
+pub(crate) mod message;
 pub(crate) mod metrics;
 pub(crate) mod model;
+pub(crate) mod model_info;
+pub(crate) mod model_span;
+pub(crate) mod model_step;
 pub(crate) mod notes;
 pub(crate) mod pipeline;
 pub(crate) mod playout;
 pub(crate) mod policy;
 pub(crate) mod prompts;
+pub(crate) mod raw_turn;
 pub(crate) mod repairs;
+pub(crate) mod reply_finish;
 pub(crate) mod result_cache;
 pub(crate) mod running;
 pub(crate) mod runtime;
@@ -41,6 +50,8 @@ pub(crate) mod tools;
 pub(crate) mod typed_answer;
 pub(crate) mod unmade_calls;
 pub(crate) mod updates;
+pub(crate) mod user_file;
+pub(crate) mod user_message;
 
 #[cfg(test)]
 mod tests;
@@ -55,20 +66,28 @@ pub use crate::session::builder::SessionBuilder;
 pub use crate::session::caps::{Allowance, CapAmount, CapScope, Spending, SpendingCaps, UsedCap};
 pub use crate::session::control_tools::{CONTROL_TOOL_NAMES, SEARCH_TOOL};
 pub use crate::session::handle::{Session, TurnHistory};
+pub use crate::session::history::History;
 pub use crate::session::hooks::{
     Hook, HookFn, HookFuture, HookedCall, HookedRequest, Next, RequestKind,
 };
 pub use crate::session::journal::{Journal, JournalEntry, JournalError, RecoveredCall};
+pub use crate::session::json_form::error::HistoryError;
+pub use crate::session::json_form::limits::HistoryLimits;
+pub use crate::session::length::keep::Keep;
+pub use crate::session::length::shortened::Shortened;
+pub use crate::session::message::Message;
 pub use crate::session::metrics::{
     ContextMetrics, LoopMetrics, Metrics, Percentiles, PrometheusText, SessionCall, SessionMetrics,
     SpeechEvent, SpeechMetrics, TokenMetrics, ToolMetrics,
 };
-pub use crate::session::model::{
-    History, Message, Model, ModelInfo, ModelRequest, ModelStep, RawTurn, ReplyFinish, ToolChoice,
-};
+pub use crate::session::model::{Model, ModelRequest, ToolChoice};
+pub use crate::session::model_info::ModelInfo;
+pub use crate::session::model_step::ModelStep;
 pub use crate::session::notes::{decision_note, late_note};
 pub use crate::session::policy::{Policy, TurnLimits};
+pub use crate::session::raw_turn::RawTurn;
 pub use crate::session::repairs::{Repair, RepairedMessages, Repairs};
+pub use crate::session::reply_finish::ReplyFinish;
 pub use crate::session::runtime::{Runtime, RuntimeBuilder, WaitingCall};
 pub use crate::session::search::ToolSearch;
 pub use crate::session::state::{SessionId, SessionState, StateChange, Turn};
@@ -79,3 +98,4 @@ pub use crate::session::store::{
 };
 pub use crate::session::typed_answer::{TypedAnswer, TypedReply, TypedReplyError};
 pub use crate::session::updates::{BackgroundAnswer, CallUpdate};
+pub use crate::session::user_message::UserMessage;

@@ -1,7 +1,9 @@
 //! Histories that were cut or put together by hand, as a provider can read them.
 
-use crate::call::{Content, ModelResult, ToolCall};
-use crate::session::model::{History, Message};
+use crate::call::{ModelResult, ToolCall};
+use crate::session::history::History;
+use crate::session::length::results::text_of;
+use crate::session::message::Message;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -95,7 +97,7 @@ impl fmt::Display for Repair {
 ///
 /// // The process ended before the call had its result.
 /// let mut history = History::new();
-/// history.push(Message::User("Is the table free?".into()));
+/// history.push(Message::user("Is the table free?"));
 /// let calls = vec![ToolCall::new("call_1", "is_free", r#"{"table": 4}"#)];
 /// history.push(Message::Assistant { text: None, calls, native: None });
 ///
@@ -146,7 +148,7 @@ impl fmt::Display for Repairs {
 /// ```
 /// use tool_core::session::{Message, RepairedMessages};
 ///
-/// let messages = [Message::User("Good morning".into())];
+/// let messages = [Message::user("Good morning")];
 /// let repaired = RepairedMessages::of(&messages);
 /// assert!(repaired.repairs.is_empty());
 /// assert_eq!(&*repaired.messages, &messages);
@@ -475,24 +477,9 @@ fn note(message: Option<&Message>, has_call: bool) -> Option<Message> {
     };
     let tool = tool.escape_debug();
     let text = Value::from(text_of(result));
-    Some(Message::User(format!(
+    Some(Message::user(format!(
         "[Note by the application, not said by the user] {which} of `{tool}`, of {whose}, {outcome}: {text}"
     )))
-}
-
-/// Returns the text of a result. Data that is no text is named: a note cannot show it.
-fn text_of(result: &ModelResult) -> String {
-    let Some(parts) = result.content() else {
-        return result.text.clone();
-    };
-    let texts = parts.iter().map(|part| match part {
-        Content::Text { text } => text.clone(),
-        Content::Image { mime_type, .. } | Content::Audio { mime_type, .. } => {
-            format!("({mime_type}, left out)")
-        }
-        _ => "(a resource, left out)".to_owned(),
-    });
-    texts.collect::<Vec<_>>().join("\n")
 }
 
 /// Ids for calls that need another one.
@@ -538,7 +525,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn user(text: &str) -> Message {
-        Message::User(text.to_owned())
+        Message::user(text)
     }
 
     fn calls(ids: &[&str]) -> Message {
@@ -572,7 +559,7 @@ mod tests {
     fn repaired(messages: &[Message]) -> (Vec<String>, Vec<String>) {
         let repaired = RepairedMessages::of(messages);
         let messages = repaired.messages.iter().map(|message| match message {
-            Message::User(text) => format!("user: {text}"),
+            Message::User(said) => format!("user: {}", said.text()),
             Message::Assistant { calls, .. } => {
                 format!(
                     "calls: {}",

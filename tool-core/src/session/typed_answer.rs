@@ -4,7 +4,7 @@ use crate::schema::parameter::AnswerType;
 use crate::session::agent_loop::Reply;
 use crate::session::answer_form::AnswerForm;
 use crate::session::inner::SessionInner;
-use crate::session::model::ReplyFinish;
+use crate::session::reply_finish::ReplyFinish;
 use crate::tool::typed_value::{Validator, ValueSlot};
 use std::fmt;
 use std::sync::Arc;

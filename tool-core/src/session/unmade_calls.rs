@@ -1,7 +1,7 @@
 //! Answers to calls of a model that the agent loop does not make.
 
 use crate::call::{ErrorKind, ToolCall, ToolError, ToolResponse};
-use crate::session::model::ReplyFinish;
+use crate::session::reply_finish::ReplyFinish;
 use crate::time::CallInstant;
 
 /// Returns the name of the limit at which an answer was cut off.

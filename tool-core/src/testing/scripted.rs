@@ -2,8 +2,9 @@
 
 use crate::call::error::ToolError;
 use crate::call::tool_call::ToolCall;
-use crate::session::model::Message;
-use crate::session::model::{Model, ModelRequest, ModelStep, ToolChoice};
+use crate::session::message::Message;
+use crate::session::model::{Model, ModelRequest, ToolChoice};
+use crate::session::model_step::ModelStep;
 use std::collections::VecDeque;
 
 /// A model that plays a script, step by step, and records its requests.
@@ -55,7 +56,7 @@ pub struct ScriptedModel {
 ///
 /// let request = &model.requests()[0];
 /// assert_eq!(request.tools, ["add"]);
-/// assert_eq!(request.history, [Message::User("Hi".into())]);
+/// assert_eq!(request.history, [Message::user("Hi")]);
 /// # Ok(())
 /// # }
 /// ```

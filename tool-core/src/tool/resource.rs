@@ -274,6 +274,7 @@ impl TryFrom<Content> for ResourceContents {
                 uri,
                 mime_type,
                 text: Some(text),
+                ..
             } => Ok(Self {
                 uri,
                 mime_type,
@@ -283,6 +284,7 @@ impl TryFrom<Content> for ResourceContents {
                 uri,
                 mime_type,
                 text: None,
+                ..
             } => match uri.split_once(";base64,") {
                 Some((kind, data)) if kind.starts_with("data:") => Ok(Self {
                     mime_type,

@@ -391,9 +391,9 @@ async fn waiting_for_an_answer_takes_none() {
 }
 
 /// The texts of the user, as the model reads them.
-fn told(history: &[Message]) -> Vec<&str> {
+fn told(history: &[Message]) -> Vec<String> {
     let all = history.iter().filter_map(|message| match message {
-        Message::User(text) => Some(text.as_str()),
+        Message::User(said) => Some(said.text().into_owned()),
         _ => None,
     });
     all.collect()

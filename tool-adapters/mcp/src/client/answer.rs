@@ -294,6 +294,7 @@ pub(crate) fn content(block: ContentBlock) -> Content {
             uri: link.uri,
             mime_type: link.mime_type,
             text: None,
+            name: None,
         },
         ContentBlock::Resource(resource) => match resource.resource {
             ResourceContents::TextResourceContents {
@@ -305,6 +306,7 @@ pub(crate) fn content(block: ContentBlock) -> Content {
                 uri,
                 mime_type,
                 text: Some(text),
+                name: None,
             },
             ResourceContents::BlobResourceContents {
                 mime_type, blob, ..
@@ -330,6 +332,7 @@ pub(crate) fn embedded(mime_type: Option<String>, base64: String) -> Content {
             uri: format!("data:{mime_type};base64,{base64}"),
             mime_type: Some(mime_type),
             text: None,
+            name: None,
         },
     }
 }

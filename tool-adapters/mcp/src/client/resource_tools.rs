@@ -137,6 +137,7 @@ fn part(contents: ResourceContents) -> Content {
             uri,
             mime_type,
             text: Some(text),
+            name: None,
         },
         ResourceData::Blob(bytes) => answer::embedded(mime_type, STANDARD.encode(bytes)),
     }

@@ -299,6 +299,7 @@ pub(crate) fn content_block(part: Content) -> ContentBlock {
             uri,
             mime_type,
             text: Some(text),
+            ..
         } => ContentBlock::resource(ResourceContents::TextResourceContents {
             uri,
             mime_type,
@@ -309,6 +310,7 @@ pub(crate) fn content_block(part: Content) -> ContentBlock {
             uri,
             mime_type,
             text: None,
+            name,
         } => {
             if let Some((embedded, data)) = embedded_data(&uri) {
                 let contents = ResourceContents::BlobResourceContents {
@@ -319,11 +321,8 @@ pub(crate) fn content_block(part: Content) -> ContentBlock {
                 };
                 return ContentBlock::resource(contents);
             }
-            let name = uri
-                .rsplit('/')
-                .find(|part| !part.is_empty())
-                .unwrap_or(&uri)
-                .to_owned();
+            let last_segment = uri.rsplit('/').find(|part| !part.is_empty());
+            let name = name.unwrap_or_else(|| last_segment.unwrap_or(&uri).to_owned());
             let mut link = Resource::new(uri, name);
             link.mime_type = mime_type;
             ContentBlock::resource_link(link)

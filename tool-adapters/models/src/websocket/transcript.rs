@@ -55,7 +55,7 @@ impl Transcript {
         if let (true, Some(at)) = (piece.is_whole, self.marks.pop_front()) {
             let text = without_notes(piece.text.clone());
             if !text.trim().is_empty() {
-                self.history.lock().insert(at, Message::User(text));
+                self.history.lock().insert(at, Message::user(text));
                 self.marks.iter_mut().for_each(|mark| *mark += 1);
             }
             return;
@@ -86,7 +86,7 @@ impl Transcript {
     /// Adds a text of the user.
     pub(crate) fn write(&mut self, text: &str) {
         self.end();
-        self.history.lock().push(Message::User(text.to_owned()));
+        self.history.lock().push(Message::user(text));
     }
 
     /// Adds a call with its result.
@@ -156,7 +156,7 @@ impl Transcript {
     fn end_heard(&mut self) {
         let text = without_notes(std::mem::take(&mut self.heard));
         if !text.trim().is_empty() {
-            self.history.lock().push(Message::User(text));
+            self.history.lock().push(Message::user(text));
         }
     }
 
@@ -182,7 +182,7 @@ impl Transcript {
 
 fn size_of(message: &Message) -> usize {
     match message {
-        Message::User(text) => text.len(),
+        Message::User(said) => said.bytes(),
         Message::Assistant { text, calls, .. } => {
             text.as_ref().map_or(0, String::len)
                 + calls
@@ -209,7 +209,7 @@ mod tests {
     fn says(transcript: &Transcript) -> Vec<String> {
         let history = transcript.shared().get();
         let text = |message: &Message| match message {
-            Message::User(text) => format!("user: {text}"),
+            Message::User(said) => format!("user: {}", said.text()),
             Message::Assistant { text, .. } => {
                 format!("model: {}", text.clone().unwrap_or_default())
             }

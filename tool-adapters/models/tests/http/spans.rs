@@ -244,7 +244,7 @@ fn all_cancelled(collector: &Collector) {
 async fn a_step_without_the_loop_counts_for_the_current_span() {
     let server = Server::start([says("m1")]).await;
     let (collector, mut model) = (collector(), model(Provider::Anthropic, &server));
-    let history = [Message::User("Hi".into())];
+    let history = [Message::user("Hi")];
     let request = ModelRequest {
         instructions: "",
         history: &history,

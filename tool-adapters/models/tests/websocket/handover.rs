@@ -30,7 +30,7 @@ async fn written_with(talk: &Talk, id: &str) -> History {
 /// Returns the history in brief.
 fn brief(history: &History) -> Vec<String> {
     let line = |message: &Message| match message {
-        Message::User(text) => format!("user: {text}"),
+        Message::User(said) => format!("user: {}", said.text()),
         Message::Assistant { text, calls, .. } => {
             let calls = calls
                 .iter()

@@ -368,7 +368,7 @@ impl LiveMessages for GeminiLiveMessages {
         let mut calls = HashMap::new();
         for message in request.history {
             let (role, text) = match message {
-                Message::User(text) => ("user", text.clone()),
+                Message::User(said) => ("user", said.text().into_owned()),
                 Message::Assistant {
                     text, calls: made, ..
                 } => {

@@ -313,6 +313,7 @@ fn write_part(part: &Content) -> Value {
             uri,
             mime_type,
             text,
+            ..
         } => write_resource(uri, mime_type.as_deref(), text.as_deref()),
         other => json!({"type": "text", "text": text_of(other)}),
     }

@@ -65,7 +65,7 @@ fn results_have_ids_of_nine_characters_and_wire_names() {
 fn an_assistant_message_separates_results_from_the_user() {
     let mut history = history(None);
     history.truncate(6);
-    history.push(Message::User("Stop.".into()));
+    history.push(Message::user("Stop."));
     history.push(Message::Assistant {
         text: Some("Stopped.".into()),
         calls: Vec::new(),

@@ -275,8 +275,8 @@ impl LiveMessages for RealtimeMessages {
 
     fn history(&self, request: &Request<'_>) -> Vec<Value> {
         let items = request.history.iter().flat_map(|message| match message {
-            Message::User(text) if text.trim().is_empty() => Vec::new(),
-            Message::User(text) => vec![message_item("user", "input_text", text)],
+            Message::User(said) if said.is_blank() => Vec::new(),
+            Message::User(said) => vec![message_item("user", "input_text", &said.text())],
             Message::Assistant { text, calls, .. } => {
                 let text = text
                     .iter()

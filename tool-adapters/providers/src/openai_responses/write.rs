@@ -45,8 +45,8 @@ fn input_items(request: &Request<'_>, host: &Host) -> Vec<Value> {
     let turn_begins = begin_of_turn(request.history);
     for (place, message) in request.history.iter().enumerate() {
         match message {
-            Message::User(text) if text.trim().is_empty() => {}
-            Message::User(text) => writer.input.push(user_message(text)),
+            Message::User(said) if said.is_blank() => {}
+            Message::User(said) => writer.input.push(user_message(&said.text())),
             Message::Assistant {
                 text,
                 calls,

@@ -273,7 +273,7 @@ pub(crate) fn request_with(
 }
 
 pub(crate) fn user(text: &str) -> Message {
-    Message::User(text.to_owned())
+    Message::user(text)
 }
 
 pub(crate) fn assistant(text: &str, calls: &[(&str, &str)], native: Option<RawTurn>) -> Message {

@@ -239,7 +239,7 @@ pub(crate) fn history(native: Option<RawTurn>) -> Vec<Message> {
         items: vec![json!({"canary": 1})],
     };
     vec![
-        Message::User("What is 1 + 2?".into()),
+        Message::user("What is 1 + 2?"),
         Message::Assistant {
             text: Some("Let me see.".into()),
             calls: vec![
@@ -261,7 +261,7 @@ pub(crate) fn history(native: Option<RawTurn>) -> Vec<Message> {
             calls: Vec::new(),
             native: None,
         },
-        Message::User("Thanks".into()),
+        Message::user("Thanks"),
     ]
 }
 

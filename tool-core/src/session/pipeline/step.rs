@@ -2,8 +2,8 @@
 
 use crate::call::{ToolCall, ToolResponse};
 use crate::session::approvals::fresh_id;
+use crate::session::history::History;
 use crate::session::inner::SessionInner;
-use crate::session::model::History;
 use crate::session::pipeline::entry::call;
 use crate::session::pipeline::governed_call::canonical_sent_arguments;
 use crate::session::pipeline::without_tool;

@@ -8,6 +8,8 @@ mod approvals;
 mod empty;
 #[cfg(test)]
 mod journal;
+#[cfg(test)]
+mod json_form;
 #[cfg(loom)]
 pub(crate) mod loom;
 #[cfg(test)]

@@ -269,7 +269,7 @@ fn messages(pieces: &[Piece], row: &Row) -> Vec<Message> {
     let mut messages = Vec::new();
     for (number, piece) in pieces.iter().enumerate() {
         match piece {
-            Piece::User(text) => messages.push(Message::User((*text).to_owned())),
+            Piece::User(text) => messages.push(Message::user(*text)),
             Piece::Result { id, text } => messages.push(result(id, "look", text)),
             Piece::Step(step) => add_step(step, number, row, &mut messages),
         }
@@ -324,7 +324,7 @@ fn add_step(step: &Step, number: usize, row: &Row, messages: &mut Vec<Message>) 
     });
     for after in &step.after {
         match after {
-            After::User(text) => messages.push(Message::User((*text).to_owned())),
+            After::User(text) => messages.push(Message::user(*text)),
             After::Result(place) => {
                 let call = step.calls.get(*place);
                 messages.extend(call.map(|call| result(call.id, call.name, "a door")));

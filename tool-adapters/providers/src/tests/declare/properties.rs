@@ -122,7 +122,7 @@ async fn a_history_is_written_with_the_names_of_the_declaration() {
         .await;
     let result = response.for_model(ResultForm::Plain);
     let history = [
-        Message::User("Search.".to_owned()),
+        Message::user("Search."),
         Message::Assistant {
             text: None,
             calls: vec![call],

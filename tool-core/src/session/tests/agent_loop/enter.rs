@@ -2,7 +2,7 @@
 
 use crate::call::mode::Mode;
 use crate::registry::ToolContext;
-use crate::session::model::History;
+use crate::session::history::History;
 use crate::session::policy::Policy;
 use crate::session::runtime::Runtime;
 use crate::session::tests::agent_loop::{ECHO, echo};

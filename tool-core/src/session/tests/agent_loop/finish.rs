@@ -7,9 +7,12 @@ use crate::call::tool_call::ToolCall;
 use crate::registry::ToolContext;
 use crate::session::agent_loop::Reply;
 use crate::session::handle::Session;
-use crate::session::model::{
-    History, Message, Model, ModelRequest, ModelStep, RawTurn, ReplyFinish, ToolChoice,
-};
+use crate::session::history::History;
+use crate::session::message::Message;
+use crate::session::model::{Model, ModelRequest, ToolChoice};
+use crate::session::model_step::ModelStep;
+use crate::session::raw_turn::RawTurn;
+use crate::session::reply_finish::ReplyFinish;
 use crate::session::runtime::Runtime;
 use crate::session::tests::agent_loop::{
     BREAK_IN, HUSH, ask, bare, bare_with, called, finished, results, say,
@@ -294,7 +297,7 @@ fn a_blank_text_is_no_message() {
     let mut history = History::new();
     let mut model = ScriptedModel::new().says(" \n\t");
     assert_eq!(ask(&bare(), &mut model, &mut history).text, None);
-    assert_eq!(history.messages(), [Message::User("hello".into())]);
+    assert_eq!(history.messages(), [Message::user("hello")]);
 }
 
 // M1

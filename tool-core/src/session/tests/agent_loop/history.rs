@@ -2,7 +2,9 @@
 
 use crate::call::response::ResultForm;
 use crate::call::tool_call::ToolCall;
-use crate::session::model::{History, Message, ModelStep};
+use crate::session::history::History;
+use crate::session::message::Message;
+use crate::session::model_step::ModelStep;
 use crate::session::tests::agent_loop::{ECHO, ask, bare, called, results, say};
 use crate::testing::scripted::ScriptedModel;
 

@@ -3,7 +3,10 @@
 use crate::call::error::{ErrorKind, ToolError};
 use crate::call::response::{ResultForm, ToolResponse};
 use crate::call::tool_call::ToolCall;
-use crate::session::model::{History, Message, Model, ModelRequest, ModelStep};
+use crate::session::history::History;
+use crate::session::message::Message;
+use crate::session::model::{Model, ModelRequest};
+use crate::session::model_step::ModelStep;
 use crate::session::tests::agent_loop::{
     BREAK_IN, Bare, PEEK, WAIT, ask, bare, finished, poll, results, say,
 };
@@ -130,7 +133,7 @@ fn answer_to_an_interrupted_turn_is_dropped() {
         let mut model = Slow(&session, answers);
         let reply = finished(session.session.reply(&mut model, &mut history, "hello"));
         assert!(reply.interrupted && reply.responses.is_empty() && reply.error.is_none());
-        assert_eq!(history.messages(), [Message::User("hello".into())]);
+        assert_eq!(history.messages(), [Message::user("hello")]);
     }
 }
 
@@ -150,5 +153,5 @@ fn reply_dropped_before_the_answer_keeps_the_question() {
     let mut work = Box::pin(session.session.reply(&mut model, &mut history, "hello"));
     assert!(poll(work.as_mut()).is_pending());
     drop(work);
-    assert_eq!(history.messages(), [Message::User("hello".into())]);
+    assert_eq!(history.messages(), [Message::user("hello")]);
 }

@@ -1,6 +1,9 @@
 //! Raw turns of providers in the history, and the usage of steps.
 
-use crate::session::model::{History, Message, ModelStep, RawTurn};
+use crate::session::history::History;
+use crate::session::message::Message;
+use crate::session::model_step::ModelStep;
+use crate::session::raw_turn::RawTurn;
 use crate::session::tests::agent_loop::{ask, bare, bare_with, called, results, say};
 use crate::testing::scripted::ScriptedModel;
 use crate::tool::provider::ProviderId;

@@ -6,7 +6,8 @@ use crate::call::response::ResultForm;
 use crate::call::tool_call::ToolCall;
 use crate::registry::ToolContext;
 use crate::session::handle::Session;
-use crate::session::model::{History, ToolChoice};
+use crate::session::history::History;
+use crate::session::model::ToolChoice;
 use crate::session::policy::Policy;
 use crate::session::runtime::Runtime;
 use crate::session::tests::agent_loop::{

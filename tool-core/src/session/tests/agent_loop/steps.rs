@@ -2,7 +2,10 @@
 
 use crate::call::error::{ErrorKind, ToolError};
 use crate::call::tool_call::ToolCall;
-use crate::session::model::{History, Message, ModelStep, ToolChoice};
+use crate::session::history::History;
+use crate::session::message::Message;
+use crate::session::model::ToolChoice;
+use crate::session::model_step::ModelStep;
 use crate::session::tests::agent_loop::{
     HUSH, ask, bare, bare_with, called, finished, results, say,
 };
@@ -30,7 +33,7 @@ fn reply_without_calls_takes_no_step() {
         calls: Vec::new(),
         native: None,
     };
-    assert_eq!(history.messages(), [Message::User("hello".into()), said]);
+    assert_eq!(history.messages(), [Message::user("hello"), said]);
     model.assert_done();
 }
 
@@ -99,7 +102,7 @@ fn reply_of_forbidden_calls_only_has_no_text() {
     let session = bare_with(0);
     let (mut model, mut history) = (ScriptedModel::new().calls([say("1", "a")]), History::new());
     assert_eq!(ask(&session, &mut model, &mut history).text, None);
-    assert_eq!(history.messages(), [Message::User("hello".into())]);
+    assert_eq!(history.messages(), [Message::user("hello")]);
 }
 
 // L18

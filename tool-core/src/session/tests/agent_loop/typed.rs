@@ -3,9 +3,12 @@
 use crate::call::ErrorKind;
 use crate::call::error::ToolError;
 use crate::call::tool_call::ToolCall;
-use crate::session::model::{
-    History, Message, Model, ModelRequest, ModelStep, RawTurn, ReplyFinish, ToolChoice,
-};
+use crate::session::history::History;
+use crate::session::message::Message;
+use crate::session::model::{Model, ModelRequest, ToolChoice};
+use crate::session::model_step::ModelStep;
+use crate::session::raw_turn::RawTurn;
+use crate::session::reply_finish::ReplyFinish;
 use crate::session::tests::agent_loop::{HUSH, bare, bare_with, called, finished, results, say};
 use crate::session::typed_answer::{TypedAnswer, TypedReply, TypedReplyError};
 use crate::testing::scripted::ScriptedModel;
@@ -60,7 +63,7 @@ fn a_right_answer_is_decoded_and_a_text_in_the_history() {
         calls: Vec::new(),
         native: None,
     };
-    assert_eq!(history.messages(), [Message::User("hello".into()), said]);
+    assert_eq!(history.messages(), [Message::user("hello"), said]);
     let request = &model.requests()[0];
     assert!(
         request.instructions.contains("by calling `final_answer`"),
@@ -260,6 +263,7 @@ fn another_text_is_answered_with_a_note() {
     let Some(Message::User(note)) = model.requests()[1].history.last() else {
         panic!("expected a note")
     };
+    let note = note.text();
     let begin = "[Note by the application, not said by the user] The answer was not taken: expected the JSON of the answer";
     assert!(
         note.starts_with(begin) && note.contains("calling `final_answer`"),

@@ -1,0 +1,90 @@
+//! A conversation.
+
+use crate::call::{ResultForm, ToolCall, ToolResponse};
+use crate::session::message::Message;
+
+/// A conversation: the messages of the user and the model, the calls, and exactly one result for each call.
+/// It has a [JSON form](Self#the-json-form), in which you can store it.
+///
+/// ```
+/// use tool_core::session::{History, Message};
+///
+/// let mut history = History::new();
+/// history.push(Message::user("Good morning"));
+/// assert_eq!(history.messages().len(), 1);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    messages: Vec<Message>,
+    form: ResultForm,
+}
+
+impl History {
+    /// Creates an empty history.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the form of the results that are added. Defaults to plain results.
+    #[must_use]
+    pub fn result_form(mut self, form: ResultForm) -> Self {
+        self.form = form;
+        self
+    }
+
+    /// Returns the form of the results that are added.
+    pub(crate) fn form(&self) -> ResultForm {
+        self.form
+    }
+
+    /// Returns the messages, oldest first.
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// Adds a message. Calls are followed by their results. Use [`repair`](Self::repair) for a history that was cut.
+    pub fn push(&mut self, message: Message) {
+        self.messages.push(message);
+    }
+
+    pub(crate) fn messages_mut(&mut self) -> &mut [Message] {
+        &mut self.messages
+    }
+
+    pub(crate) fn take_messages(&mut self) -> Vec<Message> {
+        std::mem::take(&mut self.messages)
+    }
+
+    pub(crate) fn set_messages(&mut self, messages: Vec<Message>) {
+        self.messages = messages;
+    }
+
+    /// Adds a message before the one at an index, or at the end. For transcripts that arrive after their answers.
+    pub fn insert(&mut self, at: usize, message: Message) {
+        self.messages.insert(at.min(self.messages.len()), message);
+    }
+
+    /// Returns the calls of all messages, oldest first.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.messages.iter().flat_map(|message| match message {
+            Message::Assistant { calls, .. } => calls.as_slice(),
+            _ => &[],
+        })
+    }
+
+    /// Adds the result of a call.
+    pub(crate) fn push_result(&mut self, call: &ToolCall, response: &ToolResponse) {
+        let result = response.for_model(self.form);
+        self.push(Message::Result {
+            call_id: call.id().to_owned(),
+            tool: call.name().to_owned(),
+            result,
+        });
+    }
+}
+
+impl Extend<Message> for History {
+    fn extend<I: IntoIterator<Item = Message>>(&mut self, messages: I) {
+        self.messages.extend(messages);
+    }
+}
