@@ -2,6 +2,7 @@
 
 #[cfg(feature = "agent-records")]
 use crate::sql::agents::AgentDatabase;
+use crate::sql::histories::HistoryDatabase;
 use crate::sql::sessions::SessionDatabase;
 use crate::sql::{
     Param, Rows, SqlDatabase, SqlError, SqlMigration, SqlStore, SqlTransaction, Tables, arguments,
@@ -11,7 +12,8 @@ use sqlx::error::DatabaseError;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgPool, PgPoolOptions, PgRow};
 use sqlx::{
-    ConnectOptions, Connection, Error, Executor, Postgres, Transaction, query_as, query_with,
+    ConnectOptions, Connection, Error, Executor, Postgres, SqlSafeStr, Transaction, query_as,
+    query_with,
 };
 use std::str::FromStr;
 use std::time::Duration;
@@ -29,8 +31,8 @@ const TEST_AFTER: Duration = Duration::from_secs(1);
 /// Number of attempts to make a change that the server rolls back because of a conflict.
 const ATTEMPTS: u32 = 5;
 
-/// Sessions, and with the feature `agent-records` the records of agents, on a PostgreSQL server, version 12 or later, with a
-/// database in UTF-8. Cheap to clone.
+/// Sessions, conversations, and with the feature `agent-records` the records of agents, on a PostgreSQL server, version 12 or
+/// later, with a database in UTF-8. Cheap to clone.
 ///
 /// ```no_run
 /// use tool_adapters::stores::PostgresStore;
@@ -119,6 +121,15 @@ const TABLES: &[Tables] = &[
             number: 1,
             name: "sessions",
             sql: include_str!("migrations/postgres/0001_sessions.sql"),
+        }],
+    },
+    Tables {
+        noted_in: "_tool_histories_migrations",
+        applied: "SELECT version, checksum FROM _tool_histories_migrations ORDER BY version",
+        migrations: &[SqlMigration {
+            number: 1,
+            name: "histories",
+            sql: include_str!("migrations/postgres/0001_histories.sql"),
         }],
     },
 ];
@@ -305,6 +316,12 @@ impl SessionDatabase for PostgresDatabase {
     const LOCK_SESSION: &'static str = include_str!("sql/postgres/lock_session.sql");
 
     const LOCK_OPENINGS: Option<&'static str> = Some(include_str!("sql/postgres/lock_openings.sql"));
+}
+
+impl HistoryDatabase for PostgresDatabase {
+    const LOCK_CONVERSATION: &'static str = include_str!("sql/postgres/lock_conversation.sql");
+
+    const ADD_MESSAGES: &'static str = include_str!("sql/postgres/add_messages.sql");
 }
 
 impl PostgresDatabase {

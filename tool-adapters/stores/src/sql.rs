@@ -2,6 +2,7 @@
 
 #[cfg(feature = "agent-records")]
 pub(crate) mod agents;
+pub(crate) mod histories;
 pub(crate) mod session_copy;
 pub(crate) mod session_record;
 pub(crate) mod sessions;
@@ -16,7 +17,7 @@ use tool_core::session::StoreError;
 use tool_core::time::whole_milliseconds;
 
 /// A store in an SQL database: [`SqliteStore`](super::SqliteStore) or [`PostgresStore`](super::PostgresStore). It keeps
-/// sessions, and with the feature `agent-records` the records of agents. Cheap to clone.
+/// sessions and conversations, and with the feature `agent-records` the records of agents. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct SqlStore<D>(pub(crate) D);
 

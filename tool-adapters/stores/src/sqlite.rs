@@ -2,6 +2,7 @@
 
 #[cfg(feature = "agent-records")]
 use crate::sql::agents::AgentDatabase;
+use crate::sql::histories::{CONVERSATION, HistoryDatabase};
 use crate::sql::sessions::{SESSION, SessionDatabase};
 use crate::sql::{
     Param, Rows, SqlDatabase, SqlError, SqlMigration, SqlStore, SqlTransaction, Tables, arguments,
@@ -27,8 +28,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Statements are repeated until `PATIENCE` is over instead.
 const BUSY_TIMEOUT: Duration = Duration::from_millis(40);
 
-/// Sessions, and with the feature `agent-records` the records of agents, in a file, with SQLite built in. Several processes may use
-/// the file at the same time.
+/// Sessions, conversations, and with the feature `agent-records` the records of agents, in a file, with SQLite built in.
+/// Several processes may use the file at the same time.
 ///
 /// A write is on the disk when it returns. New files, those that SQLite adds (`-wal`, `-shm`) among them, are accessible
 /// for their owner only; an existing file keeps its permissions. Cheap to clone.
@@ -136,6 +137,15 @@ const TABLES: &[Tables] = &[
             number: 1,
             name: "sessions",
             sql: include_str!("migrations/sqlite/0001_sessions.sql"),
+        }],
+    },
+    Tables {
+        noted_in: "_tool_histories_migrations",
+        applied: "SELECT version, checksum FROM _tool_histories_migrations ORDER BY version",
+        migrations: &[SqlMigration {
+            number: 1,
+            name: "histories",
+            sql: include_str!("migrations/sqlite/0001_histories.sql"),
         }],
     },
 ];
@@ -307,6 +317,12 @@ impl SessionDatabase for SqliteDatabase {
 
     /// A transaction is the only one that writes.
     const LOCK_OPENINGS: Option<&'static str> = None;
+}
+
+impl HistoryDatabase for SqliteDatabase {
+    const LOCK_CONVERSATION: &'static str = CONVERSATION;
+
+    const ADD_MESSAGES: &'static str = include_str!("sql/sqlite/add_messages.sql");
 }
 
 /// The file of a database, which may be replaced while it is open. Writes to a file that was deleted would be lost.

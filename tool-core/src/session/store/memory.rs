@@ -7,6 +7,7 @@ use crate::session::audit::AuditEntry;
 use crate::session::caps::Spending;
 use crate::session::metrics::call_log::{AnsweredCall, CallLog, SessionCall, SpareBytes};
 use crate::session::state::{SessionId, SessionState, StateChange, Turn};
+use crate::session::store::memory_histories::MemoryConversations;
 use crate::session::store::session_core::{PrincipalSpending, SessionCore};
 use crate::session::store::session_store::{
     Admission, AnsweredCallRecord, OpenError, OpenRequest, PrincipalCharge, SessionRecord,
@@ -25,7 +26,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Keeps sessions in memory. They end with the process.
+/// Keeps sessions in memory, and conversations ([`HistoryStore`](crate::session::HistoryStore)). They end with the process.
 ///
 /// A session that is not used for the policy's `idle_timeout` has expired, and is removed when room is needed.
 ///
@@ -49,6 +50,7 @@ use tokio::time::Instant;
 #[derive(Default)]
 pub struct MemoryStore {
     sessions: Arc<Mutex<OpenSessions>>,
+    conversations: MemoryConversations,
 }
 
 #[derive(Default)]
@@ -162,6 +164,10 @@ impl MemoryStore {
     /// Creates an empty store.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    pub(crate) fn conversations(&self) -> &MemoryConversations {
+        &self.conversations
     }
 }
 
