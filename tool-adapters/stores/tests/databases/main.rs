@@ -2,6 +2,7 @@
 
 mod conformance;
 mod database;
+mod histories;
 mod killed;
 mod opening;
 mod restart;
