@@ -1,4 +1,8 @@
 //! Stores in an SQL database: the parts that SQLite and PostgreSQL share.
+#![cfg_attr(
+    not(feature = "agent-records"),
+    allow(dead_code, reason = "agents have columns of more types")
+)]
 
 #[cfg(feature = "agent-records")]
 pub(crate) mod agents;

@@ -2,7 +2,7 @@
 
 use crate::session::journal::object_safe;
 use crate::session::message::Message;
-use crate::session::store::StoreError;
+use crate::session::store::session_store::StoreError;
 use crate::trace::Redaction;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
