@@ -522,6 +522,7 @@ impl<'a> FreshIds<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::call::Content;
     use proptest::prelude::*;
 
     fn user(text: &str) -> Message {

@@ -156,10 +156,12 @@ impl Keep {
         }
     }
 
-    /// Sets the size of the context to that of a model, if the table of prices knows it and no size is set.
+    /// Sets the size of the context to that of a model, if no size is set: to that in the table of prices, and to 128,000 tokens
+    /// for a model that the table does not know.
     pub fn window_of(self, provider: Option<&str>, model: &str) -> Self {
-        let window = self.window.or_else(|| context_window(provider, model));
-        Self { window, ..self }
+        let known = || context_window(provider, model).unwrap_or(UNKNOWN_WINDOW);
+        let window = self.window.unwrap_or_else(known);
+        self.window(window)
     }
 
     /// Returns the maximum number of tokens, if the limit is one of tokens.

@@ -134,7 +134,7 @@ impl TokenScale {
         let estimated = history.estimated_tokens().max(1);
         Self {
             besides: besides.min(total),
-            factor: ratio(total.saturating_sub(besides), estimated).clamp(0.25, 8.0),
+            factor: ratio(total.saturating_sub(besides), estimated).max(0.25),
         }
     }
 

@@ -10,6 +10,8 @@ mod empty;
 mod journal;
 #[cfg(test)]
 mod json_form;
+#[cfg(test)]
+mod length;
 #[cfg(loom)]
 pub(crate) mod loom;
 #[cfg(test)]
