@@ -245,7 +245,7 @@ impl HistoryStore for RedisStore {
             return Ok(None);
         };
         let mut messages = Vec::with_capacity(texts.len());
-        for (position, text) in (from..).zip(&texts) {
+        for (text, position) in texts.iter().zip(from..) {
             messages.push(message(key, position, text)?);
         }
         let next = from.saturating_add(messages.len() as u64);

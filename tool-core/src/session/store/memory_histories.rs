@@ -42,8 +42,8 @@ impl HistoryStore for MemoryStore {
             (conversation.summary.clone(), texts)
         };
         // Without the lock, as a long conversation takes a while.
-        let messages = (from..).zip(&texts);
-        let messages = messages.map(|(position, text)| StoredMessages::read(key, position, text));
+        let messages = texts.iter().zip(from..);
+        let messages = messages.map(|(text, position)| StoredMessages::read(key, position, text));
         let messages = messages.collect::<Result<_, _>>()?;
         Ok(Some(StoredConversation::new(summary, from, messages)))
     }
