@@ -1,5 +1,7 @@
 //! The trait of a store of conversations, and what it keeps beside the messages.
 
+#![allow(clippy::elidable_lifetime_names, clippy::needless_lifetimes)] // needed where an operation borrows its arguments
+
 use crate::session::journal::object_safe;
 use crate::session::message::Message;
 use crate::session::store::session_store::StoreError;
