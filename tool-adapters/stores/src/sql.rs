@@ -9,7 +9,9 @@ pub(crate) mod agents;
 pub(crate) mod histories;
 pub(crate) mod session_copy;
 pub(crate) mod session_record;
+pub(crate) mod session_row;
 pub(crate) mod sessions;
+pub(crate) mod values;
 
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::{Arguments, ColumnIndex, Decode, Encode, Error, Row, SqlSafeStr, Type, ValueRef};

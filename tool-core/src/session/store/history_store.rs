@@ -170,7 +170,7 @@ impl ConversationKey {
     }
 }
 
-/// What the host keeps beside the messages of a conversation, so that it can go on with it.
+/// The texts that the host keeps beside the messages of a conversation, so that it can go on with it.
 ///
 /// ```
 /// use tool_core::session::ConversationInfo;
@@ -236,7 +236,7 @@ impl ConversationInfo {
 pub struct ConversationSummary {
     /// The id.
     pub id: String,
-    /// What the host keeps beside the messages.
+    /// The texts that the host keeps beside the messages.
     pub info: ConversationInfo,
     /// True if the stored info cannot be read. It is empty then; the messages are not affected.
     pub is_info_damaged: bool,

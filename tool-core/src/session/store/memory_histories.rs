@@ -1,4 +1,4 @@
-//! How a store in memory keeps conversations.
+//! Conversations in a store in memory.
 
 use crate::session::message::Message;
 use crate::session::store::history_store::{
