@@ -164,8 +164,7 @@ pub(crate) struct SessionKeys(pub(crate) [String; 11]);
 
 impl SessionKeys {
     pub(crate) fn new(prefix: &str, id: &str, principal: &str) -> Self {
-        let named =
-            |name: &str| format!("{}:{}", hash_tag(prefix), escaped(name).replace(':', "%3A"));
+        let named = |name: &str| format!("{}:{}", hash_tag(prefix), part(name));
         let session = named(id);
         let [one, two, three, four, five, six, seven, eight, nine] =
             SESSION_KEYS.map(|part| format!("{session}:{part}"));
@@ -207,7 +206,7 @@ impl SessionKeys {
 }
 
 /// Returns the beginning of all keys of a store.
-fn hash_tag(prefix: &str) -> String {
+pub(crate) fn hash_tag(prefix: &str) -> String {
     format!("{{{}}}", escaped(prefix))
 }
 
@@ -221,6 +220,11 @@ fn escaped(text: &str) -> String {
     text.replace('%', "%25")
         .replace('{', "%7B")
         .replace('}', "%7D")
+}
+
+/// Escapes a text that is one part of a key.
+pub(crate) fn part(text: &str) -> String {
+    escaped(text).replace(':', "%3A")
 }
 
 /// Parses a value that the server holds. The error shows nothing of the text.

@@ -193,6 +193,37 @@ session_scripts! {
     Refresh in "refresh" {}
 }
 
+/// Defines the scripts of conversations. `histories.rs` gives the arguments in the order of their names here.
+macro_rules! conversation_scripts {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident),*) in $($file:literal)+;)*) => {$(
+        $(#[$doc])*
+        pub(crate) static $name: LazyLock<Script> = LazyLock::new(|| {
+            let body = concat!($(include_str!(concat!("lua/", $file, ".lua")), "\n"),+);
+            script(&[&[$(stringify!($argument)),*]], body)
+        });
+    )*};
+}
+
+conversation_scripts! {
+    /// Appends messages, whose texts follow.
+    APPEND(id, member, expected, max_messages, max_bytes) in "conversation" "append";
+
+    /// Replaces the info.
+    DESCRIBE(id, member, info) in "conversation" "describe";
+
+    /// Copies the first messages into a new conversation.
+    BRANCH(id, member, created, messages, info) in "conversation" "branch";
+
+    /// Deletes a conversation, unless it was used since then.
+    DELETE_CONVERSATION(id, member, since) in "conversation" "delete_conversation";
+
+    /// Reads a conversation at one moment.
+    READ_CONVERSATION(first, stop, max_bytes) in "read_conversation";
+
+    /// Reads a page of a principal's conversations.
+    PAGE(most, time, id) in "page";
+}
+
 arguments! {
     /// The arguments of [`STALE_SLOTS`].
     StaleSlots {

@@ -22,7 +22,8 @@ use thiserror::Error;
 use tokio::time::Instant;
 
 /// Keeps the state and the limits of sessions. Defaults to [`MemoryStore`](crate::session::MemoryStore); `tool-adapters`
-/// has a store in Redis.
+/// has stores in SQLite, PostgreSQL and Redis. A store in another database can use
+/// [`StoredSession`](crate::session::StoredSession).
 ///
 /// The store makes every decision: that exactly `k` of many racing calls pass a limit of `k`, and that a token is redeemed
 /// once. It uses its own clock, so that the clocks of processes need not agree. [`crate::testing::store`] is the test suite
@@ -446,4 +447,33 @@ pub struct Settlement<'a> {
     pub changes: &'a [StateChange],
     /// New entries of the audit log.
     pub audit: &'a [AuditEntry],
+}
+
+impl Settlement<'_> {
+    /// Returns what the principal has spent, and the window of its amounts. `None` if there is nothing to add to any amount.
+    pub fn spends(&self) -> Option<PrincipalCharge> {
+        let caps = self.caps?;
+        if self.spent == Spending::default() {
+            return None;
+        }
+        let all = self.spent.cost.picodollars();
+        let own = all.saturating_sub(self.paid_inside.picodollars());
+        Some(PrincipalCharge {
+            spent: Spending {
+                cost: Cost::pico(own),
+                time: self.spent.time,
+            },
+            window: caps.principal_window(),
+        })
+    }
+}
+
+/// The amounts that a call adds to those of its principal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PrincipalCharge {
+    /// The cost and the time.
+    pub spent: Spending,
+    /// The time after which the principal's amounts begin again, counted from the first of them.
+    pub window: Duration,
 }

@@ -1,0 +1,130 @@
+//! Sessions in an SQL database. Each operation locks the session's row, decides, writes the row and commits, so that a
+//! process which dies leaves nothing half done. Times are those of the database's clock.
+
+use crate::sql::session_record::SqlSession;
+use crate::sql::session_row::{SessionDatabase, SessionRow, kept_calls, lock_session};
+use crate::sql::values::{stored_id, text, unsigned};
+use crate::sql::{SqlStore, SqlTransaction, number};
+use std::sync::Arc;
+use tool_core::SessionId;
+use tool_core::session::{OpenError, OpenRequest, SessionCall, SessionStore, StoreError};
+
+const DELETE: &str = "DELETE FROM tool_sessions WHERE id = $1";
+
+const OPEN_SESSIONS: &str =
+    "SELECT count(*) FROM tool_sessions WHERE expires_at > (SELECT now FROM tool_session_clock)";
+
+/// Forgets all that is over and was kept long enough. The sessions go first, because other transactions lock them first.
+const FORGET: [&str; 3] = [
+    "DELETE FROM tool_sessions WHERE calls_until <= $1 - 60000",
+    "DELETE FROM tool_principal_spending WHERE ends_at <= $1",
+    "DELETE FROM tool_added_amounts WHERE known_until <= $1",
+];
+
+#[allow(private_bounds)] // only this crate implements the trait
+impl<D: SessionDatabase> SqlStore<D> {
+    /// Joins the session that is open under an id. Returns `None` if none is.
+    async fn join(
+        &self,
+        transaction: &mut D::Transaction,
+        request: &OpenRequest,
+        id: &str,
+    ) -> Result<Option<SessionRow>, OpenError> {
+        let found = lock_session::<D>(transaction, id).await?;
+        let Some(mut row) = found.filter(SessionRow::is_live) else {
+            return Ok(None);
+        };
+        row.session.check_owner(request)?;
+        row.touch();
+        row.write(transaction, id).await?;
+        Ok(Some(row))
+    }
+
+    /// Opens a new session, if there is room for one.
+    async fn open_new(
+        &self,
+        transaction: &mut D::Transaction,
+        request: &OpenRequest,
+        id: &str,
+    ) -> Result<SessionRow, OpenError> {
+        let rows = transaction.run(OPEN_SESSIONS, &[]).await.map_err(StoreError::from)?;
+        let open = rows.first().map_or(Ok(0), |row| unsigned(row, 0))?;
+        if open >= request.max_sessions {
+            return Err(OpenError::Full {
+                limit: request.max_sessions,
+            });
+        }
+        insert::<D>(transaction, request, id).await.map_err(OpenError::from)
+    }
+
+    /// Wraps a session that the database has, as this process knows it.
+    async fn record(
+        &self,
+        request: &OpenRequest,
+        row: &SessionRow,
+    ) -> Result<Arc<SqlSession<D>>, OpenError> {
+        let record = SqlSession::new(self.0.clone(), request, row.session.incarnation());
+        record.take_over(row).await?;
+        Ok(Arc::new(record))
+    }
+}
+
+/// Replaces what is left of an earlier session of the id by a new session.
+async fn insert<D: SessionDatabase>(
+    transaction: &mut D::Transaction,
+    request: &OpenRequest,
+    id: &str,
+) -> Result<SessionRow, StoreError> {
+    let now = transaction.run("SELECT now FROM tool_session_clock", &[]).await?;
+    let now = now.first().map_or(Ok(0), |row| unsigned(row, 0))?;
+    for statement in FORGET {
+        transaction.run(statement, &[number(now)]).await?;
+    }
+    transaction.run(DELETE, &[text(id)]).await?;
+
+    let row = SessionRow::new(request, new_incarnation()?, now);
+    row.insert(transaction, id).await?;
+    Ok(row)
+}
+
+impl<D: SessionDatabase> SessionStore for SqlStore<D> {
+    type Record = SqlSession<D>;
+
+    async fn open(&self, request: &OpenRequest) -> Result<Arc<SqlSession<D>>, OpenError> {
+        let id = stored_id(request.id.as_str());
+        let mut transaction = self.0.begin().await.map_err(StoreError::from)?;
+        if let Some(row) = self.join(&mut transaction, request, &id).await? {
+            transaction.commit().await.map_err(StoreError::from)?;
+            return self.record(request, &row).await;
+        }
+        // Without a lock of its row: who opens a session locks all openings first.
+        if let Some(lock) = D::LOCK_OPENINGS {
+            drop(transaction);
+            transaction = self.0.begin().await.map_err(StoreError::from)?;
+            transaction.run(lock, &[]).await.map_err(StoreError::from)?;
+        }
+        let row = match self.join(&mut transaction, request, &id).await? {
+            Some(row) => row,
+            None => self.open_new(&mut transaction, request, &id).await?,
+        };
+        transaction.commit().await.map_err(StoreError::from)?;
+        self.record(request, &row).await
+    }
+
+    async fn sessions(&self) -> Result<u64, StoreError> {
+        let rows = self.0.select(OPEN_SESSIONS, &[]).await?;
+        rows.first().map_or(Ok(0), |row| unsigned(row, 0))
+    }
+
+    async fn calls(&self, id: &SessionId) -> Result<Vec<SessionCall>, StoreError> {
+        kept_calls(&self.0, &stored_id(id.as_str()), None).await
+    }
+}
+
+/// Draws a number that distinguishes a session from earlier ones of the same id.
+fn new_incarnation() -> Result<u128, StoreError> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)
+        .map_err(|_| StoreError::new("the operating system gave no random bytes"))?;
+    Ok(u128::from_ne_bytes(bytes))
+}
