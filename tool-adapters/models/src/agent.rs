@@ -79,6 +79,9 @@
 #[cfg(any(feature = "http", feature = "websocket"))]
 pub use crate::RetryPolicy;
 
+pub use crate::agent_input::AgentInput;
+pub use tool_core::session::{AgentEvent, AgentStream, Decision};
+
 use crate::host_text::join_instructions;
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -88,10 +91,12 @@ use tokio::sync::watch;
 use tool_core::schemars::JsonSchema;
 use tool_core::serde::de::DeserializeOwned;
 use tool_core::session::{
-    History, Message, Model, ModelInfo, ModelRequest, ModelStep, OpenError, Reply, ReplyFinish,
+    EventSender, History, Message, Model, ModelInfo, ModelRequest, ModelStep, OpenError, Reply,
+    ReplyFinish, ReplyOptions,
     Turn, TypedAnswer, TypedReply, TypedReplyError, UserMessage, decision_note,
 };
 use tool_core::trace::{SpanHandle, SpanKind, TokenUsage};
+use tool_core::call::ErrorBody;
 use tool_core::{ErrorKind, Mode, Runtime, Session, ToolContext, ToolError, ToolResponse};
 
 /// A conversation with a model. See the [module](self).
@@ -218,7 +223,7 @@ impl<M: Model> AgentLoop<M> {
     /// If a tool of the last turn set a message for this one, the reply's text begins with it. After the session has ended,
     /// the reply has the error `SESSION_INACTIVE`.
     pub async fn prompt(&mut self, message: impl Into<UserMessage>) -> Reply {
-        self.run(Some(message.into()), true).await
+        self.run(AgentInput::Message(message.into()), None).await
     }
 
     /// Sends a message of the user, and returns the model's final answer as a value of type `T`. Begins a new turn. Await the
@@ -259,13 +264,13 @@ impl<M: Model> AgentLoop<M> {
 
     /// Lets the model begin the conversation. Begins a new turn. Tools with `ignore_on_enter` are hidden from the model.
     pub async fn enter(&mut self) -> Reply {
-        self.run(None, true).await
+        self.run(AgentInput::Enter, None).await
     }
 
     /// Lets the model continue in the same turn, such as after [`approve`](Self::approve), or when a call in the background has
     /// something to say ([`background_answers_ready`](tool_core::Session::background_answers_ready)).
     pub async fn resume(&mut self) -> Reply {
-        self.run(Some(UserMessage::default()), false).await
+        self.run(AgentInput::Resume, None).await
     }
 
     /// Approves a call that waits for confirmation, and runs it. Adds its outcome to the history.
@@ -382,14 +387,14 @@ impl<M: Model> AgentLoop<M> {
         SpanHandle::open(SpanKind::Agent, name.clone())
     }
 
-    /// Returns the reply to a message inside the agent's span. Without a message the model begins.
-    async fn run(&mut self, message: Option<UserMessage>, begins_turn: bool) -> Reply {
+    /// Returns the reply to an input inside the agent's span.
+    pub(crate) async fn run(&mut self, input: AgentInput, events: Option<EventSender>) -> Reply {
         let span = self.span();
         let reply = async {
-            if begins_turn {
-                self.run_turn(message).await
+            if input.begins_turn() {
+                self.run_turn(input, events).await
             } else {
-                self.reply(message).await
+                self.go_on(input, events).await
             }
         };
         let reply = span.inside(reply).await;
@@ -397,15 +402,59 @@ impl<M: Model> AgentLoop<M> {
         reply
     }
 
-    async fn run_turn(&mut self, message: Option<UserMessage>) -> Reply {
+    async fn run_turn(&mut self, input: AgentInput, events: Option<EventSender>) -> Reply {
         let pending = self.begin_turn().await;
+        if let Some(events) = &events {
+            events.started(self.session());
+            if let Some(pending) = &pending {
+                events.host_text(format!("{pending}\n\n"));
+            }
+        }
+        let options = match input {
+            AgentInput::Message(message) => ReplyOptions::new(message),
+            _ => ReplyOptions::entering(),
+        };
         let mut reply = if self.in_turn {
-            self.reply(message).await
+            self.reply(options, events).await
         } else {
             ended()
         };
         put_before(pending, &mut reply);
         reply
+    }
+
+    /// Replies in the turn that is open, after the decisions of persons if there are some.
+    async fn go_on(&mut self, input: AgentInput, events: Option<EventSender>) -> Reply {
+        if let Some(events) = &events {
+            events.started(self.session());
+        }
+        if let AgentInput::Decisions(decisions) = &input
+            && let Err(error) = self.decide(decisions, events.as_ref()).await
+        {
+            return failed(error);
+        }
+        self.reply(ReplyOptions::default(), events).await
+    }
+
+    /// Carries decisions out. Returns the last error if no call waited for any of them.
+    async fn decide(
+        &mut self,
+        decisions: &[Decision],
+        events: Option<&EventSender>,
+    ) -> Result<(), ErrorBody> {
+        let mut missed = None;
+        let mut has_decided = decisions.is_empty();
+        for decision in decisions {
+            let response = self.session().decide(decision, events).await;
+            let waited = !response.meta().tool().is_empty();
+            has_decided |= waited;
+            missed = response.error().filter(|_| !waited).cloned().or(missed);
+            self.note_decision(decision.token(), response, decision.is_approval());
+        }
+        match missed {
+            Some(error) if !has_decided => Err(error),
+            _ => Ok(()),
+        }
     }
 
     async fn run_typed<T>(
@@ -439,13 +488,16 @@ impl<M: Model> AgentLoop<M> {
         pending
     }
 
-    async fn reply(&mut self, message: Option<UserMessage>) -> Reply {
+    async fn reply(&mut self, options: ReplyOptions<'_>, events: Option<EventSender>) -> Reply {
         let mut model = self.interrupt.wrap(&mut self.model, &self.instructions);
         let session = &self.interrupt.session;
-        let mut reply = match message {
-            Some(message) => session.reply(&mut model, &mut self.history, message).await,
-            None => session.reply_on_enter(&mut model, &mut self.history).await,
+        let options = match events {
+            Some(events) => options.events(events),
+            None => options,
         };
+        let mut reply = session
+            .reply_with_options(&mut model, &mut self.history, options)
+            .await;
         model.note_interruption(&mut reply);
         reply
     }
@@ -545,10 +597,14 @@ fn reply_of<T>(replied: &mut Result<TypedReply<T>, TypedReplyError>) -> &mut Rep
 
 /// Returns the reply in a session that has ended.
 fn ended() -> Reply {
+    let error = ToolError::session_inactive("the session has ended; open another one");
+    failed(error.into())
+}
+
+fn failed(error: ErrorBody) -> Reply {
     let mut reply = Reply::default();
     reply.finish = ReplyFinish::Failed;
-    let error = ToolError::session_inactive("the session has ended; open another one");
-    reply.error = Some(error.into());
+    reply.error = Some(error);
     reply
 }
 

@@ -8,6 +8,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod agent;
+mod agent_input;
+mod agent_streams;
 mod host_text;
 #[cfg(feature = "http")]
 pub mod http;

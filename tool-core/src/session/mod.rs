@@ -2,7 +2,9 @@
 #![doc = include_str!("../docs/session.md")]
 
 pub(crate) mod account;
+pub(crate) mod agent_event;
 pub(crate) mod agent_loop;
+pub(crate) mod agent_stream;
 pub(crate) mod answer_form;
 pub(crate) mod approval_requests;
 pub(crate) mod approvals;
@@ -11,7 +13,9 @@ pub(crate) mod builder;
 pub(crate) mod calls_in_progress;
 pub(crate) mod caps;
 pub(crate) mod control_tools;
+pub(crate) mod decision;
 pub(crate) mod declared_tools;
+pub(crate) mod event_queue;
 pub(crate) mod handle;
 pub(crate) mod history;
 pub(crate) mod hooks;
@@ -20,6 +24,7 @@ pub(crate) mod journal;
 #[cfg(feature = "tower")]
 pub(crate) mod layers;
 pub(crate) mod message;
+pub(crate) mod message_log;
 pub(crate) mod metrics;
 pub(crate) mod model;
 pub(crate) mod model_step;
@@ -52,7 +57,9 @@ pub(crate) mod user_message;
 #[cfg(test)]
 mod tests;
 
-pub use crate::session::agent_loop::Reply;
+pub use crate::session::agent_event::{AgentEvent, ApprovalWanted, EVENT_SCHEMA_VERSION};
+pub use crate::session::agent_loop::{Reply, ReplyOptions};
+pub use crate::session::agent_stream::AgentStream;
 pub use crate::session::approvals::{
     ApprovalLimit, ApprovalLimits, ApprovalRequest, ApprovalVerdict, PendingCall, without_notes,
 };
@@ -60,6 +67,8 @@ pub use crate::session::audit::{AuditEntry, AuditedIntent, CallDecision, CallOut
 pub use crate::session::builder::SessionBuilder;
 pub use crate::session::caps::{Allowance, CapAmount, CapScope, Spending, SpendingCaps, UsedCap};
 pub use crate::session::control_tools::{CONTROL_TOOL_NAMES, SEARCH_TOOL};
+pub use crate::session::decision::Decision;
+pub use crate::session::event_queue::EventSender;
 pub use crate::session::handle::{Session, TurnHistory};
 pub use crate::session::history::History;
 pub use crate::session::hooks::{
@@ -67,6 +76,7 @@ pub use crate::session::hooks::{
 };
 pub use crate::session::journal::{Journal, JournalEntry, JournalError, RecoveredCall};
 pub use crate::session::message::Message;
+pub use crate::session::message_log::MessageLog;
 pub use crate::session::metrics::{
     ContextMetrics, LoopMetrics, Metrics, Percentiles, PrometheusText, SessionCall, SessionMetrics,
     SpeechEvent, SpeechMetrics, TokenMetrics, ToolMetrics,

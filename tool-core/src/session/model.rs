@@ -1,6 +1,7 @@
 //! A language model, as the agent loop sees it.
 
 use crate::call::ToolError;
+use crate::session::event_queue::EventSender;
 use crate::session::message::Message;
 use crate::session::model_step::ModelStep;
 use crate::tool::{ProviderTool, ToolDefinition};
@@ -43,6 +44,9 @@ pub struct ModelRequest<'a> {
     pub provider_tools: &'a [Arc<dyn ProviderTool>],
     /// The tool choice.
     pub tool_choice: ToolChoice,
+    /// The sender of the events of the reply, if somebody reads its events. A model that streams shows its text and its
+    /// reasoning with it, piece by piece; any other leaves it alone.
+    pub events: Option<&'a EventSender>,
 }
 
 /// The identity of a model, for spans and price tables.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tool_adapters_http::api_key::{ApiKey, log_excerpt, redact_event};
 use tool_adapters_providers::turns::REFUSED_TURN;
 use tool_adapters_providers::{Declarations, Event, Finish, ProtocolError, Provider};
-use tool_core::session::{ModelInfo, ModelStep, RawTurn, ReplyFinish};
+use tool_core::session::{EventSender, ModelInfo, ModelStep, RawTurn, ReplyFinish};
 use tool_core::tool::ProviderId;
 use tool_core::trace::{ModelUsage, TokenUsage};
 use tool_core::{ToolCall, ToolError, trace};
@@ -25,6 +25,8 @@ pub(crate) struct AnswerCollector<'a> {
     pub(crate) declarations: &'a Declarations,
     pub(crate) key: Option<&'a ApiKey>,
     pub(crate) listener: Option<&'a mut EventListener>,
+    /// The reader of the reply's events.
+    pub(crate) events: Option<&'a EventSender>,
     pub(crate) usage: UsageReporter,
     pub(crate) answer: Answer,
 }
@@ -38,7 +40,7 @@ pub(crate) struct Answer {
     finish: Option<Finish>,
     /// The first loss, or the provider's own error.
     loss: Option<ProtocolError>,
-    /// True if the listener has seen a part of the answer.
+    /// True if the listener or a reader has seen a part of the answer.
     was_shown: bool,
 }
 
@@ -62,6 +64,7 @@ impl AnswerCollector<'_> {
                     | Event::Error(_)
             );
         }
+        self.show(&event);
         match event {
             Event::Text(text) => self.answer.text.push_str(&text),
             Event::Call(call) | Event::CutCall(call) => self.answer.calls.push(call),
@@ -72,6 +75,24 @@ impl AnswerCollector<'_> {
             Event::Finished(finish) => self.answer.finish = Some(finish),
             Event::Error(error) => self.collect_error(error),
             _ => {}
+        }
+    }
+
+    /// Shows a piece of the answer to the reader of the reply's events.
+    fn show(&mut self, event: &Event) {
+        let Some(events) = self.events else { return };
+        match event {
+            Event::Text(piece) => events.text(piece),
+            Event::Reasoning(piece) => events.reasoning(piece),
+            _ => return,
+        }
+        self.answer.was_shown = true;
+    }
+
+    /// Waits until the reader has taken what was shown.
+    pub(crate) async fn taken(&self) {
+        if let Some(events) = self.events {
+            events.taken().await;
         }
     }
 

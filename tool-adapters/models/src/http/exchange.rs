@@ -251,6 +251,7 @@ impl Exchange<'_> {
     ) -> Result<(), RequestFailure> {
         for slice in bytes.chunks(SLICE) {
             answer.collect(protocol.push(slice));
+            answer.taken().await;
             if slice.len() == SLICE {
                 self.with_timeout(yield_now()).await?;
             }
@@ -485,6 +486,7 @@ mod tests {
             declarations: &declarations,
             key: None,
             listener: None,
+            events: None,
             usage: UsageReporter::new(None, FailedUsage::default()),
             answer: Answer::default(),
         };

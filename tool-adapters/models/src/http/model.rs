@@ -17,7 +17,7 @@ use tool_adapters_providers::{
     StructuredOutput, TokenLimit, protocol,
 };
 use tool_core::session::{
-    Message, Model, ModelInfo, ModelRequest, ModelStep, RepairedMessages, Repairs, ToolChoice,
+    EventSender, Message, Model, ModelInfo, ModelRequest, ModelStep, RepairedMessages, Repairs, ToolChoice,
 };
 use tool_core::trace::TokenUsage;
 use tool_core::{ErrorKind, ProviderTool, ToolDefinition, ToolError, time};
@@ -333,7 +333,13 @@ impl ProviderModel<HttpTransport> {
             extra: &self.extra,
         });
         let mut step = self
-            .send(&body.to_string(), &declarations, stream, deadline)
+            .send(
+                &body.to_string(),
+                &declarations,
+                stream,
+                deadline,
+                request.events,
+            )
             .await?;
         step.max_tokens = output_limit(&body);
         step.text = step.text.map(|text| declarations.restore_answer(text));
@@ -347,6 +353,7 @@ impl ProviderModel<HttpTransport> {
         declarations: &Declarations,
         stream: bool,
         deadline: Instant,
+        events: Option<&EventSender>,
     ) -> Result<ModelStep, RequestFailure> {
         let (idle, max_bytes) = (self.transport.timeouts.idle, self.transport.max_bytes);
         let turn_id = self.host().turn_id();
@@ -382,6 +389,7 @@ impl ProviderModel<HttpTransport> {
                 declarations,
                 key: Some(&endpoint.hidden),
                 listener: self.transport.listener.as_mut(),
+                events,
                 usage: UsageReporter::new(info, Arc::clone(&self.transport.failed_usage)),
                 answer: Answer::default(),
             };

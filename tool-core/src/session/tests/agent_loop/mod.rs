@@ -1,9 +1,11 @@
 //! The agent loop over a session.
 
 pub(crate) mod enter;
+pub(crate) mod events;
 pub(crate) mod finish;
 pub(crate) mod history;
 pub(crate) mod interrupted;
+pub(crate) mod log;
 pub(crate) mod native;
 pub(crate) mod session;
 pub(crate) mod steps;
