@@ -1,8 +1,8 @@
-//! What an agent replies to.
+//! The input of an agent: a message, or decisions of persons.
 
 use tool_core::session::{Decision, UserMessage};
 
-/// What an agent replies to. A text or a [`UserMessage`] is a message, and a [`Decision`] or several are the decisions on calls
+/// The input that an agent replies to. A text or a [`UserMessage`] is a message, and a [`Decision`] or several are the decisions on calls
 /// that wait for approval.
 ///
 /// ```

@@ -190,7 +190,7 @@ impl EventSender {
         waiting.has_ended = true;
     }
 
-    /// Ends the reply without a last event, as nobody reads it.
+    /// Ends the reply without a last event, as its reader is gone.
     pub(crate) fn close(&self) {
         let mut waiting = self.0.waiting.lock();
         waiting.has_ended = true;

@@ -468,7 +468,7 @@ impl Session {
             .unwrap_or_else(confirm::response_without_call)
     }
 
-    /// Runs or denies a call as a person has decided. If somebody reads `events`, they get the beginning of the call, its updates
+    /// Runs or denies a call as a person has decided. With `events`, a reader gets the beginning of the call, its updates
     /// and its result. If no call waits under the token, there are no events, and the response is `NOT_FOUND`.
     pub async fn decide(&self, decision: &Decision, events: Option<&EventSender>) -> ToolResponse {
         let token = decision.token();
@@ -770,7 +770,7 @@ impl Session {
     }
 }
 
-/// How an approved call is run.
+/// The way in which an approved call is run.
 #[derive(Default)]
 struct ApprovedRun<'a> {
     /// The person who has approved it.

@@ -44,7 +44,7 @@ pub struct ModelRequest<'a> {
     pub provider_tools: &'a [Arc<dyn ProviderTool>],
     /// The tool choice.
     pub tool_choice: ToolChoice,
-    /// The sender of the events of the reply, if somebody reads its events. A model that streams shows its text and its
+    /// The sender of the events of the reply, if it has a reader. A model that streams shows its text and its
     /// reasoning with it, piece by piece; any other leaves it alone.
     pub events: Option<&'a EventSender>,
 }

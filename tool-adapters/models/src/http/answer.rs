@@ -89,13 +89,6 @@ impl AnswerCollector<'_> {
         self.answer.was_shown = true;
     }
 
-    /// Waits until the reader has taken what was shown.
-    pub(crate) async fn taken(&self) {
-        if let Some(events) = self.events {
-            events.taken().await;
-        }
-    }
-
     /// Restores the tools' own names in calls.
     fn restore_names(&self, event: Event) -> Event {
         match event {

@@ -251,7 +251,10 @@ impl Exchange<'_> {
     ) -> Result<(), RequestFailure> {
         for slice in bytes.chunks(SLICE) {
             answer.collect(protocol.push(slice));
-            answer.taken().await;
+            // A provider is read as slowly as the reader takes what was shown.
+            if let Some(events) = answer.events {
+                events.taken().await;
+            }
             if slice.len() == SLICE {
                 self.with_timeout(yield_now()).await?;
             }

@@ -154,8 +154,8 @@ fn an_answer_that_is_not_stored_fails_the_reply() {
     assert_eq!(reply.text.as_deref(), Some("Hello"));
 }
 
-#[test]
-fn a_dropped_reply_adds_the_results_that_are_missing() {
+#[tokio::test]
+async fn a_dropped_reply_adds_the_results_that_are_missing() {
     let bare = bare();
     let mut log = TestLog::new(&Seen::default());
     let mut history = History::new();
