@@ -3,10 +3,13 @@
 //! You reach them through `tool-adapters`: [`agent`] is `tool_adapters::agent`, and [`http`] and [`websocket`] are in
 //! `tool_adapters::transport`. [`model_access`] is what both transports share: URL, key, headers and retries.
 //!
+//! [`ag_ui`] is `tool_adapters::ag_ui`: an agent behind a front end.
+//!
 //! Begin with [`agent`] for a conversation that calls tools, and with [`http::HttpModel`] for the way of a request.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+pub mod ag_ui;
 pub mod agent;
 mod agent_input;
 mod agent_streams;

@@ -1,0 +1,28 @@
+//! A chat service: a page, one conversation a user, streamed answers, and approvals by a second request.
+//!
+//! `cargo run --example chat_service` prints the address of the page and serves it until Ctrl-C. Without a key, a model that
+//! knows a few words answers. With `OPENAI_API_KEY` or `ANTHROPIC_API_KEY` a real one does, and `CHAT_MODEL` names it.
+//!
+//! The first argument is another address to listen on, such as `127.0.0.1:0` for any free port.
+
+mod chat_model;
+mod conversations;
+mod demo_model;
+mod page;
+mod service;
+mod tools;
+
+use crate::conversations::Conversations;
+use std::env;
+use std::error::Error;
+use tokio::net::TcpListener;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let address = env::args().nth(1);
+    let listener = TcpListener::bind(address.as_deref().unwrap_or("127.0.0.1:8080")).await?;
+    let router = service::router(Conversations::new()?);
+    println!("http://{}", listener.local_addr()?);
+    axum::serve(listener, router).await?;
+    Ok(())
+}
