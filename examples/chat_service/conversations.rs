@@ -34,7 +34,10 @@ impl Conversations {
     }
 
     /// Returns the agent of a user, once no other request uses it.
-    pub(crate) async fn agent(&self, user: &str) -> Result<LockedAgent, Box<dyn Error + Send + Sync>> {
+    pub(crate) async fn agent(
+        &self,
+        user: &str,
+    ) -> Result<LockedAgent, Box<dyn Error + Send + Sync>> {
         let mut agents = self.agents.lock().await;
         let agent = match agents.get(user) {
             Some(agent) => Arc::clone(agent),

@@ -49,7 +49,9 @@ fn answer(history: &[Message]) -> ModelStep {
 
 fn answer_to_result(tool: &str, result: &str) -> ModelStep {
     match tool {
-        "find_tables" => ModelStep::says(format!("These tables are free: {result}. Shall I book one?")),
+        "find_tables" => ModelStep::says(format!(
+            "These tables are free: {result}. Shall I book one?"
+        )),
         "book_table" => ModelStep::says("Please confirm the booking. I wait for you."),
         "plan_menu" => ModelStep::says(format!("I suggest {result}.")),
         _ => ModelStep::says(format!("The answer is {result}.")),

@@ -76,7 +76,8 @@ impl Restaurant {
         let mut menu = Vec::new();
         for course in 1..=courses {
             let part = f64::from(course) / f64::from(courses);
-            ctx.progress().fraction(part, format!("course {course} of {courses}"));
+            ctx.progress()
+                .fraction(part, format!("course {course} of {courses}"));
             tokio::time::sleep(Duration::from_millis(400)).await;
             menu.push(format!("course {course}"));
         }

@@ -191,10 +191,7 @@ mod tests {
         let _ = agent.prompt("Go").await;
         let events = events(agent.stream("Hi")).await;
         assert_eq!(shown(&events), "By the way.\n\nHello");
-        assert_eq!(
-            reply(&events).text.as_deref(),
-            Some("By the way.\n\nHello")
-        );
+        assert_eq!(reply(&events).text.as_deref(), Some("By the way.\n\nHello"));
     }
 
     #[tokio::test]

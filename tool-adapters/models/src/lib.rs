@@ -13,6 +13,7 @@ pub mod ag_ui;
 pub mod agent;
 mod agent_input;
 mod agent_streams;
+mod history_keeper;
 mod host_text;
 #[cfg(feature = "http")]
 pub mod http;

@@ -1,7 +1,7 @@
 //! The events of a reply, as a front end reads them, and their JSON form.
 
 use crate::call::{Confirmation, ErrorBody, ToolResponse};
-use crate::session::agent_loop::Reply;
+use crate::session::reply::Reply;
 use crate::session::reply_finish::ReplyFinish;
 use crate::trace::TokenUsage;
 use serde::de::Error;
@@ -32,6 +32,8 @@ pub const EVENT_SCHEMA_VERSION: &str = "1.0.0";
 ///
 /// # JSON
 ///
+/// The events are for the person who talks to the agent: the tokens of approvals are in them.
+///
 /// An event is an object with the member `type`, such as `{"type": "text", "delta": "It is "}`. [`json_schema`](Self::json_schema)
 /// is the JSON Schema of all events.
 ///
@@ -43,7 +45,11 @@ pub const EVENT_SCHEMA_VERSION: &str = "1.0.0";
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "type",
+    rename_all = "snake_case",
+    rename_all_fields = "camelCase"
+)]
 #[non_exhaustive]
 pub enum AgentEvent {
     /// The reply has begun.

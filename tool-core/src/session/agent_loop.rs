@@ -1,99 +1,32 @@
 //! The agent loop: asks a model, runs what it calls, and asks again until it has replied.
 
-use crate::call::{
-    Confirmation, ErrorBody, ErrorKind, OutputKind, ToolCall, ToolError, ToolResponse,
-};
+use crate::call::{ErrorBody, ErrorKind, OutputKind, ToolCall, ToolError, ToolResponse};
 use crate::session::agent_event::{AgentEvent, ApprovalWanted};
 use crate::session::answer_form::{AnswerForm, AnswerVerdict};
 use crate::session::event_queue::EventSender;
-use crate::session::handle::Session;
 use crate::session::history::History;
 use crate::session::inner::SessionInner;
 use crate::session::message::Message;
 use crate::session::message_log::{LoggedHistory, MessageLog};
 use crate::session::model::{Model, ModelRequest, ToolChoice};
+use crate::session::model_span::ask;
 use crate::session::model_step::ModelStep;
 use crate::session::pipeline::confirm::pending_call;
 use crate::session::pipeline::governed_call::canonical_sent_arguments;
 use crate::session::pipeline::step::{StepCall, distinct_calls, run_step, with_fresh_ids};
 use crate::session::pipeline::without_tool;
 use crate::session::raw_turn::RawTurn;
+use crate::session::reply::Reply;
 use crate::session::reply_finish::ReplyFinish;
 use crate::session::unmade_calls::{name_of_limit, refusal_of_calls, refused_unread};
 use crate::session::user_message::UserMessage;
 use crate::time::CallInstant;
-use crate::tool::{ToolDefinition, spans};
-use crate::trace::{self, TokenUsage, span};
+use crate::tool::ToolDefinition;
+use crate::trace::TokenUsage;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use std::fmt;
 use std::sync::Arc;
-
-/// The outcome of asking a model.
-///
-/// ```
-/// use tool_core::session::{History, Model, ModelRequest, ModelStep, ReplyFinish};
-/// use tool_core::{Mode, Runtime, ToolCall, ToolContext, ToolError, tool};
-///
-/// /// Add two numbers.
-/// #[tool]
-/// fn add(a: i64, b: i64) -> i64 {
-///     a + b
-/// }
-///
-/// /// Calls a tool, and then answers.
-/// struct Calculator;
-///
-/// impl Model for Calculator {
-///     async fn step(&mut self, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
-///         let call = ToolCall::new("call_1", "add", r#"{"a": 1, "b": 2}"#);
-///         Ok(if request.history.len() == 1 { ModelStep::calls([call]) } else { ModelStep::says("It is 3.") })
-///     }
-/// }
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let runtime = Runtime::builder(ToolContext::builder().with(add).build()?).build()?;
-/// let session = runtime.session("s-1", Mode::Text).await?;
-/// let reply = session.reply(&mut Calculator, &mut History::new(), "1 + 2?").await;
-/// assert_eq!((reply.text.as_deref(), reply.steps), (Some("It is 3."), 1));
-/// assert_eq!(reply.responses[0].data_json(), Some("3"));
-/// assert_eq!(reply.finish, ReplyFinish::Complete);
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-#[must_use]
-pub struct Reply {
-    /// The last text that the model said in the reply, in a step of its own or beside calls. `None` if it said none. It may be a
-    /// part of what the model wanted to say: see [`finish`](Self::finish).
-    pub text: Option<String>,
-    /// The reason for which the reply ended.
-    pub finish: ReplyFinish,
-    /// The number of steps in which tools were called.
-    pub steps: u32,
-    /// The responses to all calls, in order. Calls that wait for approval carry a confirmation in their `meta`. The results of
-    /// calls that have ended in the background are among them.
-    pub responses: Vec<ToolResponse>,
-    /// True if the turn was interrupted or the session ended before the model had replied.
-    pub interrupted: bool,
-    /// The tokens of all answers that were paid for: of every step, and of attempts that failed, were repeated or were broken
-    /// off, as far as the provider has reported them.
-    pub usage: TokenUsage,
-    /// The model's error, or the reason for which its last answer has no content. Calls that ran before it have run: their
-    /// responses are here and in the history.
-    pub error: Option<ErrorBody>,
-}
-
-impl Reply {
-    /// Returns the confirmations that await a person's decision, in the order of the calls.
-    pub fn confirmations(&self) -> impl Iterator<Item = &Confirmation> {
-        self.responses
-            .iter()
-            .flat_map(|response| response.meta().confirmations())
-    }
-}
 
 /// The message of the user and the settings of one reply, for [`Session::reply_with_options`](super::Session::reply_with_options).
 ///
@@ -170,7 +103,7 @@ impl fmt::Debug for ReplyOptions<'_> {
 
 /// Asks `model` until it has replied. A `form` makes the answer typed.
 pub(crate) async fn reply<M: Model>(
-    session: &Session,
+    session: &Arc<SessionInner>,
     model: &mut M,
     history: &mut History,
     options: ReplyOptions<'_>,
@@ -184,9 +117,8 @@ pub(crate) async fn reply<M: Model>(
         log,
     } = options;
     if let Some(events) = &events {
-        events.started(session);
+        events.started(session.id.as_str(), session.record.turn());
     }
-    let session = &session.0;
     let mut open = OpenReply {
         session,
         history: LoggedHistory { history, log },
@@ -238,7 +170,7 @@ impl OpenReply<'_> {
             self.note_background_answers();
             let choice = self.tool_choice();
             let answer = match self.history.stored().await {
-                Ok(()) => self.ask(model, choice).await,
+                Ok(()) => self.prepare_and_ask(model, choice).await,
                 Err(error) => Err(error),
             };
             if self.was_interrupted() {
@@ -301,6 +233,15 @@ impl OpenReply<'_> {
             0 => self.first_choice,
             _ => ToolChoice::Auto,
         }
+    }
+
+    async fn prepare_and_ask<M: Model>(
+        &mut self,
+        model: &mut M,
+        tool_choice: ToolChoice,
+    ) -> Result<ModelStep, ToolError> {
+        model.prepare(self.history.history).await;
+        self.ask(model, tool_choice).await
     }
 
     /// Asks the model, and counts what its answers have used.
@@ -572,23 +513,6 @@ impl DeclaredTools {
     }
 }
 
-/// Asks a model, in a span that records its usage.
-async fn ask<M: Model>(model: &mut M, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
-    if !span::is_wanted() {
-        return model.step(request).await;
-    }
-    let info = model.about();
-    let asking = async {
-        if let Some(provider) = &info.provider {
-            trace::attribute("gen_ai.provider.name", &**provider);
-        }
-        let step = model.step(request).await?;
-        trace::record(step.model_usage(&info));
-        Ok(step)
-    };
-    Box::pin(spans::in_model_span(info.model.clone(), asking)).await
-}
-
 /// A step whose calls are running. When it is dropped, even before the calls have ended, it writes the step to the history:
 /// the calls in canonical form, and one result for each.
 struct OpenStep<'a> {
@@ -606,8 +530,7 @@ impl<'a> OpenStep<'a> {
     /// Opens a step whose calls have no answers yet, and adds it to the log.
     fn open(session: &'a SessionInner, history: LoggedHistory<'a>, mut step: ModelStep) -> Self {
         let made = step.calls.len();
-        let step_calls =
-            distinct_calls(session, with_fresh_ids(history.history, step.calls));
+        let step_calls = distinct_calls(session, with_fresh_ids(history.history, step.calls));
         step.calls = step_calls
             .iter()
             .map(|step_call| step_call.call.clone())
@@ -791,10 +714,7 @@ impl Drop for OpenStep<'_> {
 }
 
 /// Returns the approvals that a response waits for, with all that a person must see.
-async fn wanted_approvals(
-    session: &SessionInner,
-    response: &ToolResponse,
-) -> Vec<ApprovalWanted> {
+async fn wanted_approvals(session: &SessionInner, response: &ToolResponse) -> Vec<ApprovalWanted> {
     let mut wanted = Vec::new();
     for confirmation in response.meta().confirmations() {
         let pending = pending_call(session, &confirmation.token).await;

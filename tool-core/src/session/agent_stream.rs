@@ -1,8 +1,8 @@
 //! A reply as a stream of its events.
 
 use crate::session::agent_event::AgentEvent;
-use crate::session::agent_loop::Reply;
 use crate::session::event_queue::EventSender;
+use crate::session::reply::Reply;
 use futures_core::Stream;
 use futures_util::future::BoxFuture;
 use std::fmt;

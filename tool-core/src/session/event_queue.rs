@@ -2,8 +2,7 @@
 
 use crate::call::{ProgressUpdate, ToolCall, ToolResponse};
 use crate::session::agent_event::{AgentEvent, ApprovalWanted, EVENT_SCHEMA_VERSION};
-use crate::session::agent_loop::Reply;
-use crate::session::handle::Session;
+use crate::session::reply::Reply;
 use parking_lot::Mutex;
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
@@ -65,16 +64,16 @@ impl EventSender {
         Self(Arc::default())
     }
 
-    /// Sends the first event, with the session and its turn. A further one is left out.
-    pub fn started(&self, session: &Session) {
+    /// Sends the first event, with the id of the session and its turn. A further one is left out.
+    pub fn started(&self, session: &str, turn: u64) {
         let mut waiting = self.0.waiting.lock();
         if std::mem::replace(&mut waiting.has_started, true) {
             return;
         }
         waiting.push(AgentEvent::Started {
             schema_version: EVENT_SCHEMA_VERSION.to_owned(),
-            session: session.id().as_str().to_owned(),
-            turn: session.turn(),
+            session: session.to_owned(),
+            turn,
         });
     }
 

@@ -4,7 +4,7 @@ use crate::call::tool_call::CallApproval;
 use crate::call::{Confirmation, HostHandlers, Intent, Mode, ToolCall, ToolError, ToolResponse};
 use crate::json::nested::{MAX_STORED_DEPTH, is_deeper};
 use crate::registry::ToolContext;
-use crate::session::agent_loop::{Reply, ReplyOptions, reply};
+use crate::session::agent_loop::{ReplyOptions, reply};
 use crate::session::agent_stream::AgentStream;
 use crate::session::approval_requests::Approval;
 use crate::session::approvals::{PendingCall, Signer};
@@ -18,6 +18,7 @@ use crate::session::metrics::{ContextMetrics, SessionCall, SessionMetrics, Speec
 use crate::session::model::{Model, ToolChoice};
 use crate::session::pipeline::{confirm, entry, step, without_tool};
 use crate::session::policy::Policy;
+use crate::session::reply::Reply;
 use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 use crate::session::store::{StoreError, TurnReport};
 use crate::session::typed_answer::{TypedAnswer, TypedReply, TypedReplyError, typed_reply};
@@ -218,7 +219,7 @@ impl Session {
         history: &mut History,
         options: ReplyOptions<'_>,
     ) -> Reply {
-        reply(self, model, history, options, None).await
+        reply(&self.0, model, history, options, None).await
     }
 
     /// Lets `model` reply as [`reply`](Self::reply) does, and returns the events of the reply as they happen. The last event has
@@ -257,7 +258,10 @@ impl Session {
     /// # Errors
     ///
     /// The reply ended without a valid answer. The error has the last answer and its problems.
-    pub async fn reply_typed_with_options<M: Model, T: DeserializeOwned + JsonSchema + Send + 'static>(
+    pub async fn reply_typed_with_options<
+        M: Model,
+        T: DeserializeOwned + JsonSchema + Send + 'static,
+    >(
         &self,
         model: &mut M,
         history: &mut History,
@@ -265,14 +269,14 @@ impl Session {
         answer: &TypedAnswer<T>,
     ) -> Result<TypedReply<T>, TypedReplyError> {
         let (mut form, slot) = answer.open(&self.0)?;
-        let reply = reply(self, model, history, options, Some(&mut form)).await;
+        let reply = reply(&self.0, model, history, options, Some(&mut form)).await;
         typed_reply(form, &slot, reply)
     }
 
     /// Lets `model` speak first, as the agent enters the conversation. The model does not see tools that are
     /// `ignore_on_enter`.
     pub async fn reply_on_enter<M: Model>(&self, model: &mut M, history: &mut History) -> Reply {
-        reply(self, model, history, ReplyOptions::entering(), None).await
+        reply(&self.0, model, history, ReplyOptions::entering(), None).await
     }
 }
 

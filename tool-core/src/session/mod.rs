@@ -21,12 +21,16 @@ pub(crate) mod history;
 pub(crate) mod hooks;
 pub(crate) mod inner;
 pub(crate) mod journal;
+pub(crate) mod json_form;
 #[cfg(feature = "tower")]
 pub(crate) mod layers;
+pub(crate) mod length;
 pub(crate) mod message;
 pub(crate) mod message_log;
 pub(crate) mod metrics;
 pub(crate) mod model;
+pub(crate) mod model_info;
+pub(crate) mod model_span;
 pub(crate) mod model_step;
 pub(crate) mod notes;
 pub(crate) mod pipeline;
@@ -35,6 +39,7 @@ pub(crate) mod policy;
 pub(crate) mod prompts;
 pub(crate) mod raw_turn;
 pub(crate) mod repairs;
+pub(crate) mod reply;
 pub(crate) mod reply_finish;
 pub(crate) mod result_cache;
 pub(crate) mod running;
@@ -58,7 +63,7 @@ pub(crate) mod user_message;
 mod tests;
 
 pub use crate::session::agent_event::{AgentEvent, ApprovalWanted, EVENT_SCHEMA_VERSION};
-pub use crate::session::agent_loop::{Reply, ReplyOptions};
+pub use crate::session::agent_loop::ReplyOptions;
 pub use crate::session::agent_stream::AgentStream;
 pub use crate::session::approvals::{
     ApprovalLimit, ApprovalLimits, ApprovalRequest, ApprovalVerdict, PendingCall, without_notes,
@@ -75,18 +80,24 @@ pub use crate::session::hooks::{
     Hook, HookFn, HookFuture, HookedCall, HookedRequest, Next, RequestKind,
 };
 pub use crate::session::journal::{Journal, JournalEntry, JournalError, RecoveredCall};
+pub use crate::session::json_form::error::HistoryError;
+pub use crate::session::json_form::limits::HistoryLimits;
+pub use crate::session::length::keep::Keep;
+pub use crate::session::length::shortened::Shortened;
 pub use crate::session::message::Message;
 pub use crate::session::message_log::MessageLog;
 pub use crate::session::metrics::{
     ContextMetrics, LoopMetrics, Metrics, Percentiles, PrometheusText, SessionCall, SessionMetrics,
     SpeechEvent, SpeechMetrics, TokenMetrics, ToolMetrics,
 };
-pub use crate::session::model::{Model, ModelInfo, ModelRequest, ToolChoice};
+pub use crate::session::model::{Model, ModelRequest, ToolChoice};
+pub use crate::session::model_info::ModelInfo;
 pub use crate::session::model_step::ModelStep;
 pub use crate::session::notes::{decision_note, late_note};
 pub use crate::session::policy::{Policy, TurnLimits};
 pub use crate::session::raw_turn::RawTurn;
 pub use crate::session::repairs::{Repair, RepairedMessages, Repairs};
+pub use crate::session::reply::Reply;
 pub use crate::session::reply_finish::ReplyFinish;
 pub use crate::session::runtime::{Runtime, RuntimeBuilder, WaitingCall};
 pub use crate::session::search::ToolSearch;

@@ -18,7 +18,10 @@ use serde_json::Value;
     rename_all_fields = "camelCase"
 )]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the members have the names and meanings of the protocol")]
+#[allow(
+    missing_docs,
+    reason = "the members have the names and meanings of the protocol"
+)]
 pub enum RunEvent {
     /// The first event of a run.
     RunStarted {

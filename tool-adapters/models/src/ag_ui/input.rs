@@ -78,7 +78,9 @@ impl RunInput {
             .collect::<Vec<_>>();
         let answers = input.resume.as_deref().unwrap_or_default().len();
         if answers > MAX_ANSWERS {
-            problems.push(format!("expected at most {MAX_ANSWERS} resume entries, got {answers}"));
+            problems.push(format!(
+                "expected at most {MAX_ANSWERS} resume entries, got {answers}"
+            ));
         }
         if problems.is_empty() {
             Ok(input)
@@ -233,7 +235,8 @@ mod tests {
     #[test]
     fn parts_of_a_message_are_read() {
         let source = json!({"type": "data", "value": "AA==", "mimeType": "image/png"});
-        let parts = json!([{"type": "text", "text": "What is this?"}, {"type": "image", "source": source}]);
+        let parts =
+            json!([{"type": "text", "text": "What is this?"}, {"type": "image", "source": source}]);
         let messages = json!([{"id": "1", "role": "user", "content": parts}]);
         let Ok(AgentInput::Message(message)) = input(&messages, &Value::Null) else {
             panic!("no message");

@@ -393,7 +393,9 @@ mod tests {
         let calls = ["c1", "c2"].map(|id| ToolCall::new(id, "find_table", json!({"seats": 2})));
         let mut agent = agent(ScriptedModel::new().calls(calls).says("Done.")).await;
         let events = run(&mut agent, says("Twice")).await;
-        let parents = events.iter().filter(|event| event["type"] == "TOOL_CALL_START");
+        let parents = events
+            .iter()
+            .filter(|event| event["type"] == "TOOL_CALL_START");
         let parents = parents.map(|event| &event["parentMessageId"]);
         let parents = parents.collect::<Vec<_>>();
         assert_eq!(parents[0], parents[1]);
@@ -449,7 +451,9 @@ mod tests {
         let mut run = Run::default();
         let mut events = run.translate(AgentEvent::Reasoning { delta: "hm".into() });
         events.extend(run.translate(AgentEvent::Text { delta: "Hi".into() }));
-        let json = events.iter().map(|event| serde_json::to_value(event).expect("serialises"));
+        let json = events
+            .iter()
+            .map(|event| serde_json::to_value(event).expect("serialises"));
         let wanted = [
             "REASONING_START",
             "REASONING_MESSAGE_START",

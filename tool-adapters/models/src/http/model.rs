@@ -17,7 +17,8 @@ use tool_adapters_providers::{
     StructuredOutput, TokenLimit, protocol,
 };
 use tool_core::session::{
-    EventSender, Message, Model, ModelInfo, ModelRequest, ModelStep, RepairedMessages, Repairs, ToolChoice,
+    EventSender, Message, Model, ModelInfo, ModelRequest, ModelStep, RepairedMessages, Repairs,
+    ToolChoice,
 };
 use tool_core::trace::TokenUsage;
 use tool_core::{ErrorKind, ProviderTool, ToolDefinition, ToolError, time};

@@ -3,8 +3,8 @@
 use crate::scripts::text;
 use crate::server::{Answer, Server};
 use crate::support::{EventRecorder, model, session};
-use tool_adapters::Provider;
 use futures_util::StreamExt;
+use tool_adapters::Provider;
 use tool_adapters::agent::{AgentEvent, AgentLoop};
 
 fn begun() -> Answer {

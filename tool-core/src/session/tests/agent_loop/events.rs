@@ -5,7 +5,6 @@ use crate::call::tool_call::ToolCall;
 use crate::call::{ProgressUpdate, RunContext, ToolError, ToolResponse};
 use crate::registry::ToolContext;
 use crate::session::agent_event::AgentEvent;
-use crate::session::agent_loop::Reply;
 use crate::session::agent_stream::AgentStream;
 use crate::session::decision::Decision;
 use crate::session::handle::Session;
@@ -14,6 +13,7 @@ use crate::session::message::Message;
 use crate::session::model::{Model, ModelRequest};
 use crate::session::model_step::ModelStep;
 use crate::session::policy::Policy;
+use crate::session::reply::Reply;
 use crate::session::reply_finish::ReplyFinish;
 use crate::session::runtime::Runtime;
 use crate::testing::scripted::ScriptedModel;
@@ -218,7 +218,7 @@ async fn decided(decide: impl FnOnce(String) -> Decision) -> Vec<AgentEvent> {
     let token = asked.meta().confirmation().expect("waits").token.clone();
     let decision = decide(token);
     let stream = AgentStream::new(|events| async move {
-        events.started(&session);
+        events.started("s-1", 0);
         let _ = session.decide(&decision, Some(&events)).await;
         Reply::default()
     });
@@ -384,12 +384,15 @@ async fn a_dropped_stream_leaves_one_result_for_each_call() {
     let mut events = session.reply_stream(&mut model, &mut history, "Go");
     while let Some(Some(_)) = events.next().now_or_never() {}
     drop(events);
-    let results = history.messages().iter().filter_map(|message| match message {
-        Message::Result {
-            call_id, result, ..
-        } => Some((call_id.as_str(), result.is_error)),
-        _ => None,
-    });
+    let results = history
+        .messages()
+        .iter()
+        .filter_map(|message| match message {
+            Message::Result {
+                call_id, result, ..
+            } => Some((call_id.as_str(), result.is_error)),
+            _ => None,
+        });
     assert_eq!(results.collect::<Vec<_>>(), [("c1", false), ("c2", true)]);
 }
 
@@ -415,7 +418,10 @@ async fn each_event_satisfies_the_published_schema() {
         let json = serde_json::to_value(event).expect("serialises");
         let problems = validator.iter_errors(&json).map(|error| error.to_string());
         assert_eq!(problems.collect::<Vec<_>>(), Vec::<String>::new(), "{json}");
-        assert!(!validator.is_valid(&json!({"type": json["type"]})), "{json}");
+        assert!(
+            !validator.is_valid(&json!({"type": json["type"]})),
+            "{json}"
+        );
     }
 }
 

@@ -2,12 +2,13 @@
 
 use crate::call::error::ToolError;
 use crate::call::tool_call::ToolCall;
-use crate::session::agent_loop::{Reply, ReplyOptions};
+use crate::session::agent_loop::ReplyOptions;
 use crate::session::history::History;
 use crate::session::message::Message;
 use crate::session::message_log::MessageLog;
 use crate::session::model::{Model, ModelRequest};
 use crate::session::model_step::ModelStep;
+use crate::session::reply::Reply;
 use crate::session::reply_finish::ReplyFinish;
 use crate::session::tests::agent_loop::{Bare, WAIT, bare, finished, poll, say};
 use crate::testing::scripted::ScriptedModel;

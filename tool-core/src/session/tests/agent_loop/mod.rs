@@ -16,11 +16,11 @@ use crate::call::output::ToolOutput;
 use crate::call::tool_call::ToolCall;
 use crate::call::{RunContext, UserData};
 use crate::registry::ToolContext;
-use crate::session::agent_loop::Reply;
 use crate::session::handle::Session;
 use crate::session::history::History;
 use crate::session::message::Message;
 use crate::session::policy::Policy;
+use crate::session::reply::Reply;
 use crate::session::runtime::Runtime;
 use crate::testing::scripted::ScriptedModel;
 use std::future::Future;
@@ -113,7 +113,7 @@ fn say(id: &str, text: &str) -> ToolCall {
     ToolCall::new(id, ECHO, serde_json::json!({"text": text}))
 }
 
-fn finished<T>(work: impl Future<Output = T>) -> T {
+pub(crate) fn finished<T>(work: impl Future<Output = T>) -> T {
     match poll(pin!(work)) {
         Poll::Ready(value) => value,
         Poll::Pending => panic!("it has to be over at once"),
