@@ -71,7 +71,7 @@ impl Restaurant {
     async fn plan_menu(
         &self,
         ctx: &RunContext,
-        #[arg(range(min = 1, max = 5))] courses: u32,
+        #[arg(range(1..=5))] courses: u32,
     ) -> Vec<String> {
         let mut menu = Vec::new();
         for course in 1..=courses {

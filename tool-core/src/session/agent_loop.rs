@@ -22,7 +22,6 @@ use crate::session::unmade_calls::{name_of_limit, refusal_of_calls, refused_unre
 use crate::session::user_message::UserMessage;
 use crate::time::CallInstant;
 use crate::tool::ToolDefinition;
-use crate::trace::TokenUsage;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use std::fmt;
