@@ -76,6 +76,10 @@ bench:
 bench-agents:
     cargo bench -p tests --features agents --bench agents
 
+# Measures how conversations are stored in SQLite: medians.
+bench-histories:
+    cargo bench -p tool-adapters-stores --features sqlite --bench histories
+
 # Runs the fault tests with a million sessions, names and calls.
 soak:
     CHAOS_COUNT=1000000 cargo test --release -p tests --test chaos -- memory spans

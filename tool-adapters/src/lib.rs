@@ -23,12 +23,13 @@
 //! | `metrics` | [`telemetry::prometheus`] | 1.89 |
 //! | `inspector` | [`inspector`]: a page that tries and watches tools; has `metrics` | 1.89 |
 //! | `otel` | [`telemetry::otel`]: spans and metrics over OTLP | 1.89 |
-//! | `redis` | [`stores::RedisStore`]: sessions in Redis | 1.89 |
+//! | `redis` | [`stores::RedisStore`]: sessions and conversations in Redis | 1.89 |
 //! | `journal` | [`stores::FileJournal`]: a journal of calls in a file | 1.90 |
-//! | `sqlite` | [`stores::SqliteStore`]: the records of agents in SQLite | 1.94 |
-//! | `postgres` | [`stores::PostgresStore`]: the records of agents in PostgreSQL | 1.94 |
+//! | `sqlite` | [`stores::SqliteStore`]: sessions and conversations in SQLite | 1.94 |
+//! | `postgres` | [`stores::PostgresStore`]: sessions and conversations in PostgreSQL | 1.94 |
+//! | `agent-records` | the records of agents in the same databases | 1.94 |
 //! | `openapi` | [`openapi`]: tools from OpenAPI documents; has `egress` | 1.89 |
-//! | `oauth2` | [`oauth2`]: the consent flow of OAuth 2 | 1.89 |
+//! | `oauth2` | [`oauth2`]: the consent flow of OAuth 2; has `agent-records` | 1.89 |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

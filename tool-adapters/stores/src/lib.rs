@@ -1,9 +1,13 @@
-//! Stores: sessions in [`RedisStore`], calls in [`FileJournal`], the records of agents in [`SqliteStore`] (a file, without
-//! a server) and [`PostgresStore`].
+//! Stores: sessions and conversations in [`SqliteStore`] (a file, without a server), [`PostgresStore`] and [`RedisStore`],
+//! and calls in [`FileJournal`].
 //!
-//! The stores of agents create their tables, `tool_agents` and `tool_agent_records`, and note their migrations in a separate
-//! table, so that they can share a database with the program's own tables. People and other programs may read and change the
-//! rows: triggers give a changed row a new version, and the next load of the agent uses it.
+//! A store implements [`SessionStore`](tool_core::session::SessionStore) and
+//! [`HistoryStore`](tool_core::session::HistoryStore). With the feature `agent-records`, the stores in SQL databases also
+//! keep the records of agents.
+//!
+//! The stores in SQL databases create their tables, whose names begin with `tool_`, and note their migrations in separate
+//! tables, so that they can share a database with the program's own tables. People and other programs may read and change
+//! the records of agents: triggers give a changed row a new version, and the next load of the agent uses it.
 
 #[cfg(feature = "journal")]
 mod journal;
@@ -23,6 +27,6 @@ pub use crate::postgres::{PostgresDatabase, PostgresStore};
 #[cfg(feature = "redis")]
 pub use crate::redis::{RedisRecord, RedisStore};
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
-pub use crate::sql::SqlStore;
+pub use crate::sql::{SqlError, SqlStore, session_record::SqlSession};
 #[cfg(feature = "sqlite")]
 pub use crate::sqlite::{SqliteDatabase, SqliteStore};

@@ -1,16 +1,23 @@
-//! The records of agents in PostgreSQL.
+//! Stores in PostgreSQL.
 
+#[cfg(feature = "agent-records")]
+use crate::sql::agents::AgentDatabase;
+use crate::sql::histories::HistoryDatabase;
+use crate::sql::sessions::SessionDatabase;
 use crate::sql::{
-    APPLIED, Param, Rows, SqlDatabase, SqlStore, arguments, failed, is_migrated, migrator,
+    Param, Rows, SqlDatabase, SqlError, SqlMigration, SqlStore, SqlTransaction, Tables, arguments,
+    is_migrated,
 };
 use sqlx::error::DatabaseError;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgPool, PgPoolOptions, PgRow};
-use sqlx::{ConnectOptions, Connection, Error, Executor, Postgres, query_as, query_with};
+use sqlx::{
+    ConnectOptions, Connection, Error, Executor, Postgres, SqlSafeStr, Transaction, query_as,
+    query_with,
+};
 use std::str::FromStr;
 use std::time::Duration;
 use tokio::time::timeout;
-use tool_core::agents::AgentStoreError;
 use tracing::subscriber::{NoSubscriber, with_default};
 
 const CONNECTIONS: u32 = 8;
@@ -24,15 +31,16 @@ const TEST_AFTER: Duration = Duration::from_secs(1);
 /// Number of attempts to make a change that the server rolls back because of a conflict.
 const ATTEMPTS: u32 = 5;
 
-/// The records of agents on a PostgreSQL server, version 12 or later, with a database in UTF-8. Cheap to clone.
+/// Sessions, conversations, and with the feature `agent-records` the records of agents, on a PostgreSQL server, version 12 or
+/// later, with a database in UTF-8. Cheap to clone.
 ///
 /// ```no_run
 /// use tool_adapters::stores::PostgresStore;
-/// use tool_core::agents::{Agents, Keyring};
+/// use tool_core::{Runtime, ToolContext};
 ///
 /// # async fn open() -> Result<(), Box<dyn std::error::Error>> {
 /// let store = PostgresStore::connect("postgres://assistant@db.example/assistant?sslmode=verify-full").await?;
-/// let agents = Agents::builder(store).keys(Keyring::from_env("TOOL_SECRETS_KEYS")?).build()?;
+/// let runtime = Runtime::builder(ToolContext::builder().build()?).store(store).build()?;
 /// # Ok(())
 /// # }
 /// ```
@@ -65,43 +73,66 @@ impl SqlStore<PostgresDatabase> {
     ///
     /// Add `?statement-cache-capacity=0` for a pooler that may give each transaction another connection, such as `PgBouncer` in
     /// transaction mode. Then no statement is prepared by name, and each costs two round trips more.
-    pub async fn connect(url: &str) -> Result<Self, AgentStoreError> {
-        Self::open(connect(url).await.map_err(failed)?).await
+    pub async fn connect(url: &str) -> Result<Self, SqlError> {
+        Self::with(connect(url).await?).await
     }
 
     /// Opens the store in the database of a pool. The pool's options determine how long statements wait for a connection, and
     /// whether connections are tested before use.
-    pub async fn from_pool(pool: PgPool) -> Result<Self, AgentStoreError> {
-        Self::open(PostgresPool {
+    pub async fn from_pool(pool: PgPool) -> Result<Self, SqlError> {
+        Self::with(PostgresPool {
             pool,
             is_pooled: false,
         })
         .await
     }
 
-    async fn open(pool: PostgresPool) -> Result<Self, AgentStoreError> {
-        let actions = include_str!("migrations/postgres/0002_actions.sql");
-        let migrator = migrator(include_str!("migrations/postgres/0001_agents.sql"), actions);
-        if pool.is_pooled {
-            let mut transaction = pool.pool.begin().await.map_err(failed)?;
-            let applied = query_as(APPLIED).fetch_all(&mut *transaction).await;
-            drop(transaction);
-            if !is_migrated(&migrator, applied) {
-                // The migrator's lock and its statements belong to one connection.
-                let mut transaction = pool.pool.begin().await.map_err(failed)?;
-                let migrated = migrator.run_direct(None, &mut *transaction, false).await;
-                migrated.map_err(|error| failed(error.into()))?;
-                transaction.commit().await.map_err(failed)?;
-            }
-        } else if !is_migrated(&migrator, query_as(APPLIED).fetch_all(&pool.pool).await) {
-            migrator
-                .run(&pool.pool)
-                .await
-                .map_err(|error| failed(error.into()))?;
+    async fn with(pool: PostgresPool) -> Result<Self, SqlError> {
+        for tables in TABLES {
+            pool.migrate(tables).await?;
         }
         Ok(Self(PostgresDatabase(pool)))
     }
 }
+
+/// The tables of each area.
+const TABLES: &[Tables] = &[
+    #[cfg(feature = "agent-records")]
+    Tables {
+        noted_in: "_tool_agents_migrations",
+        applied: "SELECT version, checksum FROM _tool_agents_migrations ORDER BY version",
+        migrations: &[
+            SqlMigration {
+                number: 1,
+                name: "agents",
+                sql: include_str!("migrations/postgres/0001_agents.sql"),
+            },
+            SqlMigration {
+                number: 2,
+                name: "actions",
+                sql: include_str!("migrations/postgres/0002_actions.sql"),
+            },
+        ],
+    },
+    Tables {
+        noted_in: "_tool_sessions_migrations",
+        applied: "SELECT version, checksum FROM _tool_sessions_migrations ORDER BY version",
+        migrations: &[SqlMigration {
+            number: 1,
+            name: "sessions",
+            sql: include_str!("migrations/postgres/0001_sessions.sql"),
+        }],
+    },
+    Tables {
+        noted_in: "_tool_histories_migrations",
+        applied: "SELECT version, checksum FROM _tool_histories_migrations ORDER BY version",
+        migrations: &[SqlMigration {
+            number: 1,
+            name: "histories",
+            sql: include_str!("migrations/postgres/0001_histories.sql"),
+        }],
+    },
+];
 
 /// Returns true if an address is that of a pooler which keeps no prepared statements.
 fn is_pooled(url: &str) -> bool {
@@ -152,6 +183,28 @@ pub async fn connect(url: &str) -> Result<PostgresPool, Error> {
 }
 
 impl PostgresPool {
+    /// Creates the tables of an area, or updates them.
+    async fn migrate(&self, tables: &Tables) -> Result<(), Error> {
+        let migrator = tables.migrator();
+        if !self.is_pooled {
+            let applied = query_as(tables.applied).fetch_all(&self.pool).await;
+            if !is_migrated(&migrator, applied) {
+                migrator.run(&self.pool).await?;
+            }
+            return Ok(());
+        }
+        let mut transaction = self.pool.begin().await?;
+        let applied = query_as(tables.applied).fetch_all(&mut *transaction).await;
+        drop(transaction);
+        if !is_migrated(&migrator, applied) {
+            // The migrator's lock and its statements belong to one connection.
+            let mut transaction = self.pool.begin().await?;
+            migrator.run_direct(None, &mut *transaction, false).await?;
+            transaction.commit().await?;
+        }
+        Ok(())
+    }
+
     /// Runs a statement over one of the connections.
     pub async fn fetch_all(
         &self,
@@ -176,15 +229,7 @@ impl PostgresPool {
 
 impl SqlDatabase for PostgresDatabase {
     type Row = PgRow;
-
-    /// Looks for the record first, because the trigger runs before the index finds a duplicate.
-    const INSERT: &'static str = include_str!("sql/postgres/insert.sql");
-
-    const UPDATE: &'static str = include_str!("sql/postgres/update.sql");
-
-    const LEASE: &'static str = include_str!("sql/postgres/lease.sql");
-
-    const KEEP_ACTION: &'static str = "SELECT 1 WHERE tool_keep_action($1, $2, $3, $4, $5, $6, $7)";
+    type Transaction = PostgresTransaction;
 
     /// Repeats the statement over another connection if the first one is lost.
     async fn select(&self, sql: &'static str, params: &[Param<'_>]) -> Rows<PgRow> {
@@ -194,7 +239,21 @@ impl SqlDatabase for PostgresDatabase {
             }
             outcome => outcome,
         };
-        rows.map_err(failed)
+        Ok(rows?)
+    }
+
+    /// Begins over another connection if the first one is lost.
+    async fn begin(&self) -> Result<PostgresTransaction, SqlError> {
+        let transaction = match self.try_begin(self.0.pool.acquire().await).await {
+            Err(error) if is_lost(&error) => {
+                self.try_begin(self.working_connection().await).await
+            }
+            outcome => outcome,
+        };
+        Ok(PostgresTransaction {
+            transaction: transaction?,
+            is_pooled: self.0.is_pooled,
+        })
     }
 
     /// Does not repeat the statement after a lost connection, because it may have taken effect.
@@ -206,13 +265,78 @@ impl SqlDatabase for PostgresDatabase {
                 Err(error) if is_rolled_back(&error) && attempts > 0 => {}
                 // Another writer has inserted the record at the same moment.
                 Err(Error::Database(error)) if error.is_unique_violation() => return Ok(Vec::new()),
-                outcome => return outcome.map_err(failed),
+                outcome => return Ok(outcome?),
             }
         }
     }
 }
 
+/// A transaction of a [`PostgresDatabase`].
+pub(crate) struct PostgresTransaction {
+    transaction: Transaction<'static, Postgres>,
+    is_pooled: bool,
+}
+
+impl SqlTransaction for PostgresTransaction {
+    type Row = PgRow;
+
+    async fn run(&mut self, sql: &'static str, params: &[Param<'_>]) -> Rows<PgRow> {
+        let rows = query_with(sql, arguments::<PgArguments>(params)?)
+            .persistent(!self.is_pooled)
+            .fetch_all(&mut *self.transaction);
+        in_time(rows).await
+    }
+
+    async fn commit(self) -> Result<(), SqlError> {
+        in_time(self.transaction.commit()).await
+    }
+}
+
+/// Waits for an answer, for at most [`ANSWER_TIMEOUT`].
+async fn in_time<T>(answer: impl Future<Output = Result<T, Error>>) -> Result<T, SqlError> {
+    match timeout(ANSWER_TIMEOUT, answer).await {
+        Ok(answer) => Ok(answer?),
+        Err(_) => Err(Error::Io(std::io::ErrorKind::TimedOut.into()).into()),
+    }
+}
+
+#[cfg(feature = "agent-records")]
+impl AgentDatabase for PostgresDatabase {
+    /// Looks for the record first, because the trigger runs before the index finds a duplicate.
+    const INSERT: &'static str = include_str!("sql/postgres/insert.sql");
+
+    const UPDATE: &'static str = include_str!("sql/postgres/update.sql");
+
+    const LEASE: &'static str = include_str!("sql/postgres/lease.sql");
+
+    const KEEP_ACTION: &'static str = "SELECT 1 WHERE tool_keep_action($1, $2, $3, $4, $5, $6, $7)";
+}
+
+impl SessionDatabase for PostgresDatabase {
+    const LOCK_SESSION: &'static str = include_str!("sql/postgres/lock_session.sql");
+
+    const LOCK_OPENINGS: Option<&'static str> = Some(include_str!("sql/postgres/lock_openings.sql"));
+}
+
+impl HistoryDatabase for PostgresDatabase {
+    const LOCK_CONVERSATION: &'static str = include_str!("sql/postgres/lock_conversation.sql");
+
+    const ADD_MESSAGES: &'static str = include_str!("sql/postgres/add_messages.sql");
+}
+
 impl PostgresDatabase {
+    async fn try_begin(
+        &self,
+        connection: Result<PoolConnection<Postgres>, Error>,
+    ) -> Result<Transaction<'static, Postgres>, Error> {
+        let begin = if self.0.is_pooled {
+            BEGIN_POOLED
+        } else {
+            "BEGIN"
+        };
+        Transaction::begin(connection?, Some(begin.into_sql_str())).await
+    }
+
     /// Returns a tested connection. A restart of the server breaks all connections of the pool.
     async fn working_connection(&self) -> Result<PoolConnection<Postgres>, Error> {
         for _ in 0..=self.0.pool.options().get_max_connections() {

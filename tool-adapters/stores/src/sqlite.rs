@@ -1,20 +1,24 @@
-//! The records of agents in SQLite.
+//! Stores in SQLite.
 
+#[cfg(feature = "agent-records")]
+use crate::sql::agents::AgentDatabase;
+use crate::sql::histories::{CONVERSATION, HistoryDatabase};
+use crate::sql::sessions::{SESSION, SessionDatabase};
 use crate::sql::{
-    APPLIED, Param, Rows, SqlDatabase, SqlStore, arguments, failed, is_migrated, migrator,
+    Param, Rows, SqlDatabase, SqlError, SqlMigration, SqlStore, SqlTransaction, Tables, arguments,
+    is_migrated,
 };
 use parking_lot::Mutex;
 use sqlx::sqlite::{
     SqliteArguments, SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions,
     SqliteRow, SqliteSynchronous,
 };
-use sqlx::{ConnectOptions, Connection, Error, query_as, query_with};
+use sqlx::{ConnectOptions, Connection, Error, Sqlite, Transaction, query_as, query_with};
 use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tool_core::agents::AgentStoreError;
 
 /// Number of connections that read. SQLite allows one writer at a time, so there is one connection that writes.
 const READERS: u32 = 4;
@@ -24,19 +28,24 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Statements are repeated until `PATIENCE` is over instead.
 const BUSY_TIMEOUT: Duration = Duration::from_millis(40);
 
-/// The records of agents in a file, with SQLite built in. Several processes may use the file at the same time.
+/// Sessions, conversations, and with the feature `agent-records` the records of agents, in a file, with SQLite built in.
+/// Several processes may use the file at the same time.
 ///
 /// A write is on the disk when it returns. New files, those that SQLite adds (`-wal`, `-shm`) among them, are accessible
 /// for their owner only; an existing file keeps its permissions. Cheap to clone.
 ///
 /// ```
 /// use tool_adapters::stores::SqliteStore;
-/// use tool_core::agents::{Agents, Keyring};
+/// use tool_core::{Mode, Runtime, ToolContext};
 ///
-/// # async fn agents() -> Result<Agents, Box<dyn std::error::Error>> {
-/// let store = SqliteStore::open("agents.db").await?;
-/// let agents = Agents::builder(store).keys(Keyring::from_env("TOOL_SECRETS_KEYS")?).build()?;
-/// # Ok(agents)
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # std::env::set_current_dir(&folder)?;
+/// let store = SqliteStore::open("assistant.db").await?;
+/// let runtime = Runtime::builder(ToolContext::builder().build()?).store(store).build()?;
+/// let session = runtime.session("chat-42", Mode::Text).principal("user:7").await?;
+/// # Ok(())
 /// # }
 /// ```
 pub type SqliteStore = SqlStore<SqliteDatabase>;
@@ -52,10 +61,10 @@ pub struct SqliteDatabase {
 
 impl SqlStore<SqliteDatabase> {
     /// Opens the store in a file, and creates the file if it does not exist. Its folder has to exist.
-    pub async fn open(path: impl AsRef<Path>) -> Result<Self, AgentStoreError> {
+    pub async fn open(path: impl AsRef<Path>) -> Result<Self, SqlError> {
         let path = path.as_ref();
         let file = DatabaseFile::create(path).map_err(|error| {
-            AgentStoreError::caused(
+            SqlError::caused(
                 format!("failed to create the file {}: {error}", path.display()),
                 error,
             )
@@ -77,7 +86,7 @@ impl SqlStore<SqliteDatabase> {
     }
 
     /// Opens an empty store in memory, which ends with the last of its clones.
-    pub async fn open_in_memory() -> Result<Self, AgentStoreError> {
+    pub async fn open_in_memory() -> Result<Self, SqlError> {
         let pool = pool_options(1, None)
             .connect_lazy_with(connect_options().in_memory(true).filename(":memory:"));
         Self::from_pool(pool).await
@@ -85,7 +94,7 @@ impl SqlStore<SqliteDatabase> {
 
     /// Opens the store in the database of a pool. The pool's options determine how long statements wait for locks, and when
     /// writes are on the disk.
-    pub async fn from_pool(pool: SqlitePool) -> Result<Self, AgentStoreError> {
+    pub async fn from_pool(pool: SqlitePool) -> Result<Self, SqlError> {
         Self::with(SqliteDatabase {
             writer: pool.clone(),
             reader: pool,
@@ -94,13 +103,52 @@ impl SqlStore<SqliteDatabase> {
         .await
     }
 
-    async fn with(database: SqliteDatabase) -> Result<Self, AgentStoreError> {
-        until_unlocked(|| database.migrate())
-            .await
-            .map_err(failed)?;
+    async fn with(database: SqliteDatabase) -> Result<Self, SqlError> {
+        for tables in TABLES {
+            until_unlocked(|| database.migrate(tables)).await?;
+        }
         Ok(Self(database))
     }
 }
+
+/// The tables of each area.
+const TABLES: &[Tables] = &[
+    #[cfg(feature = "agent-records")]
+    Tables {
+        noted_in: "_tool_agents_migrations",
+        applied: "SELECT version, checksum FROM _tool_agents_migrations ORDER BY version",
+        migrations: &[
+            SqlMigration {
+                number: 1,
+                name: "agents",
+                sql: include_str!("migrations/sqlite/0001_agents.sql"),
+            },
+            SqlMigration {
+                number: 2,
+                name: "actions",
+                sql: include_str!("migrations/sqlite/0002_actions.sql"),
+            },
+        ],
+    },
+    Tables {
+        noted_in: "_tool_sessions_migrations",
+        applied: "SELECT version, checksum FROM _tool_sessions_migrations ORDER BY version",
+        migrations: &[SqlMigration {
+            number: 1,
+            name: "sessions",
+            sql: include_str!("migrations/sqlite/0001_sessions.sql"),
+        }],
+    },
+    Tables {
+        noted_in: "_tool_histories_migrations",
+        applied: "SELECT version, checksum FROM _tool_histories_migrations ORDER BY version",
+        migrations: &[SqlMigration {
+            number: 1,
+            name: "histories",
+            sql: include_str!("migrations/sqlite/0001_histories.sql"),
+        }],
+    },
+];
 
 fn connect_options() -> SqliteConnectOptions {
     SqliteConnectOptions::new()
@@ -127,16 +175,13 @@ fn pool_options(connections: u32, file: Option<&Arc<DatabaseFile>>) -> SqlitePoo
 }
 
 impl SqliteDatabase {
-    /// Creates the tables, or updates them. The migrator does not lock the file, so that two processes would create the
-    /// tables at the same time.
-    async fn migrate(&self) -> Result<(), Error> {
-        let actions = include_str!("migrations/sqlite/0002_actions.sql");
-        let migrator = migrator(include_str!("migrations/sqlite/0001_agents.sql"), actions);
+    /// Creates the tables of an area, or updates them. The migrator does not lock the file, so that two processes would create
+    /// the tables at the same time.
+    async fn migrate(&self, tables: &Tables) -> Result<(), Error> {
+        let migrator = tables.migrator();
         let mut connection = self.writer.acquire().await?;
-        if is_migrated(
-            &migrator,
-            query_as(APPLIED).fetch_all(&mut *connection).await,
-        ) {
+        let applied = query_as(tables.applied).fetch_all(&mut *connection).await;
+        if is_migrated(&migrator, applied) {
             return Ok(());
         }
         let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
@@ -157,15 +202,20 @@ impl SqliteDatabase {
             let rows = query_with(sql, arguments::<SqliteArguments>(params)?)
                 .fetch_all(&mut *connection)
                 .await;
-            if let (Some(file), Err(error)) = (&self.file, &rows)
-                && may_be_stale(error)
-            {
-                file.discard_connections();
-            }
-            rows
+            checked(rows, self.file.as_deref())
         });
-        rows.await.map_err(failed)
+        Ok(rows.await?)
     }
+}
+
+/// Makes the open connections unusable after an error that another connection may not have.
+fn checked<T>(outcome: Result<T, Error>, file: Option<&DatabaseFile>) -> Result<T, Error> {
+    if let (Some(file), Err(error)) = (file, &outcome)
+        && may_be_stale(error)
+    {
+        file.discard_connections();
+    }
+    outcome
 }
 
 /// Repeats an attempt while another process has locked the file.
@@ -204,7 +254,53 @@ fn may_be_stale(error: &Error) -> bool {
 
 impl SqlDatabase for SqliteDatabase {
     type Row = SqliteRow;
+    type Transaction = SqliteTransaction;
 
+    async fn select(&self, sql: &'static str, params: &[Param<'_>]) -> Rows<SqliteRow> {
+        self.run(&self.reader, sql, params).await
+    }
+
+    async fn change(&self, sql: &'static str, params: &[Param<'_>]) -> Rows<SqliteRow> {
+        self.run(&self.writer, sql, params).await
+    }
+
+    /// Locks the file for writing, so that no later statement finds it locked.
+    async fn begin(&self) -> Result<SqliteTransaction, SqlError> {
+        let begin = || async {
+            let begun = self.writer.begin_with("BEGIN IMMEDIATE").await;
+            checked(begun, self.file.as_deref())
+        };
+        Ok(SqliteTransaction {
+            transaction: until_unlocked(begin).await?,
+            file: self.file.clone(),
+        })
+    }
+}
+
+/// A transaction of a [`SqliteDatabase`].
+pub(crate) struct SqliteTransaction {
+    transaction: Transaction<'static, Sqlite>,
+    file: Option<Arc<DatabaseFile>>,
+}
+
+impl SqlTransaction for SqliteTransaction {
+    type Row = SqliteRow;
+
+    async fn run(&mut self, sql: &'static str, params: &[Param<'_>]) -> Rows<SqliteRow> {
+        let rows = query_with(sql, arguments::<SqliteArguments>(params)?)
+            .fetch_all(&mut *self.transaction)
+            .await;
+        Ok(checked(rows, self.file.as_deref())?)
+    }
+
+    async fn commit(self) -> Result<(), SqlError> {
+        let committed = self.transaction.commit().await;
+        Ok(checked(committed, self.file.as_deref())?)
+    }
+}
+
+#[cfg(feature = "agent-records")]
+impl AgentDatabase for SqliteDatabase {
     /// Computes the version that the trigger is about to set, because `RETURNING` does not see changes of triggers.
     const INSERT: &'static str = include_str!("sql/sqlite/insert.sql");
 
@@ -214,14 +310,19 @@ impl SqlDatabase for SqliteDatabase {
     const LEASE: &'static str = include_str!("sql/sqlite/lease.sql");
 
     const KEEP_ACTION: &'static str = include_str!("sql/sqlite/keep_action.sql");
+}
 
-    async fn select(&self, sql: &'static str, params: &[Param<'_>]) -> Rows<SqliteRow> {
-        self.run(&self.reader, sql, params).await
-    }
+impl SessionDatabase for SqliteDatabase {
+    const LOCK_SESSION: &'static str = SESSION;
 
-    async fn change(&self, sql: &'static str, params: &[Param<'_>]) -> Rows<SqliteRow> {
-        self.run(&self.writer, sql, params).await
-    }
+    /// A transaction is the only one that writes.
+    const LOCK_OPENINGS: Option<&'static str> = None;
+}
+
+impl HistoryDatabase for SqliteDatabase {
+    const LOCK_CONVERSATION: &'static str = CONVERSATION;
+
+    const ADD_MESSAGES: &'static str = include_str!("sql/sqlite/add_messages.sql");
 }
 
 /// The file of a database, which may be replaced while it is open. Writes to a file that was deleted would be lost.

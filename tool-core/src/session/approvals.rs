@@ -214,11 +214,25 @@ impl<'a> ApprovalRequest<'a> {
         &self,
         waiting: impl IntoIterator<Item = &'b PendingCall>,
     ) -> Option<ApprovalLimit> {
-        let (mut session, mut turn, mut bytes) = (0, 0, self.call.size());
+        self.exceeds_beside(waiting.into_iter().map(|call| WaitingSize {
+            turn: call.turn,
+            bytes: call.size(),
+        }))
+    }
+
+    /// Returns the limit that the call would exceed, as [`exceeds`](Self::exceeds) does. For stores that know the sizes of the
+    /// waiting calls without reading them.
+    pub fn exceeds_beside(
+        &self,
+        waiting: impl IntoIterator<Item = WaitingSize>,
+    ) -> Option<ApprovalLimit> {
+        let mut session = 0;
+        let mut turn = 0;
+        let mut bytes = self.call.size();
         for other in waiting {
             session += 1;
             turn += u32::from(other.turn == self.call.turn);
-            bytes = bytes.saturating_add(other.size());
+            bytes = bytes.saturating_add(other.bytes);
         }
         let ApprovalLimits {
             session: of_session,
@@ -233,6 +247,15 @@ impl<'a> ApprovalRequest<'a> {
             (bytes > of_bytes).then_some(ApprovalLimit::Bytes)
         }
     }
+}
+
+/// What counts of a call that waits for approval, for [`ApprovalRequest::exceeds_beside`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitingSize {
+    /// The turn in which the call asked.
+    pub turn: u64,
+    /// The bytes that it takes.
+    pub bytes: usize,
 }
 
 /// A limit of [`ApprovalLimits`].

@@ -1,6 +1,7 @@
 //! Caps on the cost and the time of calls, and the amounts that count toward them.
 
 use crate::trace::cost::Cost;
+use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
 use std::time::Duration;
 
@@ -37,7 +38,7 @@ impl CapScope {
 }
 
 /// The cost and the time of calls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spending {
     /// The cost of models and services that the calls used.
     pub cost: Cost,

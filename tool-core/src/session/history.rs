@@ -47,6 +47,11 @@ impl History {
         self.messages.push(message);
     }
 
+    /// Returns the messages, oldest first, without a copy.
+    pub fn into_messages(self) -> Vec<Message> {
+        self.messages
+    }
+
     pub(crate) fn messages_mut(&mut self) -> &mut [Message] {
         &mut self.messages
     }

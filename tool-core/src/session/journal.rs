@@ -214,7 +214,6 @@ macro_rules! object_safe {
     };
 }
 
-#[cfg(feature = "agents")]
 pub(crate) use object_safe;
 
 object_safe! {

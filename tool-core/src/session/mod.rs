@@ -66,7 +66,8 @@ pub use crate::session::agent_event::{AgentEvent, ApprovalWanted, EVENT_SCHEMA_V
 pub use crate::session::agent_loop::ReplyOptions;
 pub use crate::session::agent_stream::AgentStream;
 pub use crate::session::approvals::{
-    ApprovalLimit, ApprovalLimits, ApprovalRequest, ApprovalVerdict, PendingCall, without_notes,
+    ApprovalLimit, ApprovalLimits, ApprovalRequest, ApprovalVerdict, PendingCall, WaitingSize,
+    without_notes,
 };
 pub use crate::session::audit::{AuditEntry, AuditedIntent, CallDecision, CallOutcome};
 pub use crate::session::builder::SessionBuilder;
@@ -103,9 +104,11 @@ pub use crate::session::runtime::{Runtime, RuntimeBuilder, WaitingCall};
 pub use crate::session::search::ToolSearch;
 pub use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 pub use crate::session::store::{
-    Admission, AnsweredCallRecord, BudgetLimit, Charge, MemoryRecord, MemoryStore, OpenError,
-    OpenRequest, Refusal, SessionRecord, SessionStore, Settlement, StoreError, ToolTurnReport,
-    TurnReport, Verdict,
+    Admission, AnsweredCallRecord, BudgetLimit, Charge, ConversationInfo, ConversationKey,
+    ConversationPlace, ConversationSize, ConversationSummary, DynHistoryStore, HistoryStore,
+    HistoryStoreError, MemoryRecord, MemoryStore, OpenError, OpenRequest, PrincipalCharge,
+    PrincipalSpending, Refusal, SessionRecord, SessionStore, Settlement, StoreError,
+    StoredConversation, StoredMessages, StoredSession, ToolTurnReport, TurnReport, Verdict,
 };
 pub use crate::session::typed_answer::{TypedAnswer, TypedReply, TypedReplyError};
 pub use crate::session::updates::{BackgroundAnswer, CallUpdate};

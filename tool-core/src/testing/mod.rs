@@ -7,6 +7,7 @@
 pub mod agents;
 pub(crate) mod assertions;
 pub(crate) mod client;
+pub mod history;
 pub(crate) mod scripted;
 pub(crate) mod skip;
 pub mod store;

@@ -45,6 +45,12 @@ scripts! {
     CHANGE = "session" "change";
     END = "session" "end";
     REFRESH = "session" "refresh";
+    APPEND = "conversation" "append";
+    DESCRIBE = "conversation" "describe";
+    BRANCH = "conversation" "branch";
+    DELETE_CONVERSATION = "conversation" "delete_conversation";
+    READ_CONVERSATION = "read_conversation";
+    PAGE = "page";
     STALE = "stale";
     REVISE = "revise";
 }
@@ -187,8 +193,7 @@ pub(crate) struct SessionKeys(pub(crate) [String; 11]);
 
 impl SessionKeys {
     pub(crate) fn new(prefix: &str, id: &str, principal: &str) -> Self {
-        let named =
-            |name: &str| format!("{}:{}", hash_tag(prefix), escaped(name).replace(':', "%3A"));
+        let named = |name: &str| format!("{}:{}", hash_tag(prefix), part(name));
         let session = named(id);
         let key = |part| format!("{session}:{part}");
         let [one, two, three, four, five, six, seven, eight, nine] = [
@@ -233,7 +238,7 @@ impl SessionKeys {
 }
 
 /// Returns the beginning of all keys of a store.
-fn hash_tag(prefix: &str) -> String {
+pub(crate) fn hash_tag(prefix: &str) -> String {
     format!("{{{}}}", escaped(prefix))
 }
 
@@ -247,6 +252,11 @@ fn escaped(text: &str) -> String {
     text.replace('%', "%25")
         .replace('{', "%7B")
         .replace('}', "%7D")
+}
+
+/// Escapes a text that is one part of a key.
+pub(crate) fn part(text: &str) -> String {
+    escaped(text).replace(':', "%3A")
 }
 
 /// Parses a value that the server holds. The error shows nothing of the text.

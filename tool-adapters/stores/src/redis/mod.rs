@@ -1,9 +1,10 @@
-//! Sessions in Redis, so that many processes hold them to the same limits.
+//! Sessions in Redis, so that many processes hold them to the same limits, and conversations.
 //!
 //! Scripts on the server decide everything, each in one round trip. No lock is held across two round trips, so that a
 //! process that dies leaves nothing half done. Times are those of the server's clock.
 
 mod connection;
+mod histories;
 mod record;
 mod store;
 

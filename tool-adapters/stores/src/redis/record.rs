@@ -318,13 +318,10 @@ impl ScriptAnswer {
         match words.as_slice() {
             ["admitted"] => Ok(Verdict::Admitted { turn: self.turn }),
             ["capped", cost, time, principal_cost] => {
-                let [cost, principal_cost] =
-                    [cost, principal_cost].map(|text| Ok(amount(text)?.map(Cost::pico)));
-                let time = amount(time)?.map(Duration::from_micros);
                 let left = Allowance {
-                    cost: cost?,
-                    time,
-                    principal_cost: principal_cost?,
+                    cost: amount(cost)?.map(Cost::pico),
+                    time: amount(time)?.map(Duration::from_micros),
+                    principal_cost: amount(principal_cost)?.map(Cost::pico),
                 };
                 Ok(Verdict::Capped {
                     turn: self.turn,
@@ -389,20 +386,19 @@ fn used_cap(
         "principal" => CapScope::Principal,
         _ => return Err(unexpected_answer()),
     };
-    let [used, of] = amounts.map(|text| {
+    let read = |text: &str| -> Result<CapAmount, StoreError> {
         let amount = amount(text)?.unwrap_or_default();
-        let is_cost = kind == "cost";
-        Ok(if is_cost {
-            CapAmount::Cost(Cost::pico(amount))
-        } else {
-            CapAmount::Time(Duration::from_micros(amount))
+        Ok(match kind {
+            "cost" => CapAmount::Cost(Cost::pico(amount)),
+            _ => CapAmount::Time(Duration::from_micros(amount)),
         })
-    });
+    };
+    let [used, of] = amounts;
     let window = window.parse().ok().filter(|_| scope == CapScope::Principal);
     Ok(UsedCap {
         scope,
-        used: used?,
-        of: of?,
+        used: read(used)?,
+        of: read(of)?,
         resets_in: window.map(Duration::from_millis),
     })
 }

@@ -12,11 +12,13 @@ use tool_core::session::{OpenError, OpenRequest, SessionCall, SessionStore, Stor
 /// The default prefix of keys.
 const PREFIX: &str = "tools";
 
-/// Keeps sessions in Redis (7.0 or later), so that their limits hold across processes.
+/// Keeps sessions in Redis (7.0 or later), so that their limits hold across processes, and conversations
+/// ([`HistoryStore`](tool_core::session::HistoryStore)).
 ///
 /// Opening a session, joining it, admitting a call, settling it and keeping it take one round trip each. A call is settled
 /// only where it has something to record. A session that is not used expires by the server's clock, and so does each key.
-/// While the server is down, each operation fails at once.
+/// While the server is down, each operation fails at once. Conversations do not expire: give the server no `maxmemory-policy`
+/// that evicts keys without an expiry.
 ///
 /// ```no_run
 /// use tool_adapters::stores::RedisStore;
@@ -35,7 +37,7 @@ const PREFIX: &str = "tools";
 /// ```text
 /// ACL SETUSER tools on >password resetkeys ~{tools}:* nocommands +ping +select +evalsha +script|load +time +del +rename
 ///   +pexpire +pttl +hset +hget +hmget +hgetall +hdel +hlen +hexists +hincrby +rpush +lpop +ltrim +lrange +zadd +zrem
-///   +zcard +zscore +zrange +zrangebyscore
+///   +zcard +zscore +zrange +zrangebyscore +zrevrangebyscore +hsetnx +exists
 /// ```
 pub struct RedisStore {
     connection: Arc<Connection>,
@@ -94,6 +96,14 @@ impl RedisStore {
             slots: Arc::new(SessionSlots::new(prefix)),
             ..self
         }
+    }
+
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    pub(crate) fn key_prefix(&self) -> &str {
+        &self.slots.prefix
     }
 
     /// Joins a session or opens it. Returns `None` if there is no slot for it.

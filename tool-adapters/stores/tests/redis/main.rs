@@ -2,6 +2,7 @@
 
 mod conformance;
 mod faults;
+mod histories;
 mod processes;
 mod relay;
 mod runtime;

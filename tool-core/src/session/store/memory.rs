@@ -4,20 +4,21 @@ use crate::call::Mode;
 use crate::call::mode::CurrentMode;
 use crate::session::approvals::{ApprovalRequest, ApprovalVerdict, PendingCall, random};
 use crate::session::audit::AuditEntry;
-use crate::session::caps::{Spending, SpendingCaps};
+use crate::session::caps::Spending;
 use crate::session::metrics::call_log::{AnsweredCall, CallLog, SessionCall, SpareBytes};
 use crate::session::state::{SessionId, SessionState, StateChange, Turn};
+use crate::session::store::memory_histories::MemoryConversations;
+use crate::session::store::session_core::{PrincipalSpending, SessionCore};
 use crate::session::store::session_store::{
-    Admission, AnsweredCallRecord, Charge, OpenError, OpenRequest, Refusal, SessionRecord,
+    Admission, AnsweredCallRecord, OpenError, OpenRequest, PrincipalCharge, SessionRecord,
     SessionStore, Settlement, StoreError, Verdict,
 };
+use crate::session::store::stored_session::SessionOwner;
 use crate::session::store::turn_report::TurnReport;
-use crate::session::store::turn_usage::TurnUsage;
 #[cfg(all(test, loom))]
 use crate::session::tests::loom::sync::{Mutex, MutexGuard};
 use crate::time;
 use crate::time::CallInstant;
-use crate::trace::cost::Cost;
 #[cfg(not(all(test, loom)))]
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
@@ -25,7 +26,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Keeps sessions in memory. They end with the process.
+/// Keeps sessions in memory, and conversations ([`HistoryStore`](crate::session::HistoryStore)). They end with the process.
 ///
 /// A session that is not used for the policy's `idle_timeout` has expired, and is removed when room is needed.
 ///
@@ -49,6 +50,7 @@ use tokio::time::Instant;
 #[derive(Default)]
 pub struct MemoryStore {
     sessions: Arc<Mutex<OpenSessions>>,
+    conversations: MemoryConversations,
 }
 
 #[derive(Default)]
@@ -60,35 +62,51 @@ struct OpenSessions {
     spare: Arc<SpareBytes>,
     /// The incarnation of the last session. The first is random, so that those of two stores differ.
     incarnation: Option<u128>,
-    principals: Arc<Mutex<PrincipalSpending>>,
+    principals: Arc<Mutex<PrincipalWindows>>,
 }
 
-/// The amounts of principals under caps, each with the end of its window.
+/// The amounts of principals under caps.
 #[derive(Default)]
-struct PrincipalSpending {
-    windows: HashMap<Arc<str>, (Instant, Spending)>,
+struct PrincipalWindows {
+    windows: HashMap<Arc<str>, PrincipalWindow>,
     /// The number of windows at which those that have ended are removed.
     sweep_at: usize,
 }
 
-impl PrincipalSpending {
-    fn of(&self, principal: &str, now: Instant) -> Option<(Instant, Spending)> {
-        self.windows
-            .get(principal)
-            .filter(|(end, _)| *end > now)
-            .copied()
+#[derive(Clone, Copy)]
+struct PrincipalWindow {
+    end: Instant,
+    spent: Spending,
+}
+
+impl PrincipalWindows {
+    fn get(&self, principal: &str, now: Instant) -> Option<PrincipalWindow> {
+        let window = self.windows.get(principal)?;
+        (window.end > now).then_some(*window)
     }
 
-    fn add(&mut self, principal: &Arc<str>, spent: Spending, window: Duration, now: Instant) {
+    fn spending(&self, principal: &str, now: Instant) -> PrincipalSpending {
+        match self.get(principal, now) {
+            None => PrincipalSpending::default(),
+            Some(window) => PrincipalSpending {
+                spent: window.spent,
+                resets_in: Some(window.end.saturating_duration_since(now)),
+            },
+        }
+    }
+
+    fn add(&mut self, principal: &Arc<str>, charge: &PrincipalCharge, now: Instant) {
         if self.windows.len() >= self.sweep_at {
-            self.windows.retain(|_, (end, _)| *end > now);
+            self.windows.retain(|_, window| window.end > now);
             self.sweep_at = 1_024.max(2 * self.windows.len());
         }
-        let (end, mut sum) = self
-            .of(principal, now)
-            .unwrap_or((time::after(now, window), Spending::default()));
-        sum += spent;
-        self.windows.insert(Arc::clone(principal), (end, sum));
+        let begun = self.get(principal, now);
+        let mut window = begun.unwrap_or_else(|| PrincipalWindow {
+            end: time::after(now, charge.window),
+            spent: Spending::default(),
+        });
+        window.spent += charge.spent;
+        self.windows.insert(Arc::clone(principal), window);
     }
 }
 
@@ -146,6 +164,10 @@ impl MemoryStore {
     /// Creates an empty store.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    pub(crate) fn conversations(&self) -> &MemoryConversations {
+        &self.conversations
     }
 }
 
@@ -221,28 +243,17 @@ pub struct MemoryRecord {
     principal: Arc<str>,
     agent: Arc<str>,
     incarnation: u128,
-    principals: Arc<Mutex<PrincipalSpending>>,
+    principals: Arc<Mutex<PrincipalWindows>>,
     /// The sessions among which the record is found while it is open.
     sessions: Weak<Mutex<OpenSessions>>,
 }
 
 struct RecordState {
-    over: bool,
-    /// True if the pending message was delivered, and the state shows it until the turn ends.
-    delivered: bool,
+    core: SessionCore,
     last_used: CallInstant,
     idle_timeout: Duration,
-    usage: TurnUsage,
-    state: Arc<SessionState>,
     /// Created on first use, as few sessions need it.
-    retained: Option<Box<Retained>>,
-}
-
-#[derive(Default)]
-struct Retained {
-    pending: PendingCalls,
-    spent_in_turn: Spending,
-    spent: Spending,
+    pending: Option<Box<PendingCalls>>,
 }
 
 impl MemoryRecord {
@@ -253,13 +264,10 @@ impl MemoryRecord {
         sessions: &OpenSessions,
     ) -> Self {
         let state = RecordState {
-            over: false,
-            delivered: false,
+            core: SessionCore::default(),
             last_used: CallInstant::now(),
             idle_timeout: request.idle_timeout,
-            usage: TurnUsage::default(),
-            state: Arc::default(),
-            retained: None,
+            pending: None,
         };
         Self {
             state: Mutex::new(state),
@@ -279,28 +287,18 @@ impl MemoryRecord {
         }
     }
 
-    /// Checks that the session is joined under its own principal, agent and mode. The principal goes first, so that another
-    /// one learns nothing else.
     fn check_owner(&self, request: &OpenRequest) -> Result<(), OpenError> {
-        let id = || request.id.clone();
-        if self.principal != request.principal {
-            return Err(OpenError::OtherPrincipal { id: id() });
+        SessionOwner {
+            principal: &self.principal,
+            agent: &self.agent,
+            mode: self.mode(),
         }
-        if self.agent != request.agent {
-            return Err(OpenError::OtherAgent { id: id() });
-        }
-        if self.mode() != request.mode {
-            return Err(OpenError::OtherMode {
-                id: id(),
-                open: self.mode(),
-            });
-        }
-        Ok(())
+        .check(request)
     }
 
     /// Returns what the turn has used so far.
     pub(crate) fn turn_report(&self) -> TurnReport {
-        self.state.lock().usage.report()
+        self.state.lock().core.usage().report()
     }
 
     /// Locks the session, or returns `None` if it is over.
@@ -348,107 +346,30 @@ impl MemoryRecord {
     pub(crate) fn admit_now(&self, call: &Admission<'_>) -> Verdict {
         match self.touch_at(call.began) {
             None => Verdict::Inactive,
-            Some(mut state) => match state.usage.admit(call) {
-                Ok(turn) => match call.caps {
-                    None => Verdict::Admitted { turn },
-                    Some(caps) => self.admit_within(caps, call, turn, &mut state),
-                },
-                Err(refusal) => Verdict::Refused(refusal),
-            },
+            Some(mut state) => state
+                .core
+                .admit(call, || self.principal_spending(call.now())),
         }
+    }
+
+    fn principal_spending(&self, now: Instant) -> PrincipalSpending {
+        self.principals.lock().spending(&self.principal, now)
     }
 
     /// Returns the amounts of each of [`CapScope::STORED`](crate::session::CapScope::STORED).
     pub(crate) fn spending(&self) -> [Spending; 3] {
-        let principal = self.principals.lock().of(&self.principal, Instant::now());
-        let of_principal = principal.map_or_else(Spending::default, |(_, spent)| spent);
-        let state = self.state.lock();
-        let retained = state.retained.as_ref();
-        let (in_turn, in_session) =
-            retained.map_or_else(Default::default, |kept| (kept.spent_in_turn, kept.spent));
-        [in_turn, in_session, of_principal]
+        let principal = self.principal_spending(Instant::now());
+        let [in_turn, in_session] = self.state.lock().core.spending();
+        [in_turn, in_session, principal.spent]
     }
 
-    /// Checks the caps of a call that the budgets admit, and refunds one that is refused.
-    #[cold]
-    fn admit_within(
-        &self,
-        caps: &SpendingCaps,
-        call: &Admission<'_>,
-        turn: u64,
-        state: &mut RecordState,
-    ) -> Verdict {
-        if matches!(call.charge, Charge::Free | Charge::Attempt) {
-            return Verdict::Admitted { turn };
-        }
-        let now = call.now();
-        let principal = self.principals.lock().of(&self.principal, now);
-        let resets_in = principal.map(|(end, _)| end.saturating_duration_since(now));
-        let (in_turn, in_session) = state
-            .retained
-            .as_ref()
-            .map_or_else(Default::default, |retained| {
-                (retained.spent_in_turn, retained.spent)
-            });
-        let of_principal = principal.map_or_else(Spending::default, |(_, spent)| spent);
-        match caps.left([in_turn, in_session, of_principal], resets_in) {
-            Ok(left) => Verdict::Capped {
-                turn,
-                left: Box::new(left),
-            },
-            Err(used) => {
-                if call.charge != Charge::Hold {
-                    let (tool, category) = (call.tool, call.category);
-                    let refund = Settlement {
-                        tool,
-                        category,
-                        turn,
-                        refund: true,
-                        ..Settlement::default()
-                    };
-                    state.usage.settle(&refund);
-                }
-                Verdict::Refused(Refusal::Cap(Box::new(used)))
-            }
-        }
-    }
-
-    /// Adds what a call has spent to the amounts of its turn, its session and its principal.
-    #[cold]
-    fn spend(&self, caps: &SpendingCaps, settlement: &Settlement<'_>, state: &mut RecordState) {
-        let (is_current, retained) = (settlement.turn == state.usage.turn(), state.retained());
-        retained.spent += settlement.spent;
-        if is_current {
-            retained.spent_in_turn += settlement.spent;
-        }
-        let paid = settlement.paid_inside.picodollars();
-        let cost = Cost::pico(settlement.spent.cost.picodollars().saturating_sub(paid));
-        let spent = Spending {
-            cost,
-            ..settlement.spent
-        };
-        self.principals.lock().add(
-            &self.principal,
-            spent,
-            caps.principal_window(),
-            Instant::now(),
-        );
-    }
-
-    /// Settles a call without waiting. Unless the session is over, the state changes apply whenever the call ends.
+    /// Settles a call without waiting.
     pub(crate) fn settle_now(&self, settlement: &Settlement<'_>) {
-        let mut state = self.state.lock();
-        state.usage.settle(settlement);
-        if let Some(caps) = settlement
-            .caps
-            .filter(|_| settlement.spent != Spending::default())
-        {
-            self.spend(caps, settlement, &mut state);
+        self.state.lock().core.settle(settlement);
+        if let Some(charge) = settlement.spends() {
+            let now = Instant::now();
+            self.principals.lock().add(&self.principal, &charge, now);
         }
-        if !state.over {
-            state.change(settlement.changes);
-        }
-        drop(state);
         for entry in settlement.audit {
             self.log.add_entry(entry);
         }
@@ -458,53 +379,14 @@ impl MemoryRecord {
 impl RecordState {
     #[inline]
     fn is_open(&self, now: CallInstant) -> bool {
-        !self.over && now.since(self.last_used) < self.idle_timeout
+        !self.core.is_over() && now.since(self.last_used) < self.idle_timeout
     }
 
     fn close(&mut self) {
-        if !self.over {
-            self.over = true;
-            Arc::make_mut(&mut self.state).ended = true;
+        if self.core.close() {
             // Pending calls can no longer be approved.
-            if let Some(retained) = &mut self.retained {
-                retained.pending = PendingCalls::default();
-            }
+            self.pending = None;
         }
-    }
-
-    fn change(&mut self, changes: &[StateChange]) {
-        if changes.is_empty() {
-            return;
-        }
-        let state = Arc::make_mut(&mut self.state);
-        for change in changes {
-            state.apply(change);
-            // A message that is set again is delivered again, even with the same text.
-            self.delivered &= !matches!(change, StateChange::PendingMessage(_));
-        }
-    }
-
-    /// Changes the state to that of the next turn. Returns the pending message, once.
-    fn begin_turn(&mut self, mode: Mode) -> Option<String> {
-        if self.state.is_default() {
-            return None;
-        }
-        let message = self
-            .state
-            .pending_message
-            .clone()
-            .filter(|_| !self.delivered);
-        let mut state = self.state.after_turn(mode);
-        if self.delivered && !state.ended {
-            state.pending_message = None;
-        }
-        self.delivered = state.pending_message.is_some();
-        self.state = Arc::new(state);
-        message
-    }
-
-    fn retained(&mut self) -> &mut Retained {
-        self.retained.get_or_insert_default()
     }
 }
 
@@ -541,20 +423,16 @@ impl SessionRecord for MemoryRecord {
                 ended: true,
             });
         };
-        let number = state.usage.next_turn();
-        if let Some(retained) = &mut state.retained {
-            retained.spent_in_turn = Spending::default();
-        }
-        let pending_message = state.begin_turn(self.mode());
-        let ended = state.state.ended;
+        let begun = state.core.next_turn(self.mode());
+        let ended = state.core.is_over();
         if ended {
-            state.close();
+            state.pending = None;
             drop(state);
             self.remove();
         }
         Ok(Turn {
-            number,
-            pending_message,
+            number: begun.number,
+            pending_message: begun.pending_message,
             ended,
         })
     }
@@ -564,7 +442,8 @@ impl SessionRecord for MemoryRecord {
         let Some(mut state) = self.touch() else {
             return Ok(ApprovalVerdict::Inactive);
         };
-        Ok(state.retained().pending.insert(request, now))
+        let pending = state.pending.get_or_insert_default();
+        Ok(pending.insert(request, now))
     }
 
     async fn pending(&self, id: &str) -> Result<Option<PendingCall>, StoreError> {
@@ -572,11 +451,8 @@ impl SessionRecord for MemoryRecord {
         let Some(state) = self.touch() else {
             return Ok(None);
         };
-        Ok(state
-            .retained
-            .as_ref()
-            .and_then(|retained| retained.pending.get(id, now))
-            .cloned())
+        let pending = state.pending.as_ref();
+        Ok(pending.and_then(|calls| calls.get(id, now)).cloned())
     }
 
     async fn consume(&self, id: &str) -> Result<bool, StoreError> {
@@ -584,15 +460,13 @@ impl SessionRecord for MemoryRecord {
         let Some(mut state) = self.touch() else {
             return Ok(false);
         };
-        Ok(state
-            .retained
-            .as_mut()
-            .is_some_and(|retained| retained.pending.remove(id, now)))
+        let pending = state.pending.as_mut();
+        Ok(pending.is_some_and(|calls| calls.remove(id, now)))
     }
 
     async fn change(&self, changes: &[StateChange]) -> Result<(), StoreError> {
         if let Some(mut state) = self.touch() {
-            state.change(changes);
+            state.core.change(changes);
         }
         Ok(())
     }
@@ -624,11 +498,11 @@ impl SessionRecord for MemoryRecord {
     }
 
     fn turn(&self) -> u64 {
-        self.state.lock().usage.turn()
+        self.state.lock().core.turn()
     }
 
     fn state(&self) -> Arc<SessionState> {
-        Arc::clone(&self.state.lock().state)
+        Arc::clone(self.state.lock().core.state())
     }
 
     fn audit(&self) -> Vec<AuditEntry> {

@@ -1,14 +1,26 @@
-//! Session stores, which keep the state of sessions and decide which calls may run.
+//! Stores: of sessions, whose state they keep and whose calls they decide about, and of conversations.
 
 pub(crate) mod handle;
+pub(crate) mod history_store;
 pub(crate) mod memory;
+pub(crate) mod memory_histories;
+pub(crate) mod session_core;
 pub(crate) mod session_store;
+pub(crate) mod stored_messages;
+pub(crate) mod stored_session;
 pub(crate) mod turn_report;
 pub(crate) mod turn_usage;
 
+pub use crate::session::store::history_store::{
+    ConversationInfo, ConversationKey, ConversationPlace, ConversationSummary, DynHistoryStore,
+    HistoryStore, HistoryStoreError, StoredConversation,
+};
 pub use crate::session::store::memory::{MemoryRecord, MemoryStore};
+pub use crate::session::store::session_core::PrincipalSpending;
 pub use crate::session::store::session_store::{
-    Admission, AnsweredCallRecord, BudgetLimit, Charge, OpenError, OpenRequest, Refusal,
+    Admission, AnsweredCallRecord, BudgetLimit, Charge, OpenError, OpenRequest, PrincipalCharge, Refusal,
     SessionRecord, SessionStore, Settlement, StoreError, Verdict,
 };
+pub use crate::session::store::stored_messages::{ConversationSize, StoredMessages};
+pub use crate::session::store::stored_session::StoredSession;
 pub use crate::session::store::turn_report::{ToolTurnReport, TurnReport};

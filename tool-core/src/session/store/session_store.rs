@@ -447,3 +447,32 @@ pub struct Settlement<'a> {
     /// New entries of the audit log.
     pub audit: &'a [AuditEntry],
 }
+
+impl Settlement<'_> {
+    /// Returns what the principal has spent, and the window of its amounts. `None` if there is nothing to add to any amount.
+    pub fn spends(&self) -> Option<PrincipalCharge> {
+        let caps = self.caps?;
+        if self.spent == Spending::default() {
+            return None;
+        }
+        let all = self.spent.cost.picodollars();
+        let own = all.saturating_sub(self.paid_inside.picodollars());
+        Some(PrincipalCharge {
+            spent: Spending {
+                cost: Cost::pico(own),
+                time: self.spent.time,
+            },
+            window: caps.principal_window(),
+        })
+    }
+}
+
+/// What a call adds to the amounts of its principal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PrincipalCharge {
+    /// The cost and the time.
+    pub spent: Spending,
+    /// The time after which the principal's amounts begin again, counted from the first of them.
+    pub window: Duration,
+}

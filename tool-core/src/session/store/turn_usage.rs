@@ -6,46 +6,70 @@ use crate::session::store::turn_report::{ToolTurnReport, TurnReport};
 use crate::text::Name;
 use crate::tool::Category;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::hash::Hash;
 
-/// The usage of the current turn.
-#[derive(Default)]
-pub(crate) struct TurnUsage {
+/// The usage of the current turn. `A` counts the attempts at a tool.
+#[derive(Serialize, Deserialize)]
+#[serde(bound(serialize = "A: Serialize", deserialize = "A: Deserialize<'de> + CountAttempts"))]
+pub(crate) struct TurnUsage<A = Attempts> {
     turn: u64,
     total: u32,
     categories: [u32; 3],
     /// The bytes of arguments that the tools keep.
+    #[serde(skip)]
     kept_bytes: usize,
-    tools: UsageByTool,
+    tools: UsageByTool<A>,
 }
 
 /// The usage of each tool.
-#[derive(Default)]
-struct UsageByTool {
+struct UsageByTool<A = Attempts> {
     /// The tool that was called first. It is inline, as most turns call one tool.
-    first: Option<ToolUsage>,
-    rest: Option<Box<RestOfTools>>,
+    first: Option<ToolUsage<A>>,
+    rest: Option<Box<RestOfTools<A>>>,
 }
 
 /// The usage of the tools beside the first one.
-#[derive(Default)]
-struct RestOfTools {
-    tools: Vec<ToolUsage>,
+struct RestOfTools<A> {
+    tools: Vec<ToolUsage<A>>,
     /// The index of each tool.
     by_name: FxHashMap<Name, usize>,
 }
 
 /// The usage of one tool. It is kept from turn to turn, as a session calls the same tools again.
-struct ToolUsage {
+struct ToolUsage<A> {
     name: Name,
     calls: u32,
     empty: u32,
-    attempts: Attempts,
+    attempts: A,
+}
+
+/// Counts the attempts at one tool in a turn by their arguments.
+pub(crate) trait CountAttempts: Default {
+    /// Counts an attempt, and returns the number of attempts with equal arguments. `kept_bytes` is the sum over the tools of
+    /// the turn.
+    fn count(&mut self, arguments: &Fingerprint<'_>, kept_bytes: &mut usize) -> u32;
+
+    /// Returns the most attempts with equal arguments.
+    fn most_equal(&self) -> u32;
 }
 
 /// The tools that are kept from turn to turn.
 const KEPT_TOOLS: usize = 16;
 
-impl TurnUsage {
+impl<A> Default for TurnUsage<A> {
+    fn default() -> Self {
+        Self {
+            turn: 0,
+            total: 0,
+            categories: [0; 3],
+            kept_bytes: 0,
+            tools: UsageByTool::default(),
+        }
+    }
+}
+
+impl<A: CountAttempts> TurnUsage<A> {
     /// Counts the attempt, checks the limits, and charges the budgets. Returns the number of the turn.
     pub(crate) fn admit(&mut self, call: &Admission<'_>) -> Result<u64, Refusal> {
         if call.charge == Charge::Free {
@@ -111,11 +135,7 @@ impl TurnUsage {
     /// Returns what the turn has used, for people. Tools that it has not tried are left out.
     pub(crate) fn report(&self) -> TurnReport {
         let categories = [Category::Retrieval, Category::Action, Category::Utility];
-        let tools = self
-            .tools
-            .first
-            .iter()
-            .chain(self.tools.rest.iter().flat_map(|rest| &rest.tools));
+        let tools = self.tools.iter();
         let reports = tools.map(|tool| (tool.name.to_string(), tool.report()));
         TurnReport {
             turn: self.turn,
@@ -130,10 +150,26 @@ impl TurnUsage {
     }
 }
 
-impl UsageByTool {
+impl<A> Default for UsageByTool<A> {
+    fn default() -> Self {
+        Self {
+            first: None,
+            rest: None,
+        }
+    }
+}
+
+impl<A> UsageByTool<A> {
+    fn iter(&self) -> impl Iterator<Item = &ToolUsage<A>> {
+        let rest = self.rest.iter().flat_map(|rest| &rest.tools);
+        self.first.iter().chain(rest)
+    }
+}
+
+impl<A: CountAttempts> UsageByTool<A> {
     /// Returns the usage of a tool. `shared_name` is the name in a form that can be kept without a copy.
     #[inline]
-    fn get(&mut self, name: &str, shared_name: Option<&Name>) -> &mut ToolUsage {
+    fn get(&mut self, name: &str, shared_name: Option<&Name>) -> &mut ToolUsage<A> {
         if self.first.as_ref().is_none_or(|first| first.is(name)) {
             self.first
                 .get_or_insert_with(|| ToolUsage::new(name, shared_name))
@@ -155,8 +191,17 @@ impl UsageByTool {
     }
 }
 
-impl RestOfTools {
-    fn get(&mut self, name: &str, shared_name: Option<&Name>) -> &mut ToolUsage {
+impl<A> Default for RestOfTools<A> {
+    fn default() -> Self {
+        Self {
+            tools: Vec::new(),
+            by_name: FxHashMap::default(),
+        }
+    }
+}
+
+impl<A: CountAttempts> RestOfTools<A> {
+    fn get(&mut self, name: &str, shared_name: Option<&Name>) -> &mut ToolUsage<A> {
         let index = self.by_name.get(name).copied().unwrap_or_else(|| {
             let tool = ToolUsage::new(name, shared_name);
             self.by_name.insert(tool.name.clone(), self.tools.len());
@@ -167,14 +212,14 @@ impl RestOfTools {
     }
 }
 
-impl ToolUsage {
+impl<A: CountAttempts> ToolUsage<A> {
     fn new(name: &str, shared_name: Option<&Name>) -> Self {
         let name = shared_name.cloned().unwrap_or_else(|| name.into());
         Self {
             name,
             calls: 0,
             empty: 0,
-            attempts: Attempts::default(),
+            attempts: A::default(),
         }
     }
 
@@ -185,7 +230,9 @@ impl ToolUsage {
     }
 
     fn clear(&mut self) {
-        (self.calls, self.empty, self.attempts) = (0, 0, Attempts::default());
+        self.calls = 0;
+        self.empty = 0;
+        self.attempts = A::default();
     }
 
     fn report(&self) -> ToolTurnReport {
@@ -228,7 +275,7 @@ fn check_budget(limit: BudgetLimit, used: u32, of: Option<u32>) -> Result<(), Re
 /// first text is kept and only compared. The first attempt with another text has both hashed. Of very many different attempts,
 /// at least the last [`GENERATION`] are known.
 #[derive(Default)]
-struct Attempts {
+pub(crate) struct Attempts {
     accepted: AcceptedAttempts,
     /// The attempts that did not decode, and the accepted ones once they are hashed.
     hashes: Option<Box<AttemptHashes>>,
@@ -246,18 +293,27 @@ enum AcceptedAttempts {
 }
 
 /// Attempts by the hash of their arguments, in two generations.
-#[derive(Default)]
-struct AttemptHashes {
-    young: FxHashMap<u64, u32>,
-    old: FxHashMap<u64, u32>,
+#[derive(Serialize, Deserialize)]
+#[serde(bound(serialize = "H: Serialize", deserialize = "H: Deserialize<'de> + Eq + Hash"))]
+struct AttemptHashes<H = u64> {
+    young: FxHashMap<H, u32>,
+    old: FxHashMap<H, u32>,
+}
+
+impl<H> Default for AttemptHashes<H> {
+    fn default() -> Self {
+        Self {
+            young: FxHashMap::default(),
+            old: FxHashMap::default(),
+        }
+    }
 }
 
 /// The bytes of arguments that a turn keeps. Attempts beyond them are hashed.
 const MAX_KEPT_BYTES: usize = 32 * 1024;
 
-impl Attempts {
-    /// Counts an attempt, and returns the number of attempts with equal arguments. `kept_bytes` is the sum over the tools of
-    /// the turn.
+impl CountAttempts for Attempts {
+    #[inline]
     fn count(&mut self, arguments: &Fingerprint<'_>, kept_bytes: &mut usize) -> u32 {
         let Some(text) = arguments.accepted() else {
             return self.count_hash(arguments);
@@ -278,6 +334,17 @@ impl Attempts {
         }
     }
 
+    fn most_equal(&self) -> u32 {
+        let of_one_text = match &self.accepted {
+            AcceptedAttempts::OneText { count, .. } => *count,
+            AcceptedAttempts::None | AcceptedAttempts::Hashed => 0,
+        };
+        let of_hashes = self.hashes.as_ref().map_or(0, |hashes| hashes.most_equal());
+        of_one_text.max(of_hashes)
+    }
+}
+
+impl Attempts {
     fn count_hash(&mut self, arguments: &Fingerprint<'_>) -> u32 {
         let hashes = self.hashes.get_or_insert_default();
         hashes.count(arguments.fast(), 1)
@@ -291,16 +358,6 @@ impl Attempts {
         }
         self.count_hash(arguments)
     }
-
-    /// Returns the most attempts with equal arguments.
-    fn most_equal(&self) -> u32 {
-        let of_one_text = match &self.accepted {
-            AcceptedAttempts::OneText { count, .. } => *count,
-            AcceptedAttempts::None | AcceptedAttempts::Hashed => 0,
-        };
-        let of_hashes = self.hashes.as_ref().map_or(0, |hashes| hashes.most_equal());
-        of_one_text.max(of_hashes)
-    }
 }
 
 fn increment(count: &mut u32) -> u32 {
@@ -311,9 +368,9 @@ fn increment(count: &mut u32) -> u32 {
 /// The attempts of a generation.
 const GENERATION: usize = 1024;
 
-impl AttemptHashes {
+impl<H: Eq + Hash> AttemptHashes<H> {
     /// Adds attempts by the hash of their arguments, and returns the number of all with this hash.
-    fn count(&mut self, hash: u64, attempts: u32) -> u32 {
+    fn count(&mut self, hash: H, attempts: u32) -> u32 {
         if self.young.len() >= GENERATION {
             self.old = std::mem::take(&mut self.young);
         }
@@ -326,6 +383,59 @@ impl AttemptHashes {
     fn most_equal(&self) -> u32 {
         let counts = self.young.values().chain(self.old.values());
         counts.copied().max().unwrap_or(0)
+    }
+}
+
+/// The attempts at one tool in a turn as a database keeps them: by digests, which are the same in every process.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct StoredAttempts(AttemptHashes<Box<str>>);
+
+/// The hexadecimal digits of a digest that tell the attempts of a turn apart.
+const KEPT_DIGITS: usize = 32;
+
+impl CountAttempts for StoredAttempts {
+    fn count(&mut self, arguments: &Fingerprint<'_>, _: &mut usize) -> u32 {
+        let mut digest = arguments.digest();
+        digest.truncate(KEPT_DIGITS);
+        self.0.count(digest.into(), 1)
+    }
+
+    fn most_equal(&self) -> u32 {
+        self.0.most_equal()
+    }
+}
+
+/// The usage of a tool as a database keeps it.
+#[derive(Serialize, Deserialize)]
+struct StoredToolUsage<N, A> {
+    name: N,
+    calls: u32,
+    empty: u32,
+    attempts: A,
+}
+
+impl<A: Serialize> Serialize for UsageByTool<A> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter().map(|tool| StoredToolUsage {
+            name: &*tool.name,
+            calls: tool.calls,
+            empty: tool.empty,
+            attempts: &tool.attempts,
+        }))
+    }
+}
+
+impl<'de, A: Deserialize<'de> + CountAttempts> Deserialize<'de> for UsageByTool<A> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut tools = Self::default();
+        for stored in Vec::<StoredToolUsage<String, A>>::deserialize(deserializer)? {
+            let tool = tools.get(&stored.name, None);
+            tool.calls = stored.calls;
+            tool.empty = stored.empty;
+            tool.attempts = stored.attempts;
+        }
+        Ok(tools)
     }
 }
 
@@ -469,7 +579,7 @@ mod tests {
 
     #[test]
     fn counts_more_tools_than_it_keeps() {
-        let mut tools = UsageByTool::default();
+        let mut tools = UsageByTool::<Attempts>::default();
         let names = (0..2_000)
             .map(|number| format!("tool_{number}"))
             .collect::<Vec<_>>();

@@ -1,0 +1,356 @@
+//! Conversations in Redis: a hash and a list for each. Scripts on the server make every change, in one round trip.
+
+use crate::redis::connection::{
+    APPEND, BRANCH, Connection, DELETE_CONVERSATION, DESCRIBE, PAGE, READ_CONVERSATION, hash_tag,
+    part,
+};
+use crate::redis::store::RedisStore;
+use redis::{Script, ScriptInvocation};
+use std::collections::HashMap;
+use tool_core::session::{
+    ConversationInfo, ConversationKey, ConversationPlace, ConversationSummary, HistoryStore,
+    HistoryStoreError, Message, StoreError, StoredConversation, StoredMessages,
+};
+
+/// The messages that are read at once to find the end of the results of a call.
+const RESULTS_AT_ONCE: u64 = 16;
+
+/// The conversations that are looked at in one round trip.
+const BATCH: usize = 200;
+
+/// The keys and the names of a conversation.
+struct ConversationKeys {
+    /// The hash, the list of messages, the list of the principal's conversations, and that of all.
+    keys: [String; 4],
+    /// The name in the list of the principal.
+    id: String,
+    /// The name in the list of all: the parts of principal and id, with a colon between them.
+    member: String,
+}
+
+impl ConversationKeys {
+    fn new(prefix: &str, key: &ConversationKey) -> Result<Self, HistoryStoreError> {
+        key.check()?;
+        let member = format!("{}:{}", part(key.principal()), part(key.id()));
+        Ok(Self::of_member(prefix, &member))
+    }
+
+    /// Returns the keys of the conversation with this name in the list of all.
+    fn of_member(prefix: &str, member: &str) -> Self {
+        let tag = hash_tag(prefix);
+        let (principal, id) = member.split_once(':').unwrap_or((member, ""));
+        Self {
+            keys: [
+                format!("{tag}:{member}:conversation"),
+                format!("{tag}:{member}:messages"),
+                format!("{tag}:{principal}:conversations"),
+                all_key(prefix),
+            ],
+            id: id.to_owned(),
+            member: member.to_owned(),
+        }
+    }
+
+    fn head(&self) -> &str {
+        let [head, ..] = &self.keys;
+        head
+    }
+
+    /// Begins a call of a script that changes the conversation.
+    fn call<'a>(&self, script: &'a Script) -> ScriptInvocation<'a> {
+        let mut call = script.key(&self.keys[..]);
+        call.arg(&self.id).arg(&self.member);
+        call
+    }
+}
+
+/// Returns the key of the list of all conversations.
+fn all_key(prefix: &str) -> String {
+    format!("{}:conversations", hash_tag(prefix))
+}
+
+/// Undoes [`part`].
+fn original(part: &str) -> String {
+    part.replace("%3A", ":")
+        .replace("%7D", "}")
+        .replace("%7B", "{")
+        .replace("%25", "%")
+}
+
+/// The fields of a conversation's hash.
+type Fields = HashMap<String, String>;
+
+fn figure(fields: &Fields, name: &str) -> Result<u64, StoreError> {
+    let text = fields.get(name).map(String::as_str);
+    text.and_then(|text| text.parse().ok())
+        .ok_or_else(|| StoreError::new("the server holds an invalid conversation"))
+}
+
+/// Reads a conversation without its messages. Returns `None` if it is not there.
+fn summary(id: &str, fields: &Fields) -> Result<Option<ConversationSummary>, StoreError> {
+    if fields.is_empty() {
+        return Ok(None);
+    }
+    let mut summary = ConversationSummary::new(id, figure(fields, "created")?);
+    summary.updated_at = figure(fields, "updated")?;
+    summary.messages = figure(fields, "messages")?;
+    summary.bytes = figure(fields, "bytes")?;
+    let info = fields.get("info").map_or("", String::as_str);
+    Ok(Some(summary.stored_info(info)))
+}
+
+fn unexpected_answer() -> HistoryStoreError {
+    StoreError::new("the server sent an unexpected answer").into()
+}
+
+fn missing(key: &ConversationKey) -> HistoryStoreError {
+    HistoryStoreError::Missing {
+        conversation: key.id().to_owned(),
+    }
+}
+
+/// A part of a conversation at one moment.
+struct ConversationPart {
+    summary: ConversationSummary,
+    /// Bytes, because a foreign text may be no UTF-8.
+    texts: Vec<Vec<u8>>,
+}
+
+/// Reads the messages from one on up to another. Returns `None` if the conversation is not there.
+async fn read(
+    connection: &Connection,
+    keys: &ConversationKeys,
+    key: &ConversationKey,
+    messages: std::ops::Range<u64>,
+) -> Result<Option<ConversationPart>, HistoryStoreError> {
+    let [head, list, ..] = &keys.keys;
+    let mut call = READ_CONVERSATION.key(head);
+    call.key(list);
+    // A number that the scripts can compare.
+    let most = StoredMessages::MAX_MESSAGES;
+    call.arg(messages.start.min(most))
+        .arg(messages.end.min(most))
+        .arg(StoredMessages::MAX_BYTES);
+    let (fields, texts, is_too_large): (Fields, Vec<Vec<u8>>, u8) =
+        connection.script(&call).await?;
+    if is_too_large != 0 {
+        return Err(HistoryStoreError::TooLarge {
+            conversation: key.id().to_owned(),
+            limit: format!("{} bytes", StoredMessages::MAX_BYTES),
+        });
+    }
+    let summary = summary(key.id(), &fields)?;
+    Ok(summary.map(|summary| ConversationPart { summary, texts }))
+}
+
+/// Reads a message.
+fn message(
+    key: &ConversationKey,
+    position: u64,
+    text: &[u8],
+) -> Result<Message, HistoryStoreError> {
+    match std::str::from_utf8(text) {
+        Ok(text) => StoredMessages::read(key, position, text),
+        Err(_) => Err(StoredMessages::damaged(key, position, "it is no text")),
+    }
+}
+
+/// The place at which a branch ends.
+struct BranchEnd {
+    messages: u64,
+    /// The conversation that it leaves.
+    source: ConversationSummary,
+}
+
+impl RedisStore {
+    /// Finds the number of messages that a branch takes, whose last one may be a call or a result of it.
+    async fn branch_end(
+        &self,
+        keys: &ConversationKeys,
+        key: &ConversationKey,
+        at: u64,
+    ) -> Result<BranchEnd, HistoryStoreError> {
+        let mut end = at;
+        loop {
+            let part = read(self.connection(), keys, key, end..end.saturating_add(RESULTS_AT_ONCE));
+            let ConversationPart { summary, texts } = part.await?.ok_or_else(|| missing(key))?;
+            end = end.min(summary.messages);
+            let mut is_over = texts.is_empty();
+            for text in &texts {
+                is_over = !matches!(message(key, end, text)?, Message::Result { .. });
+                if is_over {
+                    break;
+                }
+                end += 1;
+            }
+            if is_over {
+                return Ok(BranchEnd {
+                    messages: end,
+                    source: summary,
+                });
+            }
+        }
+    }
+}
+
+impl HistoryStore for RedisStore {
+    async fn append(
+        &self,
+        key: &ConversationKey,
+        expected: u64,
+        messages: &[Message],
+    ) -> Result<u64, HistoryStoreError> {
+        let added = StoredMessages::new(key, messages)?;
+        let keys = ConversationKeys::new(self.key_prefix(), key)?;
+        let mut call = keys.call(&APPEND);
+        call.arg(expected)
+            .arg(StoredMessages::MAX_MESSAGES)
+            .arg(StoredMessages::MAX_BYTES);
+        for text in added.texts() {
+            call.arg(text);
+        }
+        let answer: (String, String) = self.connection().script(&call).await?;
+        match (answer.0.as_str(), answer.1.as_str()) {
+            ("appended", messages) => messages.parse().map_err(|_| unexpected_answer()),
+            ("conflict", found) => Err(HistoryStoreError::Conflict {
+                conversation: key.id().to_owned(),
+                expected,
+                found: found.parse().map_err(|_| unexpected_answer())?,
+            }),
+            ("full", what) => {
+                let most = match what {
+                    "messages" => StoredMessages::MAX_MESSAGES,
+                    _ => StoredMessages::MAX_BYTES,
+                };
+                Err(HistoryStoreError::TooLarge {
+                    conversation: key.id().to_owned(),
+                    limit: format!("{most} {what}"),
+                })
+            }
+            _ => Err(unexpected_answer()),
+        }
+    }
+
+    async fn load(
+        &self,
+        key: &ConversationKey,
+        from: u64,
+    ) -> Result<Option<StoredConversation>, HistoryStoreError> {
+        let keys = ConversationKeys::new(self.key_prefix(), key)?;
+        let part = read(self.connection(), &keys, key, from..u64::MAX).await?;
+        let Some(ConversationPart { summary, texts }) = part else {
+            return Ok(None);
+        };
+        let mut messages = Vec::with_capacity(texts.len());
+        for (position, text) in (from..).zip(&texts) {
+            messages.push(message(key, position, text)?);
+        }
+        let next = from.saturating_add(messages.len() as u64);
+        if next < summary.messages {
+            return Err(StoredMessages::damaged(key, next, "it is missing"));
+        }
+        Ok(Some(StoredConversation::new(summary, from, messages)))
+    }
+
+    async fn list(
+        &self,
+        principal: &str,
+        after: Option<&ConversationPlace>,
+        limit: u32,
+    ) -> Result<Vec<ConversationSummary>, HistoryStoreError> {
+        let tag = hash_tag(self.key_prefix());
+        let principal = part(principal);
+        let mut call = PAGE.key(format!("{tag}:{principal}:conversations"));
+        call.arg(limit);
+        match after {
+            Some(place) => call.arg(place.updated_at).arg(part(&place.id)),
+            None => call.arg("").arg(""),
+        };
+        let ids: Vec<String> = self.connection().script(&call).await?;
+
+        let mut summaries = Vec::with_capacity(ids.len());
+        for ids in ids.chunks(BATCH) {
+            let mut queries = redis::pipe();
+            for id in ids {
+                let member = format!("{principal}:{id}");
+                let keys = ConversationKeys::of_member(self.key_prefix(), &member);
+                queries.hgetall(keys.head());
+            }
+            let answers: Vec<Fields> = self.connection().pipeline(&queries).await?;
+            for (id, fields) in ids.iter().zip(&answers) {
+                // One that was deleted in the meantime is left out.
+                summaries.extend(summary(&original(id), fields)?);
+            }
+        }
+        Ok(summaries)
+    }
+
+    async fn describe(
+        &self,
+        key: &ConversationKey,
+        info: &ConversationInfo,
+    ) -> Result<(), HistoryStoreError> {
+        let keys = ConversationKeys::new(self.key_prefix(), key)?;
+        let mut call = keys.call(&DESCRIBE);
+        call.arg(info.to_stored(key)?);
+        let _: u8 = self.connection().script(&call).await?;
+        Ok(())
+    }
+
+    async fn branch(
+        &self,
+        key: &ConversationKey,
+        at: u64,
+        branch: &str,
+    ) -> Result<u64, HistoryStoreError> {
+        let keys = ConversationKeys::new(self.key_prefix(), key)?;
+        let new_key = ConversationKey::new(branch, key.principal());
+        let new_keys = ConversationKeys::new(self.key_prefix(), &new_key)?;
+        let BranchEnd { messages, source } = self.branch_end(&keys, key, at).await?;
+
+        let mut call = BRANCH.key(&keys.keys[..]);
+        let [new_head, new_list, ..] = &new_keys.keys;
+        call.key(new_head).key(new_list);
+        call.arg(&new_keys.id).arg(&new_keys.member);
+        let created_at = source.created_at;
+        let info = source.info.of_branch().to_stored(&new_key)?;
+        call.arg(created_at).arg(messages).arg(info);
+        let answer: String = self.connection().script(&call).await?;
+        match answer.as_str() {
+            "branched" => Ok(messages),
+            "missing" => Err(missing(key)),
+            "exists" => Err(HistoryStoreError::Exists {
+                conversation: branch.to_owned(),
+            }),
+            _ => Err(unexpected_answer()),
+        }
+    }
+
+    async fn delete(&self, key: &ConversationKey) -> Result<bool, HistoryStoreError> {
+        let keys = ConversationKeys::new(self.key_prefix(), key)?;
+        let mut call = keys.call(&DELETE_CONVERSATION);
+        call.arg("");
+        let deleted: u64 = self.connection().script(&call).await?;
+        Ok(deleted > 0)
+    }
+
+    async fn delete_unused(&self, since: u64) -> Result<u64, HistoryStoreError> {
+        let all = all_key(self.key_prefix());
+        let mut deleted = 0;
+        loop {
+            let mut query = redis::pipe();
+            query.zrangebyscore_limit(&all, "-inf", format!("({since}"), 0, BATCH as isize);
+            let (unused,): (Vec<String>,) = self.connection().pipeline(&query).await?;
+            if unused.is_empty() {
+                return Ok(deleted);
+            }
+            for member in &unused {
+                let keys = ConversationKeys::of_member(self.key_prefix(), member);
+                let mut call = keys.call(&DELETE_CONVERSATION);
+                call.arg(since);
+                let is_deleted: u64 = self.connection().script(&call).await?;
+                deleted += is_deleted;
+            }
+        }
+    }
+}

@@ -1,0 +1,1 @@
+SELECT pg_advisory_xact_lock(hashtextextended('tool_sessions ' || current_schema(), 0))::text

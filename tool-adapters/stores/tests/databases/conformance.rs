@@ -1,0 +1,19 @@
+//! The conformance tests of sessions.
+
+mod sqlite {
+    use crate::database::SqliteFile;
+    tool_core::store_conformance!(Some(SqliteFile::new()));
+}
+
+mod sqlite_in_memory {
+    use crate::database::InMemory;
+    use tool_adapters::stores::SqliteStore;
+    tool_core::store_conformance!(Some(InMemory(
+        SqliteStore::open_in_memory().await.expect("it opens")
+    )));
+}
+
+mod postgres {
+    use crate::server::Schema;
+    tool_core::store_conformance!(Schema::on_server().await);
+}

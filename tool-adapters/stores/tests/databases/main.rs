@@ -1,0 +1,11 @@
+//! Sessions and conversations over SQLite, and over PostgreSQL: `POSTGRES_URL=postgres://.. cargo test -p tool-adapters-stores --all-features`.
+
+mod conformance;
+mod database;
+mod histories;
+mod killed;
+mod opening;
+mod restart;
+#[allow(dead_code)] // the tests of agents use the rest
+#[path = "../agents/server.rs"]
+mod server;

@@ -1,0 +1,75 @@
+//! Stores that are opened at the same time, and rows that are damaged or deleted by hand.
+
+use crate::database::SqliteFile;
+use crate::server::Schema;
+use std::sync::Arc;
+use tokio::task::JoinSet;
+use tool_adapters::stores::SqliteStore;
+use tool_core::Mode;
+use tool_core::session::SessionStore;
+use tool_core::testing::store::StoreUnderTest;
+use tool_core::testing::store::driver::{HOUR, TestCall, open, opening, waiting};
+
+async fn open_at_once(store: Arc<impl StoreUnderTest + 'static>) {
+    let mut racers = JoinSet::new();
+    for number in 0..8 {
+        let store = Arc::clone(&store);
+        racers.spawn(async move {
+            let handle = store.handle().await;
+            let opened = open(&handle, &opening(&number.to_string(), Mode::Text)).await;
+            opened.expect("the session opens");
+        });
+    }
+    racers.join_all().await;
+    assert_eq!(store.handle().await.sessions().await, Ok(8));
+}
+
+#[tokio::test]
+async fn stores_opened_at_once_share_a_new_database() {
+    open_at_once(Arc::new(SqliteFile::new())).await;
+    if let Some(schema) = Schema::on_server().await {
+        open_at_once(Arc::new(schema)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_newer_version_of_the_tables_is_an_error() {
+    let file = SqliteFile::new();
+    drop(file.handle().await);
+    file.by_hand(
+        "INSERT INTO _tool_sessions_migrations (version, description, success, checksum, execution_time)
+        SELECT 99, description, success, checksum, 0 FROM _tool_sessions_migrations",
+    )
+    .await;
+    let error = SqliteStore::open(file.path()).await.expect_err("newer tables");
+    assert!(error.to_string().contains("newer version"), "{error}");
+}
+
+#[tokio::test]
+async fn a_damaged_row_is_an_error_of_its_session_only() {
+    let file = SqliteFile::new();
+    let store = file.handle().await;
+    let damaged = open(&store, &opening("damaged", Mode::Text)).await.expect("opens");
+    let sound = open(&store, &opening("sound", Mode::Text)).await.expect("opens");
+    file.by_hand("UPDATE tool_sessions SET session = substr(session, 1, 40) WHERE id = 'damaged'")
+        .await;
+    let error = damaged.try_refresh().await.expect_err("a damaged row");
+    assert_eq!(
+        error.to_string(),
+        "session store failed: the database holds an invalid value"
+    );
+    assert!(open(&store, &opening("damaged", Mode::Text)).await.is_err());
+    assert!(sound.passes(&TestCall::default()).await);
+}
+
+#[tokio::test]
+async fn a_row_deleted_by_hand_takes_all_of_its_session() {
+    let file = SqliteFile::new();
+    let store = file.handle().await;
+    let session = open(&store, &opening("s", Mode::Text)).await.expect("opens");
+    session.mint(&waiting(1), HOUR).await;
+    file.by_hand("DELETE FROM tool_sessions").await;
+    session.assert_over().await;
+    let next = open(&store, &opening("s", Mode::Text)).await.expect("opens");
+    assert_eq!(next.pending(&waiting(1).id).await, None);
+}
