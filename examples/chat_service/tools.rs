@@ -68,11 +68,7 @@ impl Restaurant {
     /// # Arguments
     /// * `courses` - The number of courses
     #[tool(category = "retrieval")]
-    async fn plan_menu(
-        &self,
-        ctx: &RunContext,
-        #[arg(range(1..=5))] courses: u32,
-    ) -> Vec<String> {
+    async fn plan_menu(&self, ctx: &RunContext, #[arg(range(1..=5))] courses: u32) -> Vec<String> {
         let mut menu = Vec::new();
         for course in 1..=courses {
             let part = f64::from(course) / f64::from(courses);

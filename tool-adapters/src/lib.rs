@@ -35,7 +35,12 @@
 
 #[cfg(feature = "agent")]
 #[doc(inline)]
-pub use tool_adapters_models::{ag_ui, agent};
+pub use tool_adapters_models::ag_ui;
+
+/// The agent loop: a conversation with a model that calls tools.
+#[cfg(feature = "agent")]
+#[doc(inline)]
+pub use tool_adapters_models::agent;
 
 #[cfg(feature = "cli")]
 #[doc(inline)]

@@ -66,7 +66,7 @@
 //!
 //! ```
 //! # use tool_adapters::agent::AgentLoop;
-//! # use tool_core::session::{Model, Reply};
+//! # use tool_core::session::{MessageLog, Model, Reply, SessionBuilder};
 //! # async fn agree<M: Model>(agent: &mut AgentLoop<M>, mut reply: Reply) -> Reply {
 //! loop {
 //!     let pending = reply.confirmations().cloned().collect::<Vec<_>>();
@@ -85,11 +85,14 @@
 pub use crate::RetryPolicy;
 
 pub use crate::agent_input::AgentInput;
+pub use crate::opened_agent::OpenAgentError;
 pub use tool_core::session::{AgentEvent, AgentStream, Decision};
 
+use crate::conversation_log::ConversationLog;
 use crate::history_keeper::HistoryKeeper;
 use crate::host_text::join_instructions;
 use std::borrow::Cow;
+use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -147,6 +150,21 @@ pub struct AgentLoop<M> {
     in_turn: bool,
     /// True after the session has ended.
     has_ended: bool,
+    /// The log of a conversation that is in a store.
+    log: Option<ConversationLog>,
+    /// Opens the session again after it was idle for too long.
+    reopen: Option<Reopen>,
+}
+
+/// Opens a session again.
+pub(crate) type OpenSession = dyn Fn() -> SessionBuilder + Send + Sync;
+
+struct Reopen(Box<OpenSession>);
+
+impl fmt::Debug for Reopen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reopen").finish_non_exhaustive()
+    }
 }
 
 impl<M: Model> AgentLoop<M> {
@@ -206,7 +224,16 @@ impl<M: Model> AgentLoop<M> {
             interrupt,
             in_turn: false,
             has_ended: false,
+            log: None,
+            reopen: None,
         }
+    }
+
+    /// Stores the messages from now on. The next message begins a turn of its own.
+    pub(crate) fn store_in(&mut self, log: ConversationLog, session: Box<OpenSession>) {
+        self.log = Some(log);
+        self.reopen = Some(Reopen(session));
+        self.in_turn = true;
     }
 
     /// Sets the instructions for the model, which precede the guides of the tools.
@@ -390,16 +417,42 @@ impl<M: Model> AgentLoop<M> {
         if !std::mem::take(&mut self.in_turn) {
             return None;
         }
+        let was_ending = self.session().state().ending;
         let turn = self.session().next_turn().await;
         self.has_ended = turn.ended;
+        if turn.ended && !was_ending {
+            self.open_again().await;
+        }
         if let Some(text) = turn.pending_message.clone() {
-            self.history.push(Message::Assistant {
+            self.add(Message::Assistant {
                 text: Some(text),
                 calls: Vec::new(),
                 native: None,
             });
         }
         Some(turn)
+    }
+
+    /// Opens the session again that was idle for too long, if the conversation is in a store.
+    async fn open_again(&mut self) {
+        let Some(Reopen(session)) = &self.reopen else {
+            return;
+        };
+        match session().await {
+            Ok(session) => {
+                self.interrupt.session = session;
+                self.has_ended = false;
+            }
+            Err(error) => tracing::error!(%error, "failed to open a session again"),
+        }
+    }
+
+    /// Adds a message that is not of a reply to the history and the log.
+    fn add(&mut self, message: Message) {
+        if let Some(log) = &mut self.log {
+            log.add(&message);
+        }
+        self.history.push(message);
     }
 
     /// Replaces the model. The history stays. Parts in the old provider's own form are kept for that provider; the new model
@@ -419,6 +472,8 @@ impl<M: Model> AgentLoop<M> {
             interrupt,
             in_turn,
             has_ended,
+            log,
+            reopen,
             ..
         } = self;
         keeper.forget_measured();
@@ -431,6 +486,8 @@ impl<M: Model> AgentLoop<M> {
             interrupt,
             in_turn,
             has_ended,
+            log,
+            reopen,
         }
     }
 
@@ -591,6 +648,10 @@ impl<M: Model> AgentLoop<M> {
             Some(events) => options.events(events),
             None => options,
         };
+        let options = match &mut self.log {
+            Some(log) => options.log(log),
+            None => options,
+        };
         let mut reply = session
             .reply_with_options(&mut model, &mut self.history, options)
             .await;
@@ -610,8 +671,13 @@ impl<M: Model> AgentLoop<M> {
             .interrupt
             .wrap(&mut self.model, &mut self.keeper, &self.instructions);
         let session = &self.interrupt.session;
+        let options = ReplyOptions::new(message);
+        let options = match &mut self.log {
+            Some(log) => options.log(log),
+            None => options,
+        };
         let mut replied = session
-            .reply_typed(&mut model, &mut self.history, message, answer)
+            .reply_typed_with_options(&mut model, &mut self.history, options, answer)
             .await;
         model.note_interruption(reply_of(&mut replied));
         replied
@@ -625,7 +691,9 @@ impl<M: Model> AgentLoop<M> {
     ) -> ToolResponse {
         let mark = self.session().decision_mark(token);
         let note = mark.and_then(|mark| decision_note(&response, is_approved, &mark));
-        self.history.extend(note.map(Message::user));
+        if let Some(note) = note {
+            self.add(Message::user(note));
+        }
         response
     }
 }

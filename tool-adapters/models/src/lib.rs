@@ -13,12 +13,14 @@ pub mod ag_ui;
 pub mod agent;
 mod agent_input;
 mod agent_streams;
+mod conversation_log;
 mod history_keeper;
 mod host_text;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(any(feature = "http", feature = "websocket"))]
 pub mod model_access;
+mod opened_agent;
 #[cfg(feature = "websocket")]
 pub mod websocket;
 

@@ -16,13 +16,14 @@ use crate::session::history::History;
 use crate::session::inner::SessionInner;
 use crate::session::metrics::{ContextMetrics, SessionCall, SessionMetrics, SpeechEvent};
 use crate::session::model::{Model, ToolChoice};
+use crate::session::pipeline::journal::recovered_end;
 use crate::session::pipeline::{confirm, entry, step, without_tool};
 use crate::session::policy::Policy;
 use crate::session::reply::Reply;
 use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 use crate::session::store::{StoreError, TurnReport};
 use crate::session::typed_answer::{TypedAnswer, TypedReply, TypedReplyError, typed_reply};
-use crate::session::unmade_calls::refused_step;
+use crate::session::unmade_calls::{lost_call, refused_step};
 use crate::session::updates::{BackgroundAnswer, CallUpdate};
 use crate::session::user_message::UserMessage;
 use crate::time::CallInstant;
@@ -99,6 +100,16 @@ impl Session {
     /// that arrived in part.
     pub fn refuse(&self, call: &ToolCall, error: ToolError) -> ToolResponse {
         let response = ToolResponse::refused(call, error, CallInstant::now());
+        without_tool::record_refusal(&self.0, call, &response);
+        response
+    }
+
+    /// Answers a call that an earlier process of the conversation has left without a result, instead of making it. The runtime's
+    /// [journal](super::Journal) may know the result. Otherwise the answer is `UNKNOWN`: the call may have taken effect, unless
+    /// its tool changes nothing.
+    pub fn answer_lost(&self, call: &ToolCall) -> ToolResponse {
+        let recorded = recovered_end(&self.0, call);
+        let response = recorded.unwrap_or_else(|| lost_call(&self.0, call));
         without_tool::record_refusal(&self.0, call, &response);
         response
     }
