@@ -13,6 +13,7 @@ of the page are left in target/conformance/chat_service.
 import json
 import os
 import pathlib
+import sqlite3
 import subprocess
 import sys
 import urllib.error
@@ -218,6 +219,59 @@ def check_ag_ui(address: str, found):
     found.same("a request that is wrong", (status, "role `user`" in answer), (400, True))
 
 
+class Service:
+    """The chat service as a process."""
+
+    def __init__(self, address: str = "127.0.0.1:0", **settings: str):
+        # Without the keys, a model that knows a few words answers.
+        environment = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+        command = [TARGET / "debug" / "examples" / "chat_service", address]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment | settings)
+        self.address = self.process.stdout.readline().strip()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+
+def check_restart(browser, found):
+    """The service is killed while a tool works and a call waits. The next process goes on, and the page with it."""
+    from inspector import Inspector
+
+    file = FOLDER / "restart.db"
+    for left in FOLDER.glob("restart.db*"):
+        left.unlink()
+    settings = {"CHAT_DB": str(file), "CHAT_SIGNING_KEY": "0" * 32}
+    with Service(**settings) as service:
+        address = service.address
+        chat = Chat(Inspector(browser.page(), address))
+        chat.tab.open()
+        chat.tab.until("document.body.dataset.ready === 'true'")
+        chat.say("Book it.")
+        chat.tab.until("document.querySelector('#log .approval')")
+        chat.idle()
+        chat.say("Plan a menu.")
+        chat.tab.until("document.querySelector('#log').textContent.includes('plan_menu: course 1 of 3')")
+    chat.tab.until("document.querySelector('#status').innerText.includes('went wrong')")
+    with Service(address.removeprefix("http://"), **settings):
+        chat.tab.button("Approve", "document.querySelector('#log .approval')")
+        chat.tab.until("document.querySelector('#log').textContent.includes('It is done.')")
+        chat.idle()
+        found.same("the call that was approved after the restart", chat.items("call")[-1], "book_table: done")
+        said = chat.items("user")
+        chat.tab.open()
+        chat.tab.until("document.body.dataset.ready === 'true'")
+        found.same("the conversation after the restart", chat.items("user"), said)
+    with sqlite3.connect(file) as database:
+        tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        rows = [str(row) for table in tables for row in database.execute(f"SELECT * FROM {table}")]
+    lost = [row for row in rows if "ended before it had a result" in row]
+    found.same("the results of the call that was killed", len(lost), 1)
+
+
 def main() -> int:
     from browser import Browser, chromium
     from inspector import Findings, Inspector
@@ -227,19 +281,12 @@ def main() -> int:
         print(f"skipped: {missing} is not there", file=sys.stderr)
         return int(os.environ.get("CI") == "true")
     found = Findings()
-    # Without the keys, a model that knows a few words answers.
-    environment = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
-    command = [TARGET / "debug" / "examples" / "chat_service", "127.0.0.1:0"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-    try:
-        address = server.stdout.readline().strip()
-        with Browser(program) as browser:
-            use_page(Inspector(browser.page(), address), found, AXE.read_text())
-        check_users(address, found)
-        check_ag_ui(address, found)
-    finally:
-        server.terminate()
-        server.wait()
+    with Browser(program) as browser:
+        with Service() as service:
+            use_page(Inspector(browser.page(), service.address), found, AXE.read_text())
+            check_users(service.address, found)
+            check_ag_ui(service.address, found)
+        check_restart(browser, found)
     print(f"{'FAILED' if found.wrong else 'ok':6} chat service: {found.looked} checks")
     print("\n".join(found.wrong))
     return 1 if found.wrong else 0
