@@ -86,6 +86,7 @@ pub use crate::RetryPolicy;
 
 pub use crate::agent_input::AgentInput;
 pub use crate::opened_agent::OpenAgentError;
+pub use crate::sub_agent::SubAgent;
 pub use tool_core::session::{AgentEvent, AgentStream, Decision};
 
 use crate::conversation_log::ConversationLog;

@@ -21,6 +21,7 @@ pub mod http;
 #[cfg(any(feature = "http", feature = "websocket"))]
 pub mod model_access;
 mod opened_agent;
+mod sub_agent;
 #[cfg(feature = "websocket")]
 pub mod websocket;
 
