@@ -298,6 +298,7 @@ mod tests {
         host.open(ScriptedModel::new().says("I do not know.")).await
     }
 
+    // M10
     #[tokio::test]
     async fn a_call_that_a_killed_process_has_left_is_unknown() {
         let host = Host::new();

@@ -90,6 +90,7 @@ fn reply(bare: &Bare, log: &mut TestLog, script: ScriptedModel, history: &mut Hi
     )
 }
 
+// M10
 #[test]
 fn each_message_is_stored_before_what_follows_from_it() {
     let seen = Seen::default();
@@ -129,6 +130,7 @@ fn without_a_stored_message_the_model_is_not_asked() {
     assert!(!seen.lines().contains(&"asked".to_owned()));
 }
 
+// M10
 #[test]
 fn without_a_stored_step_its_calls_do_not_run() {
     let mut log = TestLog::new(&Seen::default());
