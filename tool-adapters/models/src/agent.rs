@@ -85,7 +85,7 @@
 pub use crate::RetryPolicy;
 
 pub use crate::agent_input::AgentInput;
-pub use crate::opened_agent::OpenAgentError;
+pub use crate::open_agent_error::OpenAgentError;
 pub use crate::sub_agent::SubAgent;
 pub use tool_core::session::{AgentEvent, AgentStream, Decision};
 
@@ -102,9 +102,9 @@ use tool_core::call::ErrorBody;
 use tool_core::schemars::JsonSchema;
 use tool_core::serde::de::DeserializeOwned;
 use tool_core::session::{
-    EventSender, History, Keep, Message, Model, ModelInfo, ModelRequest, ModelStep, OpenError,
-    Reply, ReplyFinish, ReplyOptions, Shortened, Turn, TypedAnswer, TypedReply, TypedReplyError,
-    UserMessage, decision_note,
+    EventSender, History, Keep, Message, MessageLog, Model, ModelInfo, ModelRequest, ModelStep,
+    OpenError, Reply, ReplyFinish, ReplyOptions, SessionBuilder, Shortened, Turn, TypedAnswer,
+    TypedReply, TypedReplyError, UserMessage, decision_note,
 };
 use tool_core::trace::{SpanHandle, SpanKind, TokenUsage};
 use tool_core::{ErrorKind, Mode, Runtime, Session, ToolContext, ToolError, ToolResponse};

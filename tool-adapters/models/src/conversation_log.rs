@@ -4,10 +4,10 @@ use std::fmt;
 use std::mem;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
+use tool_core::ToolError;
 use tool_core::session::{
-    ConversationKey, DynHistoryStore, HistoryStore, HistoryStoreError, Message, MessageLog,
+    ConversationKey, DynHistoryStore, HistoryStoreError, Message, MessageLog,
 };
-use tool_core::{ErrorKind, ToolError};
 
 /// Stores the messages of a conversation, in the order in which they are added. A task writes them, so that a message is
 /// stored even if the reply is dropped meanwhile. It ends once it has written the last message.
@@ -103,7 +103,7 @@ impl LogWriter {
         if self.waiting.is_empty() {
             return Ok(());
         }
-        let appended = HistoryStore::append(&self.store, &self.key, self.stored, &self.waiting);
+        let appended = self.store.append(&self.key, self.stored, &self.waiting);
         match appended.await {
             Ok(stored) => {
                 self.stored = stored;
@@ -119,7 +119,7 @@ impl LogWriter {
 
     /// Looks if the append that has failed has taken effect.
     async fn find_out(&mut self) -> Result<(), HistoryStoreError> {
-        let found = HistoryStore::load(&self.store, &self.key, self.stored).await?;
+        let found = self.store.load(&self.key, self.stored).await?;
         let stored = found.map(|found| found.messages).unwrap_or_default();
         self.is_uncertain = false;
         if !stored.is_empty() && self.waiting.starts_with(&stored) {
@@ -139,10 +139,6 @@ fn tool_error(error: &HistoryStoreError) -> ToolError {
         HistoryStoreError::Store(error) => {
             ToolError::transient(format!("the conversation could not be stored: {error}"))
         }
-        error => ToolError::new(
-            ErrorKind::Permanent,
-            format!("the conversation could not be stored: {error}"),
-            false,
-        ),
+        error => ToolError::permanent(format!("the conversation could not be stored: {error}")),
     }
 }

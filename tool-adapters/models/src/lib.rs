@@ -20,6 +20,7 @@ mod host_text;
 pub mod http;
 #[cfg(any(feature = "http", feature = "websocket"))]
 pub mod model_access;
+mod open_agent_error;
 mod opened_agent;
 mod sub_agent;
 #[cfg(feature = "websocket")]

@@ -2,27 +2,14 @@
 
 use crate::agent::AgentLoop;
 use crate::conversation_log::ConversationLog;
+use crate::open_agent_error::OpenAgentError;
 use std::collections::HashMap;
 use std::sync::Arc;
-use thiserror::Error;
 use tool_core::call::ResultForm;
 use tool_core::session::{
-    ConversationKey, DynHistoryStore, History, HistoryStore, HistoryStoreError, Message, Model,
-    OpenError, SessionBuilder,
+    ConversationKey, DynHistoryStore, History, Message, Model, SessionBuilder,
 };
 use tool_core::{Session, ToolCall};
-
-/// The error of a conversation that cannot be opened.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum OpenAgentError {
-    /// The session cannot be opened.
-    #[error(transparent)]
-    Session(#[from] OpenError),
-    /// The conversation cannot be read or written.
-    #[error(transparent)]
-    History(#[from] HistoryStoreError),
-}
 
 /// # Stored conversations
 impl<M: Model> AgentLoop<M> {
@@ -70,7 +57,7 @@ impl<M: Model> AgentLoop<M> {
     ///
     /// The session cannot be opened, or the conversation cannot be read, or another process writes it at this moment.
     pub async fn open(
-        store: impl HistoryStore,
+        store: impl DynHistoryStore + 'static,
         id: impl AsRef<str>,
         session: impl Fn() -> SessionBuilder + Send + Sync + 'static,
         model: M,
@@ -78,7 +65,7 @@ impl<M: Model> AgentLoop<M> {
         let store: Arc<dyn DynHistoryStore> = Arc::new(store);
         let opened = session().await?;
         let key = ConversationKey::new(id, opened.principal());
-        let found = HistoryStore::load(&store, &key, 0).await?;
+        let found = store.load(&key, 0).await?;
         let messages = found.map(|found| found.messages).unwrap_or_default();
 
         let mut stored = messages.len() as u64;
@@ -86,7 +73,7 @@ impl<M: Model> AgentLoop<M> {
         history.extend(in_order_of_calls(messages));
         let lost = lost_results(&opened, history.messages());
         if !lost.is_empty() {
-            stored = HistoryStore::append(&store, &key, stored, &lost).await?;
+            stored = store.append(&key, stored, &lost).await?;
             history.extend(lost);
         }
 
@@ -228,7 +215,7 @@ mod tests {
 
         async fn stored(&self) -> Vec<Message> {
             let key = ConversationKey::new(ID, "user:7");
-            let found = HistoryStore::load(&self.store, &key, 0).await;
+            let found = self.store.load(&key, 0).await;
             let found = found.expect("loads").expect("a conversation");
             found.messages
         }
