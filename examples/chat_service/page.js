@@ -2,6 +2,7 @@
 "use strict";
 
 const log = document.getElementById("log");
+const items = document.getElementById("items");
 const form = document.getElementById("form");
 const text = document.getElementById("text");
 const send = document.getElementById("send");
@@ -25,7 +26,7 @@ function add(kind, words) {
   const content = document.createElement("span");
   content.textContent = words;
   item.append(content);
-  log.append(item);
+  items.append(item);
   scrollDown();
   return content;
 }
@@ -124,7 +125,7 @@ function showApproval(wanted) {
     buttons.append(button);
   }
   item.append(question, call, buttons);
-  log.append(item);
+  items.append(item);
   scrollDown();
 }
 

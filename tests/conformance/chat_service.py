@@ -284,6 +284,7 @@ def main() -> int:
     with Browser(program) as browser:
         with Service() as service:
             use_page(Inspector(browser.page(), service.address), found, AXE.read_text())
+        with Service() as service:
             check_users(service.address, found)
             check_ag_ui(service.address, found)
         check_restart(browser, found)
