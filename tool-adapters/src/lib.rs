@@ -8,7 +8,7 @@
 //!
 //! | feature | what it adds | Rust |
 //! |---|---|---|
-//! | `agent` | [`agent`]: the agent loop with any model | 1.89 |
+//! | `agent` | [`agent`]: the agent loop with any model; [`ag_ui`]: an agent behind a front end | 1.89 |
 //! | `http` | [`transport::http`]; has `agent` | 1.89 |
 //! | `websocket` | [`transport::websocket`]; has `agent` | 1.89 |
 //! | `mcp` | [`mcp`]: a server and a client of the Model Context Protocol | 1.89 |
@@ -33,6 +33,11 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(feature = "agent")]
+#[doc(inline)]
+pub use tool_adapters_models::ag_ui;
+
+/// The agent loop: a conversation with a model that calls tools.
 #[cfg(feature = "agent")]
 #[doc(inline)]
 pub use tool_adapters_models::agent;

@@ -66,7 +66,7 @@
 //!
 //! ```
 //! # use tool_adapters::agent::AgentLoop;
-//! # use tool_core::session::{Model, Reply};
+//! # use tool_core::session::{MessageLog, Model, Reply, SessionBuilder};
 //! # async fn agree<M: Model>(agent: &mut AgentLoop<M>, mut reply: Reply) -> Reply {
 //! loop {
 //!     let pending = reply.confirmations().cloned().collect::<Vec<_>>();
@@ -84,19 +84,27 @@
 #[cfg(any(feature = "http", feature = "websocket"))]
 pub use crate::RetryPolicy;
 
+pub use crate::agent_input::AgentInput;
+pub use crate::open_agent_error::OpenAgentError;
+pub use crate::sub_agent::SubAgent;
+pub use tool_core::session::{AgentEvent, AgentStream, Decision};
+
+use crate::conversation_log::ConversationLog;
 use crate::history_keeper::HistoryKeeper;
 use crate::host_text::join_instructions;
 use std::borrow::Cow;
+use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::watch;
+use tool_core::call::ErrorBody;
 use tool_core::schemars::JsonSchema;
 use tool_core::serde::de::DeserializeOwned;
 use tool_core::session::{
-    History, Keep, Message, Model, ModelInfo, ModelRequest, ModelStep, OpenError, Reply,
-    ReplyFinish, Shortened, Turn, TypedAnswer, TypedReply, TypedReplyError, UserMessage,
-    decision_note,
+    EventSender, History, Keep, Message, MessageLog, Model, ModelInfo, ModelRequest, ModelStep,
+    OpenError, Reply, ReplyFinish, ReplyOptions, SessionBuilder, Shortened, Turn, TypedAnswer,
+    TypedReply, TypedReplyError, UserMessage, decision_note,
 };
 use tool_core::trace::{SpanHandle, SpanKind, TokenUsage};
 use tool_core::{ErrorKind, Mode, Runtime, Session, ToolContext, ToolError, ToolResponse};
@@ -143,6 +151,21 @@ pub struct AgentLoop<M> {
     in_turn: bool,
     /// True after the session has ended.
     has_ended: bool,
+    /// The log of a conversation that is in a store.
+    log: Option<ConversationLog>,
+    /// Opens the session again after it was idle for too long.
+    reopen: Option<Reopen>,
+}
+
+/// Opens a session again.
+pub(crate) type OpenSession = dyn Fn() -> SessionBuilder + Send + Sync;
+
+struct Reopen(Box<OpenSession>);
+
+impl fmt::Debug for Reopen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reopen").finish_non_exhaustive()
+    }
 }
 
 impl<M: Model> AgentLoop<M> {
@@ -202,7 +225,16 @@ impl<M: Model> AgentLoop<M> {
             interrupt,
             in_turn: false,
             has_ended: false,
+            log: None,
+            reopen: None,
         }
+    }
+
+    /// Stores the messages from now on. The next message begins a turn of its own.
+    pub(crate) fn store_in(&mut self, log: ConversationLog, session: Box<OpenSession>) {
+        self.log = Some(log);
+        self.reopen = Some(Reopen(session));
+        self.in_turn = true;
     }
 
     /// Sets the instructions for the model, which precede the guides of the tools.
@@ -304,7 +336,7 @@ impl<M: Model> AgentLoop<M> {
     /// If a tool of the last turn set a message for this one, the reply's text begins with it. After the session has ended,
     /// the reply has the error `SESSION_INACTIVE`.
     pub async fn prompt(&mut self, message: impl Into<UserMessage>) -> Reply {
-        self.run(Some(message.into()), true).await
+        self.run(AgentInput::Message(message.into()), None).await
     }
 
     /// Sends a message of the user, and returns the model's final answer as a value of type `T`. Begins a new turn. Await the
@@ -345,13 +377,13 @@ impl<M: Model> AgentLoop<M> {
 
     /// Lets the model begin the conversation. Begins a new turn. Tools with `ignore_on_enter` are hidden from the model.
     pub async fn enter(&mut self) -> Reply {
-        self.run(None, true).await
+        self.run(AgentInput::Enter, None).await
     }
 
     /// Lets the model continue in the same turn, such as after [`approve`](Self::approve), or when a call in the background has
     /// something to say ([`background_answers_ready`](tool_core::Session::background_answers_ready)).
     pub async fn resume(&mut self) -> Reply {
-        self.run(Some(UserMessage::default()), false).await
+        self.run(AgentInput::Resume, None).await
     }
 
     /// Approves a call that waits for confirmation, and runs it. Adds its outcome to the history.
@@ -386,16 +418,42 @@ impl<M: Model> AgentLoop<M> {
         if !std::mem::take(&mut self.in_turn) {
             return None;
         }
+        let was_ending = self.session().state().ending;
         let turn = self.session().next_turn().await;
         self.has_ended = turn.ended;
+        if turn.ended && !was_ending {
+            self.open_again().await;
+        }
         if let Some(text) = turn.pending_message.clone() {
-            self.history.push(Message::Assistant {
+            self.add(Message::Assistant {
                 text: Some(text),
                 calls: Vec::new(),
                 native: None,
             });
         }
         Some(turn)
+    }
+
+    /// Opens the session again that was idle for too long, if the conversation is in a store.
+    async fn open_again(&mut self) {
+        let Some(Reopen(session)) = &self.reopen else {
+            return;
+        };
+        match session().await {
+            Ok(session) => {
+                self.interrupt.session = session;
+                self.has_ended = false;
+            }
+            Err(error) => tracing::error!(%error, "failed to open a session again"),
+        }
+    }
+
+    /// Adds a message that is not of a reply to the history and the log.
+    fn add(&mut self, message: Message) {
+        if let Some(log) = &mut self.log {
+            log.add(&message);
+        }
+        self.history.push(message);
     }
 
     /// Replaces the model. The history stays. Parts in the old provider's own form are kept for that provider; the new model
@@ -415,6 +473,8 @@ impl<M: Model> AgentLoop<M> {
             interrupt,
             in_turn,
             has_ended,
+            log,
+            reopen,
             ..
         } = self;
         keeper.forget_measured();
@@ -427,6 +487,8 @@ impl<M: Model> AgentLoop<M> {
             interrupt,
             in_turn,
             has_ended,
+            log,
+            reopen,
         }
     }
 
@@ -472,14 +534,14 @@ impl<M: Model> AgentLoop<M> {
         SpanHandle::open(SpanKind::Agent, name.clone())
     }
 
-    /// Returns the reply to a message inside the agent's span. Without a message the model begins.
-    async fn run(&mut self, message: Option<UserMessage>, begins_turn: bool) -> Reply {
+    /// Returns the reply to an input inside the agent's span.
+    pub(crate) async fn run(&mut self, input: AgentInput, events: Option<EventSender>) -> Reply {
         let span = self.span();
         let reply = async {
-            if begins_turn {
-                self.run_turn(message).await
+            if input.begins_turn() {
+                self.run_turn(input, events).await
             } else {
-                self.reply(message).await
+                self.go_on(input, events).await
             }
         };
         let reply = span.inside(reply).await;
@@ -487,15 +549,64 @@ impl<M: Model> AgentLoop<M> {
         reply
     }
 
-    async fn run_turn(&mut self, message: Option<UserMessage>) -> Reply {
+    async fn run_turn(&mut self, input: AgentInput, events: Option<EventSender>) -> Reply {
         let pending = self.begin_turn().await;
+        if let Some(events) = &events {
+            self.show_start(events);
+            if let Some(pending) = &pending {
+                events.host_text(format!("{pending}\n\n"));
+            }
+        }
+        let options = match input {
+            AgentInput::Message(message) => ReplyOptions::new(message),
+            _ => ReplyOptions::entering(),
+        };
         let mut reply = if self.in_turn {
-            self.reply(message).await
+            self.reply(options, events).await
         } else {
             ended()
         };
         put_before(pending, &mut reply);
         reply
+    }
+
+    fn show_start(&self, events: &EventSender) {
+        let session = self.session();
+        events.started(session.id().as_str(), session.turn());
+    }
+
+    /// Replies in the turn that is open, after the decisions of persons if there are some.
+    async fn go_on(&mut self, input: AgentInput, events: Option<EventSender>) -> Reply {
+        if let Some(events) = &events {
+            self.show_start(events);
+        }
+        if let AgentInput::Decisions(decisions) = &input
+            && let Err(error) = self.decide(decisions, events.as_ref()).await
+        {
+            return failed(error);
+        }
+        self.reply(ReplyOptions::default(), events).await
+    }
+
+    /// Carries decisions out. Returns the last error if no call waited for any of them.
+    async fn decide(
+        &mut self,
+        decisions: &[Decision],
+        events: Option<&EventSender>,
+    ) -> Result<(), ErrorBody> {
+        let mut missed = None;
+        let mut has_decided = decisions.is_empty();
+        for decision in decisions {
+            let response = self.session().decide(decision, events).await;
+            let waited = !response.meta().tool().is_empty();
+            has_decided |= waited;
+            missed = response.error().filter(|_| !waited).cloned().or(missed);
+            self.note_decision(decision.token(), response, decision.is_approval());
+        }
+        match missed {
+            Some(error) if !has_decided => Err(error),
+            _ => Ok(()),
+        }
     }
 
     async fn run_typed<T>(
@@ -529,15 +640,22 @@ impl<M: Model> AgentLoop<M> {
         pending
     }
 
-    async fn reply(&mut self, message: Option<UserMessage>) -> Reply {
+    async fn reply(&mut self, options: ReplyOptions<'_>, events: Option<EventSender>) -> Reply {
         let mut model = self
             .interrupt
             .wrap(&mut self.model, &mut self.keeper, &self.instructions);
         let session = &self.interrupt.session;
-        let mut reply = match message {
-            Some(message) => session.reply(&mut model, &mut self.history, message).await,
-            None => session.reply_on_enter(&mut model, &mut self.history).await,
+        let options = match events {
+            Some(events) => options.events(events),
+            None => options,
         };
+        let options = match &mut self.log {
+            Some(log) => options.log(log),
+            None => options,
+        };
+        let mut reply = session
+            .reply_with_options(&mut model, &mut self.history, options)
+            .await;
         model.note_interruption(&mut reply);
         reply
     }
@@ -554,8 +672,13 @@ impl<M: Model> AgentLoop<M> {
             .interrupt
             .wrap(&mut self.model, &mut self.keeper, &self.instructions);
         let session = &self.interrupt.session;
+        let options = ReplyOptions::new(message);
+        let options = match &mut self.log {
+            Some(log) => options.log(log),
+            None => options,
+        };
         let mut replied = session
-            .reply_typed(&mut model, &mut self.history, message, answer)
+            .reply_typed_with_options(&mut model, &mut self.history, options, answer)
             .await;
         model.note_interruption(reply_of(&mut replied));
         replied
@@ -569,7 +692,9 @@ impl<M: Model> AgentLoop<M> {
     ) -> ToolResponse {
         let mark = self.session().decision_mark(token);
         let note = mark.and_then(|mark| decision_note(&response, is_approved, &mark));
-        self.history.extend(note.map(Message::user));
+        if let Some(note) = note {
+            self.add(Message::user(note));
+        }
         response
     }
 }
@@ -639,10 +764,14 @@ fn reply_of<T>(replied: &mut Result<TypedReply<T>, TypedReplyError>) -> &mut Rep
 
 /// Returns the reply in a session that has ended.
 fn ended() -> Reply {
+    let error = ToolError::session_inactive("the session has ended; open another one");
+    failed(error.into())
+}
+
+fn failed(error: ErrorBody) -> Reply {
     let mut reply = Reply::default();
     reply.finish = ReplyFinish::Failed;
-    let error = ToolError::session_inactive("the session has ended; open another one");
-    reply.error = Some(error.into());
+    reply.error = Some(error);
     reply
 }
 

@@ -3,17 +3,26 @@
 //! You reach them through `tool-adapters`: [`agent`] is `tool_adapters::agent`, and [`http`] and [`websocket`] are in
 //! `tool_adapters::transport`. [`model_access`] is what both transports share: URL, key, headers and retries.
 //!
+//! [`ag_ui`] is `tool_adapters::ag_ui`: an agent behind a front end.
+//!
 //! Begin with [`agent`] for a conversation that calls tools, and with [`http::HttpModel`] for the way of a request.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+pub mod ag_ui;
 pub mod agent;
+mod agent_input;
+mod agent_streams;
+mod conversation_log;
 mod history_keeper;
 mod host_text;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(any(feature = "http", feature = "websocket"))]
 pub mod model_access;
+mod open_agent_error;
+mod opened_agent;
+mod sub_agent;
 #[cfg(feature = "websocket")]
 pub mod websocket;
 

@@ -1,124 +1,103 @@
 //! The agent loop: asks a model, runs what it calls, and asks again until it has replied.
 
-use crate::call::{
-    Confirmation, ErrorBody, ErrorKind, OutputKind, ToolCall, ToolError, ToolResponse,
-};
-use crate::json::raw::RawJson;
+use crate::call::{ErrorBody, ErrorKind, OutputKind, ToolCall, ToolError, ToolResponse};
+use crate::session::agent_event::{AgentEvent, ApprovalWanted};
 use crate::session::answer_form::{AnswerForm, AnswerVerdict};
+use crate::session::event_queue::EventSender;
 use crate::session::history::History;
 use crate::session::inner::SessionInner;
 use crate::session::message::Message;
+use crate::session::message_log::{LoggedHistory, MessageLog};
 use crate::session::model::{Model, ModelRequest, ToolChoice};
 use crate::session::model_span::ask;
 use crate::session::model_step::ModelStep;
+use crate::session::pipeline::confirm::pending_call;
 use crate::session::pipeline::governed_call::canonical_sent_arguments;
 use crate::session::pipeline::step::{StepCall, distinct_calls, run_step, with_fresh_ids};
 use crate::session::pipeline::without_tool;
 use crate::session::raw_turn::RawTurn;
+use crate::session::reply::Reply;
 use crate::session::reply_finish::ReplyFinish;
 use crate::session::unmade_calls::{name_of_limit, refusal_of_calls, refused_unread};
 use crate::session::user_message::UserMessage;
 use crate::time::CallInstant;
 use crate::tool::ToolDefinition;
-use crate::trace::TokenUsage;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use serde::ser::SerializeSeq;
-use serde::{Deserialize, Serialize, Serializer};
+use std::fmt;
 use std::sync::Arc;
 
-/// The outcome of asking a model.
+/// The message of the user and the settings of one reply, for [`Session::reply_with_options`](super::Session::reply_with_options).
 ///
 /// ```
-/// use tool_core::session::{History, Model, ModelRequest, ModelStep, ReplyFinish};
-/// use tool_core::{Mode, Runtime, ToolCall, ToolContext, ToolError, tool};
+/// use tool_core::session::{ReplyOptions, ToolChoice};
 ///
-/// /// Add two numbers.
-/// #[tool]
-/// fn add(a: i64, b: i64) -> i64 {
-///     a + b
-/// }
-///
-/// /// Calls a tool, and then answers.
-/// struct Calculator;
-///
-/// impl Model for Calculator {
-///     async fn step(&mut self, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
-///         let call = ToolCall::new("call_1", "add", r#"{"a": 1, "b": 2}"#);
-///         Ok(if request.history.len() == 1 { ModelStep::calls([call]) } else { ModelStep::says("It is 3.") })
-///     }
-/// }
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let runtime = Runtime::builder(ToolContext::builder().with(add).build()?).build()?;
-/// let session = runtime.session("s-1", Mode::Text).await?;
-/// let reply = session.reply(&mut Calculator, &mut History::new(), "1 + 2?").await;
-/// assert_eq!((reply.text.as_deref(), reply.steps), (Some("It is 3."), 1));
-/// assert_eq!(reply.responses[0].data_json(), Some("3"));
-/// assert_eq!(reply.finish, ReplyFinish::Complete);
-/// # Ok(())
-/// # }
+/// let options = ReplyOptions::new("Which tables are free?").first_choice(ToolChoice::Required);
 /// ```
-///
-/// Its JSON is for the host alone: the confirmations in it have the tokens that approve calls.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-#[non_exhaustive]
+#[derive(Default)]
 #[must_use]
-pub struct Reply {
-    /// The last text that the model said in the reply, in a step of its own or beside calls. `None` if it said none. It may be a
-    /// part of what the model wanted to say: see [`finish`](Self::finish).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
-    /// The reason for which the reply ended.
-    pub finish: ReplyFinish,
-    /// The number of steps in which tools were called.
-    pub steps: u32,
-    /// The responses to all calls, in order. Calls that wait for approval carry a confirmation in their `meta`. The results of
-    /// calls that have ended in the background are among them.
-    #[serde(serialize_with = "serialize_responses")]
-    pub responses: Vec<ToolResponse>,
-    /// True if the turn was interrupted or the session ended before the model had replied.
-    pub interrupted: bool,
-    /// The tokens of all answers that were paid for: of every step, and of attempts that failed, were repeated or were broken
-    /// off, as far as the provider has reported them.
-    pub usage: TokenUsage,
-    /// The model's error, or the reason for which its last answer has no content. Calls that ran before it have run: their
-    /// responses are here and in the history.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<ErrorBody>,
-}
-
-/// Writes responses with all that is read back.
-fn serialize_responses<S: Serializer>(
-    responses: &[ToolResponse],
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    let mut list = serializer.serialize_seq(Some(responses.len()))?;
-    for response in responses {
-        list.serialize_element(&RawJson(&response.to_stored_json()))?;
-    }
-    list.end()
-}
-
-impl Reply {
-    /// Returns the confirmations that await a person's decision, in the order of the calls.
-    pub fn confirmations(&self) -> impl Iterator<Item = &Confirmation> {
-        self.responses
-            .iter()
-            .flat_map(|response| response.meta().confirmations())
-    }
-}
-
-/// The beginning of a reply.
-pub(crate) struct ReplyOpening {
+pub struct ReplyOptions<'a> {
     /// The user's message. Blank for none.
-    pub(crate) message: UserMessage,
+    message: UserMessage,
     /// True to hide the tools that are `ignore_on_enter`.
-    pub(crate) is_entering: bool,
+    is_entering: bool,
     /// The tool choice of the first step.
-    pub(crate) first_choice: ToolChoice,
+    first_choice: ToolChoice,
+    events: Option<EventSender>,
+    log: Option<&'a mut (dyn MessageLog + 'static)>,
+}
+
+impl<'a> ReplyOptions<'a> {
+    /// Creates the options of a reply to a message. A blank message adds none.
+    pub fn new(message: impl Into<UserMessage>) -> Self {
+        Self {
+            message: message.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Creates the options of a reply in which the model speaks first. It does not see tools that are `ignore_on_enter`.
+    pub fn entering() -> Self {
+        Self {
+            is_entering: true,
+            ..Self::default()
+        }
+    }
+
+    /// Sets the tool choice of the first step. Later steps may call tools.
+    pub fn first_choice(self, choice: ToolChoice) -> Self {
+        Self {
+            first_choice: choice,
+            ..self
+        }
+    }
+
+    /// Sends the events of the reply. The last one, [`Finished`](super::AgentEvent::Finished), is sent by the
+    /// [`AgentStream`](super::AgentStream).
+    pub fn events(self, sender: EventSender) -> Self {
+        Self {
+            events: Some(sender),
+            ..self
+        }
+    }
+
+    /// Stores the messages of the reply as they are said.
+    pub fn log(self, log: &'a mut (dyn MessageLog + 'static)) -> Self {
+        Self {
+            log: Some(log),
+            ..self
+        }
+    }
+}
+
+impl fmt::Debug for ReplyOptions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReplyOptions")
+            .field("message", &self.message)
+            .field("is_entering", &self.is_entering)
+            .field("first_choice", &self.first_choice)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Asks `model` until it has replied. A `form` makes the answer typed.
@@ -126,17 +105,23 @@ pub(crate) async fn reply<M: Model>(
     session: &Arc<SessionInner>,
     model: &mut M,
     history: &mut History,
-    opening: ReplyOpening,
+    options: ReplyOptions<'_>,
     form: Option<&mut AnswerForm>,
 ) -> Reply {
-    let ReplyOpening {
+    let ReplyOptions {
         message,
         is_entering,
         first_choice,
-    } = opening;
+        events,
+        log,
+    } = options;
+    if let Some(events) = &events {
+        events.started(session.id.as_str(), session.record.turn());
+    }
     let mut open = OpenReply {
         session,
-        history,
+        history: LoggedHistory { history, log },
+        events,
         is_entering,
         first_choice,
         interruptions: session.running.epoch(),
@@ -161,7 +146,8 @@ const MAX_PAUSES: u32 = 8;
 /// A reply that has not ended.
 struct OpenReply<'a> {
     session: &'a Arc<SessionInner>,
-    history: &'a mut History,
+    history: LoggedHistory<'a>,
+    events: Option<EventSender>,
     /// The form of a typed answer.
     form: Option<&'a mut AnswerForm>,
     is_entering: bool,
@@ -181,21 +167,23 @@ impl OpenReply<'_> {
     async fn run<M: Model>(mut self, model: &mut M) -> Reply {
         loop {
             self.note_background_answers();
-            model.prepare(self.history).await;
             let choice = self.tool_choice();
-            let answer = self.ask(model, choice).await;
+            let answer = match self.history.stored().await {
+                Ok(()) => self.prepare_and_ask(model, choice).await,
+                Err(error) => Err(error),
+            };
             if self.was_interrupted() {
-                return self.end(ReplyFinish::Interrupted);
+                return self.end(ReplyFinish::Interrupted).await;
             }
             let step = match answer {
                 Ok(step) => step,
                 Err(error) => {
                     self.reply.error = Some(error.into());
-                    return self.end(ReplyFinish::Failed);
+                    return self.end(ReplyFinish::Failed).await;
                 }
             };
             if let Some(finish) = self.take_step(step, choice).await {
-                return self.end(finish);
+                return self.end(finish).await;
             }
         }
     }
@@ -209,7 +197,16 @@ impl OpenReply<'_> {
             .into_iter()
             .flat_map(|answers| answers.take())
         {
-            self.history.extend(answer.note().map(Message::user));
+            if let Some(note) = answer.note() {
+                self.history.push(Message::user(note));
+            }
+            if let Some(events) = &self.events {
+                events.send(AgentEvent::LateAnswer {
+                    call_id: answer.call_id.clone(),
+                    is_end: answer.is_end,
+                    response: Box::new(answer.response.clone()),
+                });
+            }
             if answer.is_end {
                 self.reply.responses.push(answer.response);
             }
@@ -237,6 +234,15 @@ impl OpenReply<'_> {
         }
     }
 
+    async fn prepare_and_ask<M: Model>(
+        &mut self,
+        model: &mut M,
+        tool_choice: ToolChoice,
+    ) -> Result<ModelStep, ToolError> {
+        model.prepare(self.history.history).await;
+        self.ask(model, tool_choice).await
+    }
+
     /// Asks the model, and counts what its answers have used.
     async fn ask<M: Model>(
         &mut self,
@@ -250,6 +256,7 @@ impl OpenReply<'_> {
             searchable: &self.declared.searchable,
             provider_tools: self.session.tools.context.provider_tools(),
             tool_choice,
+            events: self.events.as_ref(),
         };
         let answer = ask(model, request).await;
         self.reply.usage += model.take_failed_usage();
@@ -261,6 +268,13 @@ impl OpenReply<'_> {
         }
         step.text = step.text.filter(|text| !text.trim().is_empty());
         step.native = step.native.and_then(RawTurn::unless_too_deep);
+        if let Some(events) = &self.events {
+            let usage = AgentEvent::Usage {
+                step: step.usage,
+                total: self.reply.usage,
+            };
+            events.step_ended(step.text.as_deref(), usage);
+        }
         Ok(step)
     }
 
@@ -277,10 +291,12 @@ impl OpenReply<'_> {
         let may_call = self.may_call();
         if let Some(form) = self.form.as_deref_mut().filter(|_| is_read) {
             let finish = step.finish;
-            match form
-                .read(self.session, &mut step, self.history, may_call)
-                .await
-            {
+            let before = self.history.messages().len();
+            let verdict = form
+                .read(self.session, &mut step, self.history.history, may_call)
+                .await;
+            self.history.note_since(before);
+            match verdict {
                 AnswerVerdict::CallsTools => {}
                 AnswerVerdict::AskAgain => return None,
                 AnswerVerdict::Taken => return Some(self.finish_of_answer(ReplyFinish::Complete)),
@@ -345,7 +361,15 @@ impl OpenReply<'_> {
     /// Runs the calls of a step.
     async fn run_calls(&mut self, step: ModelStep) -> Option<ReplyFinish> {
         let form = self.form.as_deref_mut();
-        let responses = OpenStep::run(self.session, self.history, step, form.as_deref()).await;
+        let open = OpenStep::open(self.session, self.history.reborrow(), step);
+        let events = self.events.as_ref();
+        let responses = match open.run(self.session, form.as_deref(), events).await {
+            Ok(responses) => responses,
+            Err(error) => {
+                self.reply.error = Some(error.into());
+                return Some(ReplyFinish::Failed);
+            }
+        };
         if let Some(form) = form {
             form.wants_answer = false;
         }
@@ -379,7 +403,8 @@ impl OpenReply<'_> {
     async fn refuse_calls(&mut self, step: ModelStep) -> Option<ReplyFinish> {
         let finish = step.finish;
         let message = refusal_of_calls(finish, step.max_tokens);
-        let responses = OpenStep::refuse(self.session, self.history, step, &message).await;
+        let open = OpenStep::open(self.session, self.history.reborrow(), step);
+        let responses = open.refuse(&message, self.events.as_ref()).await;
         self.reply.steps += 1;
         self.reply.responses.extend(responses);
         if self.was_interrupted() {
@@ -388,7 +413,11 @@ impl OpenReply<'_> {
         (finish != ReplyFinish::Length).then_some(finish)
     }
 
-    fn end(self, finish: ReplyFinish) -> Reply {
+    async fn end(mut self, mut finish: ReplyFinish) -> Reply {
+        if let Err(error) = self.history.stored().await {
+            self.reply.error.get_or_insert_with(|| error.into());
+            finish = ReplyFinish::Failed;
+        }
         let interrupted = finish == ReplyFinish::Interrupted;
         Reply {
             text: self.said.last,
@@ -487,21 +516,20 @@ impl DeclaredTools {
 /// the calls in canonical form, and one result for each.
 struct OpenStep<'a> {
     session: &'a SessionInner,
-    history: &'a mut History,
+    history: LoggedHistory<'a>,
     /// The step, whose calls have distinct ids.
     step: ModelStep,
+    step_calls: Vec<StepCall>,
     answers: Vec<Option<ToolResponse>>,
+    /// The answers that the log has.
+    logged: Vec<bool>,
 }
 
 impl<'a> OpenStep<'a> {
-    /// Opens a step whose calls have no answers yet. Returns its calls, too.
-    fn open(
-        session: &'a SessionInner,
-        history: &'a mut History,
-        mut step: ModelStep,
-    ) -> (Self, Vec<StepCall>) {
+    /// Opens a step whose calls have no answers yet, and adds it to the log.
+    fn open(session: &'a SessionInner, history: LoggedHistory<'a>, mut step: ModelStep) -> Self {
         let made = step.calls.len();
-        let step_calls = distinct_calls(session, with_fresh_ids(history, step.calls));
+        let step_calls = distinct_calls(session, with_fresh_ids(history.history, step.calls));
         step.calls = step_calls
             .iter()
             .map(|step_call| step_call.call.clone())
@@ -509,66 +537,91 @@ impl<'a> OpenStep<'a> {
         // The items of a raw turn correspond to the calls, one for one.
         step.native = step.native.filter(|_| step.calls.len() == made);
         let answers = vec![None; step.calls.len()];
-        (
-            OpenStep {
-                session,
-                history,
-                step,
-                answers,
-            },
+        let logged = vec![false; step.calls.len()];
+        let mut open = OpenStep {
+            session,
+            history,
+            step,
             step_calls,
-        )
+            answers,
+            logged,
+        };
+        open.log_step();
+        open
     }
 
-    /// Runs the calls of a step, writes it to the history, and returns the responses in the order of the calls. A typed answer
+    /// Runs the calls of the step, writes it to the history, and returns the responses in the order of the calls. A typed answer
     /// among them is not taken, as it does not know the results.
+    ///
+    /// If the log fails, no call runs.
     async fn run(
+        mut self,
         session: &'a Arc<SessionInner>,
-        history: &'a mut History,
-        step: ModelStep,
         form: Option<&AnswerForm>,
-    ) -> Vec<ToolResponse> {
-        let (mut open, step_calls) = OpenStep::open(session, history, step);
+        events: Option<&EventSender>,
+    ) -> Result<Vec<ToolResponse>, ToolError> {
+        if let Err(error) = self.history.stored().await {
+            for (call, answer) in self.step.calls.iter().zip(&mut self.answers) {
+                *answer = Some(not_stored(call));
+            }
+            return Err(error);
+        }
+        let step_calls = std::mem::take(&mut self.step_calls);
         let mut places = Vec::with_capacity(step_calls.len());
         let mut to_run = Vec::with_capacity(step_calls.len());
-        for (place, step_call) in step_calls.into_iter().enumerate() {
+        for (place, mut step_call) in step_calls.into_iter().enumerate() {
             if form.is_some_and(|form| form.takes(&step_call.call)) {
-                open.answers[place] = Some(AnswerForm::too_early(&step_call.call));
-            } else {
-                places.push(place);
-                to_run.push(step_call);
+                self.answer(place, AnswerForm::too_early(&step_call.call));
+                continue;
             }
+            if let Some(events) = events {
+                step_call.call = events.begin(&step_call.call);
+            }
+            places.push(place);
+            to_run.push(step_call);
         }
+
         let running = run_step(session, to_run)
             .zip(&places)
-            .map(async |(response, place)| (*place, response.await));
+            .map(async |(response, place)| {
+                let response = response.await;
+                let wanted = match events {
+                    Some(_) => wanted_approvals(session, &response).await,
+                    None => Vec::new(),
+                };
+                (*place, response, wanted)
+            });
         let mut running = running.collect::<FuturesUnordered<_>>();
-        while let Some((place, response)) = running.next().await {
-            open.answers[place] = Some(response);
+        while let Some((place, response, wanted)) = running.next().await {
+            if let Some(events) = events {
+                events.result(&self.step.calls[place], &response, wanted);
+            }
+            self.answer(place, response);
         }
         drop(running);
-        open.write();
-        places
+
+        self.write();
+        let responses = places
             .into_iter()
-            .filter_map(|place| open.answers[place].take())
-            .collect()
+            .filter_map(|place| self.answers[place].take());
+        Ok(responses.collect())
     }
 
-    /// Answers the calls of a step with an error, without running them, and writes it to the history.
-    async fn refuse(
-        session: &'a SessionInner,
-        history: &'a mut History,
-        step: ModelStep,
-        message: &str,
-    ) -> Vec<ToolResponse> {
-        let (mut open, step_calls) = OpenStep::open(session, history, step);
-        for (place, step_call) in step_calls.iter().enumerate() {
-            let response = refused_unread(&step_call.call, message);
-            open.answers[place] =
-                Some(without_tool::count_without_tool(session, &step_call.call, response).await);
+    /// Answers the calls of the step with an error, without running them, and writes it to the history.
+    async fn refuse(mut self, message: &str, events: Option<&EventSender>) -> Vec<ToolResponse> {
+        for (place, step_call) in std::mem::take(&mut self.step_calls).iter().enumerate() {
+            let call = &step_call.call;
+            let response = refused_unread(call, message);
+            let response = without_tool::count_without_tool(self.session, call, response).await;
+            if let Some(events) = events {
+                // It does not run, so it reports nothing.
+                let _ = events.begin(call);
+                events.result(call, &response, Vec::new());
+            }
+            self.answer(place, response);
         }
-        open.write();
-        std::mem::take(&mut open.answers)
+        self.write();
+        std::mem::take(&mut self.answers)
             .into_iter()
             .flatten()
             .collect()
@@ -594,6 +647,27 @@ impl OpenStep<'_> {
         }
     }
 
+    /// Adds the step to the log. Its calls have no answers, and stay as they were sent if they cannot be read.
+    fn log_step(&mut self) {
+        if self.history.log.is_none() || self.step.calls.is_empty() {
+            return;
+        }
+        let calls = self.step.calls.iter();
+        let message = Message::Assistant {
+            text: self.step.text.clone(),
+            calls: calls.map(|call| self.canonical_call(call, None)).collect(),
+            native: self.step.native.clone(),
+        };
+        self.history.note(&message);
+    }
+
+    /// Takes the answer of a call.
+    fn answer(&mut self, place: usize, response: ToolResponse) {
+        self.history.note_result(&self.step.calls[place], &response);
+        self.logged[place] = true;
+        self.answers[place] = Some(response);
+    }
+
     /// Writes the step to the history, once.
     fn write(&mut self) {
         let ModelStep {
@@ -610,18 +684,24 @@ impl OpenStep<'_> {
             .clone()
             .map(|(call, answer)| self.canonical_call(call, answer.as_ref()))
             .collect();
-        self.history.push(Message::Assistant {
+        self.history.history.push(Message::Assistant {
             text,
             calls: canonical,
             native,
         });
-        for (call, answer) in answered {
-            match answer {
-                Some(response) => self.history.push_result(call, response),
-                None => self
-                    .history
-                    .push_result(call, &cancelled(self.session, call)),
+        for ((call, answer), logged) in answered.zip(&self.logged) {
+            let unanswered;
+            let response = match answer {
+                Some(response) => response,
+                None => {
+                    unanswered = cancelled(self.session, call);
+                    &unanswered
+                }
+            };
+            if !logged {
+                self.history.note_result(call, response);
             }
+            self.history.history.push_result(call, response);
         }
     }
 }
@@ -630,6 +710,32 @@ impl Drop for OpenStep<'_> {
     fn drop(&mut self) {
         self.write();
     }
+}
+
+/// Returns the approvals that a response waits for, with all that a person must see.
+async fn wanted_approvals(session: &SessionInner, response: &ToolResponse) -> Vec<ApprovalWanted> {
+    let mut wanted = Vec::new();
+    for confirmation in response.meta().confirmations() {
+        let pending = pending_call(session, &confirmation.token).await;
+        // Without the store, the summary is all that is known.
+        let payload = pending.map_or_else(
+            |_| confirmation.summary.clone(),
+            |pending| pending.payload(),
+        );
+        wanted.push(ApprovalWanted {
+            call_id: response.meta().call_id().unwrap_or_default().to_owned(),
+            payload,
+            confirmation: confirmation.clone(),
+        });
+    }
+    wanted
+}
+
+/// Returns the response to a call whose step could not be stored.
+#[cold]
+fn not_stored(call: &ToolCall) -> ToolResponse {
+    let message = "the call was not run, as the conversation could not be stored";
+    ToolResponse::refused(call, ToolError::transient(message), CallInstant::now())
 }
 
 /// Returns the response to a call whose end the caller did not wait for.

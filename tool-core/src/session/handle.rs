@@ -4,21 +4,26 @@ use crate::call::tool_call::CallApproval;
 use crate::call::{Confirmation, HostHandlers, Intent, Mode, ToolCall, ToolError, ToolResponse};
 use crate::json::nested::{MAX_STORED_DEPTH, is_deeper};
 use crate::registry::ToolContext;
-use crate::session::agent_loop::{Reply, ReplyOpening, reply};
+use crate::session::agent_loop::{ReplyOptions, reply};
+use crate::session::agent_stream::AgentStream;
 use crate::session::approval_requests::Approval;
 use crate::session::approvals::{PendingCall, Signer};
 use crate::session::audit::AuditEntry;
 use crate::session::caps::Spending;
+use crate::session::decision::Decision;
+use crate::session::event_queue::EventSender;
 use crate::session::history::History;
 use crate::session::inner::SessionInner;
 use crate::session::metrics::{ContextMetrics, SessionCall, SessionMetrics, SpeechEvent};
 use crate::session::model::{Model, ToolChoice};
+use crate::session::pipeline::journal::recovered_end;
 use crate::session::pipeline::{confirm, entry, step, without_tool};
 use crate::session::policy::Policy;
+use crate::session::reply::Reply;
 use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 use crate::session::store::{StoreError, TurnReport};
 use crate::session::typed_answer::{TypedAnswer, TypedReply, TypedReplyError, typed_reply};
-use crate::session::unmade_calls::refused_step;
+use crate::session::unmade_calls::{lost_call, refused_step};
 use crate::session::updates::{BackgroundAnswer, CallUpdate};
 use crate::session::user_message::UserMessage;
 use crate::time::CallInstant;
@@ -95,6 +100,16 @@ impl Session {
     /// that arrived in part.
     pub fn refuse(&self, call: &ToolCall, error: ToolError) -> ToolResponse {
         let response = ToolResponse::refused(call, error, CallInstant::now());
+        without_tool::record_refusal(&self.0, call, &response);
+        response
+    }
+
+    /// Answers a call that an earlier process of the conversation has left without a result, instead of making it. The runtime's
+    /// [journal](super::Journal) may know the result. Otherwise the answer is `UNKNOWN`: the call may have taken effect, unless
+    /// its tool changes nothing.
+    pub fn answer_lost(&self, call: &ToolCall) -> ToolResponse {
+        let recorded = recovered_end(&self.0, call);
+        let response = recorded.unwrap_or_else(|| lost_call(&self.0, call));
         without_tool::record_refusal(&self.0, call, &response);
         response
     }
@@ -204,13 +219,30 @@ impl Session {
         message: impl Into<UserMessage>,
         first: ToolChoice,
     ) -> impl Future<Output = Reply> + Send {
-        let message = message.into();
-        let opening = ReplyOpening {
-            message,
-            is_entering: false,
-            first_choice: first,
-        };
-        async move { reply(&self.0, model, history, opening, None).await }
+        let options = ReplyOptions::new(message).first_choice(first);
+        self.reply_with_options(model, history, options)
+    }
+
+    /// Lets `model` reply as [`reply`](Self::reply) does, with all settings of a reply.
+    pub async fn reply_with_options<M: Model>(
+        &self,
+        model: &mut M,
+        history: &mut History,
+        options: ReplyOptions<'_>,
+    ) -> Reply {
+        reply(&self.0, model, history, options, None).await
+    }
+
+    /// Lets `model` reply as [`reply`](Self::reply) does, and returns the events of the reply as they happen. The last event has
+    /// the reply. See [`AgentEvent`](super::AgentEvent) for their order.
+    pub fn reply_stream<'a, M: Model>(
+        &'a self,
+        model: &'a mut M,
+        history: &'a mut History,
+        message: impl Into<UserMessage>,
+    ) -> AgentStream<'a> {
+        let options = ReplyOptions::new(message);
+        AgentStream::new(|events| self.reply_with_options(model, history, options.events(events)))
     }
 
     /// Lets `model` reply as [`reply`](Self::reply) does, and returns the final answer as a value. See [`TypedAnswer`].
@@ -229,28 +261,33 @@ impl Session {
         message: impl Into<UserMessage>,
         answer: &TypedAnswer<T>,
     ) -> impl Future<Output = Result<TypedReply<T>, TypedReplyError>> + Send {
-        let message = message.into();
-        async move {
-            let (mut form, slot) = answer.open(&self.0)?;
-            let opening = ReplyOpening {
-                message,
-                is_entering: false,
-                first_choice: ToolChoice::Auto,
-            };
-            let reply = reply(&self.0, model, history, opening, Some(&mut form)).await;
-            typed_reply(form, &slot, reply)
-        }
+        self.reply_typed_with_options(model, history, ReplyOptions::new(message), answer)
+    }
+
+    /// Lets `model` reply as [`reply_typed`](Self::reply_typed) does, with all settings of a reply.
+    ///
+    /// # Errors
+    ///
+    /// The reply ended without a valid answer. The error has the last answer and its problems.
+    pub async fn reply_typed_with_options<
+        M: Model,
+        T: DeserializeOwned + JsonSchema + Send + 'static,
+    >(
+        &self,
+        model: &mut M,
+        history: &mut History,
+        options: ReplyOptions<'_>,
+        answer: &TypedAnswer<T>,
+    ) -> Result<TypedReply<T>, TypedReplyError> {
+        let (mut form, slot) = answer.open(&self.0)?;
+        let reply = reply(&self.0, model, history, options, Some(&mut form)).await;
+        typed_reply(form, &slot, reply)
     }
 
     /// Lets `model` speak first, as the agent enters the conversation. The model does not see tools that are
     /// `ignore_on_enter`.
     pub async fn reply_on_enter<M: Model>(&self, model: &mut M, history: &mut History) -> Reply {
-        let opening = ReplyOpening {
-            message: UserMessage::default(),
-            is_entering: true,
-            first_choice: ToolChoice::Auto,
-        };
-        reply(&self.0, model, history, opening, None).await
+        reply(&self.0, model, history, ReplyOptions::entering(), None).await
     }
 }
 
@@ -367,21 +404,25 @@ impl Session {
     /// Runs a call that a person has approved, as [`approve`](Self::approve) does. The audit log names this person, and
     /// otherwise the session's principal.
     pub async fn approve_by(&self, token: &str, person: &str) -> ToolResponse {
-        self.run_approved(token, person, HostHandlers::new()).await
+        let how = ApprovedRun {
+            person,
+            ..ApprovedRun::default()
+        };
+        self.run_approved(token, how).await
     }
 
     /// Runs a call that was approved, as [`approve`](Self::approve) does. Its tool asks these handlers before those of the
     /// session.
     pub async fn approve_with(&self, token: &str, handlers: HostHandlers) -> ToolResponse {
-        self.run_approved(token, self.principal(), handlers).await
+        let how = ApprovedRun {
+            person: self.principal(),
+            handlers,
+            events: None,
+        };
+        self.run_approved(token, how).await
     }
 
-    async fn run_approved(
-        &self,
-        token: &str,
-        person: &str,
-        handlers: HostHandlers,
-    ) -> ToolResponse {
+    async fn run_approved(&self, token: &str, how: ApprovedRun<'_>) -> ToolResponse {
         let approved = async {
             let pending = confirm::pending_call(&self.0, token).await?;
             confirm::check_settings(&self.0, &pending)?;
@@ -398,12 +439,19 @@ impl Session {
             };
             let given = CallApproval {
                 id: Arc::clone(&approval.id),
-                by: person.into(),
+                by: how.person.into(),
             };
-            let call = ToolCall::new(call_id, tool, arguments)
+            let mut call = ToolCall::new(call_id, tool, arguments)
                 .approved(given)
-                .with_handlers(handlers);
+                .with_handlers(how.handlers);
+            if let Some(events) = how.events {
+                call = events.begin(&call);
+            }
+            let shown = how.events.map(|events| (events, call.clone()));
             let response = entry::call(&self.0, call).await;
+            if let Some((events, call)) = shown {
+                events.result(&call, &response, Vec::new());
+            }
             if let Some(waiter) = approval.take_waiter() {
                 waiter.answer(&response);
             }
@@ -433,6 +481,34 @@ impl Session {
         confirm::deny(&self.0, token, None)
             .await
             .unwrap_or_else(confirm::response_without_call)
+    }
+
+    /// Runs or denies a call as a person has decided. With `events`, a reader gets the beginning of the call, its updates
+    /// and its result. If no call waits under the token, there are no events, and the response is `NOT_FOUND`.
+    pub async fn decide(&self, decision: &Decision, events: Option<&EventSender>) -> ToolResponse {
+        let token = decision.token();
+        let person = decision.person().unwrap_or(self.principal());
+        if decision.is_approval() {
+            let how = ApprovedRun {
+                person,
+                events,
+                ..ApprovedRun::default()
+            };
+            return self.run_approved(token, how).await;
+        }
+        let Ok(pending) = self.pending_call(token).await else {
+            return self.deny_by(token, person).await;
+        };
+        let response = self.deny_by(token, person).await;
+        if let Some(events) = events
+            && !response.meta().tool().is_empty()
+        {
+            let call = ToolCall::new(pending.call_id, pending.tool, pending.arguments);
+            // It does not run, so it reports nothing.
+            let _ = events.begin(&call);
+            events.result(&call, &response, Vec::new());
+        }
+        response
     }
 
     /// Returns the call that waits under a token, for a person who wants to read all of it:
@@ -707,6 +783,15 @@ impl Session {
     pub fn playout_finished(&self) {
         self.0.rare().playout.set(false);
     }
+}
+
+/// The way in which an approved call is run.
+#[derive(Default)]
+struct ApprovedRun<'a> {
+    /// The person who has approved it.
+    person: &'a str,
+    handlers: HostHandlers,
+    events: Option<&'a EventSender>,
 }
 
 impl fmt::Debug for Session {

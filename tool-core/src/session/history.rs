@@ -79,12 +79,16 @@ impl History {
 
     /// Adds the result of a call.
     pub(crate) fn push_result(&mut self, call: &ToolCall, response: &ToolResponse) {
-        let result = response.for_model(self.form);
-        self.push(Message::Result {
+        self.push(self.result_message(call, response));
+    }
+
+    /// Returns the result of a call as a message of this conversation.
+    pub(crate) fn result_message(&self, call: &ToolCall, response: &ToolResponse) -> Message {
+        Message::Result {
             call_id: call.id().to_owned(),
             tool: call.name().to_owned(),
-            result,
-        });
+            result: response.for_model(self.form),
+        }
     }
 }
 

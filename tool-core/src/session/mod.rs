@@ -2,7 +2,9 @@
 #![doc = include_str!("../docs/session.md")]
 
 pub(crate) mod account;
+pub(crate) mod agent_event;
 pub(crate) mod agent_loop;
+pub(crate) mod agent_stream;
 pub(crate) mod answer_form;
 pub(crate) mod approval_requests;
 pub(crate) mod approvals;
@@ -11,8 +13,10 @@ pub(crate) mod builder;
 pub(crate) mod calls_in_progress;
 pub(crate) mod caps;
 pub(crate) mod control_tools;
+pub(crate) mod decision;
 pub(crate) mod declared_tools;
 pub(crate) mod fallback;
+pub(crate) mod event_queue;
 pub(crate) mod handle;
 pub(crate) mod history;
 pub(crate) mod hooks;
@@ -23,6 +27,7 @@ pub(crate) mod json_form;
 pub(crate) mod layers;
 pub(crate) mod length;
 pub(crate) mod message;
+pub(crate) mod message_log;
 pub(crate) mod metrics;
 pub(crate) mod model;
 pub(crate) mod model_info;
@@ -35,6 +40,7 @@ pub(crate) mod policy;
 pub(crate) mod prompts;
 pub(crate) mod raw_turn;
 pub(crate) mod repairs;
+pub(crate) mod reply;
 pub(crate) mod reply_finish;
 pub(crate) mod result_cache;
 pub(crate) mod running;
@@ -57,7 +63,9 @@ pub(crate) mod user_message;
 #[cfg(test)]
 mod tests;
 
-pub use crate::session::agent_loop::Reply;
+pub use crate::session::agent_event::{AgentEvent, ApprovalWanted, EVENT_SCHEMA_VERSION};
+pub use crate::session::agent_loop::ReplyOptions;
+pub use crate::session::agent_stream::AgentStream;
 pub use crate::session::approvals::{
     ApprovalLimit, ApprovalLimits, ApprovalRequest, ApprovalVerdict, PendingCall, WaitingSize,
     without_notes,
@@ -67,6 +75,8 @@ pub use crate::session::builder::SessionBuilder;
 pub use crate::session::caps::{Allowance, CapAmount, CapScope, Spending, SpendingCaps, UsedCap};
 pub use crate::session::control_tools::{CONTROL_TOOL_NAMES, SEARCH_TOOL};
 pub use crate::session::fallback::{FallbackModel, ModelSwitch};
+pub use crate::session::decision::Decision;
+pub use crate::session::event_queue::EventSender;
 pub use crate::session::handle::{Session, TurnHistory};
 pub use crate::session::history::History;
 pub use crate::session::hooks::{
@@ -78,6 +88,7 @@ pub use crate::session::json_form::limits::HistoryLimits;
 pub use crate::session::length::keep::Keep;
 pub use crate::session::length::shortened::Shortened;
 pub use crate::session::message::Message;
+pub use crate::session::message_log::MessageLog;
 pub use crate::session::metrics::{
     ContextMetrics, LoopMetrics, Metrics, Percentiles, PrometheusText, SessionCall, SessionMetrics,
     SpeechEvent, SpeechMetrics, TokenMetrics, ToolMetrics,
@@ -89,6 +100,7 @@ pub use crate::session::notes::{decision_note, is_note, late_note};
 pub use crate::session::policy::{Policy, TurnLimits};
 pub use crate::session::raw_turn::RawTurn;
 pub use crate::session::repairs::{Repair, RepairedMessages, Repairs};
+pub use crate::session::reply::Reply;
 pub use crate::session::reply_finish::ReplyFinish;
 pub use crate::session::runtime::{Runtime, RuntimeBuilder, WaitingCall};
 pub use crate::session::search::ToolSearch;

@@ -1,6 +1,7 @@
 //! A language model, as the agent loop sees it.
 
 use crate::call::ToolError;
+use crate::session::event_queue::EventSender;
 use crate::session::history::History;
 use crate::session::message::Message;
 use crate::session::model_info::ModelInfo;
@@ -44,6 +45,9 @@ pub struct ModelRequest<'a> {
     pub provider_tools: &'a [Arc<dyn ProviderTool>],
     /// The tool choice.
     pub tool_choice: ToolChoice,
+    /// The sender of the events of the reply, if it has a reader. A model that streams shows its text and its
+    /// reasoning with it, piece by piece; any other leaves it alone.
+    pub events: Option<&'a EventSender>,
 }
 
 /// A language model.

@@ -1,9 +1,9 @@
 //! Typed answers: the model gives its final answer as the arguments of a control tool, which decode into a type.
 
 use crate::schema::parameter::AnswerType;
-use crate::session::agent_loop::Reply;
 use crate::session::answer_form::AnswerForm;
 use crate::session::inner::SessionInner;
+use crate::session::reply::Reply;
 use crate::session::reply_finish::ReplyFinish;
 use crate::tool::typed_value::{Validator, ValueSlot};
 use std::fmt;

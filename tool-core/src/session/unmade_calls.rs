@@ -1,6 +1,7 @@
 //! Answers to calls of a model that the agent loop does not make.
 
 use crate::call::{ErrorKind, ToolCall, ToolError, ToolResponse};
+use crate::session::inner::SessionInner;
 use crate::session::reply_finish::ReplyFinish;
 use crate::time::CallInstant;
 
@@ -40,4 +41,23 @@ pub(crate) fn refused_step(max_steps: u32, call: &ToolCall) -> ToolResponse {
         ToolError::new(ErrorKind::BudgetExceeded, message, false),
         CallInstant::now(),
     )
+}
+
+/// Returns the response to a call that an earlier process has left without a result.
+pub(crate) fn lost_call(session: &SessionInner, call: &ToolCall) -> ToolResponse {
+    let tool = session.tools.find(call.name());
+    let harmless = tool.is_some_and(|(_, tool)| tool.definition().compiled.is_harmless());
+    let name = call.name().escape_debug();
+    let message = if harmless {
+        format!(
+            "the process that ran `{name}` ended before it had a result; call it again if you need it"
+        )
+    } else {
+        format!(
+            "the process that ran `{name}` ended before its result was stored; it is unknown whether the call took effect, and it \
+             was not made again. Find out, and make the call again only if it did not."
+        )
+    };
+    let error = ToolError::unknown(message).partial_side_effects(!harmless);
+    ToolResponse::refused(call, error, CallInstant::now())
 }

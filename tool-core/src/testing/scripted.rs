@@ -2,12 +2,13 @@
 
 use crate::call::error::ToolError;
 use crate::call::tool_call::ToolCall;
+use crate::session::event_queue::EventSender;
 use crate::session::message::Message;
 use crate::session::model::{Model, ModelRequest, ToolChoice};
 use crate::session::model_step::ModelStep;
 use std::collections::VecDeque;
 
-/// A model that plays a script, step by step, and records its requests.
+/// A model that plays a script, step by step, and records its requests. In a stream of events, its texts come word by word.
 ///
 /// ```
 /// use serde_json::json;
@@ -19,7 +20,7 @@ use std::collections::VecDeque;
 /// # async fn main() -> Result<(), tool_core::ToolError> {
 /// let mut model =
 ///     ScriptedModel::new().calls([ToolCall::new("call_1", "add", json!({"a": 1, "b": 2}))]).says("It is 3.");
-/// let request = ModelRequest { instructions: "", history: &[], tools: &[], searchable: &[], provider_tools: &[], tool_choice: ToolChoice::Auto };
+/// let request = ModelRequest { instructions: "", history: &[], tools: &[], searchable: &[], provider_tools: &[], tool_choice: ToolChoice::Auto, events: None };
 ///
 /// assert_eq!(model.step(request).await?.calls.len(), 1);
 /// assert_eq!(model.step(request).await?.text.as_deref(), Some("It is 3."));
@@ -147,10 +148,22 @@ impl Model for ScriptedModel {
                 .collect(),
             tool_choice: request.tool_choice,
         });
-        match self.script.pop_front() {
+        let step = match self.script.pop_front() {
             Some(step) => step,
             None => panic!("{}", over(&self.requests)),
+        };
+        if let (Some(events), Ok(step)) = (request.events, &step) {
+            show_words(events, step.text.as_deref().unwrap_or_default()).await;
         }
+        step
+    }
+}
+
+/// Shows a text word by word, as a model streams it.
+async fn show_words(events: &EventSender, text: &str) {
+    for word in text.split_inclusive(' ') {
+        events.text(word);
+        events.taken().await;
     }
 }
 
@@ -195,6 +208,7 @@ mod tests {
             searchable: &[],
             provider_tools: &[],
             tool_choice,
+            events: None,
         }
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tool_adapters_http::api_key::{ApiKey, log_excerpt, redact_event};
 use tool_adapters_providers::turns::REFUSED_TURN;
 use tool_adapters_providers::{Declarations, Event, Finish, ProtocolError, Provider};
-use tool_core::session::{ModelInfo, ModelStep, RawTurn, ReplyFinish};
+use tool_core::session::{EventSender, ModelInfo, ModelStep, RawTurn, ReplyFinish};
 use tool_core::tool::ProviderId;
 use tool_core::trace::{ModelUsage, TokenUsage};
 use tool_core::{ToolCall, ToolError, trace};
@@ -26,8 +26,10 @@ pub(crate) struct AnswerCollector<'a> {
     pub(crate) declarations: &'a Declarations,
     pub(crate) key: Option<&'a ApiKey>,
     pub(crate) listener: Option<&'a mut EventListener>,
-    /// True if the listener has seen a part of the answer.
+    /// True if the listener or the reader of the events has seen a part of the answer.
     pub(crate) has_shown_output: &'a mut bool,
+    /// The reader of the reply's events.
+    pub(crate) events: Option<&'a EventSender>,
     pub(crate) usage: UsageReporter,
     pub(crate) answer: Answer,
 }
@@ -63,6 +65,7 @@ impl AnswerCollector<'_> {
                     | Event::Error(_)
             );
         }
+        self.show(&event);
         match event {
             Event::Text(text) => self.answer.text.push_str(&text),
             Event::Call(call) | Event::CutCall(call) => self.answer.calls.push(call),
@@ -74,6 +77,17 @@ impl AnswerCollector<'_> {
             Event::Error(error) => self.collect_error(error),
             _ => {}
         }
+    }
+
+    /// Shows a piece of the answer to the reader of the reply's events.
+    fn show(&mut self, event: &Event) {
+        let Some(events) = self.events else { return };
+        match event {
+            Event::Text(piece) => events.text(piece),
+            Event::Reasoning(piece) => events.reasoning(piece),
+            _ => return,
+        }
+        *self.has_shown_output = true;
     }
 
     /// Restores the tools' own names in calls.

@@ -278,6 +278,10 @@ impl Exchange<'_> {
     ) -> Result<(), RequestFailure> {
         for slice in bytes.chunks(SLICE) {
             answer.collect(protocol.push(slice));
+            // A provider is read as slowly as the reader takes what was shown.
+            if let Some(events) = answer.events {
+                events.taken().await;
+            }
             if slice.len() == SLICE {
                 self.with_timeout(yield_now()).await?;
             }
@@ -514,6 +518,7 @@ mod tests {
             key: None,
             listener: None,
             has_shown_output: &mut false,
+            events: None,
             usage: UsageReporter::new(None, FailedUsage::default()),
             answer: Answer::default(),
         };

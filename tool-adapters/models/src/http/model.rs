@@ -19,8 +19,8 @@ use tool_adapters_providers::{
     Request, StructuredOutput, TokenLimit, cache_prompt, protocol,
 };
 use tool_core::session::{
-    FallbackModel, Message, Model, ModelInfo, ModelRequest, ModelStep, RepairedMessages, Repairs,
-    ToolChoice,
+    EventSender, FallbackModel, Message, Model, ModelInfo, ModelRequest, ModelStep, RepairedMessages,
+    Repairs, ToolChoice,
 };
 use tool_core::trace::TokenUsage;
 use tool_core::{ErrorKind, ProviderTool, ToolDefinition, ToolError, time};
@@ -378,10 +378,11 @@ impl ProviderModel<HttpTransport> {
         host: &str,
         deadline: Instant,
     ) -> Result<ModelStep, RequestFailure> {
+        let events = request.events;
         let prepared = self
             .prepare(request, structured, host)
             .map_err(RequestFailure::permanent)?;
-        let mut step = self.send(&prepared, deadline).await?;
+        let mut step = self.send(&prepared, deadline, events).await?;
         step.max_tokens = output_limit(&prepared.body);
         step.text = step
             .text
@@ -394,6 +395,7 @@ impl ProviderModel<HttpTransport> {
         &mut self,
         prepared: &PreparedRequest,
         deadline: Instant,
+        events: Option<&EventSender>,
     ) -> Result<ModelStep, RequestFailure> {
         let body = prepared.body.to_string();
         // All attempts have one key, so that a server which knows it answers the request once.
@@ -438,6 +440,7 @@ impl ProviderModel<HttpTransport> {
                 key: Some(&endpoint.hidden),
                 listener: self.transport.listener.as_mut(),
                 has_shown_output: &mut self.transport.has_shown_output,
+                events,
                 usage: UsageReporter::new(info, Arc::clone(&self.transport.failed_usage)),
                 answer: Answer::default(),
             };

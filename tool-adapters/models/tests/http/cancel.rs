@@ -3,8 +3,9 @@
 use crate::scripts::text;
 use crate::server::{Answer, Server};
 use crate::support::{EventRecorder, model, session};
+use futures_util::StreamExt;
 use tool_adapters::Provider;
-use tool_adapters::agent::AgentLoop;
+use tool_adapters::agent::{AgentEvent, AgentLoop};
 
 fn begun() -> Answer {
     let begun = text(Provider::OpenAiChat, "Well,")
@@ -49,4 +50,18 @@ async fn interrupting_a_reply_closes_the_connection() {
     let reply = reply.await.expect("ends");
     assert!(reply.interrupted && reply.error.is_none(), "{reply:?}");
     assert!(server.was_closed().await, "the connection stays open");
+}
+
+#[tokio::test]
+async fn dropping_a_stream_closes_the_connection() {
+    let hello = Answer::events(&text(Provider::OpenAiChat, "Hello"));
+    let mut server = Server::start([begun(), hello]).await;
+    let model = model(Provider::OpenAiChat, &server);
+    let mut agent = AgentLoop::new(session().await.0, model);
+    let mut events = agent.stream("Hi");
+    while !matches!(events.next().await, Some(AgentEvent::Text { .. })) {}
+    drop(events);
+    assert!(server.was_closed().await, "the connection stays open");
+    let reply = agent.prompt("Hi again").await;
+    assert_eq!(reply.text.as_deref(), Some("Hello"));
 }

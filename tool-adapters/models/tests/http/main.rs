@@ -1,5 +1,6 @@
 //! Models over HTTP, against local servers with valid and invalid answers.
 
+mod agent_events;
 mod answers;
 mod cancel;
 mod client;

@@ -252,6 +252,7 @@ async fn a_step_without_the_loop_counts_for_the_current_span() {
         searchable: &[],
         provider_tools: &[],
         tool_choice: ToolChoice::Auto,
+        events: None,
     };
     collector
         .run(trace::agent("by hand", model.step(request)))

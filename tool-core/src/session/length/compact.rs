@@ -109,6 +109,7 @@ async fn summary_of<M: Model>(
         tools: &[],
         searchable: &[],
         provider_tools: &[],
+        events: None,
         tool_choice: ToolChoice::None,
     };
     let step = ask(model, request).await?;

@@ -1,6 +1,6 @@
 //! Recording calls in the journal, and answering those that an earlier process has recorded.
 
-use crate::call::{ToolError, ToolResponse};
+use crate::call::{ToolCall, ToolError, ToolResponse};
 use crate::schema::timestamp::Timestamp;
 use crate::session::inner::SessionInner;
 use crate::session::journal::{JournalEntry, JournalError, RecoveredCall};
@@ -102,14 +102,7 @@ fn take_recovered(call: &GovernedCall<'_>, arguments: &str) -> Option<RecoveredC
 
 /// Returns the recorded response, or UNKNOWN if the call may have had effects. A harmless call runs again.
 fn recovered_response(call: &GovernedCall<'_>, found: &RecoveredCall) -> Option<ToolResponse> {
-    // A response that cannot be read counts as missing.
-    if let Some(mut response) = found
-        .response
-        .as_deref()
-        .and_then(|text| serde_json::from_str::<ToolResponse>(text).ok())
-    {
-        // Its intents were carried out by the earlier process.
-        response.drop_intents();
+    if let Some(response) = recorded_response(found) {
         return Some(response);
     }
     if found.entry.harmless {
@@ -124,4 +117,22 @@ fn recovered_response(call: &GovernedCall<'_>, found: &RecoveredCall) -> Option<
         call.responses()
             .fail(ToolError::unknown(message).partial_side_effects(true)),
     )
+}
+
+/// Returns the response that an earlier process recorded. One that cannot be read counts as missing.
+fn recorded_response(found: &RecoveredCall) -> Option<ToolResponse> {
+    let text = found.response.as_deref()?;
+    let mut response = serde_json::from_str::<ToolResponse>(text).ok()?;
+    // Its intents were carried out by the earlier process.
+    response.drop_intents();
+    Some(response)
+}
+
+/// Takes the response that an earlier process recorded of a call that will not be made again.
+pub(crate) fn recovered_end(session: &SessionInner, call: &ToolCall) -> Option<ToolResponse> {
+    let mut recovered = session.rare.get()?.recovered.lock();
+    let index = recovered.iter().rposition(|RecoveredCall { entry, .. }| {
+        entry.call_id == call.id() && entry.tool == call.name()
+    })?;
+    recorded_response(&recovered.remove(index))
 }

@@ -2,12 +2,12 @@
 
 use crate::arguments::Problem;
 use crate::call::{Content, ErrorBody, ErrorKind, ModelResult, ResultForm, ToolCall};
-use crate::session::agent_loop::Reply;
 use crate::session::history::History;
 use crate::session::json_form::limits::HistoryLimits;
 use crate::session::message::Message;
 use crate::session::model_step::ModelStep;
 use crate::session::raw_turn::RawTurn;
+use crate::session::reply::Reply;
 use crate::session::reply_finish::ReplyFinish;
 use crate::session::user_message::UserMessage;
 use crate::tool::provider::ProviderId;

@@ -5,13 +5,13 @@ use crate::call::error::{ErrorKind, ToolError};
 use crate::call::response::ToolResponse;
 use crate::call::tool_call::ToolCall;
 use crate::registry::ToolContext;
-use crate::session::agent_loop::Reply;
 use crate::session::handle::Session;
 use crate::session::history::History;
 use crate::session::message::Message;
 use crate::session::model::{Model, ModelRequest, ToolChoice};
 use crate::session::model_step::ModelStep;
 use crate::session::raw_turn::RawTurn;
+use crate::session::reply::Reply;
 use crate::session::reply_finish::ReplyFinish;
 use crate::session::runtime::Runtime;
 use crate::session::tests::agent_loop::{

@@ -1,10 +1,12 @@
 //! The agent loop over a session.
 
 pub(crate) mod enter;
+pub(crate) mod events;
 pub(crate) mod fallback;
 pub(crate) mod finish;
 pub(crate) mod history;
 pub(crate) mod interrupted;
+pub(crate) mod log;
 pub(crate) mod native;
 pub(crate) mod session;
 pub(crate) mod steps;
@@ -15,11 +17,11 @@ use crate::call::output::ToolOutput;
 use crate::call::tool_call::ToolCall;
 use crate::call::{RunContext, UserData};
 use crate::registry::ToolContext;
-use crate::session::agent_loop::Reply;
 use crate::session::handle::Session;
 use crate::session::history::History;
 use crate::session::message::Message;
 use crate::session::policy::Policy;
+use crate::session::reply::Reply;
 use crate::session::runtime::Runtime;
 use crate::testing::scripted::ScriptedModel;
 use std::future::Future;

@@ -1,0 +1,118 @@
+//! The conversations of all users.
+
+use crate::chat_model::ChatModel;
+use crate::tools::Restaurant;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::env;
+use std::error::Error;
+use std::sync::Arc;
+use tokio::sync::{Mutex, OwnedMutexGuard};
+use tool_adapters::agent::AgentLoop;
+use tool_adapters::stores::SqliteStore;
+use tool_core::session::{Message, StoreError};
+use tool_core::{Mode, Policy, Runtime, ToolContext};
+
+const INSTRUCTIONS: &str = "You are the host of a restaurant. Answer in one or two sentences.";
+
+type Failure = Box<dyn Error + Send + Sync>;
+type Agent = AgentLoop<ChatModel>;
+
+/// The conversations of all users. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Conversations {
+    runtime: Runtime,
+    store: SqliteStore,
+    /// The conversations that this process has opened. A service of many users drops those that are not used.
+    agents: Arc<Mutex<HashMap<String, Arc<Mutex<Agent>>>>>,
+}
+
+impl Conversations {
+    /// Opens the store that the environment names, and otherwise one in memory.
+    pub(crate) async fn from_env() -> Result<Self, Failure> {
+        let store = match env::var_os("CHAT_DB") {
+            Some(file) => SqliteStore::open(file).await?,
+            None => SqliteStore::open_in_memory().await?,
+        };
+        let tools = ToolContext::builder().with(Restaurant::default()).build()?;
+        let mut runtime = Runtime::builder(tools)
+            .policy(Policy::text())
+            .store(store.clone());
+        // An approval waits for a process with the same key.
+        if let Ok(key) = env::var("CHAT_SIGNING_KEY") {
+            let key = <[u8; 32]>::try_from(key.as_bytes());
+            runtime = runtime.signing_key(key.map_err(|_| "CHAT_SIGNING_KEY needs 32 bytes")?);
+        }
+        Ok(Self {
+            runtime: runtime.build()?,
+            store,
+            agents: Arc::default(),
+        })
+    }
+
+    /// Returns the agent of a user, once no other request of the user uses it.
+    pub(crate) async fn agent(&self, user: &str) -> Result<OwnedMutexGuard<Agent>, Failure> {
+        let mut agents = self.agents.lock().await;
+        let agent = match agents.get(user) {
+            Some(agent) => Arc::clone(agent),
+            None => {
+                let agent = Arc::new(Mutex::new(self.open(user).await?));
+                agents.insert(user.to_owned(), Arc::clone(&agent));
+                agent
+            }
+        };
+        drop(agents);
+        Ok(agent.lock_owned().await)
+    }
+
+    /// Opens the conversation of a user where it was left, perhaps by another process.
+    async fn open(&self, user: &str) -> Result<Agent, Failure> {
+        let runtime = self.runtime.clone();
+        let id = format!("chat-{user}");
+        let principal = principal(user);
+        let session_id = id.clone();
+        let session = move || {
+            let session = runtime.session(session_id.clone(), Mode::Text);
+            session.principal(principal.clone())
+        };
+        let agent = AgentLoop::open(self.store.clone(), id, session, ChatModel::from_env()).await?;
+        Ok(agent.instructions(INSTRUCTIONS))
+    }
+
+    /// Returns the calls of a user that wait for a decision.
+    pub(crate) async fn waiting(&self, user: &str) -> Result<Vec<Value>, StoreError> {
+        let principal = principal(user);
+        let waiting = self.runtime.waiting_calls().await?;
+        let own = waiting
+            .iter()
+            .filter(|waiting| waiting.call.principal == principal);
+        let shown = own.map(|waiting| {
+            json!({
+                "type": "approval_wanted",
+                "callId": waiting.call.call_id,
+                "token": waiting.token,
+                "payload": waiting.call.payload(),
+            })
+        });
+        Ok(shown.collect())
+    }
+}
+
+fn principal(user: &str) -> String {
+    format!("user:{user}")
+}
+
+/// Returns the texts of a conversation that its page shows.
+pub(crate) fn shown(messages: &[Message]) -> Vec<Value> {
+    let shown = messages.iter().filter_map(|message| match message {
+        // The application's own notes are for the model.
+        Message::User(said) if said.text().contains("[Note by the application") => None,
+        Message::User(said) => Some(json!({"role": "user", "text": said.text()})),
+        Message::Assistant { text, .. } => {
+            let text = text.as_deref()?;
+            Some(json!({"role": "assistant", "text": text}))
+        }
+        _ => None,
+    });
+    shown.collect()
+}

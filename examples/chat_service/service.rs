@@ -1,0 +1,157 @@
+//! The requests of the page and of front ends that speak AG-UI.
+
+use crate::conversations::{Conversations, shown};
+use crate::page;
+use axum::body::{Body, Bytes};
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use futures_util::{Stream, StreamExt};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::convert::Infallible;
+use tool_adapters::ag_ui::{RunInput, RunStream};
+use tool_adapters::agent::{AgentInput, AgentLoop, Decision};
+
+/// The most bytes of a request.
+const MAX_BODY: usize = 1 << 20;
+
+pub(crate) fn router(conversations: Conversations) -> Router {
+    Router::new()
+        .route("/", get(page::html))
+        .route("/page.js", get(page::script))
+        .route("/page.css", get(page::style))
+        .route("/conversation", get(conversation))
+        .route("/message", post(message))
+        .route("/decision", post(decision))
+        .route("/ag-ui", post(ag_ui))
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .with_state(conversations)
+}
+
+/// An error of the service. The client sees no details.
+struct Failure(Box<dyn std::error::Error + Send + Sync>);
+
+impl<E: Into<Box<dyn std::error::Error + Send + Sync>>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self(error.into())
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        eprintln!("{}", self.0);
+        let message = json!({"error": "the service has failed; try again"});
+        (StatusCode::INTERNAL_SERVER_ERROR, Json(message)).into_response()
+    }
+}
+
+/// Returns the user of a request. A real service reads its login here.
+fn user(headers: &HeaderMap) -> Result<String, Response> {
+    page::user_of(headers).ok_or_else(|| {
+        let message = json!({"error": "open the page first"});
+        (StatusCode::UNAUTHORIZED, Json(message)).into_response()
+    })
+}
+
+/// Returns what was said so far, and what waits for a decision.
+async fn conversation(
+    State(conversations): State<Conversations>,
+    headers: HeaderMap,
+) -> Result<Response, Failure> {
+    let user = match user(&headers) {
+        Ok(user) => user,
+        Err(refusal) => return Ok(refusal),
+    };
+    let agent = conversations.agent(&user).await?;
+    let messages = shown(agent.history().messages());
+    let waiting = conversations.waiting(&user).await?;
+    let body: Value = json!({"messages": messages, "waiting": waiting});
+    Ok(Json(body).into_response())
+}
+
+#[derive(Deserialize)]
+struct Said {
+    text: String,
+}
+
+/// Replies to a message with a stream of events.
+async fn message(
+    State(conversations): State<Conversations>,
+    headers: HeaderMap,
+    Json(said): Json<Said>,
+) -> Result<Response, Failure> {
+    reply(&conversations, &headers, said.text).await
+}
+
+#[derive(Deserialize)]
+struct Decided {
+    token: String,
+    approved: bool,
+}
+
+/// Runs or denies a call that waits, and replies with a stream of events.
+async fn decision(
+    State(conversations): State<Conversations>,
+    headers: HeaderMap,
+    Json(decided): Json<Decided>,
+) -> Result<Response, Failure> {
+    let decision = if decided.approved {
+        Decision::approve(decided.token)
+    } else {
+        Decision::deny(decided.token)
+    };
+    reply(&conversations, &headers, decision).await
+}
+
+async fn reply(
+    conversations: &Conversations,
+    headers: &HeaderMap,
+    input: impl Into<AgentInput>,
+) -> Result<Response, Failure> {
+    let user = match user(headers) {
+        Ok(user) => user,
+        Err(refusal) => return Ok(refusal),
+    };
+    let agent = conversations.agent(&user).await?;
+    // The stream holds the agent. If the client goes away, it is dropped, and the reply is cancelled.
+    let events = AgentLoop::stream_of(agent, input).map(|event| {
+        let json = serde_json::to_string(&event).unwrap_or_default();
+        format!("data: {json}\n\n")
+    });
+    Ok(server_sent(events))
+}
+
+/// Replies to a front end that speaks AG-UI.
+async fn ag_ui(
+    State(conversations): State<Conversations>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, Failure> {
+    let input = RunInput::from_json(&body).and_then(|run| Ok((run.agent_input()?, run)));
+    let (input, run) = match input {
+        Ok(input) => input,
+        Err(error) => {
+            let message = json!({"error": error.to_string()});
+            return Ok((StatusCode::BAD_REQUEST, Json(message)).into_response());
+        }
+    };
+    let user = match user(&headers) {
+        Ok(user) => user,
+        Err(refusal) => return Ok(refusal),
+    };
+    let agent = conversations.agent(&user).await?;
+    let events = RunStream::new(AgentLoop::stream_of(agent, input), &run);
+    Ok(server_sent(events.map(|event| event.to_sse())))
+}
+
+fn server_sent(events: impl Stream<Item = String> + Send + 'static) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
+    let body = Body::from_stream(events.map(Ok::<_, Infallible>));
+    (headers, body).into_response()
+}

@@ -1,0 +1,62 @@
+//! The AG-UI protocol, version 1.0: an agent behind a front end that speaks it.
+//!
+//! A front end sends a request with a [`RunInput`] in JSON. [`RunInput::agent_input`] is what the agent replies to, and
+//! [`RunStream`] gives the reply in the events of the protocol. [`RunEvent::to_sse`] is an event as a server-sent event. You
+//! bring the web framework.
+//!
+//! ```
+//! use futures_util::StreamExt;
+//! use tool_adapters::ag_ui::{RunInput, RunStream};
+//! use tool_adapters::agent::AgentLoop;
+//! use tool_core::ToolContext;
+//! use tool_core::testing::ScriptedModel;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let body = r#"{"threadId": "t-1", "runId": "r-1", "messages": [{"id": "m-1", "role": "user", "content": "Hi"}]}"#;
+//! let run = RunInput::from_json(body.as_bytes())?;
+//! let model = ScriptedModel::new().says("Hello");
+//! let mut agent = AgentLoop::with_tools(ToolContext::builder().build()?, model).await?;
+//!
+//! let reply = agent.stream(run.agent_input()?);
+//! let events = RunStream::new(reply, &run).map(|event| event.to_sse()).collect::<String>().await;
+//! assert!(events.starts_with(r#"data: {"type":"RUN_STARTED","threadId":"t-1","runId":"r-1","protocolVersion":"1.0"}"#));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # The conversation
+//!
+//! The agent's own history is the conversation. Of the messages in a request, only the last one counts, so a front end cannot
+//! change what was said before. The thread id is the client's word: find the conversation by who is logged in. Tools, context
+//! and state of the front end are not used.
+//!
+//! # Events
+//!
+//! | of the agent | in the protocol |
+//! |---|---|
+//! | [`Started`](AgentEvent::Started) | `RUN_STARTED` |
+//! | [`Reasoning`](AgentEvent::Reasoning) | `REASONING_START`, `REASONING_MESSAGE_START`, `REASONING_MESSAGE_CONTENT`, and their ends |
+//! | [`Text`](AgentEvent::Text) | `TEXT_MESSAGE_START`, `TEXT_MESSAGE_CONTENT`, `TEXT_MESSAGE_END` |
+//! | [`CallBegun`](AgentEvent::CallBegun) | `TOOL_CALL_START`, `TOOL_CALL_ARGS`, `TOOL_CALL_END` |
+//! | [`CallUpdate`](AgentEvent::CallUpdate) | `ACTIVITY_SNAPSHOT` of the type `tool_progress` |
+//! | [`CallResult`](AgentEvent::CallResult) | `TOOL_CALL_RESULT` with what the model reads |
+//! | [`ApprovalWanted`](AgentEvent::ApprovalWanted) | an interrupt of `RUN_FINISHED`, whose id is the token; its call has no result yet |
+//! | [`LateAnswer`](AgentEvent::LateAnswer) | `CUSTOM` with the name `late_answer` |
+//! | [`Finished`](AgentEvent::Finished) | `RUN_FINISHED` with the usage, or `RUN_ERROR` |
+//!
+//! # Approvals
+//!
+//! A front end answers an interrupt in the next request, with a `resume` entry whose payload is `{"approved": true}` or
+//! `{"approved": false}`. A cancelled entry denies. The result of the call then comes in that run.
+
+mod event;
+mod input;
+mod stream;
+
+pub use crate::ag_ui::event::RunEvent;
+pub use crate::ag_ui::input::{InputError, RunInput};
+pub use crate::ag_ui::stream::RunStream;
+
+#[allow(unused_imports, reason = "the table above links to it")]
+use tool_core::session::AgentEvent;

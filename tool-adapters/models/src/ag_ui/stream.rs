@@ -1,0 +1,468 @@
+//! A reply in the events of the protocol.
+
+use crate::ag_ui::event::RunEvent;
+use crate::ag_ui::input::RunInput;
+use futures_core::Stream;
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tool_core::ToolResponse;
+use tool_core::call::ResultForm;
+use tool_core::session::{AgentEvent, AgentStream, ApprovalWanted, Reply, ReplyFinish};
+use tool_core::trace::TokenUsage;
+
+/// The version of the protocol.
+const VERSION: &str = "1.0";
+
+/// A reply in the events of the protocol. See the [module](super). Dropping it cancels the reply.
+#[derive(Debug)]
+#[must_use = "a stream does nothing unless it is read"]
+pub struct RunStream<'a> {
+    events: AgentStream<'a>,
+    run: Run,
+    ready: VecDeque<RunEvent>,
+}
+
+impl<'a> RunStream<'a> {
+    /// Creates the events of a run from the reply to its input.
+    pub fn new(events: AgentStream<'a>, input: &RunInput) -> Self {
+        Self {
+            events,
+            run: Run {
+                thread_id: input.thread_id().to_owned(),
+                run_id: input.run_id().to_owned(),
+                runs_decided_calls: input.is_resumed(),
+                ..Run::default()
+            },
+            ready: VecDeque::new(),
+        }
+    }
+}
+
+impl Stream for RunStream<'_> {
+    type Item = RunEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<RunEvent>> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Poll::Ready(Some(event));
+            }
+            match Pin::new(&mut self.events).poll_next(context) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(None) => return Poll::Ready(None),
+                Poll::Ready(Some(event)) => {
+                    let translated = self.run.translate(event);
+                    self.ready.extend(translated);
+                }
+            }
+        }
+    }
+}
+
+/// The state of a run.
+#[derive(Debug, Default)]
+struct Run {
+    thread_id: String,
+    run_id: String,
+    /// The number of messages so far.
+    messages: u32,
+    /// The message that the model is saying.
+    open: Option<OpenMessage>,
+    /// The message that has the calls of the step.
+    parent: Option<String>,
+    /// True while the calls that persons have decided on run. The front end knows their beginning from an earlier run.
+    runs_decided_calls: bool,
+    approvals: Vec<ApprovalWanted>,
+}
+
+#[derive(Debug)]
+struct OpenMessage {
+    id: String,
+    is_reasoning: bool,
+}
+
+impl Run {
+    fn translate(&mut self, event: AgentEvent) -> Vec<RunEvent> {
+        let mut events = Vec::new();
+        match event {
+            AgentEvent::Started { .. } => events.push(RunEvent::RunStarted {
+                thread_id: self.thread_id.clone(),
+                run_id: self.run_id.clone(),
+                protocol_version: VERSION,
+            }),
+            AgentEvent::Reasoning { delta } => {
+                let message_id = self.open(true, &mut events);
+                events.push(RunEvent::ReasoningMessageContent { message_id, delta });
+            }
+            AgentEvent::Text { delta } => {
+                let message_id = self.open(false, &mut events);
+                events.push(RunEvent::TextMessageContent { message_id, delta });
+            }
+            AgentEvent::Usage { .. } => {
+                self.close(&mut events);
+                self.runs_decided_calls = false;
+            }
+            AgentEvent::CallBegun {
+                call_id,
+                tool,
+                arguments,
+            } if !self.runs_decided_calls => {
+                self.begin_call(&call_id, tool, arguments, &mut events);
+            }
+            AgentEvent::CallUpdate {
+                call_id,
+                tool,
+                message,
+                fraction,
+            } => events.push(RunEvent::ActivitySnapshot {
+                message_id: format!("{}-progress-{call_id}", self.run_id),
+                activity_type: "tool_progress",
+                content: json!({"toolCallId": call_id, "tool": tool, "message": message, "fraction": fraction}),
+            }),
+            AgentEvent::CallResult {
+                call_id, response, ..
+            } => {
+                // A call that waits has its result in the run that answers the interrupt.
+                if response.meta().confirmation().is_none() {
+                    events.push(self.result(call_id, &response));
+                }
+            }
+            AgentEvent::ApprovalWanted(wanted) => self.approvals.push(wanted),
+            AgentEvent::LateAnswer {
+                call_id,
+                is_end,
+                response,
+            } => events.push(RunEvent::Custom {
+                name: "late_answer",
+                value: json!({"toolCallId": call_id, "isEnd": is_end, "content": text_of(&response)}),
+            }),
+            AgentEvent::Finished { reply } => {
+                self.close(&mut events);
+                events.push(self.end(&reply));
+            }
+            _ => {}
+        }
+        events
+    }
+
+    /// Returns the id of the message that is open, and opens one if another or none is.
+    fn open(&mut self, is_reasoning: bool, events: &mut Vec<RunEvent>) -> String {
+        if let Some(open) = &self.open
+            && open.is_reasoning == is_reasoning
+        {
+            return open.id.clone();
+        }
+        self.close(events);
+        let id = self.next_id();
+        let message_id = id.clone();
+        if is_reasoning {
+            events.push(RunEvent::ReasoningStart {
+                message_id: id.clone(),
+            });
+            events.push(RunEvent::ReasoningMessageStart {
+                message_id,
+                role: "reasoning",
+            });
+        } else {
+            self.parent = Some(id.clone());
+            events.push(RunEvent::TextMessageStart {
+                message_id,
+                role: "assistant",
+            });
+        }
+        self.open = Some(OpenMessage {
+            id: id.clone(),
+            is_reasoning,
+        });
+        id
+    }
+
+    fn close(&mut self, events: &mut Vec<RunEvent>) {
+        let Some(open) = self.open.take() else { return };
+        let message_id = open.id;
+        if open.is_reasoning {
+            events.push(RunEvent::ReasoningMessageEnd {
+                message_id: message_id.clone(),
+            });
+            events.push(RunEvent::ReasoningEnd { message_id });
+        } else {
+            events.push(RunEvent::TextMessageEnd { message_id });
+        }
+    }
+
+    fn begin_call(
+        &mut self,
+        call_id: &str,
+        tool: String,
+        arguments: String,
+        events: &mut Vec<RunEvent>,
+    ) {
+        let parent = match self.parent.clone() {
+            Some(parent) => parent,
+            None => self.next_id(),
+        };
+        self.parent = Some(parent.clone());
+        events.push(RunEvent::ToolCallStart {
+            tool_call_id: call_id.to_owned(),
+            tool_call_name: tool,
+            parent_message_id: parent,
+        });
+        if !arguments.is_empty() {
+            events.push(RunEvent::ToolCallArgs {
+                tool_call_id: call_id.to_owned(),
+                delta: arguments,
+            });
+        }
+        events.push(RunEvent::ToolCallEnd {
+            tool_call_id: call_id.to_owned(),
+        });
+    }
+
+    fn result(&mut self, tool_call_id: String, response: &ToolResponse) -> RunEvent {
+        // The calls of the next step belong to another message.
+        self.parent = None;
+        RunEvent::ToolCallResult {
+            message_id: self.next_id(),
+            tool_call_id,
+            content: text_of(response),
+            role: "tool",
+        }
+    }
+
+    fn end(&self, reply: &Reply) -> RunEvent {
+        let usage = usage_of(reply.usage);
+        if let (ReplyFinish::Failed, Some(error)) = (reply.finish, &reply.error) {
+            return RunEvent::RunError {
+                message: error.message.to_string(),
+                code: error.kind.as_str(),
+                usage,
+            };
+        }
+        let outcome = match reply.finish {
+            ReplyFinish::Interrupted => json!({"type": "cancelled"}),
+            _ if self.approvals.is_empty() => json!({"type": "success"}),
+            _ => {
+                let interrupts = self.approvals.iter().map(interrupt).collect::<Vec<_>>();
+                json!({"type": "interrupt", "interrupts": interrupts})
+            }
+        };
+        RunEvent::RunFinished {
+            thread_id: self.thread_id.clone(),
+            run_id: self.run_id.clone(),
+            outcome,
+            usage,
+        }
+    }
+
+    fn next_id(&mut self) -> String {
+        self.messages += 1;
+        format!("{}-{}", self.run_id, self.messages)
+    }
+}
+
+fn interrupt(wanted: &ApprovalWanted) -> Value {
+    json!({
+        "id": wanted.confirmation.token,
+        "reason": "tool_approval",
+        "message": wanted.payload,
+        "toolCallId": wanted.call_id,
+        "expiresAt": wanted.confirmation.expires_at,
+        "responseSchema": {
+            "type": "object",
+            "properties": {"approved": {"type": "boolean"}},
+            "required": ["approved"],
+        },
+        "metadata": {"digest": wanted.confirmation.digest},
+    })
+}
+
+fn text_of(response: &ToolResponse) -> String {
+    response.for_model(ResultForm::Plain).text
+}
+
+/// Returns the tokens as the protocol counts them; nothing if there are none.
+fn usage_of(usage: TokenUsage) -> Vec<Value> {
+    if usage.is_empty() {
+        return Vec::new();
+    }
+    vec![json!({
+        "inputTokens": usage.input,
+        "outputTokens": usage.output,
+        "totalTokens": usage.total(),
+        "reasoningTokens": usage.reasoning,
+        "cachedInputTokens": usage.cached,
+        "cacheWriteInputTokens": usage.cache_written,
+    })]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::AgentLoop;
+    use futures_util::StreamExt;
+    use tool_core::session::ModelStep;
+    use tool_core::testing::ScriptedModel;
+    use tool_core::{Mode, Policy, RunContext, Runtime, ToolCall, ToolContext, ToolError, tool};
+
+    /// Look a table up.
+    #[tool]
+    fn find_table(ctx: &RunContext, seats: u32) -> u32 {
+        ctx.update("looking");
+        seats + 1
+    }
+
+    /// Cancel the guest's booking.
+    #[tool(category = "action", confirm)]
+    async fn cancel_booking(number: u32) -> String {
+        format!("booking {number} is cancelled")
+    }
+
+    async fn agent(script: ScriptedModel) -> AgentLoop<ScriptedModel> {
+        let tools = ToolContext::builder()
+            .with(find_table)
+            .with(cancel_booking)
+            .build()
+            .expect("builds");
+        let runtime = Runtime::builder(tools).policy(Policy::text()).build();
+        let session = runtime.expect("builds").session("s-1", Mode::Text);
+        AgentLoop::new(session.await.expect("opens"), script)
+    }
+
+    async fn run(agent: &mut AgentLoop<ScriptedModel>, input: Value) -> Vec<Value> {
+        let run = RunInput::from_json(input.to_string().as_bytes()).expect("an input");
+        let reply = agent.stream(run.agent_input().expect("an input"));
+        let events = RunStream::new(reply, &run)
+            .map(|event| serde_json::to_value(event).expect("serialises"));
+        events.collect().await
+    }
+
+    fn says(text: &str) -> Value {
+        let message = json!({"id": "m-1", "role": "user", "content": text});
+        json!({"threadId": "t", "runId": "r", "messages": [message]})
+    }
+
+    fn types(events: &[Value]) -> Vec<&str> {
+        let types = events.iter().map(|event| event["type"].as_str());
+        types.map(Option::unwrap_or_default).collect()
+    }
+
+    fn cancelling() -> ToolCall {
+        ToolCall::new("c1", "cancel_booking", json!({"number": 12}))
+    }
+
+    #[tokio::test]
+    async fn each_event_has_its_form_in_the_protocol() {
+        let step = ModelStep {
+            text: Some("Wait.".into()),
+            usage: TokenUsage {
+                input: 10,
+                output: 5,
+                ..TokenUsage::default()
+            },
+            ..ModelStep::calls([ToolCall::new("c1", "find_table", json!({"seats": 2}))])
+        };
+        let mut agent = agent(ScriptedModel::new().then(step).says("Table 3.")).await;
+        let events = run(&mut agent, says("For two?")).await;
+        let wanted = [
+            "RUN_STARTED",
+            "TEXT_MESSAGE_START",
+            "TEXT_MESSAGE_CONTENT",
+            "TEXT_MESSAGE_END",
+            "TOOL_CALL_START",
+            "TOOL_CALL_ARGS",
+            "TOOL_CALL_END",
+            "ACTIVITY_SNAPSHOT",
+            "TOOL_CALL_RESULT",
+            "TEXT_MESSAGE_START",
+            "TEXT_MESSAGE_CONTENT",
+            "TEXT_MESSAGE_CONTENT",
+            "TEXT_MESSAGE_END",
+            "RUN_FINISHED",
+        ];
+        assert_eq!(types(&events), wanted);
+        assert_eq!(events[4]["parentMessageId"], events[1]["messageId"]);
+        assert_ne!(events[9]["messageId"], events[1]["messageId"]);
+        assert_eq!(events[8]["content"], "3");
+        assert_eq!(events[13]["outcome"], json!({"type": "success"}));
+        assert_eq!(events[13]["usage"][0]["totalTokens"], 15);
+    }
+
+    #[tokio::test]
+    async fn calls_of_one_step_have_one_parent() {
+        let calls = ["c1", "c2"].map(|id| ToolCall::new(id, "find_table", json!({"seats": 2})));
+        let mut agent = agent(ScriptedModel::new().calls(calls).says("Done.")).await;
+        let events = run(&mut agent, says("Twice")).await;
+        let parents = events
+            .iter()
+            .filter(|event| event["type"] == "TOOL_CALL_START");
+        let parents = parents.map(|event| &event["parentMessageId"]);
+        let parents = parents.collect::<Vec<_>>();
+        assert_eq!(parents[0], parents[1]);
+    }
+
+    #[tokio::test]
+    async fn a_call_that_waits_interrupts_the_run() {
+        let mut agent = agent(ScriptedModel::new().calls([cancelling()]).says("Shall I?")).await;
+        let events = run(&mut agent, says("Cancel 12")).await;
+        assert!(!types(&events).contains(&"TOOL_CALL_RESULT"), "{events:#?}");
+        let outcome = &events.last().expect("an end")["outcome"];
+        assert_eq!(outcome["type"], "interrupt");
+        assert_eq!(outcome["interrupts"][0]["toolCallId"], "c1");
+        let message = outcome["interrupts"][0]["message"].as_str();
+        assert_eq!(message, Some(r#"cancel_booking({"number":12})"#));
+    }
+
+    #[tokio::test]
+    async fn an_answer_to_an_interrupt_gives_the_result() {
+        let script = ScriptedModel::new()
+            .calls([cancelling()])
+            .says("Shall I?")
+            .says("Done.");
+        let mut agent = agent(script).await;
+        let events = run(&mut agent, says("Cancel 12")).await;
+        let interrupt = &events.last().expect("an end")["outcome"]["interrupts"][0];
+        let answer = json!({"interruptId": interrupt["id"], "status": "resolved", "payload": {"approved": true}});
+        let resumed = json!({"threadId": "t", "runId": "r2", "messages": [], "resume": [answer]});
+        let events = run(&mut agent, resumed).await;
+        let wanted = [
+            "RUN_STARTED",
+            "TOOL_CALL_RESULT",
+            "TEXT_MESSAGE_START",
+            "TEXT_MESSAGE_CONTENT",
+            "TEXT_MESSAGE_END",
+            "RUN_FINISHED",
+        ];
+        assert_eq!(types(&events), wanted);
+        assert_eq!(events[1]["toolCallId"], "c1");
+    }
+
+    #[tokio::test]
+    async fn a_failed_reply_is_a_run_error() {
+        let script = ScriptedModel::new().fails(ToolError::transient("overloaded"));
+        let events = run(&mut agent(script).await, says("Hi")).await;
+        assert_eq!(types(&events), ["RUN_STARTED", "RUN_ERROR"]);
+        assert_eq!(events[1]["code"], "TRANSIENT");
+        assert_eq!(events[1]["message"], "overloaded");
+    }
+
+    #[test]
+    fn reasoning_is_closed_before_the_text() {
+        let mut run = Run::default();
+        let mut events = run.translate(AgentEvent::Reasoning { delta: "hm".into() });
+        events.extend(run.translate(AgentEvent::Text { delta: "Hi".into() }));
+        let json = events
+            .iter()
+            .map(|event| serde_json::to_value(event).expect("serialises"));
+        let wanted = [
+            "REASONING_START",
+            "REASONING_MESSAGE_START",
+            "REASONING_MESSAGE_CONTENT",
+            "REASONING_MESSAGE_END",
+            "REASONING_END",
+            "TEXT_MESSAGE_START",
+            "TEXT_MESSAGE_CONTENT",
+        ];
+        assert_eq!(types(&json.collect::<Vec<_>>()), wanted);
+    }
+}

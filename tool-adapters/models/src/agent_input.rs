@@ -1,0 +1,65 @@
+//! The input of an agent: a message, or decisions of persons.
+
+use tool_core::session::{Decision, UserMessage};
+
+/// The input that an agent replies to. A text or a [`UserMessage`] is a message, and a [`Decision`] or several are the decisions on calls
+/// that wait for approval.
+///
+/// ```
+/// use tool_adapters::agent::AgentInput;
+/// use tool_core::session::{Decision, UserMessage};
+///
+/// assert_eq!(AgentInput::from("Hi"), AgentInput::Message(UserMessage::new("Hi")));
+/// let decision = Decision::deny("token");
+/// assert_eq!(AgentInput::from(decision.clone()), AgentInput::Decisions(vec![decision]));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AgentInput {
+    /// A message of the user. Begins a new turn.
+    Message(UserMessage),
+    /// Nothing: the model begins the conversation. Begins a new turn. Tools with `ignore_on_enter` are hidden from the model.
+    Enter,
+    /// Nothing: the model continues in the same turn.
+    Resume,
+    /// The decisions of persons on calls that wait for approval. Approved calls run, and then the model continues in the same
+    /// turn. If no call waits for any of them, the model is not asked, and the reply has an error.
+    Decisions(Vec<Decision>),
+}
+
+impl AgentInput {
+    /// Returns true if the input begins a new turn.
+    pub(crate) fn begins_turn(&self) -> bool {
+        matches!(self, Self::Message(_) | Self::Enter)
+    }
+}
+
+impl From<UserMessage> for AgentInput {
+    fn from(message: UserMessage) -> Self {
+        Self::Message(message)
+    }
+}
+
+impl From<&str> for AgentInput {
+    fn from(text: &str) -> Self {
+        Self::Message(text.into())
+    }
+}
+
+impl From<String> for AgentInput {
+    fn from(text: String) -> Self {
+        Self::Message(text.into())
+    }
+}
+
+impl From<Decision> for AgentInput {
+    fn from(decision: Decision) -> Self {
+        Self::Decisions(vec![decision])
+    }
+}
+
+impl From<Vec<Decision>> for AgentInput {
+    fn from(decisions: Vec<Decision>) -> Self {
+        Self::Decisions(decisions)
+    }
+}

@@ -1,0 +1,284 @@
+//! The replies of an agent as streams of events.
+
+use crate::agent::AgentLoop;
+use crate::agent_input::AgentInput;
+use std::ops::DerefMut;
+use tool_core::session::{AgentStream, Model};
+
+/// # Streams
+impl<M: Model> AgentLoop<M> {
+    /// Replies to a message, or to another [input](AgentInput), as a stream of [events](tool_core::session::AgentEvent): text,
+    /// reasoning, calls with their updates and results, approvals, usage, and at the end the reply. Each event has a JSON form for
+    /// a front end.
+    ///
+    /// Nothing happens until you read the stream. Dropping it cancels the reply, as dropping the future of
+    /// [`prompt`](Self::prompt) does. See [`AgentStream`] for what a slow reader means, and
+    /// [`AgentEvent`](tool_core::session::AgentEvent) for the order of events.
+    ///
+    /// ```
+    /// use futures_util::StreamExt;
+    /// use tool_adapters::agent::AgentLoop;
+    /// use tool_core::session::AgentEvent;
+    /// use tool_core::testing::ScriptedModel;
+    /// use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool};
+    ///
+    /// /// Add two numbers.
+    /// #[tool]
+    /// fn add(a: i64, b: i64) -> i64 {
+    ///     a + b
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let runtime = Runtime::builder(ToolContext::builder().with(add).build()?).build()?;
+    /// let session = runtime.session("s-1", Mode::Text).await?;
+    /// let call = ToolCall::new("call_1", "add", r#"{"a": 1, "b": 2}"#);
+    /// let mut agent = AgentLoop::new(session, ScriptedModel::new().calls([call]).says("It is 3."));
+    ///
+    /// let mut events = agent.stream("What is 1 + 2?");
+    /// let mut shown = String::new();
+    /// while let Some(event) = events.next().await {
+    ///     match event {
+    ///         AgentEvent::Text { delta } => shown.push_str(&delta),
+    ///         AgentEvent::CallBegun { tool, .. } => shown.push_str(&format!("({tool}) ")),
+    ///         _ => {}
+    ///     }
+    /// }
+    /// assert_eq!(shown, "(add) It is 3.");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn stream(&mut self, input: impl Into<AgentInput>) -> AgentStream<'_> {
+        Self::stream_of(self, input)
+    }
+
+    /// Replies as [`stream`](Self::stream) does, and holds the agent in the stream, for example as the body of an answer over
+    /// HTTP: a `Box` of an agent that this request has opened, or the guard of a lock from which the next request takes it.
+    ///
+    /// ```
+    /// use futures_core::Stream;
+    /// use std::sync::Arc;
+    /// use tokio::sync::Mutex;
+    /// use tool_adapters::agent::AgentLoop;
+    /// use tool_core::session::{AgentEvent, Model};
+    ///
+    /// type SharedAgent<M> = Arc<Mutex<AgentLoop<M>>>;
+    ///
+    /// async fn answer<M: Model + 'static>(
+    ///     agent: SharedAgent<M>,
+    ///     message: String,
+    /// ) -> impl Stream<Item = AgentEvent> + 'static {
+    ///     // A second request of the user waits here until the first has been answered.
+    ///     AgentLoop::stream_of(agent.lock_owned().await, message)
+    /// }
+    /// ```
+    pub fn stream_of<'a>(
+        agent: impl DerefMut<Target = Self> + Send + 'a,
+        input: impl Into<AgentInput>,
+    ) -> AgentStream<'a>
+    where
+        M: 'a,
+    {
+        let input = input.into();
+        AgentStream::new(|events| async move {
+            let mut agent = agent;
+            agent.run(input, Some(events)).await
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::StreamExt;
+    use serde_json::json;
+    use std::sync::Arc;
+    use tokio::sync::Mutex;
+    use tool_core::session::{AgentEvent, Decision, Message, Reply, ReplyFinish};
+    use tool_core::testing::ScriptedModel;
+    use tool_core::{
+        ErrorKind, Intent, Mode, Policy, RunContext, Runtime, Session, ToolCall, ToolContext, tool,
+    };
+
+    /// Cancel the guest's booking.
+    #[tool(category = "action", confirm)]
+    async fn cancel_booking(number: u32) -> String {
+        format!("booking {number} is cancelled")
+    }
+
+    /// Say something in the next turn.
+    #[tool]
+    fn say_next(ctx: &RunContext, text: String) {
+        ctx.emit(Intent::SetPendingMessage(text));
+    }
+
+    /// Wait for ever.
+    #[tool]
+    async fn hang() {
+        std::future::pending::<()>().await;
+    }
+
+    async fn session() -> Session {
+        let tools = ToolContext::builder()
+            .with(cancel_booking)
+            .with(say_next)
+            .with(hang)
+            .build()
+            .expect("builds");
+        let runtime = Runtime::builder(tools).policy(Policy::text()).build();
+        let session = runtime.expect("builds").session("s-1", Mode::Text);
+        session.await.expect("opens")
+    }
+
+    async fn agent(script: ScriptedModel) -> AgentLoop<ScriptedModel> {
+        AgentLoop::new(session().await, script)
+    }
+
+    async fn events(stream: AgentStream<'_>) -> Vec<AgentEvent> {
+        stream.collect().await
+    }
+
+    fn shown(events: &[AgentEvent]) -> String {
+        let texts = events.iter().filter_map(|event| match event {
+            AgentEvent::Text { delta } => Some(delta.as_str()),
+            _ => None,
+        });
+        texts.collect()
+    }
+
+    fn reply(events: &[AgentEvent]) -> &Reply {
+        match events.last() {
+            Some(AgentEvent::Finished { reply }) => reply,
+            other => panic!("the stream ends with {other:?}"),
+        }
+    }
+
+    fn token(events: &[AgentEvent]) -> String {
+        let wanted = events.iter().find_map(|event| match event {
+            AgentEvent::ApprovalWanted(wanted) => Some(&wanted.confirmation.token),
+            _ => None,
+        });
+        wanted.expect("an approval is wanted").clone()
+    }
+
+    fn cancelling() -> ToolCall {
+        ToolCall::new("c1", "cancel_booking", json!({"number": 12}))
+    }
+
+    #[tokio::test]
+    async fn each_stream_is_a_turn() {
+        let mut agent = agent(ScriptedModel::new().says("One").says("Two")).await;
+        for (turn, said) in [(0, "One"), (1, "Two")] {
+            let events = events(agent.stream("Count")).await;
+            assert_eq!(shown(&events), said);
+            let AgentEvent::Started {
+                turn: told,
+                session,
+                ..
+            } = &events[0]
+            else {
+                panic!("no beginning: {events:?}");
+            };
+            assert_eq!((*told, session.as_str()), (turn, "s-1"));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_pending_message_is_shown_before_the_reply() {
+        let call = ToolCall::new("c1", "say_next", json!({"text": "By the way."}));
+        let script = ScriptedModel::new().calls([call]).says("Ok").says("Hello");
+        let mut agent = agent(script).await;
+        let _ = agent.prompt("Go").await;
+        let events = events(agent.stream("Hi")).await;
+        assert_eq!(shown(&events), "By the way.\n\nHello");
+        assert_eq!(reply(&events).text.as_deref(), Some("By the way.\n\nHello"));
+    }
+
+    #[tokio::test]
+    async fn decisions_run_their_calls_and_the_model_goes_on() {
+        let script = ScriptedModel::new()
+            .calls([cancelling()])
+            .says("Shall I?")
+            .says("It is done.");
+        let mut agent = agent(script).await;
+        let token = token(&events(agent.stream("Cancel 12")).await);
+        let events = events(agent.stream(Decision::approve(token))).await;
+        let result = events.iter().find_map(|event| match event {
+            AgentEvent::CallResult { response, .. } => response.data_json(),
+            _ => None,
+        });
+        assert_eq!(result, Some(r#""booking 12 is cancelled""#));
+        assert_eq!(shown(&events), "It is done.");
+        assert_eq!(agent.session().turn(), 0, "the same turn");
+    }
+
+    #[tokio::test]
+    async fn a_decision_that_comes_twice_fails() {
+        let script = ScriptedModel::new()
+            .calls([cancelling()])
+            .says("Shall I?")
+            .says("It is not.");
+        let mut agent = agent(script).await;
+        let token = token(&events(agent.stream("Cancel 12")).await);
+        let first = events(agent.stream(Decision::deny(token.clone()))).await;
+        assert_eq!(reply(&first).finish, ReplyFinish::Complete);
+        let again = events(agent.stream(Decision::approve(token))).await;
+        let error = reply(&again).error.as_ref().map(|error| error.kind);
+        assert_eq!(error, Some(ErrorKind::NotFound));
+        assert_eq!(again.len(), 2, "{again:?}");
+    }
+
+    #[tokio::test]
+    async fn a_session_that_has_ended_is_an_error_in_the_stream() {
+        let mut agent = agent(ScriptedModel::new().says("Hello")).await;
+        let _ = agent.prompt("Hi").await;
+        agent.session().end().await;
+        let events = events(agent.stream("Still there?")).await;
+        assert_eq!(events.len(), 2, "{events:?}");
+        let error = reply(&events).error.as_ref().map(|error| error.kind);
+        assert_eq!(error, Some(ErrorKind::SessionInactive));
+    }
+
+    #[tokio::test]
+    async fn the_conversation_goes_on_after_a_dropped_stream() {
+        let script = ScriptedModel::new()
+            .calls([ToolCall::new("c1", "hang", "{}")])
+            .says("Hello");
+        let mut agent = agent(script).await;
+        let mut stream = agent.stream("Go");
+        while !matches!(stream.next().await, Some(AgentEvent::CallBegun { .. })) {}
+        drop(stream);
+        let results = agent.history().messages().iter();
+        let results = results.filter(|message| matches!(message, Message::Result { .. }));
+        assert_eq!(results.count(), 1);
+        assert_eq!(shown(&events(agent.stream("Hi")).await), "Hello");
+    }
+
+    #[tokio::test]
+    async fn an_interruption_ends_the_stream() {
+        let script = ScriptedModel::new().calls([ToolCall::new("c1", "hang", "{}")]);
+        let mut agent = agent(script).await;
+        let interrupter = agent.interrupt_handle();
+        let mut stream = agent.stream("Go");
+        let mut seen = Vec::new();
+        while let Some(event) = stream.next().await {
+            if matches!(event, AgentEvent::CallBegun { .. }) {
+                interrupter.interrupt();
+            }
+            seen.push(event);
+        }
+        assert_eq!(reply(&seen).finish, ReplyFinish::Interrupted);
+        let results = seen.iter();
+        let results = results.filter(|event| matches!(event, AgentEvent::CallResult { .. }));
+        assert_eq!(results.count(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_stream_holds_the_lock_of_its_agent() {
+        let agent = Arc::new(Mutex::new(agent(ScriptedModel::new().says("Hello")).await));
+        let stream = AgentLoop::stream_of(Arc::clone(&agent).lock_owned().await, "Hi");
+        assert!(agent.try_lock().is_err());
+        assert_eq!(shown(&events(stream).await), "Hello");
+        assert_eq!(agent.lock().await.history().messages().len(), 2);
+    }
+}

@@ -1,0 +1,144 @@
+//! The messages of a conversation on their way to a store.
+
+use std::fmt;
+use std::mem;
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot};
+use tool_core::ToolError;
+use tool_core::session::{
+    ConversationKey, DynHistoryStore, HistoryStoreError, Message, MessageLog,
+};
+
+/// Stores the messages of a conversation, in the order in which they are added. A task writes them, so that a message is
+/// stored even if the reply is dropped meanwhile. It ends once it has written the last message.
+pub(crate) struct ConversationLog {
+    orders: mpsc::UnboundedSender<Order>,
+}
+
+/// An order for the task that writes.
+enum Order {
+    Add(Message),
+    /// To tell once all earlier messages are stored.
+    Tell(oneshot::Sender<Result<(), ToolError>>),
+}
+
+impl ConversationLog {
+    /// Creates the log of a conversation that has this number of messages in its store.
+    pub(crate) fn new(store: Arc<dyn DynHistoryStore>, key: ConversationKey, stored: u64) -> Self {
+        let (orders, received) = mpsc::unbounded_channel();
+        let writer = LogWriter {
+            store,
+            key,
+            stored,
+            waiting: Vec::new(),
+            is_uncertain: false,
+        };
+        tokio::spawn(writer.run(received));
+        Self { orders }
+    }
+}
+
+impl fmt::Debug for ConversationLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConversationLog").finish_non_exhaustive()
+    }
+}
+
+impl MessageLog for ConversationLog {
+    fn add(&mut self, message: &Message) {
+        // The task ends with the runtime only, and then `stored` fails.
+        let _ = self.orders.send(Order::Add(message.clone()));
+    }
+
+    fn stored(&mut self) -> futures_util::future::BoxFuture<'_, Result<(), ToolError>> {
+        let (tell, told) = oneshot::channel();
+        let _ = self.orders.send(Order::Tell(tell));
+        Box::pin(async move {
+            let gone = |_| ToolError::transient("the task that stores the conversation has ended");
+            told.await.map_err(gone)?
+        })
+    }
+}
+
+/// Writes the messages of a conversation.
+struct LogWriter {
+    store: Arc<dyn DynHistoryStore>,
+    key: ConversationKey,
+    /// The number of messages in the store, as far as this writer knows.
+    stored: u64,
+    /// The messages that are not stored.
+    waiting: Vec<Message>,
+    /// True if an append has failed, and may have taken effect.
+    is_uncertain: bool,
+}
+
+impl LogWriter {
+    async fn run(mut self, mut orders: mpsc::UnboundedReceiver<Order>) {
+        const AT_ONCE: usize = 256;
+        let mut received = Vec::new();
+        while orders.recv_many(&mut received, AT_ONCE).await > 0 {
+            let mut to_tell = Vec::new();
+            for order in mem::take(&mut received) {
+                match order {
+                    Order::Add(message) => self.waiting.push(message),
+                    Order::Tell(tell) => to_tell.push(tell),
+                }
+            }
+            let stored = self.write().await.map_err(|error| {
+                tracing::error!(conversation = %self.key.id().escape_debug(), %error, "failed to store messages");
+                tool_error(&error)
+            });
+            for tell in to_tell {
+                // It fails if the reply was dropped.
+                let _ = tell.send(stored.clone());
+            }
+        }
+    }
+
+    /// Stores all messages that wait. After an error they wait for the next time.
+    async fn write(&mut self) -> Result<(), HistoryStoreError> {
+        if self.is_uncertain {
+            self.find_out().await?;
+        }
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        let appended = self.store.append(&self.key, self.stored, &self.waiting);
+        match appended.await {
+            Ok(stored) => {
+                self.stored = stored;
+                self.waiting.clear();
+                Ok(())
+            }
+            Err(error) => {
+                self.is_uncertain = matches!(error, HistoryStoreError::Store(_));
+                Err(error)
+            }
+        }
+    }
+
+    /// Looks if the append that has failed has taken effect.
+    async fn find_out(&mut self) -> Result<(), HistoryStoreError> {
+        let found = self.store.load(&self.key, self.stored).await?;
+        let stored = found.map(|found| found.messages).unwrap_or_default();
+        self.is_uncertain = false;
+        if !stored.is_empty() && self.waiting.starts_with(&stored) {
+            self.stored += stored.len() as u64;
+            self.waiting.drain(..stored.len());
+        }
+        Ok(())
+    }
+}
+
+/// Returns the error of a reply whose messages could not be stored.
+fn tool_error(error: &HistoryStoreError) -> ToolError {
+    match error {
+        HistoryStoreError::Conflict { .. } => ToolError::conflict(format!(
+            "another process goes on with this conversation: {error}; open the conversation again"
+        )),
+        HistoryStoreError::Store(error) => {
+            ToolError::transient(format!("the conversation could not be stored: {error}"))
+        }
+        error => ToolError::permanent(format!("the conversation could not be stored: {error}")),
+    }
+}

@@ -1,0 +1,16 @@
+//! The error of a conversation that cannot be opened.
+
+use thiserror::Error;
+use tool_core::session::{HistoryStoreError, OpenError};
+
+/// The error of a conversation that cannot be opened.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum OpenAgentError {
+    /// The session cannot be opened.
+    #[error(transparent)]
+    Session(#[from] OpenError),
+    /// The conversation cannot be read or written.
+    #[error(transparent)]
+    History(#[from] HistoryStoreError),
+}

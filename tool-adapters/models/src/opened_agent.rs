@@ -1,0 +1,406 @@
+//! Agents whose conversation is in a store.
+
+use crate::agent::AgentLoop;
+use crate::conversation_log::ConversationLog;
+use crate::open_agent_error::OpenAgentError;
+use std::collections::HashMap;
+use std::sync::Arc;
+use tool_core::call::ResultForm;
+use tool_core::session::{
+    ConversationKey, DynHistoryStore, History, Message, Model, SessionBuilder,
+};
+use tool_core::{Session, ToolCall};
+
+/// # Stored conversations
+impl<M: Model> AgentLoop<M> {
+    /// Opens a conversation in a store, or begins it, and goes on where it was left. `session` opens the session of the
+    /// conversation; its principal owns the conversation.
+    ///
+    /// Each message is stored as it is said: the user's before the model is asked, and the model's step before its calls
+    /// run. A process that ends at any point loses nothing that was said. A call whose result was not stored is answered from
+    /// the runtime's [journal](tool_core::session::Journal), and otherwise with `UNKNOWN`: it may have taken effect, and it does not
+    /// run again. If the last message is the user's, [`resume`](Self::resume) asks the model.
+    ///
+    /// A session that was idle for too long is opened again, now and before each later message. The conversation goes on; what the
+    /// session alone knew, such as a call that waited for approval, is gone.
+    ///
+    /// If another process adds messages at the same time, the reply of the later one fails with `CONFLICT`, and no call of
+    /// its step runs. Open the conversation again.
+    ///
+    /// ```
+    /// use tool_adapters::agent::AgentLoop;
+    /// use tool_core::session::MemoryStore;
+    /// use tool_core::testing::ScriptedModel;
+    /// use tool_core::{Mode, Runtime, ToolContext};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryStore::new(); // or one that outlives the process, such as `SqliteStore`
+    /// let runtime = Runtime::builder(ToolContext::builder().build()?).store(store.clone()).build()?;
+    /// let session = move || runtime.session("chat-42", Mode::Text).principal("user:7");
+    ///
+    /// let model = ScriptedModel::new().says("Hello");
+    /// let mut agent = AgentLoop::open(store.clone(), "chat-42", session.clone(), model).await?;
+    /// let _ = agent.prompt("Hi").await;
+    /// drop(agent);
+    ///
+    /// // Another request, perhaps after a restart:
+    /// let model = ScriptedModel::new().says("You said hi.");
+    /// let mut agent = AgentLoop::open(store, "chat-42", session, model).await?;
+    /// let _ = agent.prompt("What did I say?").await;
+    /// assert_eq!(agent.history().messages().len(), 4);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The session cannot be opened, or the conversation cannot be read, or another process writes it at this moment.
+    pub async fn open(
+        store: impl DynHistoryStore + 'static,
+        id: impl AsRef<str>,
+        session: impl Fn() -> SessionBuilder + Send + Sync + 'static,
+        model: M,
+    ) -> Result<Self, OpenAgentError> {
+        let store: Arc<dyn DynHistoryStore> = Arc::new(store);
+        let opened = session().await?;
+        let key = ConversationKey::new(id, opened.principal());
+        let found = store.load(&key, 0).await?;
+        let messages = found.map(|found| found.messages).unwrap_or_default();
+
+        let mut stored = messages.len() as u64;
+        let mut history = History::new();
+        history.extend(in_order_of_calls(messages));
+        let lost = lost_results(&opened, history.messages());
+        if !lost.is_empty() {
+            stored = store.append(&key, stored, &lost).await?;
+            history.extend(lost);
+        }
+
+        let mut agent = Self::with_history(opened, model, history);
+        agent.store_in(ConversationLog::new(store, key, stored), Box::new(session));
+        Ok(agent)
+    }
+}
+
+/// Puts the results of each step in the order of its calls. They were stored as they came.
+fn in_order_of_calls(messages: Vec<Message>) -> Vec<Message> {
+    let mut ordered: Vec<Message> = Vec::with_capacity(messages.len());
+    let mut places = HashMap::new();
+    let mut step_end = 0;
+    for message in messages {
+        match &message {
+            Message::Assistant { calls, .. } => {
+                let numbered = calls.iter().enumerate();
+                places = numbered
+                    .map(|(place, call)| (call.id().to_owned(), place))
+                    .collect();
+                step_end = ordered.len() + 1;
+            }
+            Message::Result { .. } => {}
+            _ => places.clear(),
+        }
+        let place = place_of(&message, &places);
+        let is_result = place.is_some();
+        ordered.push(message);
+        if is_result {
+            let results = ordered.get_mut(step_end..).unwrap_or_default();
+            results.sort_by_key(|result| place_of(result, &places));
+        }
+    }
+    ordered
+}
+
+fn place_of(message: &Message, places: &HashMap<String, usize>) -> Option<usize> {
+    match message {
+        Message::Result { call_id, .. } => places.get(call_id).copied(),
+        _ => None,
+    }
+}
+
+/// Returns the results of the calls that an earlier process has left without one.
+fn lost_results(session: &Session, messages: &[Message]) -> Vec<Message> {
+    let is_step = |message: &Message| matches!(message, Message::Assistant { .. });
+    let Some(step) = messages.iter().rposition(is_step) else {
+        return Vec::new();
+    };
+    let Message::Assistant { calls, .. } = &messages[step] else {
+        return Vec::new();
+    };
+    let has_result = |call: &&ToolCall| {
+        messages[step..].iter().any(
+            |message| matches!(message, Message::Result { call_id, .. } if call_id == call.id()),
+        )
+    };
+    let open = calls.iter().filter(|call| !has_result(call));
+    let results = open.map(|call| Message::Result {
+        call_id: call.id().to_owned(),
+        tool: call.name().to_owned(),
+        result: session.answer_lost(call).for_model(ResultForm::Plain),
+    });
+    results.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::AgentEvent;
+    use futures_util::StreamExt;
+    use serde_json::json;
+    use std::time::Duration;
+    use tool_core::call::ModelResult;
+    use tool_core::session::{Decision, MemoryStore, Reply, ReplyFinish};
+    use tool_core::testing::ScriptedModel;
+    use tool_core::{ErrorKind, Mode, Policy, RunContext, Runtime, ToolContext, tool};
+
+    const ID: &str = "chat-42";
+
+    /// Find a table.
+    #[tool(category = "retrieval")]
+    fn find_table(seats: u32) -> u32 {
+        seats + 1
+    }
+
+    /// Pay a bill.
+    #[tool(category = "action")]
+    async fn pay(ctx: &RunContext) {
+        ctx.update("paying");
+        std::future::pending::<()>().await;
+    }
+
+    /// Cancel a booking.
+    #[tool(category = "action", confirm)]
+    fn cancel(number: u32) -> u32 {
+        number
+    }
+
+    /// A program whose store outlives its runtimes.
+    #[derive(Clone)]
+    struct Host {
+        store: MemoryStore,
+        policy: Policy,
+    }
+
+    impl Host {
+        fn new() -> Self {
+            Self {
+                store: MemoryStore::new(),
+                policy: Policy::text(),
+            }
+        }
+
+        /// Opens the conversation as a new process does.
+        async fn open(&self, script: ScriptedModel) -> AgentLoop<ScriptedModel> {
+            self.try_open(script).await.expect("opens")
+        }
+
+        async fn try_open(
+            &self,
+            script: ScriptedModel,
+        ) -> Result<AgentLoop<ScriptedModel>, OpenAgentError> {
+            let tools = ToolContext::builder()
+                .with(find_table)
+                .with(pay)
+                .with(cancel)
+                .build();
+            let runtime = Runtime::builder(tools.expect("builds"))
+                .policy(self.policy.clone())
+                .store(self.store.clone())
+                .signing_key([7; 32])
+                .build()
+                .expect("builds");
+            let session = move || runtime.session(ID, Mode::Text).principal("user:7");
+            AgentLoop::open(self.store.clone(), ID, session, script).await
+        }
+
+        async fn stored(&self) -> Vec<Message> {
+            let key = ConversationKey::new(ID, "user:7");
+            let found = self.store.load(&key, 0).await;
+            let found = found.expect("loads").expect("a conversation");
+            found.messages
+        }
+    }
+
+    fn call(id: &str, tool: &str, arguments: serde_json::Value) -> ToolCall {
+        ToolCall::new(id, tool, arguments)
+    }
+
+    fn finding(id: &str, seats: u32) -> ToolCall {
+        call(id, "find_table", json!({"seats": seats}))
+    }
+
+    fn error_kind(reply: &Reply) -> Option<ErrorKind> {
+        reply.error.as_ref().map(|error| error.kind)
+    }
+
+    #[tokio::test]
+    async fn a_conversation_goes_on_in_another_process() {
+        let host = Host::new();
+        let script = ScriptedModel::new()
+            .calls([finding("c1", 2)])
+            .says("Table 3.");
+        let mut agent = host.open(script).await;
+        let _ = agent.prompt("For two?").await;
+        let before = agent.history().messages().to_vec();
+        drop(agent);
+
+        let mut agent = host.open(ScriptedModel::new().says("For two.")).await;
+        assert_eq!(agent.history().messages(), before);
+        let _ = agent.prompt("What did I ask?").await;
+        assert_eq!(agent.history().messages(), host.stored().await);
+        assert_eq!(agent.session().turn(), 2, "each message is a turn");
+    }
+
+    #[tokio::test]
+    async fn a_conversation_of_another_principal_is_not_read() {
+        let host = Host::new();
+        let mut agent = host.open(ScriptedModel::new().says("Hello")).await;
+        let _ = agent.prompt("Hi").await;
+        let runtime = Runtime::builder(ToolContext::builder().build().expect("builds"));
+        let runtime = runtime.build().expect("builds");
+        let session = move || runtime.session(ID, Mode::Text).principal("user:8");
+        let other = AgentLoop::open(host.store.clone(), ID, session, ScriptedModel::new()).await;
+        assert_eq!(other.expect("opens").history().messages(), []);
+    }
+
+    /// Leaves a conversation while a payment runs, and returns what the next process finds in it.
+    async fn killed_while_it_pays(host: &Host) -> AgentLoop<ScriptedModel> {
+        let calls = [call("c1", "pay", json!({})), finding("c2", 2)];
+        let mut agent = host.open(ScriptedModel::new().calls(calls)).await;
+        let mut events = agent.stream("Pay.");
+        let mut seen = 0;
+        // Of both calls, one has an update and the other a result.
+        while seen < 2 {
+            let event = events.next().await.expect("an event");
+            let counts = matches!(
+                event,
+                AgentEvent::CallUpdate { .. } | AgentEvent::CallResult { .. }
+            );
+            seen += usize::from(counts);
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        // A process that is killed drops nothing.
+        std::mem::forget(events);
+        std::mem::forget(agent);
+        host.open(ScriptedModel::new().says("I do not know.")).await
+    }
+
+    // M10
+    #[tokio::test]
+    async fn a_call_that_a_killed_process_has_left_is_unknown() {
+        let host = Host::new();
+        let mut agent = killed_while_it_pays(&host).await;
+        let results = agent.history().messages()[2..].iter();
+        let results = results.map(|message| match message {
+            Message::Result {
+                call_id, result, ..
+            } => (call_id.as_str(), result.text.as_str()),
+            other => panic!("no result: {other:?}"),
+        });
+        let results = results.collect::<Vec<_>>();
+        assert!(results.contains(&("c2", "3")), "{results:?}");
+        let unknown = results.iter().find(|(id, _)| *id == "c1");
+        let (_, text) = unknown.expect("a result of the payment");
+        assert!(
+            text.starts_with("UNKNOWN") && text.contains("unknown whether the call took effect"),
+            "{text}"
+        );
+        assert_eq!(host.stored().await.len(), 4, "the result is stored");
+
+        let reply = agent.resume().await;
+        assert_eq!(reply.text.as_deref(), Some("I do not know."));
+    }
+
+    #[tokio::test]
+    async fn a_dropped_reply_leaves_its_results_in_the_store() {
+        let host = Host::new();
+        let pay = call("c1", "pay", json!({}));
+        let mut agent = host.open(ScriptedModel::new().calls([pay])).await;
+        let mut events = agent.stream("Pay.");
+        while !matches!(events.next().await, Some(AgentEvent::CallUpdate { .. })) {}
+        drop(events);
+        let history = agent.history().messages().to_vec();
+        drop(agent);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        assert_eq!(host.stored().await, history);
+    }
+
+    #[tokio::test]
+    async fn a_writer_that_comes_second_has_a_conflict() {
+        let host = Host::new();
+        let mut first = host.open(ScriptedModel::new().says("One")).await;
+        let second = ScriptedModel::new().calls([finding("c1", 2)]);
+        let mut second = host.open(second).await;
+        let _ = first.prompt("Hi").await;
+        let reply = second.prompt("Hello").await;
+        assert_eq!(reply.finish, ReplyFinish::Failed);
+        assert_eq!(error_kind(&reply), Some(ErrorKind::Conflict));
+        assert!(second.model_mut().requests().is_empty(), "it is not asked");
+        assert_eq!(host.stored().await.len(), 2);
+    }
+
+    #[tokio::test]
+    async fn an_approval_waits_for_another_process() {
+        let host = Host::new();
+        let asking = call("c1", "cancel", json!({"number": 12}));
+        let script = ScriptedModel::new().calls([asking]).says("Shall I?");
+        let mut agent = host.open(script).await;
+        let reply = agent.prompt("Cancel 12").await;
+        let token = reply.confirmations().next().expect("waits").token.clone();
+        drop(agent);
+
+        let mut agent = host.open(ScriptedModel::new().says("Done.")).await;
+        let events = agent.stream(Decision::approve(token));
+        let events = events.collect::<Vec<_>>().await;
+        let result = events.iter().find_map(|event| match event {
+            AgentEvent::CallResult { response, .. } => response.data_json(),
+            _ => None,
+        });
+        assert_eq!(result, Some("12"));
+        assert_eq!(host.stored().await, agent.history().messages());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_that_was_idle_is_opened_again() {
+        let mut host = Host::new();
+        host.policy = Policy::text().idle_timeout(Duration::from_secs(60));
+        let script = ScriptedModel::new()
+            .says("One")
+            .calls([finding("c1", 2)])
+            .says("Two");
+        let mut agent = host.open(script).await;
+        let _ = agent.prompt("Hi").await;
+        tokio::time::sleep(Duration::from_secs(3_600)).await;
+        let reply = agent.prompt("Still there?").await;
+        assert_eq!(reply.text.as_deref(), Some("Two"), "{reply:?}");
+        assert!(reply.responses[0].is_ok(), "{reply:?}");
+    }
+
+    #[test]
+    fn results_are_in_the_order_of_their_calls() {
+        let result = |id: &str| Message::Result {
+            call_id: id.to_owned(),
+            tool: "find_table".to_owned(),
+            result: ModelResult {
+                text: id.to_owned(),
+                is_error: false,
+                reply: true,
+                parts: false,
+                is_text: true,
+            },
+        };
+        let step = Message::Assistant {
+            text: None,
+            calls: vec![finding("c1", 1), finding("c2", 2)],
+            native: None,
+        };
+        let stored = vec![
+            step.clone(),
+            result("c2"),
+            result("c1"),
+            Message::user("Hi"),
+        ];
+        let ordered = vec![step, result("c1"), result("c2"), Message::user("Hi")];
+        assert_eq!(in_order_of_calls(stored), ordered);
+    }
+}

@@ -1,0 +1,110 @@
+//! The messages of a conversation, stored as they are said.
+
+use crate::call::{ToolCall, ToolError, ToolResponse};
+use crate::session::history::History;
+use crate::session::message::Message;
+use futures_util::future::BoxFuture;
+
+/// Stores the messages of a conversation as they are said, so that nothing that was said is lost if the process ends.
+///
+/// The loop adds the user's message before it asks the model, and the model's step before its calls run. It waits for both with
+/// [`stored`](Self::stored). It adds the result of each call as it comes, and waits for all before it asks the model again. The
+/// results of a step may therefore come in another order than its calls.
+///
+/// ```
+/// use futures_util::future::BoxFuture;
+/// use tool_core::ToolError;
+/// use tool_core::session::{History, Message, MessageLog, ReplyOptions};
+/// use tool_core::testing::ScriptedModel;
+/// # use tool_core::{Mode, Runtime, ToolContext};
+///
+/// /// Keeps the messages in memory.
+/// #[derive(Default)]
+/// struct Minutes(Vec<Message>);
+///
+/// impl MessageLog for Minutes {
+///     fn add(&mut self, message: &Message) {
+///         self.0.push(message.clone());
+///     }
+///
+///     fn stored(&mut self) -> BoxFuture<'_, Result<(), ToolError>> {
+///         Box::pin(async { Ok(()) }) // a real log waits until its messages are durable
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let session = Runtime::builder(ToolContext::builder().build()?).build()?.session("s-1", Mode::Text).await?;
+/// let mut minutes = Minutes::default();
+/// let mut history = History::new();
+/// let mut model = ScriptedModel::new().says("Hello");
+/// let options = ReplyOptions::new("Hi").log(&mut minutes);
+/// let _reply = session.reply_with_options(&mut model, &mut history, options).await;
+/// assert_eq!(minutes.0, history.messages());
+/// # Ok(())
+/// # }
+/// ```
+pub trait MessageLog: Send {
+    /// Adds a message. It must not wait.
+    fn add(&mut self, message: &Message);
+
+    /// Waits until all messages that were added are stored.
+    ///
+    /// An error ends the reply: the model is not asked, and the calls of the step do not run. The future may be dropped.
+    fn stored(&mut self) -> BoxFuture<'_, Result<(), ToolError>>;
+}
+
+/// A history, and the log that stores it, if there is one.
+pub(crate) struct LoggedHistory<'a> {
+    pub(crate) history: &'a mut History,
+    pub(crate) log: Option<&'a mut (dyn MessageLog + 'static)>,
+}
+
+impl LoggedHistory<'_> {
+    pub(crate) fn messages(&self) -> &[Message] {
+        self.history.messages()
+    }
+
+    pub(crate) fn push(&mut self, message: Message) {
+        self.note(&message);
+        self.history.push(message);
+    }
+
+    /// Adds a message to the log alone.
+    pub(crate) fn note(&mut self, message: &Message) {
+        if let Some(log) = &mut self.log {
+            log.add(message);
+        }
+    }
+
+    /// Adds the result of a call to the log alone.
+    pub(crate) fn note_result(&mut self, call: &ToolCall, response: &ToolResponse) {
+        if let Some(log) = &mut self.log {
+            log.add(&self.history.result_message(call, response));
+        }
+    }
+
+    /// Adds to the log what was added to the history since it had this length.
+    pub(crate) fn note_since(&mut self, length: usize) {
+        if let Some(log) = &mut self.log {
+            for message in self.history.messages().get(length..).unwrap_or_default() {
+                log.add(message);
+            }
+        }
+    }
+
+    /// Waits until the log has stored all messages.
+    pub(crate) async fn stored(&mut self) -> Result<(), ToolError> {
+        match &mut self.log {
+            Some(log) => log.stored().await,
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn reborrow(&mut self) -> LoggedHistory<'_> {
+        LoggedHistory {
+            history: self.history,
+            log: self.log.as_deref_mut(),
+        }
+    }
+}
