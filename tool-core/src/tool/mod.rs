@@ -32,6 +32,7 @@ pub(crate) mod response_builder;
 pub(crate) mod returns;
 pub(crate) mod spans;
 pub(crate) mod spec;
+pub(crate) mod start;
 pub(crate) mod text_method;
 pub(crate) mod thread_time;
 pub(crate) mod toolset;
@@ -88,11 +89,15 @@ pub use crate::tool::confirm_function::{DecidesByArguments, IsNoConfirmFunction}
 #[doc(hidden)]
 pub use crate::tool::default_json::{IsUnpublished, PublishedDefault};
 #[doc(hidden)]
-pub use crate::tool::invocation::{context, start};
+pub use crate::tool::invocation::context;
 #[doc(hidden)]
-pub use crate::tool::returns::{IsData, IsStream, IsUnknown, Returned};
+pub use crate::tool::registration::MainToolsetBlock;
 #[doc(hidden)]
-pub use crate::tool::spec::MainToolsetBlock;
+pub use crate::tool::returns::{
+    AnswersWith, Conversion, FailsWith, IsData, IsStream, IsUnknown, Returned,
+};
+#[doc(hidden)]
+pub use crate::tool::start::{done, start};
 #[doc(hidden)]
 pub use crate::tool::text_method::{
     IntoPromptMessages, IntoResourceContents, prompt_result, resource_result,
