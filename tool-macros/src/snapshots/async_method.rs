@@ -95,13 +95,10 @@ const _: () = {
                 .timeout_ms(5000)
                 .uses_context()
                 .output(|__generator| {
-                    __tool::Probe::<Result<Event, CalendarError>>::new()
-                        .__tool_schema(__generator)
+                    __tool::probe::<Result<Event, CalendarError>>().__schema(__generator)
                 }),
         ];
-        fn discovery() -> __tool::Discovery {
-            __tool::Probe::<Self>::new().__tool_discovery()
-        }
+        const DISCOVERY: __tool::Discover = || __tool::probe::<Self>().__discovery();
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < GoogleCalendar > ()

@@ -87,20 +87,14 @@ const _: () = {
                 .description("Seconds since the epoch.")
                 .parameters::<NowArgs>()
                 .at(0, __tool::path!("::Clock::now"))
-                .output(|__generator| {
-                    __tool::Probe::<u64>::new().__tool_schema(__generator)
-                }),
+                .output(|__generator| __tool::probe::<u64>().__schema(__generator)),
             #[cfg(windows)]
             __tool::ToolSpec::new("now", __tool_now)
                 .description("Seconds since the epoch.")
                 .at(0, __tool::path!("::Clock::now"))
-                .output(|__generator| {
-                    __tool::Probe::<u64>::new().__tool_schema(__generator)
-                }),
+                .output(|__generator| __tool::probe::<u64>().__schema(__generator)),
         ];
-        fn discovery() -> __tool::Discovery {
-            __tool::Probe::<Self>::new().__tool_discovery()
-        }
+        const DISCOVERY: __tool::Discover = || __tool::probe::<Self>().__discovery();
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < Clock > ()

@@ -69,9 +69,7 @@ const _: () = {
                 .at(0, __tool::path!("::Bank::close_account"))
                 .confirm(__tool::Confirm::When(__tool_confirm_close_account)),
         ];
-        fn discovery() -> __tool::Discovery {
-            __tool::Probe::<Self>::new().__tool_discovery()
-        }
+        const DISCOVERY: __tool::Discover = || __tool::probe::<Self>().__discovery();
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < Bank > ()

@@ -46,9 +46,7 @@ const _: () = {
                 .confirm(__tool::Confirm::Always)
                 .instance_confirm(|__this| __this.settings.asks),
         ];
-        fn discovery() -> __tool::Discovery {
-            __tool::Probe::<Self>::new().__tool_discovery()
-        }
+        const DISCOVERY: __tool::Discover = || __tool::probe::<Self>().__discovery();
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < Bank > ()

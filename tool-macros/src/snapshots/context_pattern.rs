@@ -48,12 +48,10 @@ const _: () = {
                 .at(0, __tool::path!("::Desk::find"))
                 .uses_context()
                 .output(|__generator| {
-                    __tool::Probe::<Option<Guest>>::new().__tool_schema(__generator)
+                    __tool::probe::<Option<Guest>>().__schema(__generator)
                 }),
         ];
-        fn discovery() -> __tool::Discovery {
-            __tool::Probe::<Self>::new().__tool_discovery()
-        }
+        const DISCOVERY: __tool::Discover = || __tool::probe::<Self>().__discovery();
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < Desk > ()

@@ -144,13 +144,9 @@ const _: () = {
                         ),
                     ],
                 )
-                .output(|__generator| {
-                    __tool::Probe::<Vec<Hit>>::new().__tool_schema(__generator)
-                }),
+                .output(|__generator| __tool::probe::<Vec<Hit>>().__schema(__generator)),
         ];
-        fn discovery() -> __tool::Discovery {
-            __tool::Probe::<Self>::new().__tool_discovery()
-        }
+        const DISCOVERY: __tool::Discover = || __tool::probe::<Self>().__discovery();
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < Search > ()

@@ -41,9 +41,7 @@ const _: () = {
                 .at(0, __tool::path!("::Desk::open_safe"))
                 .dynamic(<Desk>::is_staff),
         ];
-        fn discovery() -> __tool::Discovery {
-            __tool::Probe::<Self>::new().__tool_discovery()
-        }
+        const DISCOVERY: __tool::Discover = || __tool::probe::<Self>().__discovery();
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < Desk > ()

@@ -74,13 +74,10 @@ const _: () = {
                 .at(0, __tool::path!("::Bank::transfer"))
                 .confirm(__tool::Confirm::When(__tool_confirm_transfer))
                 .output(|__generator| {
-                    __tool::Probe::<Result<Receipt, BankError>>::new()
-                        .__tool_schema(__generator)
+                    __tool::probe::<Result<Receipt, BankError>>().__schema(__generator)
                 }),
         ];
-        fn discovery() -> __tool::Discovery {
-            __tool::Probe::<Self>::new().__tool_discovery()
-        }
+        const DISCOVERY: __tool::Discover = || __tool::probe::<Self>().__discovery();
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < Bank > ()

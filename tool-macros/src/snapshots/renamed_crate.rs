@@ -45,13 +45,9 @@ const _: () = {
                 .description("Say it again.")
                 .parameters::<EchoArgs<'_>>()
                 .at(0, __tool::path!("::Echo::echo"))
-                .output(|__generator| {
-                    __tool::Probe::<String>::new().__tool_schema(__generator)
-                }),
+                .output(|__generator| __tool::probe::<String>().__schema(__generator)),
         ];
-        fn discovery() -> __tool::Discovery {
-            __tool::Probe::<Self>::new().__tool_discovery()
-        }
+        const DISCOVERY: __tool::Discover = || __tool::probe::<Self>().__discovery();
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < Echo > ()

@@ -61,13 +61,9 @@ const _: () = {
                 .parameters::<NowArgs>()
                 .at(0, __tool::path!("::Clock::now"))
                 .returns("The time, RFC 3339")
-                .output(|__generator| {
-                    __tool::Probe::<String>::new().__tool_schema(__generator)
-                }),
+                .output(|__generator| __tool::probe::<String>().__schema(__generator)),
         ];
-        fn discovery() -> __tool::Discovery {
-            __tool::Probe::<Self>::new().__tool_discovery()
-        }
+        const DISCOVERY: __tool::Discover = || __tool::probe::<Self>().__discovery();
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < Clock > ()

@@ -52,13 +52,9 @@ const _: () = {
                 .description("Find a book.")
                 .parameters::<FindArgs>()
                 .at(0, __tool::path!("::Library::find"))
-                .output(|__generator| {
-                    __tool::Probe::<Book>::new().__tool_schema(__generator)
-                }),
+                .output(|__generator| __tool::probe::<Book>().__schema(__generator)),
         ];
-        fn discovery() -> __tool::Discovery {
-            __tool::Probe::<Self>::new().__tool_discovery()
-        }
+        const DISCOVERY: __tool::Discover = || __tool::probe::<Self>().__discovery();
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < Library > ()
