@@ -58,7 +58,9 @@ pub use crate::tool::derived_toolset::{MappedToolset, ToolsetExt, merge_toolsets
 pub use crate::tool::function::FunctionTool;
 pub use crate::tool::guide::{Guide, GuideExample};
 pub use crate::tool::invocation::LifecycleFuture;
-pub use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations};
+pub use crate::tool::options::{
+    Category, Confirm, DuplicateScope, OnDuplicate, SetOption, ToolAnnotations,
+};
 pub use crate::tool::prompt::{
     Prompt, PromptArgument, PromptDefinition, PromptHandler, PromptMessage,
 };

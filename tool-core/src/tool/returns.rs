@@ -52,7 +52,7 @@ impl<T> Probe<T> {
 
 /// Creates the probe of a type.
 #[must_use]
-pub const fn probe<T>() -> Probe<T> {
+pub const fn of_type<T>() -> Probe<T> {
     Probe(PhantomData)
 }
 

@@ -9,7 +9,7 @@ use crate::tool::configure::credentials::Auth;
 use crate::tool::definition::{OutputSchema, SourceLocation, ToolDescriptor};
 use crate::tool::invocation::{HandlerResult, Invocation, LifecycleFuture};
 use crate::tool::options::{
-    Category, Confirm, DuplicateScope, OnDuplicate, ToolOptions, for_each_option,
+    Category, Confirm, DuplicateScope, OnDuplicate, ToolOptions, for_each_flag, for_each_option,
 };
 use crate::tool::prompt::Prompt;
 use crate::tool::resource::Resource;
@@ -68,9 +68,20 @@ macro_rules! setters {
 }
 
 macro_rules! option_setters {
-    ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) => $($field:ident).+ = $value:expr;)*) => {
+    ($(
+        $(#[$get:meta])* get $name:ident: $type:ty = $default:expr;
+        $(#[$set:meta])* set($argument:ident: $given:ty) => $value:expr;
+    )*) => {
         setters! {
-            $($(#[$doc])* $name($($argument: $type),*) => tool.options.$($field).+ = $value;)*
+            $($(#[$set])* $name($argument: $given) => tool.options.$name = $value;)*
+        }
+    };
+}
+
+macro_rules! flag_setters {
+    ($($(#[$doc:meta])* $name:ident() => $($field:ident).+ = $value:expr;)*) => {
+        setters! {
+            $($(#[$doc])* $name() => tool.options.$($field).+ = $value;)*
         }
     };
 }
@@ -123,6 +134,7 @@ impl<T: 'static> ToolSpec<T> {
     }
 
     for_each_option!(option_setters);
+    for_each_flag!(flag_setters);
 
     setters! {
         /// Sets the description for the model.

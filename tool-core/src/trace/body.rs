@@ -5,6 +5,7 @@ use crate::trace::instrumented::Instrumented;
 use crate::trace::record::{SpanEnd, SpanKind};
 use crate::trace::span::{EnteredSpan, NewSpan, SpanGuard, current, open, run, run_to_end};
 use pin_project_lite::pin_project;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -39,11 +40,14 @@ impl<T> BodySpan<T> {
         run_to_end(self.span, body, self.ending)
     }
 
-    /// Returns a future that runs the body inside the span, and closes the span.
+    /// Returns a future that runs the body inside the span, and closes the span. The body has a [`TypedBody`] for its type.
     #[inline]
-    pub fn run_async<F: Future<Output = T>>(self, body: impl FnOnce() -> F) -> BodyFuture<F, T> {
+    pub fn run_async<F: Future<Output = T>>(
+        self,
+        body: impl FnOnce(TypedBody<T>) -> F,
+    ) -> BodyFuture<F, T> {
         BodyFuture {
-            body: body(),
+            body: body(TypedBody(PhantomData)),
             entered: EnteredSpan::default(),
             span: self.span,
             ending: self.ending,
@@ -67,8 +71,11 @@ impl<T> AgentSpan<T> {
     }
 
     /// Returns a future that runs the body inside the span, and closes the span.
-    pub fn run_async<F: Future<Output = T>>(self, body: impl FnOnce() -> F) -> Instrumented<F> {
-        Instrumented::with_span(self.span, body(), self.ending)
+    pub fn run_async<F: Future<Output = T>>(
+        self,
+        body: impl FnOnce(TypedBody<T>) -> F,
+    ) -> Instrumented<F> {
+        Instrumented::with_span(self.span, body(TypedBody(PhantomData)), self.ending)
     }
 }
 
@@ -166,6 +173,18 @@ pub fn in_agent<T, R>(
 
 /// The span of a body that has returned, if there is one.
 pub struct ReturnedSpan(pub(crate) Option<SpanGuard>);
+
+/// The type of an `async` body. It has no data, so that a future which keeps it is no larger.
+pub struct TypedBody<T>(PhantomData<fn() -> T>);
+
+impl<T> TypedBody<T> {
+    /// Returns nothing. An `async` block, which cannot be annotated, takes its type from the first value that it returns, and
+    /// generated code pretends to return this one.
+    #[inline]
+    pub fn value(self) -> Option<T> {
+        None
+    }
+}
 
 /// Gives a type to an expression. Generated code never runs it.
 #[must_use]

@@ -1,6 +1,6 @@
 //! The bodies of tools and agents, inside their spans.
 
-use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt as _;
 use syn::{GenericArgument, PathArguments, ReturnType, Signature, Type, TypeInfer};
@@ -12,7 +12,7 @@ use crate::attr::agent::AgentOptions;
 use crate::input::FunctionItem;
 use crate::model::passing::ungrouped_type;
 use crate::print::RewrittenBody;
-use crate::tokens::{flattened, generated, regrouped, site};
+use crate::tokens::{flattened, generated, line, located, regrouped, site};
 
 /// A body, taken apart.
 struct Body<'a> {
@@ -65,7 +65,7 @@ fn traced_function(expansion: &ToolExpansion, krate: &TokenStream) -> TokenStrea
 
 /// Wraps the body of an agent in its span.
 ///
-/// Expands to: `{ __private::body::<u8>().__agent_span("researcher").run_async(async move || -> u8 { 1 }).await }`
+/// Expands to: `{ __private::body::<u8>().__agent_span("researcher").run_async(move |typed| async move { .. }).await }`
 pub(crate) fn agent(
     item: &TokenStream,
     function: &FunctionItem,
@@ -136,15 +136,41 @@ impl<'a> Body<'a> {
 
     /// Runs the code inside the span.
     ///
-    /// Expands to: `span.run(move || -> R { .. })`, or `span.run_async(async move || -> R { .. }).await`
+    /// Expands to: `span.run(move || -> R { .. })`, or `span.run_async(move |typed| async move { .. }).await`
     fn in_span(&self, span: &TokenStream, code: &Group) -> TokenStream {
-        let closure = self.closure(code);
-        let run = if self.sig.asyncness.is_some() {
-            quote_spanned!(site()=> #span.run_async(async #closure).await)
+        if self.sig.asyncness.is_none() {
+            let closure = self.closure(code);
+            return self.called(&quote_spanned!(site()=> #span.run(#closure)));
+        }
+        let typed = generated("__tool_typed");
+        // Inner braces keep the user's places. On one line rustc would call them unnecessary.
+        let code = if is_one_line(code) {
+            code.stream()
         } else {
-            quote_spanned!(site()=> #span.run(#closure))
+            code.to_token_stream()
         };
-        self.called(&run)
+        let block = match self.annotation() {
+            Some(_) => {
+                let first = self.first_return(&typed);
+                self.block(quote!(#first #code))
+            }
+            None => self.block(code),
+        };
+        self.called(&quote_spanned!(site()=> #span.run_async(move |#typed| async move #block).await))
+    }
+
+    /// Gives an `async` block its type: the first `return` decides it. An `async` closure would have one, but does not yet
+    /// convert what it returns to that type.
+    ///
+    /// Expands to: `if let Some(typed) = typed.value() { return typed; }`
+    fn first_return(&self, typed: &Ident) -> TokenStream {
+        // At the place of the return type: rustc points there when it says which type it expected.
+        let place = self
+            .returned()
+            .map_or_else(|| located(&self.sig.ident), located);
+        let mut typed = typed.clone();
+        typed.set_span(place);
+        quote_spanned!(place=> if let ::core::option::Option::Some(#typed) = #typed.value() { return #typed; })
     }
 
     /// Expands to: `move || -> R { .. }`
@@ -181,6 +207,10 @@ impl<'a> Body<'a> {
         let inner = &self.inner;
         self.block(quote!(#inner #code)).into_token_stream()
     }
+}
+
+fn is_one_line(group: &Group) -> bool {
+    line(group.span_open()) == line(group.span_close())
 }
 
 /// Returns the braces of the body, out of the invisible group that `$body:block` puts around them.

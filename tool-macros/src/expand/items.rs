@@ -148,7 +148,7 @@ fn expansions<'a>(toolset: &'a Toolset, scope: &'a ItemScope) -> Vec<ToolExpansi
 /// impl __tool::MainToolsetBlock for GoogleCalendar {
 ///     const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new("google_calendar").description("..").at(10);
 ///     const TOOLS: &'static [__tool::ToolSpec<Self>] = &[..];
-///     const DISCOVERY: __tool::Discover = || __tool::probe::<Self>().__discovery();
+///     const DISCOVERY: __tool::Discover = || __tool::of_type::<Self>().__discovery();
 /// }
 /// __tool::inventory::submit! { __tool::Registration::toolset::<GoogleCalendar>() }
 /// ```
@@ -174,7 +174,7 @@ fn main_block(toolset: &Toolset, scope: &ItemScope, specs: &BlockSpecs) -> Token
     let is_found = !scope.is_generic();
     let discovery = is_found.then(|| {
         quote_spanned! {place=>
-            const DISCOVERY: __tool::Discover = || __tool::probe::<Self>().__discovery();
+            const DISCOVERY: __tool::Discover = || __tool::of_type::<Self>().__discovery();
         }
     });
     let registered = is_found.then(|| {

@@ -126,14 +126,11 @@ fn options(expansion: &ToolExpansion) -> TokenStream {
         .timeout_ms
         .map(proc_macro2::Literal::u64_unsuffixed)
         .map(|ms| quote!(.timeout_ms(#ms)));
-    let max_output = options.max_output.map(|most| {
-        let most = unsuffixed(most);
-        quote!(.max_output(#most))
+    let numbers = options.numbers.iter().map(|number| {
+        let name = generated(number.name);
+        let value = proc_macro2::Literal::u64_unsuffixed(number.value);
+        quote!(.#name(#value))
     });
-    let max_calls = options
-        .max_calls
-        .map(proc_macro2::Literal::u32_unsuffixed)
-        .map(|most| quote!(.max_calls(#most)));
     let flags = options.flags.iter().map(|flag| {
         let name = generated(&flag.name);
         quote!(.#name())
@@ -146,7 +143,7 @@ fn options(expansion: &ToolExpansion) -> TokenStream {
         let visible = expansion.scope.without_self(visible);
         quote!(.dynamic(#visible))
     });
-    quote!(#title #choices #confirm #timeout #(#flags)* #max_output #max_calls #guide #dynamic)
+    quote!(#title #choices #confirm #timeout #(#flags)* #(#numbers)* #guide #dynamic)
 }
 
 /// Writes the options that are variants of an enum.
@@ -215,7 +212,7 @@ fn instance_defaults(expansion: &ToolExpansion) -> Option<TokenStream> {
     (!each.is_empty()).then(|| quote!(.instance_defaults(&[#(#each),*])))
 }
 
-/// Expands to: `.output(|generator| __tool::probe::<Result<Event, CalendarError>>().__schema(generator))`
+/// Expands to: `.output(|generator| __tool::of_type::<Result<Event, CalendarError>>().__schema(generator))`
 ///
 /// A type that cannot be named has no schema.
 fn output(expansion: &ToolExpansion) -> Option<TokenStream> {
@@ -233,6 +230,6 @@ fn output(expansion: &ToolExpansion) -> Option<TokenStream> {
     let place = located(ty);
     let generator = Ident::new("__generator", place);
     Some(quote_spanned! {place=>
-        .output(|#generator| __tool::probe::<#named>().__schema(#generator))
+        .output(|#generator| __tool::of_type::<#named>().__schema(#generator))
     })
 }

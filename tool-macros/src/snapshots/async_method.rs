@@ -95,10 +95,11 @@ const _: () = {
                 .timeout_ms(5000)
                 .uses_context()
                 .output(|__generator| {
-                    __tool::probe::<Result<Event, CalendarError>>().__schema(__generator)
+                    __tool::of_type::<Result<Event, CalendarError>>()
+                        .__schema(__generator)
                 }),
         ];
-        const DISCOVERY: __tool::Discover = || __tool::probe::<Self>().__discovery();
+        const DISCOVERY: __tool::Discover = || __tool::of_type::<Self>().__discovery();
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < GoogleCalendar > ()

@@ -87,14 +87,14 @@ const _: () = {
                 .description("Seconds since the epoch.")
                 .parameters::<NowArgs>()
                 .at(0, __tool::path!("::Clock::now"))
-                .output(|__generator| __tool::probe::<u64>().__schema(__generator)),
+                .output(|__generator| __tool::of_type::<u64>().__schema(__generator)),
             #[cfg(windows)]
             __tool::ToolSpec::new("now", __tool_now)
                 .description("Seconds since the epoch.")
                 .at(0, __tool::path!("::Clock::now"))
-                .output(|__generator| __tool::probe::<u64>().__schema(__generator)),
+                .output(|__generator| __tool::of_type::<u64>().__schema(__generator)),
         ];
-        const DISCOVERY: __tool::Discover = || __tool::probe::<Self>().__discovery();
+        const DISCOVERY: __tool::Discover = || __tool::of_type::<Self>().__discovery();
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < Clock > ()

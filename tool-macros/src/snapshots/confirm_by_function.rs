@@ -69,7 +69,7 @@ const _: () = {
                 .at(0, __tool::path!("::Bank::close_account"))
                 .confirm(__tool::Confirm::When(__tool_confirm_close_account)),
         ];
-        const DISCOVERY: __tool::Discover = || __tool::probe::<Self>().__discovery();
+        const DISCOVERY: __tool::Discover = || __tool::of_type::<Self>().__discovery();
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < Bank > ()

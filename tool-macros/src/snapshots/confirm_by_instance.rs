@@ -46,7 +46,7 @@ const _: () = {
                 .confirm(__tool::Confirm::Always)
                 .instance_confirm(|__this| __this.settings.asks),
         ];
-        const DISCOVERY: __tool::Discover = || __tool::probe::<Self>().__discovery();
+        const DISCOVERY: __tool::Discover = || __tool::of_type::<Self>().__discovery();
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < Bank > ()

@@ -47,7 +47,7 @@ const _: () = {
         .parameters::<LookUpArgs>()
         .at(0, __tool::path!("::look_up"))
         .uses_context()
-        .output(|__generator| __tool::probe::<Page>().__schema(__generator));
+        .output(|__generator| __tool::of_type::<Page>().__schema(__generator));
     __tool::inventory::submit! {
         __tool::Registration::function(|| __tool::type_id_of(& look_up), & __TOOL_SPEC)
     }

@@ -48,10 +48,10 @@ const _: () = {
                 .at(0, __tool::path!("::Desk::find"))
                 .uses_context()
                 .output(|__generator| {
-                    __tool::probe::<Option<Guest>>().__schema(__generator)
+                    __tool::of_type::<Option<Guest>>().__schema(__generator)
                 }),
         ];
-        const DISCOVERY: __tool::Discover = || __tool::probe::<Self>().__discovery();
+        const DISCOVERY: __tool::Discover = || __tool::of_type::<Self>().__discovery();
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < Desk > ()

@@ -144,9 +144,11 @@ const _: () = {
                         ),
                     ],
                 )
-                .output(|__generator| __tool::probe::<Vec<Hit>>().__schema(__generator)),
+                .output(|__generator| {
+                    __tool::of_type::<Vec<Hit>>().__schema(__generator)
+                }),
         ];
-        const DISCOVERY: __tool::Discover = || __tool::probe::<Self>().__discovery();
+        const DISCOVERY: __tool::Discover = || __tool::of_type::<Self>().__discovery();
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < Search > ()

@@ -41,7 +41,7 @@ const _: () = {
                 .at(0, __tool::path!("::Desk::open_safe"))
                 .dynamic(<Desk>::is_staff),
         ];
-        const DISCOVERY: __tool::Discover = || __tool::probe::<Self>().__discovery();
+        const DISCOVERY: __tool::Discover = || __tool::of_type::<Self>().__discovery();
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < Desk > ()

@@ -72,7 +72,7 @@ const _: () = {
         .description("List the files.")
         .parameters::<ListArgs>()
         .at(0, __tool::path!("::list"))
-        .output(|__generator| __tool::probe::<Vec<File>>().__schema(__generator));
+        .output(|__generator| __tool::of_type::<Vec<File>>().__schema(__generator));
     __tool::inventory::submit! {
         __tool::Registration::function(|| __tool::type_id_of(& list), & __TOOL_SPEC)
     }

@@ -43,7 +43,7 @@ const _: () = {
         .description("Add two numbers.")
         .parameters::<AddArgs>()
         .at(0, __tool::path!("::add"))
-        .output(|__generator| __tool::probe::<i64>().__schema(__generator));
+        .output(|__generator| __tool::of_type::<i64>().__schema(__generator));
     __tool::inventory::submit! {
         __tool::Registration::function(|| __tool::type_id_of(& add), & __TOOL_SPEC)
     }

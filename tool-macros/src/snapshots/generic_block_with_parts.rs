@@ -101,12 +101,12 @@ const _: () = {
                 .parameters::<PutArgs<T, N>>()
                 .at(0, __tool::path!("::Store<T, N>::put"))
                 .output(|__generator| {
-                    __tool::probe::<Result<(), T::Error>>().__schema(__generator)
+                    __tool::of_type::<Result<(), T::Error>>().__schema(__generator)
                 }),
             __tool::ToolSpec::new("count", __tool_count)
                 .description("Count the records.")
                 .at(0, __tool::path!("::Store<T, N>::count"))
-                .output(|__generator| __tool::probe::<usize>().__schema(__generator)),
+                .output(|__generator| __tool::of_type::<usize>().__schema(__generator)),
         ];
     }
 };

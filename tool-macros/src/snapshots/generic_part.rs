@@ -54,7 +54,7 @@ const _: () = {
                         .at(0, __tool::path!("::Store<T, N>::clear"))
                         .destructive()
                         .output(|__generator| {
-                            __tool::probe::<Store<T, N>>().__schema(__generator)
+                            __tool::of_type::<Store<T, N>>().__schema(__generator)
                         }),
                 ],
             );

@@ -74,10 +74,10 @@ const _: () = {
                 .at(0, __tool::path!("::Bank::transfer"))
                 .confirm(__tool::Confirm::When(__tool_confirm_transfer))
                 .output(|__generator| {
-                    __tool::probe::<Result<Receipt, BankError>>().__schema(__generator)
+                    __tool::of_type::<Result<Receipt, BankError>>().__schema(__generator)
                 }),
         ];
-        const DISCOVERY: __tool::Discover = || __tool::probe::<Self>().__discovery();
+        const DISCOVERY: __tool::Discover = || __tool::of_type::<Self>().__discovery();
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < Bank > ()

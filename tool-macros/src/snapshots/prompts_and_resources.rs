@@ -137,7 +137,7 @@ const _: () = {
                         ),
                 ],
             );
-        const DISCOVERY: __tool::Discover = || __tool::probe::<Self>().__discovery();
+        const DISCOVERY: __tool::Discover = || __tool::of_type::<Self>().__discovery();
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < Notes > ()

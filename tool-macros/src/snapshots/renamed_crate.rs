@@ -45,9 +45,9 @@ const _: () = {
                 .description("Say it again.")
                 .parameters::<EchoArgs<'_>>()
                 .at(0, __tool::path!("::Echo::echo"))
-                .output(|__generator| __tool::probe::<String>().__schema(__generator)),
+                .output(|__generator| __tool::of_type::<String>().__schema(__generator)),
         ];
-        const DISCOVERY: __tool::Discover = || __tool::probe::<Self>().__discovery();
+        const DISCOVERY: __tool::Discover = || __tool::of_type::<Self>().__discovery();
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < Echo > ()

@@ -61,9 +61,9 @@ const _: () = {
                 .parameters::<NowArgs>()
                 .at(0, __tool::path!("::Clock::now"))
                 .returns("The time, RFC 3339")
-                .output(|__generator| __tool::probe::<String>().__schema(__generator)),
+                .output(|__generator| __tool::of_type::<String>().__schema(__generator)),
         ];
-        const DISCOVERY: __tool::Discover = || __tool::probe::<Self>().__discovery();
+        const DISCOVERY: __tool::Discover = || __tool::of_type::<Self>().__discovery();
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < Clock > ()

@@ -52,9 +52,9 @@ const _: () = {
                 .description("Find a book.")
                 .parameters::<FindArgs>()
                 .at(0, __tool::path!("::Library::find"))
-                .output(|__generator| __tool::probe::<Book>().__schema(__generator)),
+                .output(|__generator| __tool::of_type::<Book>().__schema(__generator)),
         ];
-        const DISCOVERY: __tool::Discover = || __tool::probe::<Self>().__discovery();
+        const DISCOVERY: __tool::Discover = || __tool::of_type::<Self>().__discovery();
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < Library > ()

@@ -67,7 +67,7 @@ const _: () = {
                 .max_output(1500)
                 .max_calls(3),
         ];
-        const DISCOVERY: __tool::Discover = || __tool::probe::<Self>().__discovery();
+        const DISCOVERY: __tool::Discover = || __tool::of_type::<Self>().__discovery();
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < Mail > ()
