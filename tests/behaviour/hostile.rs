@@ -317,6 +317,11 @@ mod hygiene {
         pub const __rest: u8 = 1;
         pub const __index: u8 = 1;
         pub const __f: u8 = 1;
+        pub const __from: u8 = 1;
+        pub const __contexts: u8 = 1;
+        pub const __defaults: u8 = 1;
+        pub const __method: u8 = 1;
+        pub const __generator: u8 = 1;
         pub const __decoded: u8 = 1;
         pub const __message: u8 = 1;
         pub const __request: u8 = 1;
@@ -343,8 +348,8 @@ mod hygiene {
     #[allow(unused_imports)]
     pub mod beside_constants {
         use super::named_like_locals::{
-            __args, __call, __ctx0, __decide, __decoded, __f, __f0, __f1, __f2, __index, __message,
-            __request, __rest, __text, __this, __tool_callable, __tool_each, __tool_ending,
+            __args, __call, __contexts, __ctx0, __decide, __decoded, __defaults, __f, __f0, __f1,
+            __f2, __from, __generator, __index, __message, __method, __request, __rest, __text, __this, __tool_callable, __tool_each, __tool_ending,
             __tool_error, __tool_generator, __tool_item, __tool_kind, __tool_probe,
             __tool_signature, __tool_span, __tool_value, __tool_wraps, __tools, __value,
         };

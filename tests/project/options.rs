@@ -1,5 +1,6 @@
 //! The tables of options name what the macros accept.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 /// An attribute as users write it, with its options.
@@ -88,4 +89,39 @@ fn docs_of_the_macros_name_every_option() {
             .collect::<Vec<_>>();
         assert_eq!(missing, Vec::<&String>::new(), "{file}");
     }
+}
+
+/// The options that `#[tool]` reads itself: names and texts, and what only a macro can do.
+const OF_THE_MACRO: [&str; 8] = [
+    "name",
+    "title",
+    "description",
+    "guide",
+    "dynamic",
+    "errors",
+    "args",
+    "crate",
+];
+
+#[test]
+fn every_option_of_a_call_is_a_method_of_every_tool() {
+    let core = super::root().join("tool-core/src/tool/options.rs");
+    let core = fs::read_to_string(core).expect("the options");
+    let methods = core.lines().filter_map(|line| {
+        let line = line.trim();
+        let value = line
+            .strip_prefix("get ")
+            .and_then(|row| row.split_once(": "));
+        let flag = line.split_once("() => annotations.");
+        Some(value.or(flag)?.0.to_owned())
+    });
+    let methods = methods.collect::<BTreeSet<_>>();
+
+    let attribute = attributes()
+        .into_iter()
+        .find(|attribute| attribute.shown == "#[tool]")
+        .expect("there");
+    let options = attribute.options.into_iter();
+    let of_calls = options.filter(|option| !OF_THE_MACRO.contains(&option.as_str()));
+    assert_eq!(methods, of_calls.collect::<BTreeSet<_>>());
 }

@@ -42,13 +42,13 @@ fn stub(toolset: &Toolset) -> Option<TokenStream> {
             quote_spanned! {Span::mixed_site()=>
                 impl<#generics> #self_ty #clause {
                     #[doc(hidden)]
-                    pub const fn #function() -> &'static __tool::PartSpec<Self> { &__tool::PartSpec::new(&[]) }
+                    pub const fn #function() -> &'static __tool::PartSpec<Self> { &__tool::PartSpec::new() }
                 }
             }
         }
         None => quote_spanned! {Span::mixed_site()=>
             impl<#generics> __tool::MainToolsetBlock for #self_ty #clause {
-                const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new("toolset", "", &[]);
+                const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new("toolset");
             }
         },
     };

@@ -44,9 +44,7 @@ pub fn toolset(args: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Turns a free function, or a method of a `#[toolset]` block, into a tool.
 ///
-/// Options: `name`, `title`, `description`, `category`, `modes`, `confirm`, `timeout`, `idempotent`, `destructive`,
-/// `open_world`, `ignore_on_enter`, `cancellable`, `on_duplicate`, `duplicate_scope`, `sequential`, `blocking`,
-/// `max_output`, `max_calls`, `guide`, `dynamic`, `errors`, `args`, and `crate` on a free function.
+/// `tool_core` documents the options.
 #[proc_macro_attribute]
 pub fn tool(args: TokenStream, item: TokenStream) -> TokenStream {
     driver::tool(args.into(), &item.into()).into()

@@ -6,7 +6,7 @@ struct Weather;
 
 #[toolset(nme = "weather", prefix = "the weather")]
 impl Weather {
-    #[tool(categry = "action", timeout = "5")]
+    #[tool(category = "acton", timeout = "5")]
     fn get(&mut self, #[arg(range(1..=5))] city: String, (x, y): (u8, u8)) {}
 
     /// Get the forecast.

@@ -1,7 +1,7 @@
 use tool_core::{ToolContext, tool};
 
 /// Add two numbers.
-#[tool(nam = "sum")]
+#[tool(timeout = "5")]
 fn add(a: i64, #[arg(default)] b: i64) -> i64 {
     a + b
 }

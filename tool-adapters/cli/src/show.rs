@@ -6,8 +6,7 @@ use crate::text::{Column, HEADING, NAME, WARNING};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use tool_adapters_providers::Provider;
-use tool_core::time::whole_milliseconds;
-use tool_core::tool::{Confirm, DuplicateScope, Guide, OnDuplicate};
+use tool_core::tool::{Confirm, Guide};
 use tool_core::{Mode, ProviderTool, RunContext, ToolContext, ToolDefinition};
 
 /// Returns a tool as `list` prints it in JSON, which `--tools` accepts.
@@ -271,72 +270,42 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn duplicate_word(tool: &ToolDefinition) -> Option<&'static str> {
-    match tool.on_duplicate() {
-        OnDuplicate::Allow => None,
-        OnDuplicate::Reject => Some("reject"),
-        OnDuplicate::Replace => Some("replace"),
-        OnDuplicate::Confirm => Some("confirm"),
-    }
-}
-
 /// Returns the options of a tool as they are named in `#[tool(..)]`, without those that are not set.
 fn options(tool: &ToolDefinition, file: Option<&Path>) -> Vec<[String; 2]> {
-    let scope = match tool.duplicate_scope() {
-        DuplicateScope::Name => "",
-        DuplicateScope::NameAndArgs => " (equal arguments)",
-    };
     let returns = match (tool.returns(), tool.output()) {
         (Some(text), _) => Some(one_line(text)),
         (None, Some(_)) => Some("JSON of the output schema (--json prints it)".to_owned()),
         (None, None) => None,
     };
-    let flags = tool.flags().names().collect::<Vec<_>>();
-    let all = [
-        ("category", Some(tool.category().as_str().to_owned())),
-        ("modes", Some(modes(tool))),
-        ("confirm", Some(tool.confirm().as_str().to_owned())),
-        (
-            "flags",
-            Some(flags.join(", ")).filter(|flags| !flags.is_empty()),
-        ),
-        (
-            "timeout",
-            tool.timeout().map(|timeout| format!("{timeout:?}")),
-        ),
-        (
-            "on_duplicate",
-            duplicate_word(tool).map(|word| format!("{word}{scope}")),
-        ),
-        (
-            "max_calls",
-            tool.max_calls().map(|calls| format!("{calls} a turn")),
-        ),
-        (
-            "max_output",
-            tool.max_output()
-                .map(|length| format!("{length} characters")),
-        ),
-        ("returns", returns),
-        (
-            "tokens",
-            Some(format!("{} (estimate)", tool.token_estimate())),
-        ),
-        ("source", Some(source(tool, file))),
+    let flags = tool.flags().names().collect::<Vec<_>>().join(", ");
+    let tokens = format!("{} (estimate)", tool.token_estimate());
+    let mut rows = vec![
+        ["category", tool.category().as_str()].map(str::to_owned),
+        ["modes", &modes(tool)].map(str::to_owned),
+        ["confirm", tool.confirm().as_str()].map(str::to_owned),
     ];
-    all.into_iter()
-        .filter_map(|(name, value)| Some([name.to_owned(), value?]))
-        .collect()
+    if !flags.is_empty() {
+        rows.push(["flags".to_owned(), flags]);
+    }
+    for option in tool.set_options() {
+        rows.push([option.name.to_owned(), option.with_unit()]);
+    }
+    if let Some(returns) = returns {
+        rows.push(["returns".to_owned(), returns]);
+    }
+    rows.push(["tokens".to_owned(), tokens]);
+    rows.push(["source".to_owned(), source(tool, file)]);
+    rows
 }
 
 fn options_json(tool: &ToolDefinition) -> Map<String, Value> {
-    let scope = duplicate_word(tool).map(|_| tool.duplicate_scope());
-    members(json!({
-        "flags": tool.flags().names().collect::<Vec<_>>(),
-        "timeoutMs": tool.timeout().map(whole_milliseconds),
-        "onDuplicate": duplicate_word(tool),
-        "duplicateScope": scope,
-        "maxCalls": tool.max_calls(),
-        "maxOutput": tool.max_output(),
-    }))
+    let flags = tool.flags().names().map(Value::from).collect();
+    let mut members = Map::from_iter([("flags".to_owned(), flags)]);
+    for option in tool.set_options() {
+        members.insert(option.json_name.to_owned(), option.json);
+        if option.name == "on_duplicate" {
+            members.insert("duplicateScope".to_owned(), json!(tool.duplicate_scope()));
+        }
+    }
+    members
 }

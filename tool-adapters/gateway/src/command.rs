@@ -460,11 +460,10 @@ async fn check(settings: Settings) -> Result<ExitCode, Failure> {
             if let Some(label) = tool.confirm().label() {
                 _ = write!(text, ", {label}");
             }
-            if let Some(calls) = tool.max_calls() {
-                _ = write!(text, ", max_calls {calls}");
-            }
-            if let Some(time) = tool.timeout() {
-                _ = write!(text, ", timeout {time:?}");
+            for option in tool.set_options().iter().rev() {
+                if !["max_output", "on_duplicate"].contains(&option.name) {
+                    _ = write!(text, ", {} {}", option.name, option.value);
+                }
             }
             let server = &upstream.route.entry.name;
             if let Some(member) = policy.approval_of(tool.name(), server) {

@@ -63,15 +63,12 @@ fn option_names(tool: &ToolDefinition) -> Vec<String> {
     if tool.is_raw() {
         names.push("raw".to_owned());
     }
-    names.extend(tool.timeout().map(|timeout| format!("timeout {timeout:?}")));
-    names.extend(
-        tool.max_calls()
-            .map(|calls| format!("at most {calls} calls a turn")),
-    );
-    names.extend(
-        tool.max_output()
-            .map(|characters| format!("at most {characters} characters")),
-    );
+    for option in tool.set_options() {
+        // The page has no room for the treatment of duplicates.
+        if option.name != "on_duplicate" {
+            names.push(option.words);
+        }
+    }
     names
 }
 

@@ -30,11 +30,6 @@ pub trait ArgumentStruct<'de>: Sized {
     fn decode<S: ArgumentSource<'de>>(source: &mut S) -> Result<Self, S::Error>;
 }
 
-/// Returns the table of a struct's parameters.
-pub const fn parameters<'de, A: ArgumentStruct<'de>>() -> &'static [Parameter] {
-    A::PARAMETERS
-}
-
 /// The place from which an argument struct is decoded: a call, or a deserializer.
 pub trait ArgumentSource<'de> {
     /// The reader of a field's value.
@@ -45,11 +40,31 @@ pub trait ArgumentSource<'de> {
     type Error;
 
     /// Decodes the arguments into `slots`, one for each parameter, and accepts them.
-    fn decode(&mut self, slots: &mut [&mut dyn Slot<'de, Self::Reader>])
-    -> Result<(), Self::Error>;
+    #[inline]
+    fn decode<const N: usize>(
+        &mut self,
+        mut slots: [&mut dyn Slot<'de, Self::Reader>; N],
+    ) -> Result<(), Self::Error> {
+        self.decode_slots(&mut slots)
+    }
 
     /// Decodes the arguments into `slots`. The struct checks the constraints before it calls [`accept`](Self::accept).
-    fn read(
+    #[inline]
+    fn read<const N: usize>(
+        &mut self,
+        mut slots: [&mut dyn Slot<'de, Self::Reader>; N],
+    ) -> Result<Self::Decoded, Self::Error> {
+        self.read_slots(&mut slots)
+    }
+
+    /// See [`decode`](Self::decode).
+    fn decode_slots(
+        &mut self,
+        slots: &mut [&mut dyn Slot<'de, Self::Reader>],
+    ) -> Result<(), Self::Error>;
+
+    /// See [`read`](Self::read).
+    fn read_slots(
         &mut self,
         slots: &mut [&mut dyn Slot<'de, Self::Reader>],
     ) -> Result<Self::Decoded, Self::Error>;
@@ -57,8 +72,8 @@ pub trait ArgumentSource<'de> {
     /// Fails if a value breaks its constraint.
     fn check(&mut self, index: usize, holds: bool) -> Result<(), Self::Error>;
 
-    /// Accepts arguments whose constraints hold.
-    fn accept(&mut self, decoded: Self::Decoded) -> Result<(), Self::Error>;
+    /// Accepts arguments whose constraints hold, and returns them.
+    fn accept<A>(&mut self, decoded: Self::Decoded, args: A) -> Result<A, Self::Error>;
 }
 
 /// A reader that is before the value of a field.
@@ -447,7 +462,10 @@ impl<'de, M: MapAccess<'de>> ArgumentSource<'de> for MapSource<M> {
     type Decoded = ();
     type Error = M::Error;
 
-    fn decode(&mut self, slots: &mut [&mut dyn Slot<'de, MapValues<M>>]) -> Result<(), M::Error> {
+    fn decode_slots(
+        &mut self,
+        slots: &mut [&mut dyn Slot<'de, MapValues<M>>],
+    ) -> Result<(), M::Error> {
         let mut given = ParameterSet::default();
         let mut rest = FlattenedEntries::default();
         let mut guess = 0;
@@ -472,16 +490,19 @@ impl<'de, M: MapAccess<'de>> ArgumentSource<'de> for MapSource<M> {
         complete(self.parameters, slots, rest).map_err(M::Error::custom)
     }
 
-    fn read(&mut self, slots: &mut [&mut dyn Slot<'de, MapValues<M>>]) -> Result<(), M::Error> {
-        self.decode(slots)
+    fn read_slots(
+        &mut self,
+        slots: &mut [&mut dyn Slot<'de, MapValues<M>>],
+    ) -> Result<(), M::Error> {
+        self.decode_slots(slots)
     }
 
     fn check(&mut self, index: usize, holds: bool) -> Result<(), M::Error> {
         if holds { Ok(()) } else { Err(refused(index)) }
     }
 
-    fn accept(&mut self, (): ()) -> Result<(), M::Error> {
-        Ok(())
+    fn accept<A>(&mut self, (): (), args: A) -> Result<A, M::Error> {
+        Ok(args)
     }
 }
 

@@ -343,6 +343,9 @@ pub struct ManifestTool {
     /// The maximum number of calls in a turn, if it is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_calls: Option<u32>,
+    /// The other options that are not at their defaults.
+    #[serde(flatten)]
+    pub options: Map<String, Value>,
 }
 
 /// The condition under which a person must approve a call, as data.
@@ -396,6 +399,7 @@ impl ManifestTool {
             timeout_ms: tool.timeout().map(whole_milliseconds),
             max_output: tool.max_output(),
             max_calls: tool.max_calls(),
+            options: other_options(tool),
         }
     }
 
@@ -408,6 +412,16 @@ impl ManifestTool {
         }
         value
     }
+}
+
+/// Returns the options that have no field of their own.
+fn other_options(tool: &ToolDefinition) -> Map<String, Value> {
+    let has_field = |name| ["timeoutMs", "onDuplicate", "maxOutput", "maxCalls"].contains(&name);
+    let options = tool.set_options().into_iter();
+    options
+        .filter(|option| !has_field(option.json_name))
+        .map(|option| (option.json_name.to_owned(), option.json))
+        .collect()
 }
 
 /// Returns the names of the options that are on, sorted. An option that is added later changes no version of a tool

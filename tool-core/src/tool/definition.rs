@@ -15,7 +15,8 @@ use crate::schema::validator::Validator;
 use crate::text::{Name, first_sentence};
 use crate::tool::guide::Guide;
 use crate::tool::options::{
-    Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations, ToolOptions,
+    Category, Confirm, DuplicateScope, OnDuplicate, SetOption, ToolAnnotations, ToolOptions,
+    for_each_option,
 };
 use crate::trace::body;
 use schemars::{Schema, SchemaGenerator};
@@ -70,6 +71,18 @@ impl fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.file, self.line)
     }
+}
+
+macro_rules! option_getters {
+    ($(
+        $(#[$get:meta])* get $name:ident: $type:ty = $default:expr;
+        $(#[$set:meta])* set($argument:ident: $given:ty) => $value:expr;
+    )*) => {
+        $($(#[$get])*
+        pub fn $name(&self) -> $type {
+            self.compiled.options.$name
+        })*
+    };
 }
 
 impl ToolDefinition {
@@ -159,14 +172,12 @@ impl ToolDefinition {
             .map(|schema| &**schema.value())
     }
 
-    /// Returns the tool's purpose.
-    pub fn category(&self) -> Category {
-        self.compiled.options.category
-    }
+    for_each_option!(option_getters);
 
-    /// Returns the modes in which the tool may be called.
-    pub fn modes(&self) -> Modes {
-        self.compiled.options.modes
+    /// Lists the options that have another value than their default, apart from [`flags`](Self::flags),
+    /// [`category`](Self::category), [`modes`](Self::modes) and [`confirm`](Self::confirm).
+    pub fn set_options(&self) -> Vec<SetOption> {
+        self.compiled.options.set()
     }
 
     /// Returns the yes-or-no options. A retrieval is always idempotent.
@@ -176,36 +187,6 @@ impl ToolDefinition {
             idempotent: options.is_idempotent(),
             ..options.annotations
         }
-    }
-
-    /// Returns the condition under which a person has to approve a call.
-    pub fn confirm(&self) -> Confirm {
-        self.compiled.options.confirm
-    }
-
-    /// Returns the maximum duration of a call, where it is set.
-    pub fn timeout(&self) -> Option<Duration> {
-        self.compiled.options.timeout
-    }
-
-    /// Returns the treatment of a call while another call of the tool runs.
-    pub fn on_duplicate(&self) -> OnDuplicate {
-        self.compiled.options.on_duplicate
-    }
-
-    /// Returns the calls that count as duplicates.
-    pub fn duplicate_scope(&self) -> DuplicateScope {
-        self.compiled.options.duplicate_scope
-    }
-
-    /// Returns the maximum length of a result in Unicode scalars, where it is set.
-    pub fn max_output(&self) -> Option<usize> {
-        self.compiled.options.max_output
-    }
-
-    /// Returns the maximum number of calls in a turn, where it is set.
-    pub fn max_calls(&self) -> Option<u32> {
-        self.compiled.options.max_calls
     }
 
     /// Returns the guide, which explains the use of the tool at more length than the description.

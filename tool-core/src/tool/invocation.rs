@@ -11,11 +11,9 @@ use crate::json::decoder::Decoder;
 use crate::json::{error, value};
 use crate::schema::evaluation::check_exact;
 use crate::tool::definition::CompiledDefinition;
-use pin_project_lite::pin_project;
 use serde_json::Value;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll};
 
 /// A predicate that decides which runs see a tool.
 pub(crate) type Visible = dyn Fn(&RunContext) -> bool + Send + Sync;
@@ -137,7 +135,7 @@ impl<'a> ArgumentSource<'a> for Invocation<'a> {
     type Decoded = DecodedArguments<'a>;
     type Error = Rejection;
 
-    fn decode(&mut self, slots: &mut [&mut dyn Slot<'a>]) -> Result<(), Rejection> {
+    fn decode_slots(&mut self, slots: &mut [&mut dyn Slot<'a>]) -> Result<(), Rejection> {
         // What models send to a tool without parameters.
         if slots.is_empty() && self.0.text == "{}" && !self.0.tool.schema.needs_validator {
             return self.admit();
@@ -150,7 +148,10 @@ impl<'a> ArgumentSource<'a> for Invocation<'a> {
         self.finish(&mut fields.decoder, fields.coerced_nulls)
     }
 
-    fn read(&mut self, slots: &mut [&mut dyn Slot<'a>]) -> Result<DecodedArguments<'a>, Rejection> {
+    fn read_slots(
+        &mut self,
+        slots: &mut [&mut dyn Slot<'a>],
+    ) -> Result<DecodedArguments<'a>, Rejection> {
         let fields = self.fields(slots)?;
         Ok(DecodedArguments {
             decoder: fields.decoder,
@@ -168,8 +169,10 @@ impl<'a> ArgumentSource<'a> for Invocation<'a> {
     }
 
     /// Checks what the decoded fields do not show, and asks the gate.
-    fn accept(&mut self, mut decoded: DecodedArguments<'a>) -> Result<(), Rejection> {
-        self.finish(&mut decoded.decoder, decoded.nulls)
+    #[inline]
+    fn accept<A>(&mut self, mut decoded: DecodedArguments<'a>, args: A) -> Result<A, Rejection> {
+        self.finish(&mut decoded.decoder, decoded.nulls)?;
+        Ok(args)
     }
 }
 
@@ -287,45 +290,6 @@ impl<'a> Invocation<'a> {
 #[inline]
 pub fn context<'a, C: FromRunContext<'a>>(call: Invocation<'a>) -> Result<C, Rejection> {
     C::from_run_context(call.0.ctx).map_err(Rejection::Context)
-}
-
-/// Starts an async method. `respond` converts what the method returns.
-#[inline]
-pub fn start<'a, F, R>(call: Invocation<'a>, method: F, respond: R) -> Execution<'a>
-where
-    F: Future + Send + 'a,
-    R: Fn(F::Output, Invocation<'a>) -> Execution<'a> + Send + 'a,
-{
-    Execution::Pending(Box::pin(Responding {
-        method,
-        respond,
-        call,
-    }))
-}
-
-pin_project! {
-    /// The future of an async method and of its response.
-    struct Responding<'a, F, R> {
-        #[pin]
-        method: F,
-        respond: R,
-        call: Invocation<'a>,
-    }
-}
-
-impl<'a, F: Future, R: Fn(F::Output, Invocation<'a>) -> Execution<'a>> Future
-    for Responding<'a, F, R>
-{
-    type Output = Execution<'a>;
-
-    #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Execution<'a>> {
-        let this = self.project();
-        match this.method.poll(cx) {
-            Poll::Ready(value) => Poll::Ready((this.respond)(value, *this.call)),
-            Poll::Pending => Poll::Pending,
-        }
-    }
 }
 
 /// Boxes the future of a `#[setup]` or `#[close]` method.

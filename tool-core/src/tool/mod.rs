@@ -32,6 +32,7 @@ pub(crate) mod response_builder;
 pub(crate) mod returns;
 pub(crate) mod spans;
 pub(crate) mod spec;
+pub(crate) mod start;
 pub(crate) mod text_method;
 pub(crate) mod thread_time;
 pub(crate) mod toolset;
@@ -57,7 +58,9 @@ pub use crate::tool::derived_toolset::{MappedToolset, ToolsetExt, merge_toolsets
 pub use crate::tool::function::FunctionTool;
 pub use crate::tool::guide::{Guide, GuideExample};
 pub use crate::tool::invocation::LifecycleFuture;
-pub use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations};
+pub use crate::tool::options::{
+    Category, Confirm, DuplicateScope, OnDuplicate, SetOption, ToolAnnotations,
+};
 pub use crate::tool::prompt::{
     Prompt, PromptArgument, PromptDefinition, PromptHandler, PromptMessage,
 };
@@ -88,11 +91,15 @@ pub use crate::tool::confirm_function::{DecidesByArguments, IsNoConfirmFunction}
 #[doc(hidden)]
 pub use crate::tool::default_json::{IsUnpublished, PublishedDefault};
 #[doc(hidden)]
-pub use crate::tool::invocation::{context, start};
+pub use crate::tool::invocation::context;
 #[doc(hidden)]
-pub use crate::tool::returns::{IsData, IsStream, IsUnknown, Returned};
+pub use crate::tool::registration::MainToolsetBlock;
 #[doc(hidden)]
-pub use crate::tool::spec::MainToolsetBlock;
+pub use crate::tool::returns::{
+    AnswersWith, Conversion, FailsWith, IsData, IsStream, IsUnknown, Returned,
+};
+#[doc(hidden)]
+pub use crate::tool::start::{done, start};
 #[doc(hidden)]
 pub use crate::tool::text_method::{
     IntoPromptMessages, IntoResourceContents, prompt_result, resource_result,

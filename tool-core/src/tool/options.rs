@@ -2,7 +2,9 @@
 
 use crate::arguments::{Coercions, JsonRepair};
 use crate::call::mode::Modes;
+use crate::time::whole_milliseconds;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::time::Duration;
 
 /// The purpose of a tool. The runtime's limits and the providers' annotations depend on it.
@@ -68,6 +70,18 @@ pub enum OnDuplicate {
     Replace,
     /// The model has to confirm the new call.
     Confirm,
+}
+
+impl OnDuplicate {
+    /// Returns the treatment's name in the attribute and in the manifest.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Reject => "reject",
+            Self::Replace => "replace",
+            Self::Confirm => "confirm",
+        }
+    }
 }
 
 /// The calls that count as duplicates of one another.
@@ -198,8 +212,7 @@ impl ToolAnnotations {
     /// assert_eq!(flags.names().collect::<Vec<_>>(), ["open_world", "blocking"]);
     /// ```
     pub fn names(self) -> impl Iterator<Item = &'static str> {
-        // Every list of options shows what is added here. An option with a value is added to each list by hand:
-        // `describe/manifest.rs`, and those of the command line, the inspector and the gateway's `--check`.
+        // Every list of options shows what is added here.
         let named = [
             ("idempotent", self.idempotent),
             ("destructive", self.destructive == Some(true)),
@@ -214,40 +227,215 @@ impl ToolAnnotations {
     }
 }
 
-/// All options of a tool. The macros' specs and the definitions of all tools hold one.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ToolOptions {
-    pub(crate) category: Category,
-    pub(crate) modes: Modes,
-    pub(crate) confirm: Confirm,
-    pub(crate) timeout: Option<Duration>,
-    pub(crate) annotations: ToolAnnotations,
-    pub(crate) on_duplicate: OnDuplicate,
-    pub(crate) duplicate_scope: DuplicateScope,
-    pub(crate) max_output: Option<usize>,
-    pub(crate) max_calls: Option<u32>,
+/// Passes every option with a value to `$callback!`, with one entry for each: its getter's documentation, its name, its type
+/// and its default; its setter's documentation, its argument and what it sets.
+///
+/// From this table come the fields of [`ToolOptions`], the `const` setters of `ToolSpec`, the methods of `FunctionTool`, which
+/// all tools have, and the getters of `ToolDefinition`. [`ToolOptions::set`] lists the options for people and for JSON.
+macro_rules! for_each_option {
+    ($callback:ident) => {
+        $callback! {
+            /// Returns the tool's purpose.
+            get category: Category = Category::Utility;
+            /// Sets the purpose of the tool. Defaults to [`Category::Utility`].
+            set(category: Category) => category;
+
+            /// Returns the modes in which the tool may be called.
+            get modes: Modes = Modes::BOTH;
+            /// Sets the modes in which the tool may be called. Defaults to both.
+            set(modes: Modes) => modes;
+
+            /// Returns the condition under which a person has to approve a call.
+            get confirm: Confirm = Confirm::Never;
+            /// Sets when a person has to approve a call. Defaults to never.
+            set(confirm: Confirm) => confirm;
+
+            /// Returns the maximum duration of a call, where it is set.
+            get timeout: Option<Duration> = None;
+            /// Sets the maximum duration of a call. A session enforces it.
+            set(timeout: Duration) => Some(timeout);
+
+            /// Returns the treatment of a call while another call of the tool runs.
+            get on_duplicate: OnDuplicate = OnDuplicate::Allow;
+            /// Sets the treatment of a call while another call of the tool runs. Defaults to running both.
+            set(treatment: OnDuplicate) => treatment;
+
+            /// Returns the calls that count as duplicates.
+            get duplicate_scope: DuplicateScope = DuplicateScope::Name;
+            /// Sets the calls that count as duplicates. Defaults to all calls of the tool.
+            set(scope: DuplicateScope) => scope;
+
+            /// Returns the maximum length of a result in Unicode scalars, where it is set.
+            get max_output: Option<usize> = None;
+            /// Sets the maximum length of a result in characters (Unicode scalars). A longer result is cut.
+            set(characters: usize) => Some(characters);
+
+            /// Returns the maximum number of calls in a turn, where it is set.
+            get max_calls: Option<u32> = None;
+            /// Sets the maximum number of calls in a turn.
+            set(calls: u32) => Some(calls);
+        }
+    };
+}
+
+/// Passes the setter of every yes-or-no option to `$setters!`: its documentation, its name and its assignment.
+macro_rules! for_each_flag {
+    ($setters:ident) => {
+        $setters! {
+            /// Marks that a repeated call with the same arguments has no further effect.
+            idempotent() => annotations.idempotent = true;
+            /// Marks that the tool may delete or overwrite data.
+            destructive() => annotations.destructive = Some(true);
+            /// Marks that the tool reaches systems outside the program's own data.
+            open_world() => annotations.open_world = Some(true);
+            /// Hides the tool from the reply that an agent generates when it enters a conversation.
+            ignore_on_enter() => annotations.ignore_on_enter = true;
+            /// Allows the model to cancel a running call.
+            cancellable() => annotations.cancellable = true;
+            /// Makes a call run alone, beside no other call.
+            sequential() => annotations.sequential = true;
+            /// Marks that the tool blocks its thread. A session runs it on a bounded thread pool.
+            blocking() => annotations.blocking = true;
+        }
+    };
+}
+
+pub(crate) use {for_each_flag, for_each_option};
+
+/// Defines [`ToolOptions`].
+macro_rules! option_fields {
+    ($(
+        $(#[$get:meta])* get $name:ident: $type:ty = $default:expr;
+        $(#[$set:meta])* set($argument:ident: $given:ty) => $value:expr;
+    )*) => {
+        /// All options of a tool. The macros' specs and the definitions of all tools hold one.
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) struct ToolOptions {
+            pub(crate) annotations: ToolAnnotations,
+            $(pub(crate) $name: $type,)*
+        }
+
+        impl ToolOptions {
+            pub(crate) const DEFAULT: Self = Self {
+                annotations: ToolAnnotations {
+                    idempotent: false,
+                    destructive: None,
+                    open_world: None,
+                    ignore_on_enter: false,
+                    cancellable: false,
+                    sequential: false,
+                    blocking: false,
+                },
+                $($name: $default,)*
+            };
+        }
+    };
+}
+
+for_each_option!(option_fields);
+
+/// An option of a tool whose value is not the default, as the manifest, the command line, the inspector and the gateway show it.
+///
+/// ```
+/// use tool_core::{ToolContext, tool};
+///
+/// /// Search the base.
+/// #[tool(max_calls = 3)]
+/// fn search(query: &str) -> String {
+///     query.to_owned()
+/// }
+///
+/// let tools = ToolContext::builder().with(search).build()?;
+/// let option = tools.definitions().next().expect("a tool").set_options().remove(0);
+/// assert_eq!((option.name, option.json_name), ("max_calls", "maxCalls"));
+/// assert_eq!(option.with_unit(), "3 a turn");
+/// assert_eq!(option.words, "at most 3 calls a turn");
+/// # Ok::<(), tool_core::RegistryErrors>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct SetOption {
+    /// The name, as `#[tool(..)]` spells it.
+    pub name: &'static str,
+    /// The name of the member in JSON, with the unit of a time.
+    pub json_name: &'static str,
+    /// The value in JSON.
+    pub json: Value,
+    /// The value for people, without its unit.
+    pub value: String,
+    /// What the value counts, where its name does not say so.
+    pub unit: &'static str,
+    /// The option in words.
+    pub words: String,
+}
+
+impl SetOption {
+    /// Returns the value and its unit: `3 a turn`.
+    pub fn with_unit(&self) -> String {
+        match self.unit {
+            "" => self.value.clone(),
+            unit => format!("{} {unit}", self.value),
+        }
+    }
 }
 
 impl ToolOptions {
-    pub(crate) const DEFAULT: Self = Self {
-        category: Category::Utility,
-        modes: Modes::BOTH,
-        confirm: Confirm::Never,
-        timeout: None,
-        annotations: ToolAnnotations {
-            idempotent: false,
-            destructive: None,
-            open_world: None,
-            ignore_on_enter: false,
-            cancellable: false,
-            sequential: false,
-            blocking: false,
-        },
-        on_duplicate: OnDuplicate::Allow,
-        duplicate_scope: DuplicateScope::Name,
-        max_output: None,
-        max_calls: None,
-    };
+    /// Lists the options that are not at their defaults, in the order in which people read them. The yes-or-no options, the
+    /// category, the modes and the approval are shown by every list in a way of its own.
+    pub(crate) fn set(&self) -> Vec<SetOption> {
+        // Every field is named, so that a new option cannot be forgotten here.
+        let Self {
+            annotations: _,
+            category: _,
+            modes: _,
+            confirm: _,
+            timeout,
+            on_duplicate,
+            duplicate_scope,
+            max_calls,
+            max_output,
+        } = *self;
+        let on_duplicate = Some(on_duplicate).filter(|treatment| *treatment != OnDuplicate::Allow);
+
+        let all = [
+            timeout.map(|time| SetOption {
+                name: "timeout",
+                json_name: "timeoutMs",
+                json: whole_milliseconds(time).into(),
+                value: format!("{time:?}"),
+                unit: "",
+                words: format!("timeout {time:?}"),
+            }),
+            on_duplicate.map(|treatment| SetOption {
+                name: "on_duplicate",
+                json_name: "onDuplicate",
+                json: treatment.as_str().into(),
+                value: treatment.as_str().to_owned(),
+                unit: match duplicate_scope {
+                    DuplicateScope::Name => "",
+                    DuplicateScope::NameAndArgs => "(equal arguments)",
+                },
+                words: format!("{} duplicates", treatment.as_str()),
+            }),
+            max_calls.map(|calls| SetOption {
+                name: "max_calls",
+                json_name: "maxCalls",
+                json: calls.into(),
+                value: calls.to_string(),
+                unit: "a turn",
+                words: format!("at most {calls} calls a turn"),
+            }),
+            max_output.map(|characters| SetOption {
+                name: "max_output",
+                json_name: "maxOutput",
+                json: characters.into(),
+                value: characters.to_string(),
+                unit: "characters",
+                words: format!("at most {characters} characters"),
+            }),
+        ];
+        all.into_iter().flatten().collect()
+    }
 
     /// Returns true for a tool that is marked idempotent, and for every retrieval.
     #[inline]
@@ -272,45 +460,3 @@ impl ToolOptions {
         coercions
     }
 }
-
-/// Passes every option to `$setters!`: the setter's documentation, name and arguments, and its assignment.
-///
-/// `ToolSpec` makes `const` setters of them and `FunctionTool` makes methods, so that all tools have the same options.
-macro_rules! for_each_option {
-    ($setters:ident) => {
-        $setters! {
-            /// Sets the purpose of the tool. Defaults to [`Category::Utility`].
-            category(category: Category) => category = category;
-            /// Sets the modes in which the tool may be called. Defaults to both.
-            modes(modes: Modes) => modes = modes;
-            /// Sets when a person has to approve a call. Defaults to never.
-            confirm(confirm: Confirm) => confirm = confirm;
-            /// Sets the maximum duration of a call. A session enforces it.
-            timeout(timeout: Duration) => timeout = Some(timeout);
-            /// Sets the treatment of a call while another call of the tool runs. Defaults to running both.
-            on_duplicate(treatment: OnDuplicate) => on_duplicate = treatment;
-            /// Sets the calls that count as duplicates. Defaults to all calls of the tool.
-            duplicate_scope(scope: DuplicateScope) => duplicate_scope = scope;
-            /// Sets the maximum length of a result in characters (Unicode scalars). A longer result is cut.
-            max_output(characters: usize) => max_output = Some(characters);
-            /// Sets the maximum number of calls in a turn.
-            max_calls(calls: u32) => max_calls = Some(calls);
-            /// Marks that a repeated call with the same arguments has no further effect.
-            idempotent() => annotations.idempotent = true;
-            /// Marks that the tool may delete or overwrite data.
-            destructive() => annotations.destructive = Some(true);
-            /// Marks that the tool reaches systems outside the program's own data.
-            open_world() => annotations.open_world = Some(true);
-            /// Hides the tool from the reply that an agent generates when it enters a conversation.
-            ignore_on_enter() => annotations.ignore_on_enter = true;
-            /// Allows the model to cancel a running call.
-            cancellable() => annotations.cancellable = true;
-            /// Makes a call run alone, beside no other call.
-            sequential() => annotations.sequential = true;
-            /// Marks that the tool blocks its thread. A session runs it on a bounded thread pool.
-            blocking() => annotations.blocking = true;
-        }
-    };
-}
-
-pub(crate) use for_each_option;

@@ -16,7 +16,7 @@ use crate::tool::function::{FunctionTool, Handler};
 use crate::tool::guide::Guide;
 use crate::tool::invocation::{Execution, HandlerResult, Invocation, Rejection, ToolResult};
 use crate::tool::options::{
-    Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations, for_each_option,
+    Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations, for_each_flag, for_each_option,
 };
 use futures_util::FutureExt;
 use serde::de::Error as _;
@@ -371,9 +371,21 @@ where
 }
 
 macro_rules! option_setters {
-    ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) => $($field:ident).+ = $value:expr;)*) => {
+    ($(
+        $(#[$get:meta])* get $name:ident: $type:ty = $default:expr;
+        $(#[$set:meta])* set($argument:ident: $given:ty) => $value:expr;
+    )*) => {
+        $($(#[$set])*
+        pub fn $name(&self, $argument: $given) -> Self {
+            self.changed(|definition| definition.options.$name = $value)
+        })*
+    };
+}
+
+macro_rules! flag_setters {
+    ($($(#[$doc:meta])* $name:ident() => $($field:ident).+ = $value:expr;)*) => {
         $($(#[$doc])*
-        pub fn $name(&self $(, $argument: $type)*) -> Self {
+        pub fn $name(&self) -> Self {
             self.changed(|definition| definition.options.$($field).+ = $value)
         })*
     };
@@ -382,6 +394,7 @@ macro_rules! option_setters {
 /// Options, for raw tools above all. Each setter returns a new instance of the tool.
 impl FunctionTool {
     for_each_option!(option_setters);
+    for_each_flag!(flag_setters);
 
     /// Sets all yes-or-no options at once. A retrieval is idempotent in any case.
     ///

@@ -8,9 +8,7 @@ use crate::tool::invocation::{LifecycleFuture, RequiredSetup};
 use crate::tool::prompt::Prompt;
 use crate::tool::resource::Resource;
 use crate::tool::returns::Probe;
-use crate::tool::spec::{
-    LinkedToolset, MainToolsetBlock, PartSpec, PromptSpec, ResourceSpec, ToolSpec,
-};
+use crate::tool::spec::{LinkedToolset, PartSpec, PromptSpec, ResourceSpec, ToolSpec, ToolsetSpec};
 use crate::tool::toolset::{IntoPrompt, IntoResource, IntoTool, Tool, Toolset, no_lifecycle};
 use crate::trace::body;
 use parking_lot::Mutex;
@@ -37,7 +35,7 @@ enum RegisteredItem {
     },
     Toolset {
         toolset: LinkedToolset,
-        discovery: fn() -> Discovery,
+        discovery: Discover,
     },
     Part(LinkedPart),
 }
@@ -53,6 +51,20 @@ pub(crate) struct LinkedPart {
 }
 
 inventory::collect!(Registration);
+
+/// A type whose methods are tools. `#[toolset]` implements it.
+pub trait MainToolsetBlock: Send + Sync + Sized + 'static {
+    /// The spec of the toolset.
+    const TOOLSET: ToolsetSpec<Self>;
+    /// The tools of the block.
+    const TOOLS: &'static [ToolSpec<Self>] = &[];
+
+    /// Finds the ways in which discovery can create a value.
+    const DISCOVERY: Discover = Discovery::none;
+}
+
+/// Finds the ways in which a value of a toolset's type can be created.
+pub type Discover = fn() -> Discovery;
 
 /// The ways in which a value of a toolset's type can be created.
 pub struct Discovery {
@@ -77,13 +89,16 @@ impl Registration {
     }
 
     /// Registers a toolset.
-    pub const fn toolset<T: MainToolsetBlock>(discovery: fn() -> Discovery) -> Self {
+    pub const fn toolset<T: MainToolsetBlock>() -> Self {
         let toolset = LinkedToolset {
             id: TypeId::of::<T>,
             toolset: T::TOOLSET.toolset,
             tools: tool_descriptors::<T>,
         };
-        Self(RegisteredItem::Toolset { toolset, discovery })
+        Self(RegisteredItem::Toolset {
+            toolset,
+            discovery: T::DISCOVERY,
+        })
     }
 
     /// Registers a further block of a toolset.
@@ -126,7 +141,7 @@ pub(crate) fn linked_resources() -> impl Iterator<Item = (TypeId, Resource)> {
 static UNIT: LazyLock<Arc<()>> = LazyLock::new(Arc::default);
 
 /// Returns all linked toolsets, with the ways to create them.
-pub(crate) fn linked_toolsets() -> impl Iterator<Item = (LinkedToolset, fn() -> Discovery)> {
+pub(crate) fn linked_toolsets() -> impl Iterator<Item = (LinkedToolset, Discover)> {
     inventory::iter::<Registration>().filter_map(|registration| match registration.0 {
         RegisteredItem::Toolset { toolset, discovery } => Some((toolset, discovery)),
         _ => None,
@@ -180,7 +195,7 @@ fn blocks<T: MainToolsetBlock>() -> Vec<&'static PartSpec<T>> {
     let linked = parts_of(TypeId::of::<T>())
         .into_iter()
         .filter_map(|part| part.downcast_ref());
-    [&const { T::TOOLSET.methods }]
+    [&const { T::TOOLSET.methods.tools(T::TOOLS) }]
         .into_iter()
         .chain(named)
         .chain(linked)
@@ -337,7 +352,7 @@ pub fn type_id_of<F: 'static>(_: &F) -> TypeId {
 impl<T: Configure + Toolset> Probe<T, 0> {
     /// Returns the way of a toolset that is made of settings.
     #[must_use]
-    pub fn __tool_discovery(&self) -> Discovery {
+    pub fn __discovery(&self) -> Discovery {
         Discovery {
             default: None,
             configured: Some(LinkedFactory::configured::<T>),
@@ -348,7 +363,7 @@ impl<T: Configure + Toolset> Probe<T, 0> {
 impl<T: Toolset + Default> Probe<T, 1> {
     /// Returns the way of a toolset with a default.
     #[must_use]
-    pub fn __tool_discovery(&self) -> Discovery {
+    pub fn __discovery(&self) -> Discovery {
         Discovery {
             default: Some(|| Arc::new(T::default())),
             configured: None,
@@ -359,19 +374,17 @@ impl<T: Toolset + Default> Probe<T, 1> {
 impl<T> Probe<T, 2> {
     /// Returns no way, as only the program can create a value.
     #[must_use]
-    pub fn __tool_discovery(&self) -> Discovery {
-        Discovery {
+    pub fn __discovery(&self) -> Discovery {
+        Discovery::none()
+    }
+}
+
+impl Discovery {
+    /// The discovery of a toolset that only the program can create.
+    pub(crate) fn none() -> Self {
+        Self {
             default: None,
             configured: None,
         }
     }
-}
-
-/// Finds the ways to create a value of a toolset's type.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __discovery {
-    ($type:ty) => {
-        $crate::__private::Probe::<$type>::new().__tool_discovery()
-    };
 }

@@ -3,11 +3,16 @@
 //! Method resolution makes the choice. A [`Probe`] stands for a type. It has levels, each of which dereferences to the next
 //! one, and a level has a method for the types of its bounds. Resolution looks at the first level first, so the most specific
 //! conversion comes first. An alias of `Result` counts as a `Result`; another type of that name does not.
+//!
+//! A [`Conversion`] has levels too, and makes three choices: how the returned value is split into a success and an error,
+//! what becomes of the success, and what becomes of the error. It has no data, so none of this costs a call anything.
 
 use crate::call::error::{IntoToolError, ToolError, with_causes};
 use crate::call::output::{BoundedArray, IntoToolOutput, encode_owned, encode_tree};
 use crate::tool::invocation::{Execution, Invocation, ToolResult};
-use crate::trace::body::{AgentSpan, BodySpan, ReturnedSpan, SpanEnding, open_tool};
+use crate::trace::body::{
+    AgentSpan, BodySpan, ReturnedSpan, SpanEnding, TracedFunction, open_tool,
+};
 use crate::trace::instrumented::Instrumented;
 use crate::trace::record::SpanEnd;
 use crate::trace::span::is_wanted;
@@ -45,6 +50,26 @@ impl<T> Probe<T> {
     }
 }
 
+/// Creates the probe of a type.
+#[must_use]
+pub const fn of_type<T>() -> Probe<T> {
+    Probe(PhantomData)
+}
+
+/// The conversion of a return value into a response, of which each step replaces a type by the marker of its conversion: `S`
+/// is the returned type, then the way in which it is split; `V` the type of a success, then its conversion; `E` the type of an
+/// error, then its conversion.
+#[must_use]
+pub struct Conversion<S, V = (), E = (), const LEVEL: u8 = 0>(PhantomData<fn() -> (S, V, E)>);
+
+impl<T> Conversion<T> {
+    /// Begins with a value's type.
+    #[inline]
+    pub fn of(_: &T) -> Self {
+        Self(PhantomData)
+    }
+}
+
 macro_rules! levels {
     ($($level:literal -> $next:literal),*) => {$(
         impl<T> Deref for Probe<T, $level> {
@@ -53,6 +78,15 @@ macro_rules! levels {
             #[inline]
             fn deref(&self) -> &Self::Target {
                 &Probe(PhantomData)
+            }
+        }
+
+        impl<S, V, E> Deref for Conversion<S, V, E, $level> {
+            type Target = Conversion<S, V, E, $next>;
+
+            #[inline]
+            fn deref(&self) -> &Self::Target {
+                &Conversion(PhantomData)
             }
         }
     )*};
@@ -84,41 +118,169 @@ probe! {
     __tool_split -> IsResult, 0 [T, E] Result<T, E>;
     /// A value of any other type.
     __tool_split -> IsPlain, 1 [T] T;
-    /// A result that is not plain data.
-    __tool_value -> IsOutput, 0 [T: IntoToolOutput] T;
-    /// A JSON value, which may be nested deeply.
-    __tool_value -> IsTree, 1 [] Value;
-    /// A stream of partial results, or errors whose text was written for the model.
-    __tool_value -> IsToolErrorStream, 2 [T: Stream<Item = Result<V, E>>, V, E: IntoToolError] T;
-    /// A stream of partial results, or errors of a library.
-    __tool_value -> IsForeignStream, 3 [T: Stream<Item = Result<V, E>>, V, E: Into<Box<dyn Error + Send + Sync>>] T;
-    /// A stream of partial results, or errors that are only displayed.
-    __tool_value -> IsDisplayStream, 4 [T: Stream<Item = Result<V, E>>, V, E: Display] T;
-    /// A stream of partial results, or errors without a text.
-    __tool_value -> IsUnknownStream, 5 [T: Stream<Item = Result<V, E>>, V, E] T;
-    /// A stream of partial results.
-    __tool_value -> IsStream, 6 [T: Stream] T;
-    /// Plain data.
-    __tool_value -> IsData, 7 [T] T;
-    /// An error whose text was written for the model.
-    __tool_error -> IsToolError, 0 [E: IntoToolError] E;
-    /// An error of a library.
-    __tool_error -> IsForeign, 1 [E: Into<Box<dyn Error + Send + Sync>>] E;
-    /// An error that is only displayed.
-    __tool_error -> IsDisplay, 2 [E: Display] E;
-    /// An error without a text.
-    __tool_error -> IsUnknown, 3 [E] E;
 }
 
-impl IsResult {
-    /// Returns the value.
+impl<T, E> Conversion<Result<T, E>> {
+    /// A `Result`.
     #[inline]
-    pub fn into_result<T, E>(self, value: Result<T, E>) -> Result<T, E> {
+    pub fn __split(&self) -> Conversion<IsResult, T, E> {
+        Conversion(PhantomData)
+    }
+}
+
+impl<T> Conversion<T, (), (), 1> {
+    /// A value of any other type.
+    #[inline]
+    pub fn __split(&self) -> Conversion<IsPlain, T, Infallible> {
+        Conversion(PhantomData)
+    }
+}
+
+/// Declares the conversions of successes, each with its marker and level.
+macro_rules! values {
+    ($($(#[$doc:meta])* $tag:ident, $level:literal [$($generics:tt)*] $type:ty;)*) => {$(
+        $(#[$doc])*
+        pub struct $tag;
+
+        impl<S, F, $($generics)*> Conversion<S, $type, F, $level> {
+            $(#[$doc])*
+            #[inline]
+            pub fn __value(&self) -> Conversion<S, $tag, F> {
+                Conversion(PhantomData)
+            }
+        }
+    )*};
+}
+
+values! {
+    /// A result that is not plain data.
+    IsOutput, 0 [T: IntoToolOutput] T;
+    /// A JSON value, which may be nested deeply.
+    IsTree, 1 [] Value;
+    /// A stream of partial results, or errors whose text was written for the model.
+    IsToolErrorStream, 2 [T: Stream<Item = Result<V, E>>, V, E: IntoToolError] T;
+    /// A stream of partial results, or errors of a library.
+    IsForeignStream, 3 [T: Stream<Item = Result<V, E>>, V, E: Into<Box<dyn Error + Send + Sync>>] T;
+    /// A stream of partial results, or errors that are only displayed.
+    IsDisplayStream, 4 [T: Stream<Item = Result<V, E>>, V, E: Display] T;
+    /// A stream of partial results, or errors without a text.
+    IsUnknownStream, 5 [T: Stream<Item = Result<V, E>>, V, E] T;
+    /// A stream of partial results.
+    IsStream, 6 [T: Stream] T;
+    /// Plain data.
+    IsData, 7 [T] T;
+}
+
+/// Declares the conversions of errors, each with its marker and level.
+macro_rules! errors {
+    ($($(#[$doc:meta])* $tag:ident, $level:literal [$($generics:tt)*];)*) => {$(
+        $(#[$doc])*
+        pub struct $tag;
+
+        impl<S, V, $($generics)*> Conversion<S, V, E, $level> {
+            $(#[$doc])*
+            #[inline]
+            pub fn __error(&self) -> Conversion<S, V, $tag> {
+                Conversion(PhantomData)
+            }
+        }
+    )*};
+}
+
+errors! {
+    /// An error whose text was written for the model.
+    IsToolError, 0 [E: IntoToolError];
+    /// An error of a library.
+    IsForeign, 1 [E: Into<Box<dyn Error + Send + Sync>>];
+    /// An error that is only displayed.
+    IsDisplay, 2 [E: Display];
+    /// An error without a text.
+    IsUnknown, 3 [E];
+}
+
+/// The way in which a returned value is split into a success and an error.
+pub trait SplitsReturn<T> {
+    /// The type of a success.
+    type Success;
+    /// The type of an error.
+    type Error;
+
+    /// Splits the value.
+    fn into_result(value: T) -> Result<Self::Success, Self::Error>;
+}
+
+impl<T, E> SplitsReturn<Result<T, E>> for IsResult {
+    type Success = T;
+    type Error = E;
+
+    #[inline]
+    fn into_result(value: Result<T, E>) -> Result<T, E> {
         value
     }
+}
 
+impl<T> SplitsReturn<T> for IsPlain {
+    type Success = T;
+    type Error = Infallible;
+
+    #[inline]
+    fn into_result(value: T) -> Result<T, Infallible> {
+        Ok(value)
+    }
+}
+
+/// The conversion of a success into an [`Execution`].
+pub trait AnswersWith<'a, T> {
+    /// Converts the value.
+    fn answer(value: T, call: Invocation<'a>) -> Execution<'a>;
+}
+
+/// The conversion of an error into the model's.
+pub trait FailsWith<E> {
     /// Converts the error.
-    pub fn with_errors<T, E>(
+    fn failure(error: E) -> ToolError;
+}
+
+impl<S, V, E> Conversion<S, V, E> {
+    /// Converts a return value into an [`Execution`].
+    #[inline]
+    pub fn answer<'a, T>(self, value: T, call: Invocation<'a>) -> Execution<'a>
+    where
+        S: SplitsReturn<T>,
+        V: AnswersWith<'a, S::Success>,
+        E: FailsWith<S::Error>,
+    {
+        Self::convert(value, call)
+    }
+
+    /// See [`answer`](Self::answer).
+    #[inline]
+    pub(crate) fn convert<'a, T>(value: T, call: Invocation<'a>) -> Execution<'a>
+    where
+        S: SplitsReturn<T>,
+        V: AnswersWith<'a, S::Success>,
+        E: FailsWith<S::Error>,
+    {
+        match S::into_result(value) {
+            Ok(value) => V::answer(value, call),
+            Err(error) => Execution::failed(E::failure(error)),
+        }
+    }
+
+    /// Splits a return value, and converts its error.
+    #[inline]
+    pub fn outcome<T>(self, value: T) -> Result<S::Success, ToolError>
+    where
+        S: SplitsReturn<T>,
+        E: FailsWith<S::Error>,
+    {
+        S::into_result(value).map_err(E::failure)
+    }
+}
+
+impl<T, E> Conversion<IsResult, T, E> {
+    /// Converts the error of a `Result`.
+    pub fn with_errors(
         self,
         value: Result<T, E>,
         convert: impl FnOnce(E) -> ToolError,
@@ -127,15 +289,9 @@ impl IsResult {
     }
 }
 
-impl IsPlain {
-    /// Returns the value as a success.
-    #[inline]
-    pub fn into_result<T>(self, value: T) -> Result<T, Infallible> {
-        Ok(value)
-    }
-
+impl<T> Conversion<IsPlain, T, Infallible> {
     /// Converts the errors of a stream.
-    pub fn with_errors<T, V, E, F>(self, stream: T, convert: F) -> MapErr<T, F>
+    pub fn with_errors<V, E, F>(self, stream: T, convert: F) -> MapErr<T, F>
     where
         T: Stream<Item = Result<V, E>>,
         F: FnMut(E) -> ToolError,
@@ -144,51 +300,67 @@ impl IsPlain {
     }
 }
 
-impl IsOutput {
+impl<E> Conversion<(), (), E> {
+    /// Begins with the type of an error.
+    #[inline]
+    pub fn of_error(_: &E) -> Self {
+        Self(PhantomData)
+    }
+
+    /// Converts an error.
+    pub fn failure<T>(self, error: T) -> ToolError
+    where
+        E: FailsWith<T>,
+    {
+        E::failure(error)
+    }
+}
+
+impl<'a, T: IntoToolOutput> AnswersWith<'a, T> for IsOutput {
     /// Converts the value itself.
     #[inline]
-    pub fn answer<T: IntoToolOutput>(self, value: T, _: Invocation<'_>) -> Execution<'_> {
+    fn answer(value: T, _: Invocation<'a>) -> Execution<'a> {
         Execution::Done(Ok(value.into_tool_output()))
     }
 }
 
-impl IsTree {
+impl<'a> AnswersWith<'a, Value> for IsTree {
     /// Serialises the value. A value that is nested too deeply for recursion is dropped iteratively.
-    pub fn answer(self, value: Value, call: Invocation<'_>) -> Execution<'_> {
+    fn answer(value: Value, call: Invocation<'a>) -> Execution<'a> {
         Execution::Done(encode_tree(value, call.0.output_bytes))
     }
 }
 
-impl IsData {
+impl<'a, T: Returned> AnswersWith<'a, T> for IsData {
     /// Serialises the value.
     #[inline]
-    pub fn answer<T: Returned>(self, value: T, call: Invocation<'_>) -> Execution<'_> {
+    fn answer(value: T, call: Invocation<'a>) -> Execution<'a> {
         Execution::Done(encode_owned(value, call.0.output_bytes))
     }
 }
 
-impl IsStream {
+impl<'a, T> AnswersWith<'a, T> for IsStream
+where
+    T: Stream<Item: Serialize> + Send + 'a,
+{
     /// Collects the items into a list, and reports each one as progress.
-    pub fn answer<'a, T>(self, stream: T, call: Invocation<'a>) -> Execution<'a>
-    where
-        T: Stream<Item: Serialize> + Send + 'a,
-    {
+    fn answer(stream: T, call: Invocation<'a>) -> Execution<'a> {
         Execution::pending(async move { Execution::Done(collect(stream, call, Ok).await) })
     }
 }
 
-/// Implements the conversions of streams of results: of each marker, from the errors that its bound allows, into the call's.
+/// Implements the conversions of streams of results: each marker, and that of its errors.
 macro_rules! result_streams {
-    ($($tag:ident: $bound:path, $error:expr;)*) => {$(
-        impl $tag {
+    ($($tag:ident: $bound:path, $error:ident;)*) => {$(
+        impl<'a, T, V, E> AnswersWith<'a, T> for $tag
+        where
+            T: Stream<Item = Result<V, E>> + Send + 'a,
+            V: Serialize,
+            E: $bound,
+        {
             /// Collects the items into a list up to the first error, which fails the call, and reports each one as progress.
-            pub fn answer<'a, T, V, E>(self, stream: T, call: Invocation<'a>) -> Execution<'a>
-            where
-                T: Stream<Item = Result<V, E>> + Send + 'a,
-                V: Serialize,
-                E: $bound,
-            {
-                let value = |item: Result<V, E>| item.map_err(|error| $error(error));
+            fn answer(stream: T, call: Invocation<'a>) -> Execution<'a> {
+                let value = |item: Result<V, E>| item.map_err($error::failure);
                 Execution::pending(async move { Execution::Done(collect(stream, call, value).await) })
             }
         }
@@ -196,11 +368,11 @@ macro_rules! result_streams {
 }
 
 result_streams! {
-    IsToolErrorStream: IntoToolError, |error| IsToolError.failure(error);
-    IsForeignStream: Into<Box<dyn Error + Send + Sync>>, |error| IsForeign.failure(error);
-    IsDisplayStream: Display, |error| IsDisplay.failure(error);
+    IsToolErrorStream: IntoToolError, IsToolError;
+    IsForeignStream: Into<Box<dyn Error + Send + Sync>>, IsForeign;
+    IsDisplayStream: Display, IsDisplay;
     // Does not compile, with the message of `IntoToolError`.
-    IsUnknownStream: IntoToolError, |error| IsUnknown.failure(error);
+    IsUnknownStream: IntoToolError, IsUnknown;
 }
 
 /// The time for which a stream that is always ready keeps its task.
@@ -239,34 +411,34 @@ async fn collect<T: Stream, V: Serialize>(
     Ok(list.finish())
 }
 
-impl IsToolError {
+impl<E: IntoToolError> FailsWith<E> for IsToolError {
     /// Converts the error itself.
     #[inline]
-    pub fn failure<E: IntoToolError>(self, error: E) -> ToolError {
+    fn failure(error: E) -> ToolError {
         error.into_tool_error()
     }
 }
 
-impl IsForeign {
+impl<E: Into<Box<dyn Error + Send + Sync>>> FailsWith<E> for IsForeign {
     /// Creates an internal error, whose text with all causes goes to the log.
     #[inline]
-    pub fn failure<E: Into<Box<dyn Error + Send + Sync>>>(self, error: E) -> ToolError {
+    fn failure(error: E) -> ToolError {
         foreign(error.into().as_ref())
     }
 }
 
-impl IsDisplay {
+impl<E: Display> FailsWith<E> for IsDisplay {
     /// Creates an internal error, whose text goes to the log.
     #[inline]
-    pub fn failure<E: Display>(self, error: E) -> ToolError {
+    fn failure(error: E) -> ToolError {
         ToolError::internal(error.to_string())
     }
 }
 
-impl IsUnknown {
-    /// Fails to compile, with the message of [`IntoToolError`].
+impl<E: IntoToolError> FailsWith<E> for IsUnknown {
+    /// Does not compile: what has this marker does not implement [`IntoToolError`], whose message the compiler prints.
     #[inline]
-    pub fn failure<E: IntoToolError>(self, error: E) -> ToolError {
+    fn failure(error: E) -> ToolError {
         error.into_tool_error()
     }
 }
@@ -287,40 +459,13 @@ pub trait Returned: Serialize {}
 #[diagnostic::do_not_recommend]
 impl<T: Serialize> Returned for T {}
 
-/// Converts a method's return value into an [`Execution`].
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __respond {
-    ($call:expr, $value:ident) => {
-        match $crate::__split!($value) {
-            ::core::result::Result::Ok(__tool_value) => $crate::__private::Probe::of(&__tool_value)
-                .__tool_value()
-                .answer(__tool_value, $call),
-            ::core::result::Result::Err(__tool_error) => {
-                $crate::__private::Execution::failed($crate::__failure!(__tool_error))
-            }
-        }
-    };
-}
-
-/// Converts a return value into a `Result`. What is none is a success.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __split {
-    ($value:ident) => {
-        $crate::__private::Probe::of(&$value)
-            .__tool_split()
-            .into_result($value)
-    };
-}
-
 /// Converts any error into a `ToolError`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __failure {
     ($error:ident) => {
-        $crate::__private::Probe::of(&$error)
-            .__tool_error()
+        $crate::__private::Conversion::of_error(&$error)
+            .__error()
             .failure($error)
     };
 }
@@ -330,8 +475,8 @@ macro_rules! __failure {
 #[macro_export]
 macro_rules! __shown {
     ($value:ident) => {
-        $crate::__private::Probe::of(&$value)
-            .__tool_split()
+        $crate::__private::Conversion::of(&$value)
+            .__split()
             .with_errors($value, |__tool_error| {
                 $crate::__failure!(__tool_error).shown()
             })
@@ -344,44 +489,34 @@ macro_rules! __shown {
 macro_rules! __outcome {
     ($value:expr) => {
         match $value {
-            __tool_value => match $crate::__split!(__tool_value) {
-                ::core::result::Result::Ok(_) => ::core::result::Result::Ok(()),
-                ::core::result::Result::Err(__tool_error) => {
-                    ::core::result::Result::Err($crate::__failure!(__tool_error))
-                }
-            },
+            __tool_value => $crate::__private::Conversion::of(&__tool_value)
+                .__split()
+                .__error()
+                .outcome(__tool_value)
+                .map(::core::mem::drop),
         }
     };
 }
 
 impl<T: JsonSchema, E> Probe<Result<T, E>, 0> {
     /// Generates the schema of the success of a `Result`.
-    pub fn __tool_schema(&self, generator: &mut SchemaGenerator) -> Option<Schema> {
+    pub fn __schema(&self, generator: &mut SchemaGenerator) -> Option<Schema> {
         Some(T::json_schema(generator))
     }
 }
 
 impl<T: JsonSchema> Probe<T, 1> {
     /// Generates the schema of a returned type.
-    pub fn __tool_schema(&self, generator: &mut SchemaGenerator) -> Option<Schema> {
+    pub fn __schema(&self, generator: &mut SchemaGenerator) -> Option<Schema> {
         Some(T::json_schema(generator))
     }
 }
 
 impl<T> Probe<T, 2> {
     /// Returns nothing, because the type has no schema.
-    pub fn __tool_schema(&self, _: &mut SchemaGenerator) -> Option<Schema> {
+    pub fn __schema(&self, _: &mut SchemaGenerator) -> Option<Schema> {
         None
     }
-}
-
-/// Generates the schema of a return type, where it has one.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __output {
-    ($type:ty) => {
-        |__tool_generator| $crate::__private::Probe::<$type>::new().__tool_schema(__tool_generator)
-    };
 }
 
 impl<T, E> SpanEnding<Result<T, E>> for IsResult {
@@ -436,8 +571,8 @@ fn ends_well<T>(_: &T) -> SpanEnd {
 impl<T, E> Body<Result<T, E>> {
     /// Opens the span of a tool's body.
     #[inline]
-    pub fn __tool_span(&self, name: &'static str, id: u32) -> BodySpan<Result<T, E>> {
-        tool_span(name, id, SpanEnd::of_result)
+    pub fn __tool_span(&self, function: TracedFunction) -> BodySpan<Result<T, E>> {
+        tool_span(function, SpanEnd::of_result)
     }
 
     /// Opens the span of an async agent's body.
@@ -450,8 +585,8 @@ impl<T, E> Body<Result<T, E>> {
 impl<T> PlainBody<T> {
     /// Opens the span of a tool's body.
     #[inline]
-    pub fn __tool_span(&self, name: &'static str, id: u32) -> BodySpan<T> {
-        tool_span(name, id, ends_well)
+    pub fn __tool_span(&self, function: TracedFunction) -> BodySpan<T> {
+        tool_span(function, ends_well)
     }
 
     /// Opens the span of an async agent's body.
@@ -461,34 +596,26 @@ impl<T> PlainBody<T> {
     }
 }
 
-/// Opens the span of a tool's body. Dispatch and the body recognise the same function by `id`.
+/// Opens the span of a tool's body.
 #[inline]
-fn tool_span<T>(name: &'static str, id: u32, ending: fn(&T) -> SpanEnd) -> BodySpan<T> {
+fn tool_span<T>(function: TracedFunction, ending: fn(&T) -> SpanEnd) -> BodySpan<T> {
     let span = if is_wanted() {
-        open_tool(name, id)
+        open_tool(function)
     } else {
         None
     };
     BodySpan::new(span, ending)
 }
 
-/// Returns the number of the function with this path in the module.
+/// Describes the function with this path in the module, for the span of its body.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __function_id {
+macro_rules! __function {
     ($path:literal) => {
-        const { $crate::__private::function_id($crate::__path!($path)) }
+        const { $crate::__private::function($crate::__path!($path)) }
     };
-}
-
-/// Gives an `async` block its type: the first `return` decides it.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __returns {
-    ($type:ty) => {
-        if let ::core::option::Option::Some(__tool_typed) = $crate::__private::typed::<$type>() {
-            return __tool_typed;
-        }
+    ($path:literal, $tool:literal) => {
+        const { $crate::__private::function($crate::__path!($path)).named($tool) }
     };
 }
 

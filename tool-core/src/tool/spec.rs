@@ -1,20 +1,21 @@
 //! Constant specs that the macros write: one per tool and one per toolset.
 
+use crate::arguments::fields::ArgumentStruct;
 use crate::call::context::RunContext;
 use crate::call::error::ToolError;
 use crate::call::mode::Modes;
-use crate::schema::parameter::Parameter;
 use crate::tool::completion::{Completion, CompletionRequest};
 use crate::tool::configure::credentials::Auth;
 use crate::tool::definition::{OutputSchema, SourceLocation, ToolDescriptor};
 use crate::tool::invocation::{HandlerResult, Invocation, LifecycleFuture};
 use crate::tool::options::{
-    Category, Confirm, DuplicateScope, OnDuplicate, ToolOptions, for_each_option,
+    Category, Confirm, DuplicateScope, OnDuplicate, ToolOptions, for_each_flag, for_each_option,
 };
 use crate::tool::prompt::Prompt;
 use crate::tool::resource::Resource;
 use serde_json::Value;
 use std::any::TypeId;
+use std::panic::Location;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,6 +48,15 @@ pub struct ToolSpec<T: 'static> {
 
 const UNKNOWN_SOURCE: SourceLocation = SourceLocation { file: "", line: 0 };
 
+impl SourceLocation {
+    /// The line in the file of the caller's caller.
+    #[track_caller]
+    const fn in_callers_file(line: u32) -> Self {
+        let file = Location::caller().file();
+        Self { file, line }
+    }
+}
+
 macro_rules! setters {
     ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) => $($field:ident).+ = $value:expr;)*) => {
         $($(#[$doc])*
@@ -58,33 +68,31 @@ macro_rules! setters {
 }
 
 macro_rules! option_setters {
-    ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) => $($field:ident).+ = $value:expr;)*) => {
+    ($(
+        $(#[$get:meta])* get $name:ident: $type:ty = $default:expr;
+        $(#[$set:meta])* set($argument:ident: $given:ty) => $value:expr;
+    )*) => {
         setters! {
-            $($(#[$doc])* $name($($argument: $type),*) => tool.options.$($field).+ = $value;)*
+            $($(#[$set])* $name($argument: $given) => tool.options.$name = $value;)*
+        }
+    };
+}
+
+macro_rules! flag_setters {
+    ($($(#[$doc:meta])* $name:ident() => $($field:ident).+ = $value:expr;)*) => {
+        setters! {
+            $($(#[$doc])* $name() => tool.options.$($field).+ = $value;)*
         }
     };
 }
 
 impl<T: 'static> ToolSpec<T> {
-    /// Creates a tool with every option at its default.
-    ///
-    /// # Panics
-    ///
-    /// Panics for more than 128 parameters. In generated code this is a compile error.
-    pub const fn new(
-        name: &'static str,
-        description: &'static str,
-        call: Wrapper<T>,
-        parameters: &'static [Parameter],
-    ) -> Self {
-        assert!(
-            parameters.len() <= 128,
-            "a tool takes at most 128 parameters"
-        );
+    /// Creates a tool with everything else at its default.
+    pub const fn new(name: &'static str, call: Wrapper<T>) -> Self {
         let tool = ToolDescriptor {
             name,
-            description,
-            parameters,
+            description: "",
+            parameters: &[],
             source: UNKNOWN_SOURCE,
             path: "",
             title: None,
@@ -103,16 +111,34 @@ impl<T: 'static> ToolSpec<T> {
         }
     }
 
-    /// Sets the location in the source and the Rust path.
-    pub const fn at(mut self, file: &'static str, line: u32, path: &'static str) -> Self {
-        self.tool.source = SourceLocation { file, line };
+    /// Sets the parameters.
+    ///
+    /// # Panics
+    ///
+    /// Panics for more than 128 parameters. In generated code this is a compile error.
+    pub const fn parameters<'de, A: ArgumentStruct<'de>>(mut self) -> Self {
+        assert!(
+            A::PARAMETERS.len() <= 128,
+            "a tool takes at most 128 parameters"
+        );
+        self.tool.parameters = A::PARAMETERS;
+        self
+    }
+
+    /// Sets the line in the caller's file and the Rust path.
+    #[track_caller]
+    pub const fn at(mut self, line: u32, path: &'static str) -> Self {
+        self.tool.source = SourceLocation::in_callers_file(line);
         self.tool.path = path;
         self
     }
 
     for_each_option!(option_setters);
+    for_each_flag!(flag_setters);
 
     setters! {
+        /// Sets the description for the model.
+        description(description: &'static str) => tool.description = description;
         /// Sets the maximum duration of a call in milliseconds.
         timeout_ms(milliseconds: u64) => tool.options.timeout = Some(Duration::from_millis(milliseconds));
         /// Sets the title for people.
@@ -193,17 +219,12 @@ pub struct ToolsetSpec<T: 'static> {
 }
 
 impl<T: 'static> ToolsetSpec<T> {
-    /// Creates a toolset with every option at its default.
-    pub const fn new(
-        name: &'static str,
-        description: &'static str,
-        tools: &'static [ToolSpec<T>],
-    ) -> Self {
-        let source = UNKNOWN_SOURCE;
+    /// Creates a toolset with everything else at its default.
+    pub const fn new(name: &'static str) -> Self {
         let toolset = ToolsetDescriptor {
             name,
-            description,
-            source,
+            description: "",
+            source: UNKNOWN_SOURCE,
             title: None,
             prefix: None,
             auth: None,
@@ -211,16 +232,23 @@ impl<T: 'static> ToolsetSpec<T> {
         };
         Self {
             toolset,
-            methods: PartSpec::new(tools),
+            methods: PartSpec::new(),
             parts: &[],
             setup: None,
             close: None,
         }
     }
 
+    /// Sets the line in the caller's file.
+    #[track_caller]
+    pub const fn at(mut self, line: u32) -> Self {
+        self.toolset.source = SourceLocation::in_callers_file(line);
+        self
+    }
+
     setters! {
-        /// Sets the location in the source. The Rust path is not kept.
-        at(file: &'static str, line: u32, _path: &'static str) => toolset.source = SourceLocation { file, line };
+        /// Sets the description for the model.
+        description(description: &'static str) => toolset.description = description;
         /// Sets the title for people.
         title(title: &'static str) => toolset.title = Some(title);
         /// Sets the prefix of the tools' names, without the underscore that follows it.
@@ -253,10 +281,10 @@ pub struct PartSpec<T: 'static> {
 }
 
 impl<T: 'static> PartSpec<T> {
-    /// Creates a part with these tools.
-    pub const fn new(tools: &'static [ToolSpec<T>]) -> Self {
+    /// Creates a part without tools.
+    pub const fn new() -> Self {
         Self {
-            tools,
+            tools: &[],
             prompts: &[],
             resources: &[],
             source: UNKNOWN_SOURCE,
@@ -264,16 +292,17 @@ impl<T: 'static> PartSpec<T> {
         }
     }
 
-    /// Sets the location in the source and the Rust path.
-    pub const fn at(self, file: &'static str, line: u32, path: &'static str) -> Self {
-        Self {
-            source: SourceLocation { file, line },
-            path,
-            ..self
-        }
+    /// Sets the line in the caller's file and the Rust path.
+    #[track_caller]
+    pub const fn at(mut self, line: u32, path: &'static str) -> Self {
+        self.source = SourceLocation::in_callers_file(line);
+        self.path = path;
+        self
     }
 
     setters! {
+        /// Sets the tools.
+        tools(tools: &'static [ToolSpec<T>]) => tools = tools;
         /// Sets the prompts.
         prompts(prompts: &'static [PromptSpec<T>]) => prompts = prompts;
         /// Sets the resources.
@@ -287,10 +316,4 @@ pub(crate) struct LinkedToolset {
     pub(crate) id: fn() -> TypeId,
     pub(crate) toolset: ToolsetDescriptor,
     pub(crate) tools: fn() -> Vec<&'static ToolDescriptor>,
-}
-
-/// A type whose methods are tools. `#[toolset]` implements it.
-pub trait MainToolsetBlock: Send + Sync + Sized + 'static {
-    /// The spec of the toolset.
-    const TOOLSET: ToolsetSpec<Self>;
 }

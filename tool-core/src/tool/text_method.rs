@@ -461,12 +461,16 @@ where
 macro_rules! __respond_text {
     ($convert:ident, $call:expr, $value:ident) => {{
         let _ = $call;
-        match $crate::__split!($value) {
+        match $crate::__private::Conversion::of(&$value)
+            .__split()
+            .__error()
+            .outcome($value)
+        {
             ::core::result::Result::Ok(__tool_value) => {
                 $crate::__private::Execution::Done($crate::__private::$convert(__tool_value))
             }
             ::core::result::Result::Err(__tool_error) => {
-                $crate::__private::Execution::failed($crate::__failure!(__tool_error))
+                $crate::__private::Execution::failed(__tool_error)
             }
         }
     }};
@@ -480,13 +484,10 @@ macro_rules! __completed {
         let __tool_value = $value;
         let __tool_kind = $crate::__private::Probe::of(&__tool_value).__tool_future();
         let __tool_value = __tool_kind.into_future(__tool_value).await;
-        match $crate::__split!(__tool_value) {
-            ::core::result::Result::Ok(__tool_value) => ::core::result::Result::Ok(
-                ::core::convert::Into::<$crate::tool::Completion>::into(__tool_value),
-            ),
-            ::core::result::Result::Err(__tool_error) => {
-                ::core::result::Result::Err($crate::__failure!(__tool_error))
-            }
-        }
+        $crate::__private::Conversion::of(&__tool_value)
+            .__split()
+            .__error()
+            .outcome(__tool_value)
+            .map(::core::convert::Into::<$crate::tool::Completion>::into)
     }};
 }

@@ -40,11 +40,9 @@ impl<T: AnswerType + Send + 'static> ValueSlot<T> {
         name: &'static str,
         description: &'static str,
     ) -> FunctionTool {
-        FunctionTool::bind(
-            &ToolSpec::new(name, description, Self::take_in, Self::PARAMETERS),
-            self,
-            None,
-        )
+        let mut spec = ToolSpec::new(name, Self::take_in).description(description);
+        spec.tool.parameters = Self::PARAMETERS;
+        FunctionTool::bind(&spec, self, None)
     }
 
     pub(crate) fn take(&self) -> Option<T> {
@@ -53,7 +51,7 @@ impl<T: AnswerType + Send + 'static> ValueSlot<T> {
 
     fn take_in<'a>(&'a self, mut call: Invocation<'a>) -> HandlerResult<'a> {
         let mut value = None::<T>;
-        call.decode(&mut [&mut value])?;
+        call.decode([&mut value])?;
         let value = filled(value);
         let problems = self
             .validators

@@ -5,6 +5,7 @@ use crate::trace::instrumented::Instrumented;
 use crate::trace::record::{SpanEnd, SpanKind};
 use crate::trace::span::{EnteredSpan, NewSpan, SpanGuard, current, open, run, run_to_end};
 use pin_project_lite::pin_project;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -39,11 +40,14 @@ impl<T> BodySpan<T> {
         run_to_end(self.span, body, self.ending)
     }
 
-    /// Returns a future that runs the body inside the span, and closes the span.
+    /// Returns a future that runs the body inside the span, and closes the span. The body has a [`TypedBody`] for its type.
     #[inline]
-    pub fn run_async<F: Future<Output = T>>(self, body: F) -> BodyFuture<F, T> {
+    pub fn run_async<F: Future<Output = T>>(
+        self,
+        body: impl FnOnce(TypedBody<T>) -> F,
+    ) -> BodyFuture<F, T> {
         BodyFuture {
-            body,
+            body: body(TypedBody(PhantomData)),
             entered: EnteredSpan::default(),
             span: self.span,
             ending: self.ending,
@@ -67,20 +71,21 @@ impl<T> AgentSpan<T> {
     }
 
     /// Returns a future that runs the body inside the span, and closes the span.
-    pub fn run_async<F: Future<Output = T>>(self, body: F) -> Instrumented<F> {
-        Instrumented::with_span(self.span, body, self.ending)
+    pub fn run_async<F: Future<Output = T>>(
+        self,
+        body: impl FnOnce(TypedBody<T>) -> F,
+    ) -> Instrumented<F> {
+        Instrumented::with_span(self.span, body(TypedBody(PhantomData)), self.ending)
     }
 }
 
 /// Opens the span of a tool, unless dispatch opened one for this very call.
-///
-/// `id` identifies the function: see [`function_id`].
 #[inline(never)]
-pub(crate) fn open_tool(name: &'static str, id: u32) -> Option<SpanGuard> {
-    if is_dispatched(id) {
+pub(crate) fn open_tool(function: TracedFunction) -> Option<SpanGuard> {
+    if is_dispatched(function.id) {
         None
     } else {
-        open(NewSpan::new(SpanKind::Tool, Name::Static(name)))
+        open(NewSpan::new(SpanKind::Tool, Name::Static(function.tool)))
     }
 }
 
@@ -107,7 +112,7 @@ fn is_dispatched(id: u32) -> bool {
 
 /// Returns the number by which dispatch and a body recognise the same function: the FNV-1a hash of its path, never 0.
 #[must_use]
-pub const fn function_id(path: &str) -> u32 {
+pub(crate) const fn function_id(path: &str) -> u32 {
     let bytes = path.as_bytes();
     let (mut hash, mut at) = (0x811c_9dc5_u32, 0);
     while at < bytes.len() {
@@ -117,6 +122,42 @@ pub const fn function_id(path: &str) -> u32 {
         at += 1;
     }
     if hash == 0 { 1 } else { hash }
+}
+
+/// The function of a tool, as its span knows it.
+#[derive(Clone, Copy)]
+pub struct TracedFunction {
+    tool: &'static str,
+    /// See [`function_id`].
+    id: u32,
+}
+
+/// Describes the function with this path, whose tool has its name.
+#[must_use]
+pub const fn function(path: &'static str) -> TracedFunction {
+    TracedFunction {
+        tool: last_segment(path),
+        id: function_id(path),
+    }
+}
+
+impl TracedFunction {
+    /// Sets the name of a tool that is not named like its function.
+    #[must_use]
+    pub const fn named(self, tool: &'static str) -> Self {
+        Self { tool, ..self }
+    }
+}
+
+/// Returns what follows the last colon of a path.
+const fn last_segment(path: &'static str) -> &'static str {
+    let bytes = path.as_bytes();
+    let mut at = bytes.len();
+    #[allow(clippy::indexing_slicing)] // within bounds, and const
+    while at > 0 && bytes[at - 1] != b':' {
+        at -= 1;
+    }
+    path.split_at(at).1
 }
 
 /// Runs the body of an agent that is not `async`. `finish` closes the span, or hands it to the future that the body made.
@@ -133,12 +174,16 @@ pub fn in_agent<T, R>(
 /// The span of a body that has returned, if there is one.
 pub struct ReturnedSpan(pub(crate) Option<SpanGuard>);
 
-/// Returns nothing. An `async` block, which cannot be annotated, takes its type from the first value that it returns, and
-/// generated code pretends to return this one.
-#[inline]
-#[must_use]
-pub fn typed<T>() -> Option<T> {
-    None
+/// The type of an `async` body. It has no data, so that a future which keeps it is no larger.
+pub struct TypedBody<T>(PhantomData<fn() -> T>);
+
+impl<T> TypedBody<T> {
+    /// Returns nothing. An `async` block, which cannot be annotated, takes its type from the first value that it returns, and
+    /// generated code pretends to return this one.
+    #[inline]
+    pub fn value(self) -> Option<T> {
+        None
+    }
 }
 
 /// Gives a type to an expression. Generated code never runs it.

@@ -86,6 +86,28 @@ pub(super) static TOOL: AttributeGrammar = AttributeGrammar {
     repeatable: &[],
 };
 
+/// An option whose value is a whole number from 1.
+pub(super) struct NumberGrammar {
+    pub(super) name: &'static str,
+    /// The value that messages show.
+    pub(super) example: &'static str,
+    pub(super) most: u64,
+}
+
+/// The numbers among the options of `#[tool]`. Each sets the option of its name in `ToolSpec`.
+pub(super) static TOOL_NUMBERS: &[NumberGrammar] = &[
+    NumberGrammar {
+        name: "max_output",
+        example: "1500",
+        most: usize::MAX as u64,
+    },
+    NumberGrammar {
+        name: "max_calls",
+        example: "3",
+        most: u32::MAX as u64,
+    },
+];
+
 pub(super) static PROMPT: AttributeGrammar = AttributeGrammar {
     shown: "#[prompt]",
     known: &["name", "title", "description", "dynamic", "errors", "crate"],

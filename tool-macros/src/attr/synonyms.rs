@@ -341,6 +341,26 @@ mod tests {
     }
 
     #[test]
+    fn no_option_is_a_synonym_of_another_one() {
+        let all = [
+            &AGENT,
+            &ARG,
+            &PROMPT,
+            &RESOURCE,
+            &SETTING,
+            &TOOL,
+            &TOOL_ERROR,
+            &TOOL_TYPE,
+            &TOOLSET,
+        ];
+        for attribute in all {
+            let is_synonym = |option: &&&str| of_attribute(attribute, option).is_some();
+            let synonyms = attribute.known.iter().filter(is_synonym);
+            assert_eq!(synonyms.collect::<Vec<_>>(), Vec::<&&str>::new());
+        }
+    }
+
+    #[test]
     fn case_and_hint_do_not_matter() {
         assert_eq!(help(&TOOL, "readOnlyHint"), help(&TOOL, "read_only"));
         assert_eq!(help(&TOOL, "isAsync"), help(&TOOL, "async"));

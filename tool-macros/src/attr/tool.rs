@@ -8,7 +8,8 @@ use syn::{Attribute, Error, Expr, ExprLit, Lit, LitStr, Path, Result, Token, tok
 
 use super::bounds::Number;
 use super::grammar::{
-    PROMPT, RESOURCE, TOOL, choice, crate_path, flag, has_value, invalid_value, ungrouped, value,
+    NumberGrammar, PROMPT, RESOURCE, TOOL, TOOL_NUMBERS, choice, crate_path, flag, has_value,
+    invalid_value, ungrouped, value,
 };
 use crate::errors::Errors;
 use crate::tokens::{compact, mentions};
@@ -58,8 +59,7 @@ pub(crate) struct ToolOptions {
     pub(crate) flags: Vec<FlagOption>,
     pub(crate) on_duplicate: Option<&'static str>,
     pub(crate) duplicate_scope: Option<&'static str>,
-    pub(crate) max_output: Option<usize>,
-    pub(crate) max_calls: Option<u32>,
+    pub(crate) numbers: Vec<NumberOption>,
     pub(crate) guide: Option<LitStr>,
     /// The function that decides which runs see the tool.
     pub(crate) dynamic: Option<Expr>,
@@ -77,6 +77,12 @@ pub(crate) struct ToolOptions {
 pub(crate) struct FlagOption {
     pub(crate) name: String,
     pub(crate) written: Path,
+}
+
+/// An option whose value is a number.
+pub(crate) struct NumberOption {
+    pub(crate) name: &'static str,
+    pub(crate) value: u64,
 }
 
 /// The modes in which a tool is offered.
@@ -141,8 +147,6 @@ impl ToolOptions {
             "duplicate_scope" => {
                 self.duplicate_scope = Some(chosen(meta, key, &["name", "name_and_args"])?);
             }
-            "max_output" => self.max_output = Some(positive(meta, "1500")?),
-            "max_calls" => self.max_calls = Some(positive(meta, "3")?),
             "guide" => self.guide = Some(value(meta, "\"guides/kb_search.md\"")?),
             "dynamic" => self.dynamic = Some(dynamic(meta)?),
             "errors" => self.shows_errors = chosen(meta, key, &["show", "mask"])? == "show",
@@ -150,14 +154,24 @@ impl ToolOptions {
             "crate" => self.krate = Some(crate_path(meta)?),
             "uri" => self.uri = Some(value(meta, "\"notes://{id}\"")?),
             "mime" => self.mime = Some(value(meta, "\"text/markdown\"")?),
-            _ => {
-                flag(meta)?;
-                self.flags.push(FlagOption {
-                    name: key.to_owned(),
-                    written: meta.path.clone(),
-                });
-            }
+            _ => self.number_or_flag(key, meta)?,
         }
+        Ok(())
+    }
+
+    fn number_or_flag(&mut self, key: &str, meta: &ParseNestedMeta) -> Result<()> {
+        if let Some(grammar) = TOOL_NUMBERS.iter().find(|number| number.name == key) {
+            self.numbers.push(NumberOption {
+                name: grammar.name,
+                value: positive(meta, grammar)?,
+            });
+            return Ok(());
+        }
+        flag(meta)?;
+        self.flags.push(FlagOption {
+            name: key.to_owned(),
+            written: meta.path.clone(),
+        });
         Ok(())
     }
 }
@@ -276,16 +290,18 @@ pub(crate) fn milliseconds(text: &LitStr) -> Result<u64> {
     })
 }
 
-fn positive<N: TryFrom<i128>>(meta: &ParseNestedMeta, example: &str) -> Result<N> {
-    let expr: Expr = value(meta, example)?;
+fn positive(meta: &ParseNestedMeta, grammar: &NumberGrammar) -> Result<u64> {
+    let expr: Expr = value(meta, grammar.example)?;
+    let refused = || invalid_value(meta, &expr, grammar.example);
     match Number::of(&expr) {
         Some(Number::Int(0)) => Err(Error::new_spanned(
-            expr,
+            &expr,
             "a limit of `0` would refuse every call\nhelp: remove the option for no limit",
         )),
-        Some(Number::Int(number)) => {
-            N::try_from(number).map_err(|_| invalid_value(meta, &expr, example))
-        }
-        _ => Err(invalid_value(meta, &expr, example)),
+        Some(Number::Int(number)) => u64::try_from(number)
+            .ok()
+            .filter(|number| *number <= grammar.most)
+            .ok_or_else(refused),
+        _ => Err(refused()),
     }
 }

@@ -1,6 +1,6 @@
 //! The bodies of tools and agents, inside their spans.
 
-use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt as _;
 use syn::{GenericArgument, PathArguments, ReturnType, Signature, Type, TypeInfer};
@@ -12,7 +12,7 @@ use crate::attr::agent::AgentOptions;
 use crate::input::FunctionItem;
 use crate::model::passing::ungrouped_type;
 use crate::print::RewrittenBody;
-use crate::tokens::{flattened, generated, line, located, regrouped, respanned, site};
+use crate::tokens::{flattened, generated, line, located, regrouped, site};
 
 /// A body, taken apart.
 struct Body<'a> {
@@ -28,7 +28,7 @@ struct Body<'a> {
 /// Expands to:
 ///
 /// ```text
-/// { __private::body::<i64>().__tool_span("add", __private::function_id!("::add")).run(move || -> i64 { a + b }) }
+/// { __private::body::<i64>().__tool_span(__private::function!("::add")).run(move || -> i64 { a + b }) }
 /// ```
 pub(crate) fn tool<'a>(expansion: &ToolExpansion<'a>) -> RewrittenBody<'a> {
     let krate = &expansion.scope.krate_here();
@@ -44,21 +44,28 @@ pub(crate) fn tool<'a>(expansion: &ToolExpansion<'a>) -> RewrittenBody<'a> {
         Some(agent) => body.block(body.in_agent(krate, &agent.options)),
         None => body.code.clone(),
     };
-    let (name, path) = (
-        quoted(&expansion.tool.name.text),
-        quoted(&spec::path(expansion)),
-    );
-    let id = quote_spanned!(site()=> #krate::__private::function_id!(#path));
-    let span = body.span(krate, "__tool_span", &quote_spanned!(site()=> #name, #id));
+    let function = traced_function(expansion, krate);
+    let span = body.span(krate, "__tool_span", &function);
     RewrittenBody {
-        body: body.closed(&body.in_span(krate, &span, &code)),
+        body: body.closed(&body.in_span(&span, &code)),
         consumed,
     }
 }
 
+/// Writes the function as its span knows it: by its path, and by the tool's name if that is another one.
+///
+/// Expands to: `__private::function!("::Calendar::create_event")`
+fn traced_function(expansion: &ToolExpansion, krate: &TokenStream) -> TokenStream {
+    let name = &expansion.tool.name.text;
+    let path = quoted(&spec::path(expansion));
+    let name = (*name != expansion.tool.function.plain_name()).then(|| quoted(name));
+    let name = name.into_iter();
+    quote_spanned!(site()=> #krate::__private::function!(#path #(, #name)*))
+}
+
 /// Wraps the body of an agent in its span.
 ///
-/// Expands to: `{ __private::body::<u8>().__agent_span("researcher").run_async(async move { returns!(u8); 1 }).await }`
+/// Expands to: `{ __private::body::<u8>().__agent_span("researcher").run_async(move |typed| async move { .. }).await }`
 pub(crate) fn agent(
     item: &TokenStream,
     function: &FunctionItem,
@@ -99,7 +106,7 @@ impl<'a> Body<'a> {
             ToTokens::to_token_stream,
         );
         if self.sig.asyncness.is_some() {
-            return self.in_span(krate, &self.span(krate, "__agent_span", &name), &self.code);
+            return self.in_span(&self.span(krate, "__agent_span", &name), &self.code);
         }
         let hidden = matches!(self.returned(), Some(Type::ImplTrait(_))).then(|| quote!(future));
         let (span, closure) = (site(), self.closure(&self.code));
@@ -129,28 +136,41 @@ impl<'a> Body<'a> {
 
     /// Runs the code inside the span.
     ///
-    /// Expands to: `span.run(move || -> R { .. })`, or `span.run_async(async move { returns!(R); .. }).await`
-    fn in_span(&self, krate: &TokenStream, span: &TokenStream, code: &Group) -> TokenStream {
+    /// Expands to: `span.run(move || -> R { .. })`, or `span.run_async(move |typed| async move { .. }).await`
+    fn in_span(&self, span: &TokenStream, code: &Group) -> TokenStream {
         if self.sig.asyncness.is_none() {
             let closure = self.closure(code);
             return self.called(&quote_spanned!(site()=> #span.run(#closure)));
         }
-        // At the place of the return type: rustc points there when it says which type it expected.
-        let place = self
-            .returned()
-            .map_or_else(|| located(&self.sig.ident), located);
-        let krate = respanned(krate, place);
-        let typed = self
-            .annotation()
-            .map(|ty| quote_spanned!(place=> #krate::__returns!(#ty);));
+        let typed = generated("__tool_typed");
         // Inner braces keep the user's places. On one line rustc would call them unnecessary.
         let code = if is_one_line(code) {
             code.stream()
         } else {
             code.to_token_stream()
         };
-        let block = self.block(quote!(#typed #code));
-        self.called(&quote_spanned!(site()=> #span.run_async(async move #block).await))
+        let block = match self.annotation() {
+            Some(_) => {
+                let first = self.first_return(&typed);
+                self.block(quote!(#first #code))
+            }
+            None => self.block(code),
+        };
+        self.called(&quote_spanned!(site()=> #span.run_async(move |#typed| async move #block).await))
+    }
+
+    /// Gives an `async` block its type: the first `return` decides it. An `async` closure would have one, but does not yet
+    /// convert what it returns to that type.
+    ///
+    /// Expands to: `if let Some(typed) = typed.value() { return typed; }`
+    fn first_return(&self, typed: &Ident) -> TokenStream {
+        // At the place of the return type: rustc points there when it says which type it expected.
+        let place = self
+            .returned()
+            .map_or_else(|| located(&self.sig.ident), located);
+        let mut typed = typed.clone();
+        typed.set_span(place);
+        quote_spanned!(place=> if let ::core::option::Option::Some(#typed) = #typed.value() { return #typed; })
     }
 
     /// Expands to: `move || -> R { .. }`

@@ -48,9 +48,9 @@ fn is_traced(tool: &Tool, function: &FunctionItem) -> bool {
     tool.kind == ItemKind::Tool && std::ptr::eq(tool.function, function)
 }
 
-/// The specs of a block, by kind.
+/// The specs of a block.
 struct BlockSpecs {
-    tools: TokenStream,
+    tools: Vec<TokenStream>,
     /// Expands to: `.prompts(&[..]).resources(&[..])`, without what there is none of.
     others: TokenStream,
 }
@@ -76,9 +76,17 @@ impl BlockSpecs {
         let resources =
             (!resources.is_empty()).then(|| quote_spanned!(span=> .resources(&[#(#resources),*])));
         Self {
-            tools: quote_spanned!(span=> &[#(#tools),*]),
+            tools,
             others: quote!(#prompts #resources),
         }
+    }
+
+    /// Expands to: `.tools(&[..]).prompts(&[..])`, without what there is none of.
+    fn of_part(&self) -> TokenStream {
+        let Self { tools, others } = self;
+        let tools = (!tools.is_empty())
+            .then(|| quote_spanned!(Span::mixed_site()=> .tools(&[#(#tools),*])));
+        quote!(#tools #others)
     }
 }
 
@@ -138,37 +146,55 @@ fn expansions<'a>(toolset: &'a Toolset, scope: &'a ItemScope) -> Vec<ToolExpansi
 ///
 /// ```text
 /// impl __tool::MainToolsetBlock for GoogleCalendar {
-///     const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new("google_calendar", "..", &[..]).at(..);
+///     const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new("google_calendar").description("..").at(10);
+///     const TOOLS: &'static [__tool::ToolSpec<Self>] = &[..];
+///     const DISCOVERY: __tool::Discover = || __tool::of_type::<Self>().__discovery();
 /// }
-/// __tool::inventory::submit! { __tool::Registration::toolset::<GoogleCalendar>(|| __tool::discovery!(GoogleCalendar)) }
+/// __tool::inventory::submit! { __tool::Registration::toolset::<GoogleCalendar>() }
 /// ```
 fn main_block(toolset: &Toolset, scope: &ItemScope, specs: &BlockSpecs) -> TokenStream {
     let (self_ty, place) = (&scope.self_ty, located(&scope.self_ty));
-    let (name, description) = (&toolset.name.text, text(&toolset.description, scope));
+    let name = &toolset.name.text;
+    let description = toolset.description.as_ref().map(|description| {
+        let description = text(description, scope);
+        quote_spanned!(place=> .description(#description))
+    });
     let BlockSpecs { tools, others } = specs;
-    let (at, options) = (place_of(toolset, scope), options(toolset, scope));
-    let (generics, clause) = (scope.declared(), scope.where_clause());
-    let generics = scope.is_generic().then(|| quote!(<#generics>));
-    let methods = quote_spanned! {place=>
-        impl #generics __tool::MainToolsetBlock for #self_ty #clause {
-            const TOOLSET: __tool::ToolsetSpec<Self> =
-                __tool::ToolsetSpec::new(#name, #description, #tools) #at #options #others;
-        }
-    };
-    // A generic type has no single instantiation that discovery could find.
-    let registered = (!scope.is_generic()).then(|| {
+    let line = proc_macro2::Literal::u32_unsuffixed(line_of(toolset));
+    let options = options(toolset, scope);
+    let tools = (!tools.is_empty()).then(|| {
         quote_spanned! {place=>
-            __tool::inventory::submit! {
-                __tool::Registration::toolset::<#self_ty>(|| __tool::discovery!(#self_ty))
-            }
+            const TOOLS: &'static [__tool::ToolSpec<Self>] = &[#(#tools),*];
         }
     });
-    quote!(#methods #registered)
+    let clause = scope.where_clause();
+    let declared = scope.declared();
+    let generics = scope.is_generic().then(|| quote!(<#declared>));
+    // A generic type has no single instantiation that discovery could find.
+    let is_found = !scope.is_generic();
+    let discovery = is_found.then(|| {
+        quote_spanned! {place=>
+            const DISCOVERY: __tool::Discover = || __tool::of_type::<Self>().__discovery();
+        }
+    });
+    let registered = is_found.then(|| {
+        quote_spanned! {place=>
+            __tool::inventory::submit! { __tool::Registration::toolset::<#self_ty>() }
+        }
+    });
+    quote_spanned! {place=>
+        impl #generics __tool::MainToolsetBlock for #self_ty #clause {
+            const TOOLSET: __tool::ToolsetSpec<Self> =
+                __tool::ToolsetSpec::new(#name) #description .at(#line) #options #others;
+            #tools
+            #discovery
+        }
+        #registered
+    }
 }
 
-fn place_of(toolset: &Toolset, scope: &ItemScope) -> TokenStream {
-    let line = line(toolset.block.parsed.impl_token.span);
-    spec::source_location(line, &format!("::{}", compact(&scope.self_ty)))
+fn line_of(toolset: &Toolset) -> u32 {
+    line(toolset.block.parsed.impl_token.span)
 }
 
 fn options(toolset: &Toolset, scope: &ItemScope) -> TokenStream {
@@ -228,12 +254,12 @@ fn part_ident(name: &Ident) -> Ident {
 /// ```text
 /// impl<T> Store<T> {
 ///     #[doc(hidden)] pub const fn __tool_part_admin() -> &'static __tool::PartSpec<Self> { Self::__TOOL_PART_ADMIN }
-///     const __TOOL_PART_ADMIN: &'static __tool::PartSpec<Self> = &__tool::PartSpec::new(&[..]);
+///     const __TOOL_PART_ADMIN: &'static __tool::PartSpec<Self> = &__tool::PartSpec::new().tools(&[..]);
 /// }
 /// ```
 fn named_part(name: &Ident, scope: &ItemScope, specs: &BlockSpecs) -> TokenStream {
     let (self_ty, function) = (&scope.self_ty, part_ident(name));
-    let BlockSpecs { tools, others } = specs;
+    let specs = specs.of_part();
     let constant = generated(&function.to_string().to_uppercase());
     let (generics, clause) = (scope.declared(), scope.where_clause());
     let generics = scope.is_generic().then(|| quote!(<#generics>));
@@ -241,7 +267,7 @@ fn named_part(name: &Ident, scope: &ItemScope, specs: &BlockSpecs) -> TokenStrea
         impl #generics #self_ty #clause {
             #[doc(hidden)]
             pub const fn #function() -> &'static __tool::PartSpec<Self> { Self::#constant }
-            const #constant: &'static __tool::PartSpec<Self> = &__tool::PartSpec::new(#tools) #others;
+            const #constant: &'static __tool::PartSpec<Self> = &__tool::PartSpec::new() #specs;
         }
     }
 }
@@ -249,15 +275,16 @@ fn named_part(name: &Ident, scope: &ItemScope, specs: &BlockSpecs) -> TokenStrea
 /// Expands to:
 ///
 /// ```text
-/// static __TOOL_PART: __tool::PartSpec<GoogleCalendar> = __tool::PartSpec::new(&[..]).at(..);
+/// static __TOOL_PART: __tool::PartSpec<GoogleCalendar> = __tool::PartSpec::new().at(..).tools(&[..]);
 /// __tool::inventory::submit! { __tool::Registration::part(&__TOOL_PART) }
 /// ```
 fn part(toolset: &Toolset, scope: &ItemScope, specs: &BlockSpecs) -> TokenStream {
     let self_ty = &scope.self_ty;
-    let BlockSpecs { tools, others } = specs;
-    let at = place_of(toolset, scope);
+    let specs = specs.of_part();
+    let path = format!("::{}", compact(self_ty));
+    let at = spec::source_location(line_of(toolset), &path);
     quote_spanned! {Span::mixed_site()=>
-        static __TOOL_PART: __tool::PartSpec<#self_ty> = __tool::PartSpec::new(#tools) #at #others;
+        static __TOOL_PART: __tool::PartSpec<#self_ty> = __tool::PartSpec::new() #at #specs;
         __tool::inventory::submit! { __tool::Registration::part(&__TOOL_PART) }
     }
 }
@@ -265,7 +292,7 @@ fn part(toolset: &Toolset, scope: &ItemScope, specs: &BlockSpecs) -> TokenStream
 /// Expands to:
 ///
 /// ```text
-/// fn add(..) { ::tool_core::__private::tool_span!(..).run(..) }
+/// fn add(..) { ::tool_core::__private::body::<i64>().__tool_span(..).run(..) }
 /// const _: () = {
 ///     ..
 ///     static __TOOL_SPEC: __tool::ToolSpec<()> = __tool::ToolSpec::new(..);

@@ -139,10 +139,10 @@ impl<'a> ItemScope<'a> {
         if is_plain { ty } else { quote!(<#ty>) }
     }
 
-    /// Expands to: `const _: () = { use ::tool_core::__private as __tool; .. };`
+    /// Expands to: `const _: () = { use ::tool_core::__private::{self as __tool, prelude::*}; .. };`
     ///
-    /// The names of the prelude are imported under other names, as the user's module may define them differently. Full
-    /// paths would make the generated code longer.
+    /// The names of the language's prelude are imported under other names, as the user's module may define them differently.
+    /// Full paths would make the generated code longer.
     pub(crate) fn enclose(&self, cfgs: &TokenStream, items: &TokenStream) -> TokenStream {
         let krate = &self.krate;
         let deprecated = self.calls_deprecated.then(|| quote!(deprecated,));
@@ -150,11 +150,7 @@ impl<'a> ItemScope<'a> {
             #cfgs
             #[allow(#deprecated clippy::all, clippy::nursery, clippy::pedantic)]
             const _: () = {
-                use #krate::__private::{self as __tool, Constraint as __Limit, Parameter as __Row};
-                use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
-                use ::core::result::Result::{self as __Result, Ok as __Ok};
-                use ::std::{string::String as __String, vec::Vec as __Vec};
-                use __tool::locals::*;
+                use #krate::__private::{self as __tool, prelude::*};
                 #items
             };
         }

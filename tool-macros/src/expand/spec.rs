@@ -1,6 +1,6 @@
 //! The constant description of a tool.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::{ReturnType, Type};
 
@@ -19,8 +19,10 @@ use crate::tokens::{
 /// Expands to:
 ///
 /// ```text
-/// __tool::ToolSpec::new("create_event", "Create a new calendar event.", __tool_create_event, __tool::parameters::<CreateEventArgs>())
-///     .at(::core::file!(), 42, __tool::path!("::GoogleCalendar::create_event"))
+/// __tool::ToolSpec::new("create_event", __tool_create_event)
+///     .description("Create a new calendar event.")
+///     .parameters::<CreateEventArgs<'_>>()
+///     .at(42, __tool::path!("::GoogleCalendar::create_event"))
 ///     .category(__tool::Category::Action)
 /// ```
 pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
@@ -30,14 +32,14 @@ pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
         expansion.cfgs(),
         wrapper::ident(expansion),
     );
-    let description = expansion
-        .tool
-        .description
-        .as_ref()
-        .map(|description| text(description, expansion.scope))
-        .unwrap_or_default();
-    let args = expansion.args.applied(&quote!('_));
-    let parameters = quote_spanned!(span=> __tool::parameters::<#args>());
+    let description = expansion.tool.description.as_ref().map(|description| {
+        let description = text(description, expansion.scope);
+        quote_spanned!(span=> .description(#description))
+    });
+    let parameters = expansion.tool.arguments().next().map(|_| {
+        let args = expansion.args.applied(&quote!('_));
+        quote_spanned!(span=> .parameters::<#args>())
+    });
     let path = path(expansion);
     let location = source_location(line(expansion.tool.ident().span()), &path);
     let (options, output) = (options(expansion), output(expansion));
@@ -53,8 +55,8 @@ pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
         .any(|slot| matches!(slot, Parameter::Context(_)));
     let uses_context = uses_context.then(|| quote_spanned!(span=> .uses_context()));
     let spec = quote_spanned! {span=>
-        __tool::ToolSpec::new(#name, #description, #wrapper, #parameters)
-            #location #options #uses_context #defaults #returns #output
+        __tool::ToolSpec::new(#name, #wrapper)
+            #description #parameters #location #options #uses_context #defaults #returns #output
     };
     let spec = match expansion.tool.kind {
         ItemKind::Tool => spec,
@@ -111,10 +113,10 @@ pub(super) fn path(expansion: &ToolExpansion) -> String {
     }
 }
 
-/// Expands to: `.at(::core::file!(), 42, __tool::path!("::GoogleCalendar"))`
+/// Expands to: `.at(42, __tool::path!("::GoogleCalendar"))`
 pub(super) fn source_location(line: u32, path: &str) -> TokenStream {
     let line = proc_macro2::Literal::u32_unsuffixed(line);
-    quote_spanned!(site()=> .at(::core::file!(), #line, __tool::path!(#path)))
+    quote_spanned!(site()=> .at(#line, __tool::path!(#path)))
 }
 
 fn options(expansion: &ToolExpansion) -> TokenStream {
@@ -124,14 +126,11 @@ fn options(expansion: &ToolExpansion) -> TokenStream {
         .timeout_ms
         .map(proc_macro2::Literal::u64_unsuffixed)
         .map(|ms| quote!(.timeout_ms(#ms)));
-    let max_output = options.max_output.map(|most| {
-        let most = unsuffixed(most);
-        quote!(.max_output(#most))
+    let numbers = options.numbers.iter().map(|number| {
+        let name = generated(number.name);
+        let value = proc_macro2::Literal::u64_unsuffixed(number.value);
+        quote!(.#name(#value))
     });
-    let max_calls = options
-        .max_calls
-        .map(proc_macro2::Literal::u32_unsuffixed)
-        .map(|most| quote!(.max_calls(#most)));
     let flags = options.flags.iter().map(|flag| {
         let name = generated(&flag.name);
         quote!(.#name())
@@ -144,7 +143,7 @@ fn options(expansion: &ToolExpansion) -> TokenStream {
         let visible = expansion.scope.without_self(visible);
         quote!(.dynamic(#visible))
     });
-    quote!(#title #choices #confirm #timeout #(#flags)* #max_output #max_calls #guide #dynamic)
+    quote!(#title #choices #confirm #timeout #(#flags)* #(#numbers)* #guide #dynamic)
 }
 
 /// Writes the options that are variants of an enum.
@@ -213,7 +212,9 @@ fn instance_defaults(expansion: &ToolExpansion) -> Option<TokenStream> {
     (!each.is_empty()).then(|| quote!(.instance_defaults(&[#(#each),*])))
 }
 
-/// Expands to: `.output(__tool::output!(Result<Event, CalendarError>))`. A type that cannot be named has no schema.
+/// Expands to: `.output(|generator| __tool::of_type::<Result<Event, CalendarError>>().__schema(generator))`
+///
+/// A type that cannot be named has no schema.
 fn output(expansion: &ToolExpansion) -> Option<TokenStream> {
     let ReturnType::Type(_, ty) = &expansion.tool.function.sig.output else {
         return None;
@@ -226,5 +227,9 @@ fn output(expansion: &ToolExpansion) -> Option<TokenStream> {
         return None;
     }
     let named = with_static_lifetimes(expansion.scope.without_self(ty));
-    Some(quote_spanned!(located(ty)=> .output(__tool::output!(#named))))
+    let place = located(ty);
+    let generator = Ident::new("__generator", place);
+    Some(quote_spanned! {place=>
+        .output(|#generator| __tool::of_type::<#named>().__schema(#generator))
+    })
 }

@@ -1,16 +1,16 @@
 //! The wrapper of a tool: it decodes the arguments, takes the context, calls the method and converts the result.
 
-use proc_macro2::{Ident, TokenStream, TokenTree};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens as _, format_ident, quote, quote_spanned};
 use syn::{Expr, ReturnType, Type};
 
 use super::arguments::field;
 use super::decode;
-use super::expansion::ToolExpansion;
+use super::expansion::{ToolExpansion, unsuffixed};
 use crate::attr::grammar::ungrouped;
 use crate::attr::tool::Confirm;
 use crate::attr::tool::ItemKind;
-use crate::model::parameter::{Argument, DefaultValue};
+use crate::model::parameter::Argument;
 use crate::model::passing::{PassingForm, ungrouped_type};
 use crate::model::toolset::Parameter;
 use crate::tokens::{generated, located, respanned, site};
@@ -38,7 +38,8 @@ pub(crate) fn confirm_ident(expansion: &ToolExpansion) -> Ident {
 /// ```text
 /// fn __tool_create_event<'a>(this: &'a GoogleCalendar, call: __tool::Invocation<'a>) -> __tool::HandlerResult<'a> {
 ///     let args: CreateEventArgs = call.arguments()?;
-///     Ok(__tool::start(call, GoogleCalendar::create_event(this, args.title), |value, call| ..))
+///     let method = GoogleCalendar::create_event(this, args.title);
+///     __tool::start(call, method, |value| value.__split().__value().__error())
 /// }
 /// ```
 pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
@@ -75,31 +76,27 @@ pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
     }
 }
 
-fn context_ident(position: usize) -> Ident {
-    format_ident!("__ctx{position}", span = site())
-}
-
-/// Expands to: `let ctx0 = __tool::context::<&RunContext>(call)?;`
+/// Expands to: `let contexts = (__tool::context::<&RunContext>(call)?,);`
 fn contexts(expansion: &ToolExpansion) -> TokenStream {
     let call = generated("__call");
-    let each =
-        expansion
-            .tool
-            .parameters
-            .iter()
-            .enumerate()
-            .filter_map(|(position, slot)| match slot {
-                Parameter::Context(ty) => {
-                    let (name, place, ty) = (
-                        context_ident(position),
-                        located(ty),
-                        expansion.scope.without_self(ty),
-                    );
-                    Some(quote_spanned!(place=> let #name = __tool::context::<#ty>(#call)?;))
-                }
-                Parameter::Argument(_) => None,
-            });
-    quote!(#(#each)*)
+    let types = expansion
+        .tool
+        .parameters
+        .iter()
+        .filter_map(|slot| match slot {
+            Parameter::Context(ty) => Some(ty),
+            Parameter::Argument(_) => None,
+        });
+    let mut each = types.map(|ty| {
+        let place = located(ty);
+        let ty = expansion.scope.without_self(ty);
+        quote_spanned!(place=> __tool::context::<#ty>(#call)?)
+    });
+    let Some(first) = each.next() else {
+        return TokenStream::new();
+    };
+    let contexts = generated("__contexts");
+    quote_spanned!(site()=> let #contexts = (#first, #(#each),*);)
 }
 
 /// Returns whether a return type names a reference or a lifetime.
@@ -114,30 +111,25 @@ fn may_borrow(output: &ReturnType) -> bool {
     matches!(output, ReturnType::Type(_, ty) if has_borrow(ty.to_token_stream()))
 }
 
-/// Writes the call and the conversion of its result, which depends on the traits of the result.
-fn answer(expansion: &ToolExpansion) -> TokenStream {
-    let function = &expansion.tool.function.sig;
-    let (call, name) = (generated("__call"), &function.ident);
+/// Writes the call of the method.
+///
+/// Expands to: `GoogleCalendar::create_event(this, contexts.0, args.title)`
+fn called(expansion: &ToolExpansion) -> TokenStream {
+    let name = &expansion.tool.function.sig.ident;
     let this = expansion
         .tool
         .has_receiver()
         .then(|| generated("__this").to_token_stream());
-    let passed = expansion
-        .tool
-        .parameters
-        .iter()
-        .enumerate()
-        .map(|(position, slot)| match slot {
-            Parameter::Context(_) => context_ident(position).to_token_stream(),
-            Parameter::Argument(argument) => {
-                let index = expansion
-                    .tool
-                    .arguments()
-                    .position(|other| std::ptr::eq(other, &raw const **argument))
-                    .unwrap_or_default();
-                pass(index, argument)
-            }
-        });
+    let contexts = generated("__contexts");
+    let mut context = 0;
+    let passed = expansion.tool.parameters.iter().map(|slot| match slot {
+        Parameter::Context(_) => {
+            let index = unsuffixed(context);
+            context += 1;
+            quote_spanned!(site()=> #contexts.#index)
+        }
+        Parameter::Argument(argument) => pass(expansion, argument),
+    });
     let passed = this.into_iter().chain(passed);
     let path = if expansion.scope.is_free() {
         name.to_token_stream()
@@ -145,71 +137,109 @@ fn answer(expansion: &ToolExpansion) -> TokenStream {
         let ty = expansion.scope.self_path(name.span());
         quote!(#ty::#name)
     };
+    quote_spanned!(located(name)=> #path(#(#passed),*))
+}
+
+/// Writes the call and the conversion of its result, which depends on the traits of the result.
+fn answer(expansion: &ToolExpansion) -> TokenStream {
+    let function = &expansion.tool.function.sig;
+    let called = called(expansion);
+    let name = located(&function.ident);
     let returned = match &function.output {
         ReturnType::Type(_, ty) => located(ty),
-        ReturnType::Default => located(name),
+        ReturnType::Default => name,
     };
-    let called = quote_spanned!(located(name)=> #path(#(#passed),*));
-    // What never returns has no result to convert. Before edition 2024 its type would not be inferred.
+    // What never returns has no result to convert.
     let is_never = matches!(&function.output, ReturnType::Type(_, ty) if matches!(ungrouped_type(ty), Type::Never(_)));
-    if function.asyncness.is_none() && is_never {
-        return called;
-    }
     let value = generated("__value");
-    let shown = expansion
-        .tool
-        .options
-        .shows_errors
-        .then(|| quote_spanned!(returned=> let #value = __tool::shown!(#value);));
-    let responded = match expansion.tool.kind {
-        ItemKind::Tool => quote_spanned!(returned=> __tool::respond!(#call, #value)),
-        ItemKind::Prompt => {
-            quote_spanned!(returned=> __tool::respond_text!(prompt_result, #call, #value))
-        }
-        ItemKind::Resource => {
-            quote_spanned!(returned=> __tool::respond_text!(resource_result, #call, #value))
-        }
-    };
-    let converted = if shown.is_some() {
-        quote_spanned!(returned=> { #shown #responded })
-    } else {
-        responded
-    };
     if function.asyncness.is_none() {
-        // A result may borrow from the arguments of the call, which a `match` keeps.
-        return quote_spanned!(returned=> match #called { #value => __Ok(#converted) });
+        return if is_never {
+            called
+        } else {
+            sync_answer(expansion, &called, returned)
+        };
     }
-    // If the method borrows what was decoded, the future owns that.
+
+    let call = generated("__call");
+    let method = generated("__method");
     let borrows = expansion
         .tool
         .arguments()
         .any(|argument| argument.passing.form.borrows_args());
-    if borrows && !is_never && may_borrow(&function.output) {
+    let is_converted_inside = !is_plain(expansion) || borrows && may_borrow(&function.output);
+    if is_converted_inside && !is_never {
         // A result that borrows from what the future owns is converted before the future ends.
-        return quote_spanned! {located(name)=>
-            __Ok(__tool::start(#call, async move { match #called.await { #value => #converted } }, |#value, _| #value))
+        let converted = converted(expansion, returned);
+        return quote_spanned! {name=>
+            let #method = async move { match #called.await { #value => #converted } };
+            __tool::start_converted(#method)
         };
     }
-    let future = if is_never {
-        quote_spanned!(located(name)=> async move { let #value: ::core::convert::Infallible = #called.await; #value })
-    } else if borrows {
-        quote_spanned!(located(name)=> async move { #called.await })
+    // If the method borrows what was decoded, the future owns that.
+    let future = if borrows {
+        quote_spanned!(name=> async move { #called.await })
     } else {
         called
     };
-    let answered = if is_never {
-        quote_spanned!(returned=> match #value {})
+    let start = if is_never {
+        quote_spanned!(returned=> __tool::start_endless(#method))
+    } else {
+        quote_spanned! {returned=>
+            __tool::start(#call, #method, |#value| #value.__split().__value().__error())
+        }
+    };
+    quote_spanned!(name=> let #method = #future; #start)
+}
+
+/// Writes the call of a sync method, and the conversion of its result.
+///
+/// Expands to: `__tool::done(call, Calendar::now(this), |value| value.__split().__value().__error())`
+fn sync_answer(expansion: &ToolExpansion, called: &TokenStream, place: Span) -> TokenStream {
+    let call = generated("__call");
+    let value = generated("__value");
+    if is_plain(expansion) {
+        return quote_spanned! {place=>
+            __tool::done(#call, #called, |#value| #value.__split().__value().__error())
+        };
+    }
+    let converted = converted(expansion, place);
+    quote_spanned!(place=> match #called { #value => __Ok(#converted) })
+}
+
+/// Returns true for a tool whose result is converted by its types alone.
+fn is_plain(expansion: &ToolExpansion) -> bool {
+    expansion.tool.kind == ItemKind::Tool && !expansion.tool.options.shows_errors
+}
+
+/// Writes the conversion of a value into an `Execution`.
+///
+/// Expands to: `__tool::Conversion::of(&value).__split().__value().__error().answer(value, call)`
+fn converted(expansion: &ToolExpansion, place: Span) -> TokenStream {
+    let call = generated("__call");
+    let value = generated("__value");
+    let converted = match expansion.tool.kind {
+        ItemKind::Tool => quote_spanned! {place=>
+            __tool::Conversion::of(&#value).__split().__value().__error().answer(#value, #call)
+        },
+        ItemKind::Prompt => {
+            quote_spanned!(place=> __tool::respond_text!(prompt_result, #call, #value))
+        }
+        ItemKind::Resource => {
+            quote_spanned!(place=> __tool::respond_text!(resource_result, #call, #value))
+        }
+    };
+    if expansion.tool.options.shows_errors {
+        quote_spanned!(place=> { let #value = __tool::shown!(#value); #converted })
     } else {
         converted
-    };
-    quote_spanned!(located(name)=> __Ok(__tool::start(#call, #future, |#value, #call| #answered)))
+    }
 }
 
 /// Writes the argument in the form that the method takes.
-fn pass(index: usize, argument: &Argument) -> TokenStream {
+fn pass(expansion: &ToolExpansion, argument: &Argument) -> TokenStream {
     let span = site();
-    let place = if matches!(argument.default, DefaultValue::Instance(_)) {
-        decode::slot(index).to_token_stream()
+    let place = if argument.default.is_of_instance() {
+        decode::instance_default(expansion, argument)
     } else {
         let args = generated("__args");
         let name = field(argument);

@@ -30,7 +30,7 @@ pub(crate) fn toolset<'a>(
     let mut toolset = Toolset {
         block,
         name,
-        description: described.unwrap_or(ModelText::Literal(String::new())),
+        description: described,
         options,
         tools: Vec::new(),
         setup: Vec::new(),

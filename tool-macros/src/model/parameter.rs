@@ -76,6 +76,11 @@ pub(crate) enum DefaultValue {
 }
 
 impl DefaultValue {
+    /// Returns true where the instance decides the default.
+    pub(crate) fn is_of_instance(&self) -> bool {
+        matches!(self, Self::Instance(_))
+    }
+
     fn of(option: Option<DefaultOption>) -> Self {
         match option {
             None => Self::None,

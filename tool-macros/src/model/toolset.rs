@@ -21,7 +21,7 @@ pub(crate) struct Toolset<'a> {
     pub(crate) block: &'a ImplBlock,
     pub(crate) options: ToolsetOptions,
     pub(crate) name: SpannedName,
-    pub(crate) description: ModelText,
+    pub(crate) description: Option<ModelText>,
     pub(crate) tools: Vec<Tool<'a>>,
     pub(crate) setup: Vec<&'a FunctionItem>,
     pub(crate) close: Vec<&'a FunctionItem>,

@@ -12,11 +12,9 @@ impl GoogleCalendar {
     ) -> Result<Event, CalendarError> {
         ::tool_core::__private::body::<Result<Event, CalendarError>>()
             .__tool_span(
-                "create_event",
-                ::tool_core::__private::function_id!("::GoogleCalendar::create_event"),
+                ::tool_core::__private::function!("::GoogleCalendar::create_event"),
             )
-            .run_async(async move {
-                ::tool_core::__returns!(Result < Event, CalendarError >);
+            .run_async(async move || -> Result<Event, CalendarError> {
                 self.insert(title).await
             })
             .await
@@ -24,13 +22,7 @@ impl GoogleCalendar {
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use ::tool_core::__private::{
-        self as __tool, Constraint as __Limit, Parameter as __Row,
-    };
-    use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
-    use ::core::result::Result::{self as __Result, Ok as __Ok};
-    use ::std::{string::String as __String, vec::Vec as __Vec};
-    use __tool::locals::*;
+    use ::tool_core::__private::{self as __tool, prelude::*};
     const _: () = {
         struct tool;
         use tool as _;
@@ -52,26 +44,19 @@ const _: () = {
             __Row::new::<Option<Vec<String>>>("attendees", "Addresses of the attendees"),
             __Row::new::<__Option<__String>>("description", "Text shown in the event"),
         ];
-        fn decode<__S: __tool::ArgumentSource<'__de>>(
-            __source: &mut __S,
-        ) -> __Result<Self, __S::Error> {
-            let mut __f0 = __None;
-            let mut __f1 = __None;
-            let mut __f2 = __None;
-            let mut __f3 = __None;
-            let mut __f4 = __None;
-            let __decoded = __source
-                .read(&mut [&mut __f0, &mut __f1, &mut __f2, &mut __f3, &mut __f4])?;
+        fn decode<__S: __Source<'__de>>(__from: &mut __S) -> __Result<Self, __S::Error> {
+            let mut __f = (__None, __None, __None, __None, __None);
+            let __decoded = __from
+                .read([&mut __f.0, &mut __f.1, &mut __f.2, &mut __f.3, &mut __f.4])?;
             let __args = Self {
-                title: __tool::filled(__f0),
-                start_time: __tool::filled(__f1),
-                duration_minutes: __f2.unwrap_or_else(|| -> u32 { 30 }),
-                attendees: __tool::filled(__f3),
-                description: __tool::filled(__f4),
+                title: __tool::filled(__f.0),
+                start_time: __tool::filled(__f.1),
+                duration_minutes: __f.2.unwrap_or_else(|| -> u32 { 30 }),
+                attendees: __tool::filled(__f.3),
+                description: __tool::filled(__f.4),
             };
-            __source.check(2, __tool::in_range(&__args.duration_minutes, Self::row(2)))?;
-            __source.accept(__decoded)?;
-            __Ok(__args)
+            __from.check(2, __tool::in_range(&__args.duration_minutes, Self::row(2)))?;
+            __from.accept(__decoded, __args)
         }
     }
     fn __tool_create_event<'__a>(
@@ -79,53 +64,44 @@ const _: () = {
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
         let __args: CreateEventArgs<'_> = __call.arguments()?;
-        let __ctx0 = __tool::context::<&RunContext>(__call)?;
-        __Ok(
-            __tool::start(
-                __call,
-                async move {
-                    GoogleCalendar::create_event(
-                            __this,
-                            __ctx0,
-                            __args.title,
-                            __args.start_time,
-                            __args.duration_minutes,
-                            __args.attendees,
-                            __args.description.as_deref(),
-                        )
-                        .await
-                },
-                |__value, __call| __tool::respond!(__call, __value),
-            ),
-        )
+        let __contexts = (__tool::context::<&RunContext>(__call)?,);
+        let __method = async move {
+            GoogleCalendar::create_event(
+                    __this,
+                    __contexts.0,
+                    __args.title,
+                    __args.start_time,
+                    __args.duration_minutes,
+                    __args.attendees,
+                    __args.description.as_deref(),
+                )
+                .await
+        };
+        __tool::start(__call, __method, |__value| __value.__split().__value().__error())
     }
     impl __tool::MainToolsetBlock for GoogleCalendar {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
                 "google_calendar",
-                "Manage Google Calendar events.",
-                &[
-                    __tool::ToolSpec::new(
-                            "create_event",
-                            "Create a new calendar event.",
-                            __tool_create_event,
-                            __tool::parameters::<CreateEventArgs<'_>>(),
-                        )
-                        .at(
-                            ::core::file!(),
-                            0,
-                            __tool::path!("::GoogleCalendar::create_event"),
-                        )
-                        .category(__tool::Category::Action)
-                        .confirm(__tool::Confirm::Always)
-                        .timeout_ms(5000)
-                        .uses_context()
-                        .output(__tool::output!(Result < Event, CalendarError >)),
-                ],
             )
-            .at(::core::file!(), 0, __tool::path!("::GoogleCalendar"));
+            .description("Manage Google Calendar events.")
+            .at(0);
+        const TOOLS: &'static [__tool::ToolSpec<Self>] = &[
+            __tool::ToolSpec::new("create_event", __tool_create_event)
+                .description("Create a new calendar event.")
+                .parameters::<CreateEventArgs<'_>>()
+                .at(0, __tool::path!("::GoogleCalendar::create_event"))
+                .category(__tool::Category::Action)
+                .confirm(__tool::Confirm::Always)
+                .timeout_ms(5000)
+                .uses_context()
+                .output(|__generator| {
+                    __tool::of_type::<Result<Event, CalendarError>>()
+                        .__schema(__generator)
+                }),
+        ];
+        const DISCOVERY: __tool::Discover = || __tool::of_type::<Self>().__discovery();
     }
     __tool::inventory::submit! {
-        __tool::Registration::toolset:: < GoogleCalendar > (||
-        __tool::discovery!(GoogleCalendar))
+        __tool::Registration::toolset:: < GoogleCalendar > ()
     }
 };

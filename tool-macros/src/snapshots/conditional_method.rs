@@ -5,27 +5,21 @@ impl Clock {
     #[deprecated]
     fn now(&self, digits: u8) -> u64 {
         ::tool_core::__private::body::<u64>()
-            .__tool_span("now", ::tool_core::__private::function_id!("::Clock::now"))
+            .__tool_span(::tool_core::__private::function!("::Clock::now"))
             .run(move || -> u64 { 0 })
     }
     /// Seconds since the epoch.
     #[cfg(windows)]
     fn now(&self) -> u64 {
         ::tool_core::__private::body::<u64>()
-            .__tool_span("now", ::tool_core::__private::function_id!("::Clock::now"))
+            .__tool_span(::tool_core::__private::function!("::Clock::now"))
             .run(move || -> u64 { 0 })
     }
 }
 #[cfg(feature = "clock")]
 #[allow(deprecated, clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use ::tool_core::__private::{
-        self as __tool, Constraint as __Limit, Parameter as __Row,
-    };
-    use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
-    use ::core::result::Result::{self as __Result, Ok as __Ok};
-    use ::std::{string::String as __String, vec::Vec as __Vec};
-    use __tool::locals::*;
+    use ::tool_core::__private::{self as __tool, prelude::*};
     const _: () = {
         struct tool;
         use tool as _;
@@ -40,17 +34,14 @@ const _: () = {
             __Row::new::<u8>("digits", "")
                 .constraints(&[__Limit::integers(__Some(0), __Some(9), false)]),
         ];
-        fn decode<__S: __tool::ArgumentSource<'__de>>(
-            __source: &mut __S,
-        ) -> __Result<Self, __S::Error> {
-            let mut __f0 = __None;
-            let __decoded = __source.read(&mut [&mut __f0])?;
+        fn decode<__S: __Source<'__de>>(__from: &mut __S) -> __Result<Self, __S::Error> {
+            let mut __f = (__None,);
+            let __decoded = __from.read([&mut __f.0])?;
             let __args = Self {
-                digits: __tool::filled(__f0),
+                digits: __tool::filled(__f.0),
             };
-            __source.check(0, __tool::in_range(&__args.digits, Self::row(0)))?;
-            __source.accept(__decoded)?;
-            __Ok(__args)
+            __from.check(0, __tool::in_range(&__args.digits, Self::row(0)))?;
+            __from.accept(__decoded, __args)
         }
     }
     #[cfg(unix)]
@@ -59,19 +50,19 @@ const _: () = {
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
         let __args: NowArgs = __call.arguments()?;
-        match Clock::now(__this, __args.digits) {
-            __value => __Ok(__tool::respond!(__call, __value)),
-        }
+        __tool::done(
+            __call,
+            Clock::now(__this, __args.digits),
+            |__value| __value.__split().__value().__error(),
+        )
     }
     #[cfg(windows)]
     struct NowArgs {}
     #[cfg(windows)]
     impl<'__de> __tool::ArgumentStruct<'__de> for NowArgs {
         const PARAMETERS: &'static [__Row] = &[];
-        fn decode<__S: __tool::ArgumentSource<'__de>>(
-            __source: &mut __S,
-        ) -> __Result<Self, __S::Error> {
-            __source.decode(&mut [])?;
+        fn decode<__S: __Source<'__de>>(__from: &mut __S) -> __Result<Self, __S::Error> {
+            __from.decode([])?;
             __Ok(Self {})
         }
     }
@@ -81,38 +72,31 @@ const _: () = {
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
         let __args: NowArgs = __call.arguments()?;
-        match Clock::now(__this) {
-            __value => __Ok(__tool::respond!(__call, __value)),
-        }
+        __tool::done(
+            __call,
+            Clock::now(__this),
+            |__value| __value.__split().__value().__error(),
+        )
     }
     impl __tool::MainToolsetBlock for Clock {
-        const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
-                "clock",
-                "",
-                &[
-                    #[cfg(unix)]
-                    __tool::ToolSpec::new(
-                            "now",
-                            "Seconds since the epoch.",
-                            __tool_now,
-                            __tool::parameters::<NowArgs>(),
-                        )
-                        .at(::core::file!(), 0, __tool::path!("::Clock::now"))
-                        .output(__tool::output!(u64)),
-                    #[cfg(windows)]
-                    __tool::ToolSpec::new(
-                            "now",
-                            "Seconds since the epoch.",
-                            __tool_now,
-                            __tool::parameters::<NowArgs>(),
-                        )
-                        .at(::core::file!(), 0, __tool::path!("::Clock::now"))
-                        .output(__tool::output!(u64)),
-                ],
-            )
-            .at(::core::file!(), 0, __tool::path!("::Clock"));
+        const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new("clock")
+            .at(0);
+        const TOOLS: &'static [__tool::ToolSpec<Self>] = &[
+            #[cfg(unix)]
+            __tool::ToolSpec::new("now", __tool_now)
+                .description("Seconds since the epoch.")
+                .parameters::<NowArgs>()
+                .at(0, __tool::path!("::Clock::now"))
+                .output(|__generator| __tool::of_type::<u64>().__schema(__generator)),
+            #[cfg(windows)]
+            __tool::ToolSpec::new("now", __tool_now)
+                .description("Seconds since the epoch.")
+                .at(0, __tool::path!("::Clock::now"))
+                .output(|__generator| __tool::of_type::<u64>().__schema(__generator)),
+        ];
+        const DISCOVERY: __tool::Discover = || __tool::of_type::<Self>().__discovery();
     }
     __tool::inventory::submit! {
-        __tool::Registration::toolset:: < Clock > (|| __tool::discovery!(Clock))
+        __tool::Registration::toolset:: < Clock > ()
     }
 };

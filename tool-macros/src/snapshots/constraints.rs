@@ -9,18 +9,12 @@ fn send(
     tries: u8,
 ) {
     ::tool_core::__private::body::<()>()
-        .__tool_span("send", ::tool_core::__private::function_id!("::send"))
+        .__tool_span(::tool_core::__private::function!("::send"))
         .run(move || -> () {})
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use ::tool_core::__private::{
-        self as __tool, Constraint as __Limit, Parameter as __Row,
-    };
-    use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
-    use ::core::result::Result::{self as __Result, Ok as __Ok};
-    use ::std::{string::String as __String, vec::Vec as __Vec};
-    use __tool::locals::*;
+    use ::tool_core::__private::{self as __tool, prelude::*};
     struct SendArgs<'__de> {
         to: String,
         subject: __tool::Text<'__de>,
@@ -85,49 +79,39 @@ const _: () = {
             __Row::new::<u8>("tries", "")
                 .constraints(&[__Limit::integers(__None, __Some(10), false)]),
         ];
-        fn decode<__S: __tool::ArgumentSource<'__de>>(
-            __source: &mut __S,
-        ) -> __Result<Self, __S::Error> {
-            let mut __f0 = __None;
-            let mut __f1 = __None;
-            let mut __f2 = __None;
-            let mut __f3 = __None;
-            let mut __f4 = __None;
-            let mut __f5 = __None;
-            let mut __f6 = __None;
-            let __decoded = __source
-                .read(
-                    &mut [
-                        &mut __f0,
-                        &mut __f1,
-                        &mut __f2,
-                        &mut __f3,
-                        &mut __f4,
-                        &mut __f5,
-                        &mut __f6,
-                    ],
-                )?;
+        fn decode<__S: __Source<'__de>>(__from: &mut __S) -> __Result<Self, __S::Error> {
+            let mut __f = (__None, __None, __None, __None, __None, __None, __None);
+            let __decoded = __from
+                .read([
+                    &mut __f.0,
+                    &mut __f.1,
+                    &mut __f.2,
+                    &mut __f.3,
+                    &mut __f.4,
+                    &mut __f.5,
+                    &mut __f.6,
+                ])?;
             let __args = Self {
-                to: __tool::filled(__f0),
-                subject: __tool::filled(__f1),
-                copies: __tool::filled(__f2),
-                priority: __f3
+                to: __tool::filled(__f.0),
+                subject: __tool::filled(__f.1),
+                copies: __tool::filled(__f.2),
+                priority: __f
+                    .3
                     .unwrap_or_else(|| -> String { ::core::convert::Into::into("low") }),
-                weight: __tool::filled(__f4),
-                chance: __tool::filled(__f5),
-                tries: __tool::filled(__f6),
+                weight: __tool::filled(__f.4),
+                chance: __tool::filled(__f.5),
+                tries: __tool::filled(__f.6),
             };
-            __source.check(0, __tool::has_length(&__args.to, Self::row(0)))?;
-            __source.check(0, __tool::matches_pattern(&__args.to, Self::row(0)))?;
-            __source.check(1, __tool::has_length(&__args.subject, Self::row(1)))?;
-            __source.check(2, __tool::has_items(&__args.copies, Self::row(2)))?;
-            __source.check(2, __tool::has_format(&__args.copies, Self::row(2)))?;
-            __source.check(3, __tool::is_one_of(&__args.priority, Self::row(3)))?;
-            __source.check(4, __tool::is_one_of(&__args.weight, Self::row(4)))?;
-            __source.check(5, __tool::in_range(&__args.chance, Self::row(5)))?;
-            __source.check(6, __tool::in_range(&__args.tries, Self::row(6)))?;
-            __source.accept(__decoded)?;
-            __Ok(__args)
+            __from.check(0, __tool::has_length(&__args.to, Self::row(0)))?;
+            __from.check(0, __tool::matches_pattern(&__args.to, Self::row(0)))?;
+            __from.check(1, __tool::has_length(&__args.subject, Self::row(1)))?;
+            __from.check(2, __tool::has_items(&__args.copies, Self::row(2)))?;
+            __from.check(2, __tool::has_format(&__args.copies, Self::row(2)))?;
+            __from.check(3, __tool::is_one_of(&__args.priority, Self::row(3)))?;
+            __from.check(4, __tool::is_one_of(&__args.weight, Self::row(4)))?;
+            __from.check(5, __tool::in_range(&__args.chance, Self::row(5)))?;
+            __from.check(6, __tool::in_range(&__args.tries, Self::row(6)))?;
+            __from.accept(__decoded, __args)
         }
     }
     fn __tool_send<'__a>(
@@ -135,25 +119,24 @@ const _: () = {
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
         let __args: SendArgs<'_> = __call.arguments()?;
-        match send(
-            __args.to,
-            &*__args.subject,
-            __args.copies,
-            __args.priority,
-            __args.weight,
-            __args.chance,
-            __args.tries,
-        ) {
-            __value => __Ok(__tool::respond!(__call, __value)),
-        }
-    }
-    static __TOOL_SPEC: __tool::ToolSpec<()> = __tool::ToolSpec::new(
-            "send",
-            "Send a message.",
-            __tool_send,
-            __tool::parameters::<SendArgs<'_>>(),
+        __tool::done(
+            __call,
+            send(
+                __args.to,
+                &*__args.subject,
+                __args.copies,
+                __args.priority,
+                __args.weight,
+                __args.chance,
+                __args.tries,
+            ),
+            |__value| __value.__split().__value().__error(),
         )
-        .at(::core::file!(), 0, __tool::path!("::send"));
+    }
+    static __TOOL_SPEC: __tool::ToolSpec<()> = __tool::ToolSpec::new("send", __tool_send)
+        .description("Send a message.")
+        .parameters::<SendArgs<'_>>()
+        .at(0, __tool::path!("::send"));
     __tool::inventory::submit! {
         __tool::Registration::function(|| __tool::type_id_of(& send), & __TOOL_SPEC)
     }

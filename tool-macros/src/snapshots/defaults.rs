@@ -14,26 +14,14 @@ impl Search {
         depth: Option<u8>,
     ) -> Vec<Hit> {
         ::tool_core::__private::body::<Vec<Hit>>()
-            .__tool_span(
-                "search",
-                ::tool_core::__private::function_id!("::Search::search"),
-            )
-            .run_async(async move {
-                ::tool_core::__returns!(Vec < Hit >);
-                todo!()
-            })
+            .__tool_span(::tool_core::__private::function!("::Search::search"))
+            .run_async(async move || -> Vec<Hit> { todo!() })
             .await
     }
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use ::tool_core::__private::{
-        self as __tool, Constraint as __Limit, Parameter as __Row,
-    };
-    use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
-    use ::core::result::Result::{self as __Result, Ok as __Ok};
-    use ::std::{string::String as __String, vec::Vec as __Vec};
-    use __tool::locals::*;
+    use ::tool_core::__private::{self as __tool, prelude::*};
     const _: () = {
         struct tool;
         use tool as _;
@@ -67,43 +55,42 @@ const _: () = {
                 )),
             __Row::new::<Option<u8>>("depth", "").default_literal("3"),
         ];
-        fn decode<__S: __tool::ArgumentSource<'__de>>(
-            __source: &mut __S,
-        ) -> __Result<Self, __S::Error> {
-            let mut __f0 = __None;
-            let mut __f1 = __None;
-            let mut __f2 = __None;
-            let mut __f3 = __None;
-            let mut __f4 = __None;
-            let mut __f5 = __None;
-            let mut __f6 = __None;
-            let mut __f7 = __None;
-            let mut __f8 = __None;
-            __source
-                .decode(
-                    &mut [
-                        &mut __f0,
-                        &mut __f1,
-                        &mut __f2,
-                        &mut __f3,
-                        &mut __f4,
-                        &mut __f5,
-                        &mut __f6,
-                        &mut __f7,
-                        &mut __f8,
-                    ],
-                )?;
+        fn decode<__S: __Source<'__de>>(__from: &mut __S) -> __Result<Self, __S::Error> {
+            let mut __f = (
+                __None,
+                __None,
+                __None,
+                __None,
+                __None,
+                __None,
+                __None,
+                __None,
+                __None,
+            );
+            __from
+                .decode([
+                    &mut __f.0,
+                    &mut __f.1,
+                    &mut __f.2,
+                    &mut __f.3,
+                    &mut __f.4,
+                    &mut __f.5,
+                    &mut __f.6,
+                    &mut __f.7,
+                    &mut __f.8,
+                ])?;
             __Ok(Self {
-                query: __tool::filled(__f0),
-                language: __f1
+                query: __tool::filled(__f.0),
+                language: __f
+                    .1
                     .unwrap_or_else(|| -> String { ::core::convert::Into::into("en") }),
-                scope: __f2.unwrap_or_else(|| __tool::Text::from("web")),
-                bias: __f3.unwrap_or_else(|| -> f64 { -0.5 }),
-                limit: __f4.unwrap_or_else(|| -> u32 { <Search>::LIMIT }),
-                pages: __f5,
-                region: __f6,
-                tags: __f7.unwrap_or_else(|| -> Vec<String> { defaults::tags() }),
-                depth: __f8.unwrap_or_else(|| -> Option<u8> { __Some(3) }),
+                scope: __f.2.unwrap_or_else(|| __tool::Text::from("web")),
+                bias: __f.3.unwrap_or_else(|| -> f64 { -0.5 }),
+                limit: __f.4.unwrap_or_else(|| -> u32 { <Search>::LIMIT }),
+                pages: __f.5,
+                region: __f.6,
+                tags: __f.7.unwrap_or_else(|| -> Vec<String> { defaults::tags() }),
+                depth: __f.8.unwrap_or_else(|| -> Option<u8> { __Some(3) }),
             })
         }
     }
@@ -112,64 +99,58 @@ const _: () = {
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
         let __args: SearchArgs<'_> = __call.arguments()?;
-        let __f5 = __call.or_instance_default(__args.pages, 5, __tool::from_text)?;
-        let __f6 = __call.or_instance_default(__args.region, 6, __tool::from_text)?;
-        __Ok(
-            __tool::start(
-                __call,
-                async move {
-                    Search::search(
-                            __this,
-                            &*__args.query,
-                            __args.language,
-                            &*__args.scope,
-                            __args.bias,
-                            __args.limit,
-                            __f5,
-                            &*__f6,
-                            __args.tags,
-                            __args.depth,
-                        )
-                        .await
-                },
-                |__value, __call| __tool::respond!(__call, __value),
-            ),
-        )
+        let __defaults = (
+            __call.or_instance_default(__args.pages, 5, __tool::from_text)?,
+            __call.or_instance_default(__args.region, 6, __tool::from_text)?,
+        );
+        let __method = async move {
+            Search::search(
+                    __this,
+                    &*__args.query,
+                    __args.language,
+                    &*__args.scope,
+                    __args.bias,
+                    __args.limit,
+                    __defaults.0,
+                    &*__defaults.1,
+                    __args.tags,
+                    __args.depth,
+                )
+                .await
+        };
+        __tool::start(__call, __method, |__value| __value.__split().__value().__error())
     }
     impl __tool::MainToolsetBlock for Search {
-        const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
-                "search",
-                "",
-                &[
-                    __tool::ToolSpec::new(
-                            "search",
-                            "Search the index.",
-                            __tool_search,
-                            __tool::parameters::<SearchArgs<'_>>(),
-                        )
-                        .at(::core::file!(), 0, __tool::path!("::Search::search"))
-                        .instance_defaults(
-                            &[
-                                (
-                                    5,
-                                    |__this| __tool::to_json(
-                                        &(|| -> u8 { __this.config.pages })(),
-                                    ),
-                                ),
-                                (
-                                    6,
-                                    |__this| __tool::to_json(
-                                        &(|| -> __String { __String::from(__this.region()) })(),
-                                    ),
-                                ),
-                            ],
-                        )
-                        .output(__tool::output!(Vec < Hit >)),
-                ],
-            )
-            .at(::core::file!(), 0, __tool::path!("::Search"));
+        const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new("search")
+            .at(0);
+        const TOOLS: &'static [__tool::ToolSpec<Self>] = &[
+            __tool::ToolSpec::new("search", __tool_search)
+                .description("Search the index.")
+                .parameters::<SearchArgs<'_>>()
+                .at(0, __tool::path!("::Search::search"))
+                .instance_defaults(
+                    &[
+                        (
+                            5,
+                            |__this| __tool::to_json(
+                                &(|| -> u8 { __this.config.pages })(),
+                            ),
+                        ),
+                        (
+                            6,
+                            |__this| __tool::to_json(
+                                &(|| -> __String { __String::from(__this.region()) })(),
+                            ),
+                        ),
+                    ],
+                )
+                .output(|__generator| {
+                    __tool::of_type::<Vec<Hit>>().__schema(__generator)
+                }),
+        ];
+        const DISCOVERY: __tool::Discover = || __tool::of_type::<Self>().__discovery();
     }
     __tool::inventory::submit! {
-        __tool::Registration::toolset:: < Search > (|| __tool::discovery!(Search))
+        __tool::Registration::toolset:: < Search > ()
     }
 };

@@ -15,7 +15,7 @@
 #[doc = errors!()]
 fn search(query: &str, limit: u8) {
     ::tool_core::__private::body::<()>()
-        .__tool_span("search", ::tool_core::__private::function_id!("::search"))
+        .__tool_span(::tool_core::__private::function!("::search"))
         .run(move || -> () {})
 }
 ///The arguments of the tool `search`.
@@ -29,13 +29,7 @@ struct SearchArgs<'__de> {
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use ::tool_core::__private::{
-        self as __tool, Constraint as __Limit, Parameter as __Row,
-    };
-    use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
-    use ::core::result::Result::{self as __Result, Ok as __Ok};
-    use ::std::{string::String as __String, vec::Vec as __Vec};
-    use __tool::locals::*;
+    use ::tool_core::__private::{self as __tool, prelude::*};
     impl<'__de> __tool::ArgumentStruct<'__de> for SearchArgs<'__de> {
         const PARAMETERS: &'static [__Row] = &[
             __Row::new::<
@@ -51,15 +45,12 @@ const _: () = {
                 ),
             ),
         ];
-        fn decode<__S: __tool::ArgumentSource<'__de>>(
-            __source: &mut __S,
-        ) -> __Result<Self, __S::Error> {
-            let mut __f0 = __None;
-            let mut __f1 = __None;
-            __source.decode(&mut [&mut __f0, &mut __f1])?;
+        fn decode<__S: __Source<'__de>>(__from: &mut __S) -> __Result<Self, __S::Error> {
+            let mut __f = (__None, __None);
+            __from.decode([&mut __f.0, &mut __f.1])?;
             __Ok(Self {
-                query: __tool::filled(__f0),
-                limit: __tool::filled(__f1),
+                query: __tool::filled(__f.0),
+                limit: __tool::filled(__f.1),
             })
         }
     }
@@ -75,12 +66,17 @@ const _: () = {
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
         let __args: SearchArgs<'_> = __call.arguments()?;
-        match search(&*__args.query, __args.limit) {
-            __value => __Ok(__tool::respond!(__call, __value)),
-        }
+        __tool::done(
+            __call,
+            search(&*__args.query, __args.limit),
+            |__value| __value.__split().__value().__error(),
+        )
     }
     static __TOOL_SPEC: __tool::ToolSpec<()> = __tool::ToolSpec::new(
             "search",
+            __tool_search,
+        )
+        .description(
             __tool::joined!(
                 "Search the notes.\n", include_str!("search.md"), "\n\nAt most ten.\n", {
                 #[cfg(unix)] { __tool::joined_parts!("On Unix.", "\n") }
@@ -88,10 +84,9 @@ const _: () = {
                 __tool::joined_parts!(paths!(), "\n") } #[cfg(not(unix))] { "" } }, "\n",
                 __tool::own_section(errors!())
             ),
-            __tool_search,
-            __tool::parameters::<SearchArgs<'_>>(),
         )
-        .at(::core::file!(), 0, __tool::path!("::search"));
+        .parameters::<SearchArgs<'_>>()
+        .at(0, __tool::path!("::search"));
     __tool::inventory::submit! {
         __tool::Registration::function(|| __tool::type_id_of(& search), & __TOOL_SPEC)
     }

@@ -6,18 +6,12 @@ fn list(
     since: Option<Timestamp>,
 ) -> Vec<File> {
     ::tool_core::__private::body::<Vec<File>>()
-        .__tool_span("list", ::tool_core::__private::function_id!("::list"))
+        .__tool_span(::tool_core::__private::function!("::list"))
         .run(move || -> Vec<File> { todo!() })
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use ::tool_core::__private::{
-        self as __tool, Constraint as __Limit, Parameter as __Row,
-    };
-    use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
-    use ::core::result::Result::{self as __Result, Ok as __Ok};
-    use ::std::{string::String as __String, vec::Vec as __Vec};
-    use __tool::locals::*;
+    use ::tool_core::__private::{self as __tool, prelude::*};
     struct ListArgs {
         folder: String,
         paging: Paging,
@@ -39,29 +33,27 @@ const _: () = {
             __Row::new::<String>("order_by", "The column").aliases(&["sort"]),
             <__ToolListParam3 as __tool::ToolParameter>::ROW.flat("since"),
         ];
-        fn decode<__S: __tool::ArgumentSource<'__de>>(
-            __source: &mut __S,
-        ) -> __Result<Self, __S::Error> {
-            let mut __f0 = __None;
-            let mut __f1 = __tool::Flattened(__None);
-            let mut __f2 = __None;
-            let mut __f3 = __tool::Flattened(__None);
-            __source
-                .decode(
-                    &mut [
-                        &mut __f0,
-                        <Paging as __tool::ToolParameter>::flattened_slot(&mut __f1),
-                        &mut __f2,
-                        <__ToolListParam3 as __tool::ToolParameter>::flattened_slot(
-                            &mut __f3,
-                        ),
-                    ],
-                )?;
+        fn decode<__S: __Source<'__de>>(__from: &mut __S) -> __Result<Self, __S::Error> {
+            let mut __f = (
+                __None,
+                __tool::Flattened(__None),
+                __None,
+                __tool::Flattened(__None),
+            );
+            __from
+                .decode([
+                    &mut __f.0,
+                    <Paging as __tool::ToolParameter>::flattened_slot(&mut __f.1),
+                    &mut __f.2,
+                    <__ToolListParam3 as __tool::ToolParameter>::flattened_slot(
+                        &mut __f.3,
+                    ),
+                ])?;
             __Ok(Self {
-                folder: __tool::filled(__f0),
-                paging: __tool::filled(__f1.0),
-                order: __tool::filled(__f2),
-                since: __tool::filled(__f3.0).since,
+                folder: __tool::filled(__f.0),
+                paging: __tool::filled(__f.1.0),
+                order: __tool::filled(__f.2),
+                since: __tool::filled(__f.3.0).since,
             })
         }
     }
@@ -70,18 +62,17 @@ const _: () = {
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
         let __args: ListArgs = __call.arguments()?;
-        match list(__args.folder, __args.paging, __args.order, __args.since) {
-            __value => __Ok(__tool::respond!(__call, __value)),
-        }
-    }
-    static __TOOL_SPEC: __tool::ToolSpec<()> = __tool::ToolSpec::new(
-            "list",
-            "List the files.",
-            __tool_list,
-            __tool::parameters::<ListArgs>(),
+        __tool::done(
+            __call,
+            list(__args.folder, __args.paging, __args.order, __args.since),
+            |__value| __value.__split().__value().__error(),
         )
-        .at(::core::file!(), 0, __tool::path!("::list"))
-        .output(__tool::output!(Vec < File >));
+    }
+    static __TOOL_SPEC: __tool::ToolSpec<()> = __tool::ToolSpec::new("list", __tool_list)
+        .description("List the files.")
+        .parameters::<ListArgs>()
+        .at(0, __tool::path!("::list"))
+        .output(|__generator| __tool::of_type::<Vec<File>>().__schema(__generator));
     __tool::inventory::submit! {
         __tool::Registration::function(|| __tool::type_id_of(& list), & __TOOL_SPEC)
     }

@@ -1,18 +1,12 @@
 /// Add two numbers.
 fn add(a: i64, b: i64) -> i64 {
     ::tool_core::__private::body::<i64>()
-        .__tool_span("add", ::tool_core::__private::function_id!("::add"))
+        .__tool_span(::tool_core::__private::function!("::add"))
         .run(move || -> i64 { a + b })
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use ::tool_core::__private::{
-        self as __tool, Constraint as __Limit, Parameter as __Row,
-    };
-    use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
-    use ::core::result::Result::{self as __Result, Ok as __Ok};
-    use ::std::{string::String as __String, vec::Vec as __Vec};
-    use __tool::locals::*;
+    use ::tool_core::__private::{self as __tool, prelude::*};
     struct AddArgs {
         a: i64,
         b: i64,
@@ -25,15 +19,12 @@ const _: () = {
                     &(|| <i64 as ::core::default::Default>::default())(),
                 )),
         ];
-        fn decode<__S: __tool::ArgumentSource<'__de>>(
-            __source: &mut __S,
-        ) -> __Result<Self, __S::Error> {
-            let mut __f0 = __None;
-            let mut __f1 = __None;
-            __source.decode(&mut [&mut __f0, &mut __f1])?;
+        fn decode<__S: __Source<'__de>>(__from: &mut __S) -> __Result<Self, __S::Error> {
+            let mut __f = (__None, __None);
+            __from.decode([&mut __f.0, &mut __f.1])?;
             __Ok(Self {
-                a: __tool::filled(__f0),
-                b: __f1.unwrap_or_else(|| <i64 as ::core::default::Default>::default()),
+                a: __tool::filled(__f.0),
+                b: __f.1.unwrap_or_else(|| <i64 as ::core::default::Default>::default()),
             })
         }
     }
@@ -42,18 +33,17 @@ const _: () = {
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
         let __args: AddArgs = __call.arguments()?;
-        match add(__args.a, __args.b) {
-            __value => __Ok(__tool::respond!(__call, __value)),
-        }
-    }
-    static __TOOL_SPEC: __tool::ToolSpec<()> = __tool::ToolSpec::new(
-            "add",
-            "Add two numbers.",
-            __tool_add,
-            __tool::parameters::<AddArgs>(),
+        __tool::done(
+            __call,
+            add(__args.a, __args.b),
+            |__value| __value.__split().__value().__error(),
         )
-        .at(::core::file!(), 0, __tool::path!("::add"))
-        .output(__tool::output!(i64));
+    }
+    static __TOOL_SPEC: __tool::ToolSpec<()> = __tool::ToolSpec::new("add", __tool_add)
+        .description("Add two numbers.")
+        .parameters::<AddArgs>()
+        .at(0, __tool::path!("::add"))
+        .output(|__generator| __tool::of_type::<i64>().__schema(__generator));
     __tool::inventory::submit! {
         __tool::Registration::function(|| __tool::type_id_of(& add), & __TOOL_SPEC)
     }

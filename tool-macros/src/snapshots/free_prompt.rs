@@ -4,24 +4,18 @@ fn trip(city: &str) -> String {
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use ::tool_core::__private::{
-        self as __tool, Constraint as __Limit, Parameter as __Row,
-    };
-    use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
-    use ::core::result::Result::{self as __Result, Ok as __Ok};
-    use ::std::{string::String as __String, vec::Vec as __Vec};
-    use __tool::locals::*;
+    use ::tool_core::__private::{self as __tool, prelude::*};
     struct TripArgs<'__de> {
         city: __tool::Text<'__de>,
     }
     impl<'__de> __tool::ArgumentStruct<'__de> for TripArgs<'__de> {
         const PARAMETERS: &'static [__Row] = &[__Row::new::<__String>("city", "")];
-        fn decode<__S: __tool::ArgumentSource<'__de>>(
-            __source: &mut __S,
-        ) -> __Result<Self, __S::Error> {
-            let mut __f0 = __None;
-            __source.decode(&mut [&mut __f0])?;
-            __Ok(Self { city: __tool::filled(__f0) })
+        fn decode<__S: __Source<'__de>>(__from: &mut __S) -> __Result<Self, __S::Error> {
+            let mut __f = (__None,);
+            __from.decode([&mut __f.0])?;
+            __Ok(Self {
+                city: __tool::filled(__f.0),
+            })
         }
     }
     fn __tool_trip<'__a>(
@@ -34,13 +28,10 @@ const _: () = {
         }
     }
     static __TOOL_SPEC: __tool::PromptSpec<()> = __tool::PromptSpec::new(
-            __tool::ToolSpec::new(
-                    "trip",
-                    "Plan a trip.",
-                    __tool_trip,
-                    __tool::parameters::<TripArgs<'_>>(),
-                )
-                .at(::core::file!(), 0, __tool::path!("::trip")),
+            __tool::ToolSpec::new("trip", __tool_trip)
+                .description("Plan a trip.")
+                .parameters::<TripArgs<'_>>()
+                .at(0, __tool::path!("::trip")),
         )
         .complete(
             &[

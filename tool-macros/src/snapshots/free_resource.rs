@@ -4,20 +4,12 @@ fn notes() -> &'static str {
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use ::tool_core::__private::{
-        self as __tool, Constraint as __Limit, Parameter as __Row,
-    };
-    use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
-    use ::core::result::Result::{self as __Result, Ok as __Ok};
-    use ::std::{string::String as __String, vec::Vec as __Vec};
-    use __tool::locals::*;
+    use ::tool_core::__private::{self as __tool, prelude::*};
     struct NotesArgs {}
     impl<'__de> __tool::ArgumentStruct<'__de> for NotesArgs {
         const PARAMETERS: &'static [__Row] = &[];
-        fn decode<__S: __tool::ArgumentSource<'__de>>(
-            __source: &mut __S,
-        ) -> __Result<Self, __S::Error> {
-            __source.decode(&mut [])?;
+        fn decode<__S: __Source<'__de>>(__from: &mut __S) -> __Result<Self, __S::Error> {
+            __from.decode([])?;
             __Ok(Self {})
         }
     }
@@ -32,13 +24,9 @@ const _: () = {
     }
     static __TOOL_SPEC: __tool::ResourceSpec<()> = __tool::ResourceSpec::new(
         "notes://all",
-        __tool::ToolSpec::new(
-                "notes",
-                "All notes.",
-                __tool_notes,
-                __tool::parameters::<NotesArgs>(),
-            )
-            .at(::core::file!(), 0, __tool::path!("::notes")),
+        __tool::ToolSpec::new("notes", __tool_notes)
+            .description("All notes.")
+            .at(0, __tool::path!("::notes")),
     );
     __tool::inventory::submit! {
         __tool::Registration::resource(|| __tool::type_id_of(& notes), & __TOOL_SPEC)

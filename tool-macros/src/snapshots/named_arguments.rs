@@ -2,14 +2,8 @@ impl Bank {
     /// Move money.
     pub async fn transfer(&self, to: &str, amount: u64) -> Result<Receipt, BankError> {
         ::tool_core::__private::body::<Result<Receipt, BankError>>()
-            .__tool_span(
-                "transfer",
-                ::tool_core::__private::function_id!("::Bank::transfer"),
-            )
-            .run_async(async move {
-                ::tool_core::__returns!(Result < Receipt, BankError >);
-                todo!()
-            })
+            .__tool_span(::tool_core::__private::function!("::Bank::transfer"))
+            .run_async(async move || -> Result<Receipt, BankError> { todo!() })
             .await
     }
 }
@@ -22,13 +16,7 @@ pub struct TransferArgs<'__de> {
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use ::tool_core::__private::{
-        self as __tool, Constraint as __Limit, Parameter as __Row,
-    };
-    use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
-    use ::core::result::Result::{self as __Result, Ok as __Ok};
-    use ::std::{string::String as __String, vec::Vec as __Vec};
-    use __tool::locals::*;
+    use ::tool_core::__private::{self as __tool, prelude::*};
     const _: () = {
         struct tool;
         use tool as _;
@@ -38,15 +26,12 @@ const _: () = {
             __Row::new::<__String>("to", "To whom"),
             __Row::new::<u64>("amount", ""),
         ];
-        fn decode<__S: __tool::ArgumentSource<'__de>>(
-            __source: &mut __S,
-        ) -> __Result<Self, __S::Error> {
-            let mut __f0 = __None;
-            let mut __f1 = __None;
-            __source.decode(&mut [&mut __f0, &mut __f1])?;
+        fn decode<__S: __Source<'__de>>(__from: &mut __S) -> __Result<Self, __S::Error> {
+            let mut __f = (__None, __None);
+            __from.decode([&mut __f.0, &mut __f.1])?;
             __Ok(Self {
-                to: __tool::filled(__f0),
-                amount: __tool::filled(__f1),
+                to: __tool::filled(__f.0),
+                amount: __tool::filled(__f.1),
             })
         }
     }
@@ -62,13 +47,10 @@ const _: () = {
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
         let __args: TransferArgs<'_> = __call.arguments()?;
-        __Ok(
-            __tool::start(
-                __call,
-                async move { Bank::transfer(__this, &*__args.to, __args.amount).await },
-                |__value, __call| __tool::respond!(__call, __value),
-            ),
-        )
+        let __method = async move {
+            Bank::transfer(__this, &*__args.to, __args.amount).await
+        };
+        __tool::start(__call, __method, |__value| __value.__split().__value().__error())
     }
     fn __tool_confirm_transfer(__text: &str) -> bool {
         __tool::decode_arguments::<TransferArgs<'_>>(__text)
@@ -83,24 +65,21 @@ const _: () = {
             )
     }
     impl __tool::MainToolsetBlock for Bank {
-        const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
-                "bank",
-                "",
-                &[
-                    __tool::ToolSpec::new(
-                            "transfer",
-                            "Move money.",
-                            __tool_transfer,
-                            __tool::parameters::<TransferArgs<'_>>(),
-                        )
-                        .at(::core::file!(), 0, __tool::path!("::Bank::transfer"))
-                        .confirm(__tool::Confirm::When(__tool_confirm_transfer))
-                        .output(__tool::output!(Result < Receipt, BankError >)),
-                ],
-            )
-            .at(::core::file!(), 0, __tool::path!("::Bank"));
+        const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new("bank")
+            .at(0);
+        const TOOLS: &'static [__tool::ToolSpec<Self>] = &[
+            __tool::ToolSpec::new("transfer", __tool_transfer)
+                .description("Move money.")
+                .parameters::<TransferArgs<'_>>()
+                .at(0, __tool::path!("::Bank::transfer"))
+                .confirm(__tool::Confirm::When(__tool_confirm_transfer))
+                .output(|__generator| {
+                    __tool::of_type::<Result<Receipt, BankError>>().__schema(__generator)
+                }),
+        ];
+        const DISCOVERY: __tool::Discover = || __tool::of_type::<Self>().__discovery();
     }
     __tool::inventory::submit! {
-        __tool::Registration::toolset:: < Bank > (|| __tool::discovery!(Bank))
+        __tool::Registration::toolset:: < Bank > ()
     }
 };

@@ -15,13 +15,7 @@ impl Notes {
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use ::tool_core::__private::{
-        self as __tool, Constraint as __Limit, Parameter as __Row,
-    };
-    use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
-    use ::core::result::Result::{self as __Result, Ok as __Ok};
-    use ::std::{string::String as __String, vec::Vec as __Vec};
-    use __tool::locals::*;
+    use ::tool_core::__private::{self as __tool, prelude::*};
     const _: () = {
         struct prompt;
         use prompt as _;
@@ -37,15 +31,12 @@ const _: () = {
             __Row::new::<__String>("title", "The title"),
             __Row::new::<u32>("sentences", "").default_literal("3"),
         ];
-        fn decode<__S: __tool::ArgumentSource<'__de>>(
-            __source: &mut __S,
-        ) -> __Result<Self, __S::Error> {
-            let mut __f0 = __None;
-            let mut __f1 = __None;
-            __source.decode(&mut [&mut __f0, &mut __f1])?;
+        fn decode<__S: __Source<'__de>>(__from: &mut __S) -> __Result<Self, __S::Error> {
+            let mut __f = (__None, __None);
+            __from.decode([&mut __f.0, &mut __f.1])?;
             __Ok(Self {
-                title: __tool::filled(__f0),
-                sentences: __f1.unwrap_or_else(|| -> u32 { 3 }),
+                title: __tool::filled(__f.0),
+                sentences: __f.1.unwrap_or_else(|| -> u32 { 3 }),
             })
         }
     }
@@ -54,33 +45,34 @@ const _: () = {
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
         let __args: SummariseArgs<'_> = __call.arguments()?;
-        let __ctx0 = __tool::context::<&RunContext>(__call)?;
-        __Ok(
-            __tool::start(
-                __call,
-                async move {
-                    Notes::summarise(__this, __ctx0, &*__args.title, __args.sentences)
-                        .await
-                },
-                |__value, __call| {
+        let __contexts = (__tool::context::<&RunContext>(__call)?,);
+        let __method = async move {
+            match Notes::summarise(
+                    __this,
+                    __contexts.0,
+                    &*__args.title,
+                    __args.sentences,
+                )
+                .await
+            {
+                __value => {
                     let __value = __tool::shown!(__value);
                     __tool::respond_text!(prompt_result, __call, __value)
-                },
-            ),
-        )
+                }
+            }
+        };
+        __tool::start_converted(__method)
     }
     struct NoteArgs {
         title: String,
     }
     impl<'__de> __tool::ArgumentStruct<'__de> for NoteArgs {
         const PARAMETERS: &'static [__Row] = &[__Row::new::<String>("title", "")];
-        fn decode<__S: __tool::ArgumentSource<'__de>>(
-            __source: &mut __S,
-        ) -> __Result<Self, __S::Error> {
-            let mut __f0 = __None;
-            __source.decode(&mut [&mut __f0])?;
+        fn decode<__S: __Source<'__de>>(__from: &mut __S) -> __Result<Self, __S::Error> {
+            let mut __f = (__None,);
+            __from.decode([&mut __f.0])?;
             __Ok(Self {
-                title: __tool::filled(__f0),
+                title: __tool::filled(__f.0),
             })
         }
     }
@@ -94,23 +86,16 @@ const _: () = {
         }
     }
     impl __tool::MainToolsetBlock for Notes {
-        const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
-                "notes",
-                "",
-                &[],
-            )
-            .at(::core::file!(), 0, __tool::path!("::Notes"))
+        const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new("notes")
+            .at(0)
             .prefix("notes")
             .prompts(
                 &[
                     __tool::PromptSpec::new(
-                            __tool::ToolSpec::new(
-                                    "summarise",
-                                    "Summarise a note.",
-                                    __tool_summarise,
-                                    __tool::parameters::<SummariseArgs<'_>>(),
-                                )
-                                .at(::core::file!(), 0, __tool::path!("::Notes::summarise"))
+                            __tool::ToolSpec::new("summarise", __tool_summarise)
+                                .description("Summarise a note.")
+                                .parameters::<SummariseArgs<'_>>()
+                                .at(0, __tool::path!("::Notes::summarise"))
                                 .title("Summary")
                                 .uses_context(),
                         )
@@ -132,13 +117,10 @@ const _: () = {
                 &[
                     __tool::ResourceSpec::new(
                             "notes://{title}",
-                            __tool::ToolSpec::new(
-                                    "note",
-                                    "A note.",
-                                    __tool_note,
-                                    __tool::parameters::<NoteArgs>(),
-                                )
-                                .at(::core::file!(), 0, __tool::path!("::Notes::note")),
+                            __tool::ToolSpec::new("note", __tool_note)
+                                .description("A note.")
+                                .parameters::<NoteArgs>()
+                                .at(0, __tool::path!("::Notes::note")),
                         )
                         .mime_type("text/markdown")
                         .complete(
@@ -155,8 +137,9 @@ const _: () = {
                         ),
                 ],
             );
+        const DISCOVERY: __tool::Discover = || __tool::of_type::<Self>().__discovery();
     }
     __tool::inventory::submit! {
-        __tool::Registration::toolset:: < Notes > (|| __tool::discovery!(Notes))
+        __tool::Registration::toolset:: < Notes > ()
     }
 };

@@ -2,17 +2,13 @@ impl Echo {
     /// Say it again.
     fn echo(&self, text: &str) -> String {
         crate::__private::body::<String>()
-            .__tool_span("echo", crate::__private::function_id!("::Echo::echo"))
+            .__tool_span(crate::__private::function!("::Echo::echo"))
             .run(move || -> String { text.to_owned() })
     }
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use crate::__private::{self as __tool, Constraint as __Limit, Parameter as __Row};
-    use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
-    use ::core::result::Result::{self as __Result, Ok as __Ok};
-    use ::std::{string::String as __String, vec::Vec as __Vec};
-    use __tool::locals::*;
+    use crate::__private::{self as __tool, prelude::*};
     const _: () = {
         struct tool;
         use tool as _;
@@ -22,12 +18,12 @@ const _: () = {
     }
     impl<'__de> __tool::ArgumentStruct<'__de> for EchoArgs<'__de> {
         const PARAMETERS: &'static [__Row] = &[__Row::new::<__String>("text", "")];
-        fn decode<__S: __tool::ArgumentSource<'__de>>(
-            __source: &mut __S,
-        ) -> __Result<Self, __S::Error> {
-            let mut __f0 = __None;
-            __source.decode(&mut [&mut __f0])?;
-            __Ok(Self { text: __tool::filled(__f0) })
+        fn decode<__S: __Source<'__de>>(__from: &mut __S) -> __Result<Self, __S::Error> {
+            let mut __f = (__None,);
+            __from.decode([&mut __f.0])?;
+            __Ok(Self {
+                text: __tool::filled(__f.0),
+            })
         }
     }
     fn __tool_echo<'__a>(
@@ -35,28 +31,25 @@ const _: () = {
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
         let __args: EchoArgs<'_> = __call.arguments()?;
-        match Echo::echo(__this, &*__args.text) {
-            __value => __Ok(__tool::respond!(__call, __value)),
-        }
+        __tool::done(
+            __call,
+            Echo::echo(__this, &*__args.text),
+            |__value| __value.__split().__value().__error(),
+        )
     }
     impl __tool::MainToolsetBlock for Echo {
-        const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
-                "echo",
-                "",
-                &[
-                    __tool::ToolSpec::new(
-                            "echo",
-                            "Say it again.",
-                            __tool_echo,
-                            __tool::parameters::<EchoArgs<'_>>(),
-                        )
-                        .at(::core::file!(), 0, __tool::path!("::Echo::echo"))
-                        .output(__tool::output!(String)),
-                ],
-            )
-            .at(::core::file!(), 0, __tool::path!("::Echo"));
+        const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new("echo")
+            .at(0);
+        const TOOLS: &'static [__tool::ToolSpec<Self>] = &[
+            __tool::ToolSpec::new("echo", __tool_echo)
+                .description("Say it again.")
+                .parameters::<EchoArgs<'_>>()
+                .at(0, __tool::path!("::Echo::echo"))
+                .output(|__generator| __tool::of_type::<String>().__schema(__generator)),
+        ];
+        const DISCOVERY: __tool::Discover = || __tool::of_type::<Self>().__discovery();
     }
     __tool::inventory::submit! {
-        __tool::Registration::toolset:: < Echo > (|| __tool::discovery!(Echo))
+        __tool::Registration::toolset:: < Echo > ()
     }
 };

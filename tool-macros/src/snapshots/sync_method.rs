@@ -11,7 +11,7 @@ impl Clock {
     /// The time, RFC 3339
     pub fn now(&self, mut zone: String) -> String {
         ::tool_core::__private::body::<String>()
-            .__tool_span("now", ::tool_core::__private::function_id!("::Clock::now"))
+            .__tool_span(::tool_core::__private::function!("::Clock::now"))
             .run(move || -> String {
                 zone.push('x');
                 zone
@@ -21,13 +21,7 @@ impl Clock {
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use ::tool_core::__private::{
-        self as __tool, Constraint as __Limit, Parameter as __Row,
-    };
-    use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
-    use ::core::result::Result::{self as __Result, Ok as __Ok};
-    use ::std::{string::String as __String, vec::Vec as __Vec};
-    use __tool::locals::*;
+    use ::tool_core::__private::{self as __tool, prelude::*};
     const _: () = {
         struct tool;
         use tool as _;
@@ -39,12 +33,12 @@ const _: () = {
         const PARAMETERS: &'static [__Row] = &[
             __Row::new::<String>("zone", "An IANA zone, such as Europe/Berlin"),
         ];
-        fn decode<__S: __tool::ArgumentSource<'__de>>(
-            __source: &mut __S,
-        ) -> __Result<Self, __S::Error> {
-            let mut __f0 = __None;
-            __source.decode(&mut [&mut __f0])?;
-            __Ok(Self { zone: __tool::filled(__f0) })
+        fn decode<__S: __Source<'__de>>(__from: &mut __S) -> __Result<Self, __S::Error> {
+            let mut __f = (__None,);
+            __from.decode([&mut __f.0])?;
+            __Ok(Self {
+                zone: __tool::filled(__f.0),
+            })
         }
     }
     fn __tool_now<'__a>(
@@ -52,29 +46,26 @@ const _: () = {
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
         let __args: NowArgs = __call.arguments()?;
-        match Clock::now(__this, __args.zone) {
-            __value => __Ok(__tool::respond!(__call, __value)),
-        }
+        __tool::done(
+            __call,
+            Clock::now(__this, __args.zone),
+            |__value| __value.__split().__value().__error(),
+        )
     }
     impl __tool::MainToolsetBlock for Clock {
-        const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
-                "clock",
-                "",
-                &[
-                    __tool::ToolSpec::new(
-                            "now",
-                            "What time it is.",
-                            __tool_now,
-                            __tool::parameters::<NowArgs>(),
-                        )
-                        .at(::core::file!(), 0, __tool::path!("::Clock::now"))
-                        .returns("The time, RFC 3339")
-                        .output(__tool::output!(String)),
-                ],
-            )
-            .at(::core::file!(), 0, __tool::path!("::Clock"));
+        const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new("clock")
+            .at(0);
+        const TOOLS: &'static [__tool::ToolSpec<Self>] = &[
+            __tool::ToolSpec::new("now", __tool_now)
+                .description("What time it is.")
+                .parameters::<NowArgs>()
+                .at(0, __tool::path!("::Clock::now"))
+                .returns("The time, RFC 3339")
+                .output(|__generator| __tool::of_type::<String>().__schema(__generator)),
+        ];
+        const DISCOVERY: __tool::Discover = || __tool::of_type::<Self>().__discovery();
     }
     __tool::inventory::submit! {
-        __tool::Registration::toolset:: < Clock > (|| __tool::discovery!(Clock))
+        __tool::Registration::toolset:: < Clock > ()
     }
 };

@@ -2,15 +2,11 @@ impl Library {
     /// Find a book.
     async fn find(&self, title: String) -> Book {
         ::tool_core::__private::body::<Book>()
-            .__tool_span("find", ::tool_core::__private::function_id!("::Library::find"))
-            .run_async(async move {
-                ::tool_core::__returns!(Book);
+            .__tool_span(::tool_core::__private::function!("::Library::find"))
+            .run_async(async move || -> Book {
                 ::tool_core::__private::body::<Book>()
                     .__agent_span("librarian")
-                    .run_async(async move {
-                        ::tool_core::__returns!(Book);
-                        self.shelf.get(title).await
-                    })
+                    .run_async(async move || -> Book { self.shelf.get(title).await })
                     .await
             })
             .await
@@ -20,13 +16,7 @@ impl Library {
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use ::tool_core::__private::{
-        self as __tool, Constraint as __Limit, Parameter as __Row,
-    };
-    use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
-    use ::core::result::Result::{self as __Result, Ok as __Ok};
-    use ::std::{string::String as __String, vec::Vec as __Vec};
-    use __tool::locals::*;
+    use ::tool_core::__private::{self as __tool, prelude::*};
     const _: () = {
         struct agent;
         use agent as _;
@@ -38,13 +28,11 @@ const _: () = {
     }
     impl<'__de> __tool::ArgumentStruct<'__de> for FindArgs {
         const PARAMETERS: &'static [__Row] = &[__Row::new::<String>("title", "")];
-        fn decode<__S: __tool::ArgumentSource<'__de>>(
-            __source: &mut __S,
-        ) -> __Result<Self, __S::Error> {
-            let mut __f0 = __None;
-            __source.decode(&mut [&mut __f0])?;
+        fn decode<__S: __Source<'__de>>(__from: &mut __S) -> __Result<Self, __S::Error> {
+            let mut __f = (__None,);
+            __from.decode([&mut __f.0])?;
             __Ok(Self {
-                title: __tool::filled(__f0),
+                title: __tool::filled(__f.0),
             })
         }
     }
@@ -53,32 +41,22 @@ const _: () = {
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
         let __args: FindArgs = __call.arguments()?;
-        __Ok(
-            __tool::start(
-                __call,
-                Library::find(__this, __args.title),
-                |__value, __call| __tool::respond!(__call, __value),
-            ),
-        )
+        let __method = Library::find(__this, __args.title);
+        __tool::start(__call, __method, |__value| __value.__split().__value().__error())
     }
     impl __tool::MainToolsetBlock for Library {
-        const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
-                "library",
-                "",
-                &[
-                    __tool::ToolSpec::new(
-                            "find",
-                            "Find a book.",
-                            __tool_find,
-                            __tool::parameters::<FindArgs>(),
-                        )
-                        .at(::core::file!(), 0, __tool::path!("::Library::find"))
-                        .output(__tool::output!(Book)),
-                ],
-            )
-            .at(::core::file!(), 0, __tool::path!("::Library"));
+        const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new("library")
+            .at(0);
+        const TOOLS: &'static [__tool::ToolSpec<Self>] = &[
+            __tool::ToolSpec::new("find", __tool_find)
+                .description("Find a book.")
+                .parameters::<FindArgs>()
+                .at(0, __tool::path!("::Library::find"))
+                .output(|__generator| __tool::of_type::<Book>().__schema(__generator)),
+        ];
+        const DISCOVERY: __tool::Discover = || __tool::of_type::<Self>().__discovery();
     }
     __tool::inventory::submit! {
-        __tool::Registration::toolset:: < Library > (|| __tool::discovery!(Library))
+        __tool::Registration::toolset:: < Library > ()
     }
 };

@@ -7,23 +7,14 @@ impl Mail {
     /// Read a mail.
     pub async fn read_one(&self, id: u64) -> impl Serialize {
         ::tool_core::__private::hidden_body()
-            .__tool_span(
-                "read",
-                ::tool_core::__private::function_id!("::Mail::read_one"),
-            )
-            .run_async(async move { id })
+            .__tool_span(::tool_core::__private::function!("::Mail::read_one", "read"))
+            .run_async(async move || { id })
             .await
     }
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use ::tool_core::__private::{
-        self as __tool, Constraint as __Limit, Parameter as __Row,
-    };
-    use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
-    use ::core::result::Result::{self as __Result, Ok as __Ok};
-    use ::std::{string::String as __String, vec::Vec as __Vec};
-    use __tool::locals::*;
+    use ::tool_core::__private::{self as __tool, prelude::*};
     const _: () = {
         struct tool;
         use tool as _;
@@ -33,12 +24,10 @@ const _: () = {
     }
     impl<'__de> __tool::ArgumentStruct<'__de> for ReadOneArgs {
         const PARAMETERS: &'static [__Row] = &[__Row::new::<u64>("id", "")];
-        fn decode<__S: __tool::ArgumentSource<'__de>>(
-            __source: &mut __S,
-        ) -> __Result<Self, __S::Error> {
-            let mut __f0 = __None;
-            __source.decode(&mut [&mut __f0])?;
-            __Ok(Self { id: __tool::filled(__f0) })
+        fn decode<__S: __Source<'__de>>(__from: &mut __S) -> __Result<Self, __S::Error> {
+            let mut __f = (__None,);
+            __from.decode([&mut __f.0])?;
+            __Ok(Self { id: __tool::filled(__f.0) })
         }
     }
     fn __tool_read_one<'__a>(
@@ -46,38 +35,13 @@ const _: () = {
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
         let __args: ReadOneArgs = __call.arguments()?;
-        __Ok(
-            __tool::start(
-                __call,
-                Mail::read_one(__this, __args.id),
-                |__value, __call| __tool::respond!(__call, __value),
-            ),
-        )
+        let __method = Mail::read_one(__this, __args.id);
+        __tool::start(__call, __method, |__value| __value.__split().__value().__error())
     }
     impl __tool::MainToolsetBlock for Mail {
-        const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
-                "mail",
-                "Reads mail.",
-                &[
-                    __tool::ToolSpec::new(
-                            "read",
-                            "Read a mail.",
-                            __tool_read_one,
-                            __tool::parameters::<ReadOneArgs>(),
-                        )
-                        .at(::core::file!(), 0, __tool::path!("::Mail::read_one"))
-                        .title("Read")
-                        .category(__tool::Category::Retrieval)
-                        .on_duplicate(__tool::OnDuplicate::Replace)
-                        .duplicate_scope(__tool::DuplicateScope::NameAndArgs)
-                        .modes(__tool::Modes::VOICE)
-                        .sequential()
-                        .cancellable()
-                        .max_output(1500)
-                        .max_calls(3),
-                ],
-            )
-            .at(::core::file!(), 0, __tool::path!("::Mail"))
+        const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new("mail")
+            .description("Reads mail.")
+            .at(0)
             .title("Mail")
             .prefix("mail")
             .auth(|| Auth::oauth2("google", &["mail"]))
@@ -88,8 +52,24 @@ const _: () = {
             .close(|__this| __tool::lifecycle(async move {
                 __tool::outcome!(Mail::disconnect(__this))
             }));
+        const TOOLS: &'static [__tool::ToolSpec<Self>] = &[
+            __tool::ToolSpec::new("read", __tool_read_one)
+                .description("Read a mail.")
+                .parameters::<ReadOneArgs>()
+                .at(0, __tool::path!("::Mail::read_one"))
+                .title("Read")
+                .category(__tool::Category::Retrieval)
+                .on_duplicate(__tool::OnDuplicate::Replace)
+                .duplicate_scope(__tool::DuplicateScope::NameAndArgs)
+                .modes(__tool::Modes::VOICE)
+                .sequential()
+                .cancellable()
+                .max_output(1500)
+                .max_calls(3),
+        ];
+        const DISCOVERY: __tool::Discover = || __tool::of_type::<Self>().__discovery();
     }
     __tool::inventory::submit! {
-        __tool::Registration::toolset:: < Mail > (|| __tool::discovery!(Mail))
+        __tool::Registration::toolset:: < Mail > ()
     }
 };

@@ -48,10 +48,12 @@ fn reads_every_tool_option() {
         (options.modes, options.timeout_ms),
         (Some(Modes::Both), Some(800))
     );
-    assert_eq!(
-        (options.max_output, options.max_calls),
-        (Some(1500), Some(3))
-    );
+    let numbers = options
+        .numbers
+        .iter()
+        .map(|number| (number.name, number.value))
+        .collect::<Vec<_>>();
+    assert_eq!(numbers, [("max_output", 1500), ("max_calls", 3)]);
     assert!(matches!(options.confirm, Some(Confirm::Always)));
     assert_eq!(options.flags.len(), 7);
     assert!(options.args.is_some() && options.krate.is_some() && options.guide.is_some());
