@@ -349,9 +349,10 @@ mod hygiene {
     pub mod beside_constants {
         use super::named_like_locals::{
             __args, __call, __contexts, __ctx0, __decide, __decoded, __defaults, __f, __f0, __f1,
-            __f2, __from, __generator, __index, __message, __method, __request, __rest, __text, __this, __tool_callable, __tool_each, __tool_ending,
-            __tool_error, __tool_generator, __tool_item, __tool_kind, __tool_probe,
-            __tool_signature, __tool_span, __tool_value, __tool_wraps, __tools, __value,
+            __f2, __from, __generator, __index, __message, __method, __request, __rest, __text,
+            __this, __tool_callable, __tool_each, __tool_ending, __tool_error, __tool_generator,
+            __tool_item, __tool_kind, __tool_probe, __tool_signature, __tool_span, __tool_value,
+            __tool_wraps, __tools, __value,
         };
         use std::fmt;
         use tool_core::{RunContext, ToolError, agent, tool, toolset};

@@ -34,7 +34,9 @@ pub use crate::tool::start::{done, start, start_converted, start_endless};
 pub use crate::tool::text_method::{completion, prompt_result, resource_result};
 pub use crate::tool::wrap::SpanLabel;
 pub use crate::tool::wrap_all::{ReturnedKind, TypeIsKnown};
-pub use crate::trace::body::{AgentSpan, BodySpan, SpanEnding, TracedFunction, TypedBody, function, in_agent};
+pub use crate::trace::body::{
+    AgentSpan, BodySpan, SpanEnding, TracedFunction, TypedBody, function, in_agent,
+};
 pub use crate::{
     __completed as completed, __default_json as default_json, __failure as failure,
     __finish as finish, __function as function, __joined as joined, __joined_parts as joined_parts,

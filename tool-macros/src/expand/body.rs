@@ -142,7 +142,7 @@ impl<'a> Body<'a> {
             let closure = self.closure(code);
             return self.called(&quote_spanned!(site()=> #span.run(#closure)));
         }
-        let typed = generated("__tool_typed");
+        let typed = generated("__typed");
         // Inner braces keep the user's places. On one line rustc would call them unnecessary.
         let code = if is_one_line(code) {
             code.stream()
@@ -156,7 +156,9 @@ impl<'a> Body<'a> {
             }
             None => self.block(code),
         };
-        self.called(&quote_spanned!(site()=> #span.run_async(move |#typed| async move #block).await))
+        self.called(
+            &quote_spanned!(site()=> #span.run_async(move |#typed| async move #block).await),
+        )
     }
 
     /// Gives an `async` block its type: the first `return` decides it. An `async` closure would have one, but does not yet

@@ -14,7 +14,10 @@ impl GoogleCalendar {
             .__tool_span(
                 ::tool_core::__private::function!("::GoogleCalendar::create_event"),
             )
-            .run_async(async move || -> Result<Event, CalendarError> {
+            .run_async(move |__typed| async move {
+                if let ::core::option::Option::Some(__typed) = __typed.value() {
+                    return __typed;
+                }
                 self.insert(title).await
             })
             .await

@@ -7,7 +7,12 @@ async fn look_up(
 ) -> Page {
     ::tool_core::__private::body::<Page>()
         .__tool_span(::tool_core::__private::function!("::look_up"))
-        .run_async(async move || -> Page { todo!() })
+        .run_async(move |__typed| async move {
+            if let ::core::option::Option::Some(__typed) = __typed.value() {
+                return __typed;
+            }
+            todo!()
+        })
         .await
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]

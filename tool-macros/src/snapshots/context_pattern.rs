@@ -3,7 +3,12 @@ impl Desk {
     async fn find(&self, UserData(db): UserData<Db>, name: &str) -> Option<Guest> {
         ::tool_core::__private::body::<Option<Guest>>()
             .__tool_span(::tool_core::__private::function!("::Desk::find"))
-            .run_async(async move || -> Option<Guest> { db.find(name).await })
+            .run_async(move |__typed| async move {
+                if let ::core::option::Option::Some(__typed) = __typed.value() {
+                    return __typed;
+                }
+                db.find(name).await
+            })
             .await
     }
 }

@@ -15,7 +15,12 @@ impl Search {
     ) -> Vec<Hit> {
         ::tool_core::__private::body::<Vec<Hit>>()
             .__tool_span(::tool_core::__private::function!("::Search::search"))
-            .run_async(async move || -> Vec<Hit> { todo!() })
+            .run_async(move |__typed| async move {
+                if let ::core::option::Option::Some(__typed) = __typed.value() {
+                    return __typed;
+                }
+                todo!()
+            })
             .await
     }
 }

@@ -6,7 +6,12 @@ where
     async fn put(&self, record: T, key: T::Key) -> Result<(), T::Error> {
         ::tool_core::__private::body::<Result<(), T::Error>>()
             .__tool_span(::tool_core::__private::function!("::Store<T, N>::put"))
-            .run_async(async move || -> Result<(), T::Error> { todo!() })
+            .run_async(move |__typed| async move {
+                if let ::core::option::Option::Some(__typed) = __typed.value() {
+                    return __typed;
+                }
+                todo!()
+            })
             .await
     }
     /// Count the records.

@@ -3,7 +3,12 @@ impl Bank {
     pub async fn transfer(&self, to: &str, amount: u64) -> Result<Receipt, BankError> {
         ::tool_core::__private::body::<Result<Receipt, BankError>>()
             .__tool_span(::tool_core::__private::function!("::Bank::transfer"))
-            .run_async(async move || -> Result<Receipt, BankError> { todo!() })
+            .run_async(move |__typed| async move {
+                if let ::core::option::Option::Some(__typed) = __typed.value() {
+                    return __typed;
+                }
+                todo!()
+            })
             .await
     }
 }

@@ -3,10 +3,18 @@ impl Library {
     async fn find(&self, title: String) -> Book {
         ::tool_core::__private::body::<Book>()
             .__tool_span(::tool_core::__private::function!("::Library::find"))
-            .run_async(async move || -> Book {
+            .run_async(move |__typed| async move {
+                if let ::core::option::Option::Some(__typed) = __typed.value() {
+                    return __typed;
+                }
                 ::tool_core::__private::body::<Book>()
                     .__agent_span("librarian")
-                    .run_async(async move || -> Book { self.shelf.get(title).await })
+                    .run_async(move |__typed| async move {
+                        if let ::core::option::Option::Some(__typed) = __typed.value() {
+                            return __typed;
+                        }
+                        self.shelf.get(title).await
+                    })
                     .await
             })
             .await

@@ -8,7 +8,7 @@ impl Mail {
     pub async fn read_one(&self, id: u64) -> impl Serialize {
         ::tool_core::__private::hidden_body()
             .__tool_span(::tool_core::__private::function!("::Mail::read_one", "read"))
-            .run_async(async move || { id })
+            .run_async(move |__typed| async move { id })
             .await
     }
 }
