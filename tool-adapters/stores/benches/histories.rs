@@ -42,7 +42,10 @@ async fn main() {
         let began = Instant::now();
         let conversation = store.load(&key, 0).await.expect("it loads");
         loaded.push(began.elapsed());
-        assert_eq!(conversation.expect("it is there").messages.len(), messages.len());
+        assert_eq!(
+            conversation.expect("it is there").messages.len(),
+            messages.len()
+        );
     }
     print("store 1,000 messages", stored);
     print("load 1,000 messages", loaded);

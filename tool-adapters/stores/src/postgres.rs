@@ -245,9 +245,7 @@ impl SqlDatabase for PostgresDatabase {
     /// Begins over another connection if the first one is lost.
     async fn begin(&self) -> Result<PostgresTransaction, SqlError> {
         let transaction = match self.try_begin(self.0.pool.acquire().await).await {
-            Err(error) if is_lost(&error) => {
-                self.try_begin(self.working_connection().await).await
-            }
+            Err(error) if is_lost(&error) => self.try_begin(self.working_connection().await).await,
             outcome => outcome,
         };
         Ok(PostgresTransaction {
@@ -315,7 +313,8 @@ impl AgentDatabase for PostgresDatabase {
 impl SessionDatabase for PostgresDatabase {
     const LOCK_SESSION: &'static str = include_str!("sql/postgres/lock_session.sql");
 
-    const LOCK_OPENINGS: Option<&'static str> = Some(include_str!("sql/postgres/lock_openings.sql"));
+    const LOCK_OPENINGS: Option<&'static str> =
+        Some(include_str!("sql/postgres/lock_openings.sql"));
 }
 
 impl HistoryDatabase for PostgresDatabase {

@@ -175,7 +175,12 @@ impl RedisStore {
     ) -> Result<BranchEnd, HistoryStoreError> {
         let mut end = at;
         loop {
-            let part = read(self.connection(), keys, key, end..end.saturating_add(RESULTS_AT_ONCE));
+            let part = read(
+                self.connection(),
+                keys,
+                key,
+                end..end.saturating_add(RESULTS_AT_ONCE),
+            );
             let ConversationPart { summary, texts } = part.await?.ok_or_else(|| missing(key))?;
             end = end.min(summary.messages);
             let mut is_over = texts.is_empty();

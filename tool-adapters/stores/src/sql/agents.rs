@@ -412,4 +412,3 @@ fn to_json(value: &impl serde::Serialize) -> Result<String, AgentStoreError> {
 fn position(error: &serde_json::Error) -> String {
     format!("line {}, column {}", error.line(), error.column())
 }
-

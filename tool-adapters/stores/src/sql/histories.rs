@@ -45,8 +45,7 @@ const BYTES: &str = "SELECT CAST(coalesce(sum(octet_length(message)), 0) AS bigi
 const COPY_MESSAGES: &str = "INSERT INTO tool_messages (conversation, position, message) \
     SELECT $2, position, message FROM tool_messages WHERE conversation = $1 AND position < $3";
 
-const DELETE: &str =
-    "DELETE FROM tool_conversations WHERE principal = $1 AND id = $2 RETURNING 1";
+const DELETE: &str = "DELETE FROM tool_conversations WHERE principal = $1 AND id = $2 RETURNING 1";
 
 const DELETE_UNUSED: &str = "DELETE FROM tool_conversations WHERE updated_at < $1 RETURNING 1";
 
@@ -275,7 +274,11 @@ impl<D: HistoryDatabase> HistoryStore for SqlStore<D> {
         let row = lock_or_create::<D>(&mut transaction, &stored_key).await?;
         let size = added.after(key, expected, row.size())?;
         add_messages::<D>(&mut transaction, row.number, expected, added.texts()).await?;
-        let params = [number(row.number), number(size.messages), number(size.bytes)];
+        let params = [
+            number(row.number),
+            number(size.messages),
+            number(size.bytes),
+        ];
         transaction.run(SET_SIZE, &params).await?;
         transaction.commit().await?;
         Ok(size.messages)
@@ -328,7 +331,12 @@ impl<D: HistoryDatabase> HistoryStore for SqlStore<D> {
             Some(place) => (place.updated_at, stored_id(&place.id)),
             None => (i64::MAX.unsigned_abs(), stored_id("")),
         };
-        let params = [text(&principal), number(time), text(&id), number(limit.into())];
+        let params = [
+            text(&principal),
+            number(time),
+            text(&id),
+            number(limit.into()),
+        ];
         let rows = self.0.select(CONVERSATIONS, &params).await?;
         let summaries = rows.iter().map(summary).collect::<Result<_, _>>();
         Ok(summaries?)
@@ -372,7 +380,9 @@ impl<D: HistoryDatabase> HistoryStore for SqlStore<D> {
         }
         let end = branch_end(&mut transaction, key, &source, at).await?;
 
-        let inserted = transaction.run(INSERT_NEW, &new_stored_key.params()).await?;
+        let inserted = transaction
+            .run(INSERT_NEW, &new_stored_key.params())
+            .await?;
         let Some(inserted) = inserted.first() else {
             return Err(exists());
         };
@@ -387,7 +397,9 @@ impl<D: HistoryDatabase> HistoryStore for SqlStore<D> {
         transaction.run(SET_SIZE, &size).await?;
 
         let info = source.summary.info.of_branch().to_stored(&new_key)?;
-        transaction.run(SET_INFO, &[number(new), text(&info)]).await?;
+        transaction
+            .run(SET_INFO, &[number(new), text(&info)])
+            .await?;
         transaction.commit().await?;
         Ok(end)
     }

@@ -151,7 +151,9 @@ struct LockedSession<'a, D: SessionDatabase> {
 impl<D: SessionDatabase> LockedSession<'_, D> {
     /// Writes the row, lets the changes take effect, and updates the copy.
     async fn commit(mut self) -> Result<(), StoreError> {
-        self.row.write(&mut self.transaction, &self.record.id).await?;
+        self.row
+            .write(&mut self.transaction, &self.record.id)
+            .await?;
         let new = self.new_entries().await?;
         self.transaction.commit().await?;
         self.record.update(&self.row, new);
@@ -180,7 +182,9 @@ impl<D: SessionDatabase> LockedSession<'_, D> {
         }
         let first = self.row.entries.saturating_sub(MAX_ENTRIES);
         if first > 0 && !entries.is_empty() {
-            self.transaction.run(DROP_ENTRIES, &[id, number(first)]).await?;
+            self.transaction
+                .run(DROP_ENTRIES, &[id, number(first)])
+                .await?;
         }
         Ok(())
     }
@@ -214,7 +218,9 @@ impl<D: SessionDatabase> LockedSession<'_, D> {
                 self.row.call_bytes = 0;
                 break;
             };
-            self.transaction.run(DROP_CALLS, &[id, number(last)]).await?;
+            self.transaction
+                .run(DROP_CALLS, &[id, number(last)])
+                .await?;
         }
         Ok(())
     }
@@ -363,7 +369,9 @@ impl<D: SessionDatabase> SessionRecord for SqlSession<D> {
         if let Some(call) = record.call {
             locked.keep_call(call).await?;
         }
-        locked.log(record.audit.map_or(&[], std::slice::from_ref)).await?;
+        locked
+            .log(record.audit.map_or(&[], std::slice::from_ref))
+            .await?;
         locked.commit().await
     }
 
@@ -394,7 +402,10 @@ impl<D: SessionDatabase> SessionRecord for SqlSession<D> {
         let session = text(&self.id);
         let now = locked.row.now;
         let expired = [session, number(now)];
-        locked.transaction.run(DROP_EXPIRED_APPROVALS, &expired).await?;
+        locked
+            .transaction
+            .run(DROP_EXPIRED_APPROVALS, &expired)
+            .await?;
 
         let mut waiting = Vec::new();
         for row in &locked.transaction.run(WAITING, &[session]).await? {

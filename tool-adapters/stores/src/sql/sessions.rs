@@ -47,14 +47,19 @@ impl<D: SessionDatabase> SqlStore<D> {
         request: &OpenRequest,
         id: &str,
     ) -> Result<SessionRow, OpenError> {
-        let rows = transaction.run(OPEN_SESSIONS, &[]).await.map_err(StoreError::from)?;
+        let rows = transaction
+            .run(OPEN_SESSIONS, &[])
+            .await
+            .map_err(StoreError::from)?;
         let open = rows.first().map_or(Ok(0), |row| unsigned(row, 0))?;
         if open >= request.max_sessions {
             return Err(OpenError::Full {
                 limit: request.max_sessions,
             });
         }
-        insert::<D>(transaction, request, id).await.map_err(OpenError::from)
+        insert::<D>(transaction, request, id)
+            .await
+            .map_err(OpenError::from)
     }
 
     /// Wraps a session that the database has, as this process knows it.
@@ -75,7 +80,9 @@ async fn insert<D: SessionDatabase>(
     request: &OpenRequest,
     id: &str,
 ) -> Result<SessionRow, StoreError> {
-    let now = transaction.run("SELECT now FROM tool_session_clock", &[]).await?;
+    let now = transaction
+        .run("SELECT now FROM tool_session_clock", &[])
+        .await?;
     let now = now.first().map_or(Ok(0), |row| unsigned(row, 0))?;
     for statement in FORGET {
         transaction.run(statement, &[number(now)]).await?;

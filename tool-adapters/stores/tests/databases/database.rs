@@ -42,7 +42,9 @@ impl StoreUnderTest for SqliteFile {
     type Store = SqliteStore;
 
     async fn handle(&self) -> SqliteStore {
-        SqliteStore::open(self.path()).await.expect("the file opens")
+        SqliteStore::open(self.path())
+            .await
+            .expect("the file opens")
     }
 
     /// Waits, because the database's clock cannot be moved.

@@ -25,7 +25,11 @@ impl HistoryStoreUnderTest for SqliteFile {
     const TICK: Duration = Duration::from_millis(20);
 
     async fn handle(&self) -> Arc<dyn DynHistoryStore> {
-        Arc::new(SqliteStore::open(self.path()).await.expect("the file opens"))
+        Arc::new(
+            SqliteStore::open(self.path())
+                .await
+                .expect("the file opens"),
+        )
     }
 
     async fn pass(&self, time: Duration) {
@@ -75,7 +79,9 @@ async fn an_append_writes_as_many_rows_to_a_long_conversation() {
         .connect_with(options)
         .await
         .expect("it opens");
-    let store = SqliteStore::from_pool(pool.clone()).await.expect("it opens");
+    let store = SqliteStore::from_pool(pool.clone())
+        .await
+        .expect("it opens");
     let written = async || {
         sqlx::query_scalar::<_, i64>("SELECT total_changes()")
             .fetch_one(&pool)

@@ -25,7 +25,12 @@ async fn session(store: &impl SessionStore) -> TestSession {
 
 async fn session_at(place: &str) -> TestSession {
     if place.starts_with("postgres") {
-        session(&PostgresStore::connect(place).await.expect("the server answers")).await
+        session(
+            &PostgresStore::connect(place)
+                .await
+                .expect("the server answers"),
+        )
+        .await
     } else {
         session(&SqliteStore::open(place).await.expect("the file opens")).await
     }
@@ -43,7 +48,10 @@ async fn makes_calls_until_it_is_killed() {
     let session = session_at(&place).await;
     let mut passed = 0;
     loop {
-        assert!(session.passes(&call()).await, "the test ends before the limit");
+        assert!(
+            session.passes(&call()).await,
+            "the test ends before the limit"
+        );
         passed += 1;
         println!("\n{SAYS}{passed}");
     }

@@ -41,7 +41,9 @@ async fn a_newer_version_of_the_tables_is_an_error() {
         SELECT 99, description, success, checksum, 0 FROM _tool_sessions_migrations",
     )
     .await;
-    let error = SqliteStore::open(file.path()).await.expect_err("newer tables");
+    let error = SqliteStore::open(file.path())
+        .await
+        .expect_err("newer tables");
     assert!(error.to_string().contains("newer version"), "{error}");
 }
 
@@ -49,8 +51,12 @@ async fn a_newer_version_of_the_tables_is_an_error() {
 async fn a_damaged_row_is_an_error_of_its_session_only() {
     let file = SqliteFile::new();
     let store = file.handle().await;
-    let damaged = open(&store, &opening("damaged", Mode::Text)).await.expect("opens");
-    let sound = open(&store, &opening("sound", Mode::Text)).await.expect("opens");
+    let damaged = open(&store, &opening("damaged", Mode::Text))
+        .await
+        .expect("opens");
+    let sound = open(&store, &opening("sound", Mode::Text))
+        .await
+        .expect("opens");
     file.by_hand("UPDATE tool_sessions SET session = substr(session, 1, 40) WHERE id = 'damaged'")
         .await;
     let error = damaged.try_refresh().await.expect_err("a damaged row");
@@ -66,10 +72,14 @@ async fn a_damaged_row_is_an_error_of_its_session_only() {
 async fn a_row_deleted_by_hand_takes_all_of_its_session() {
     let file = SqliteFile::new();
     let store = file.handle().await;
-    let session = open(&store, &opening("s", Mode::Text)).await.expect("opens");
+    let session = open(&store, &opening("s", Mode::Text))
+        .await
+        .expect("opens");
     session.mint(&waiting(1), HOUR).await;
     file.by_hand("DELETE FROM tool_sessions").await;
     session.assert_over().await;
-    let next = open(&store, &opening("s", Mode::Text)).await.expect("opens");
+    let next = open(&store, &opening("s", Mode::Text))
+        .await
+        .expect("opens");
     assert_eq!(next.pending(&waiting(1).id).await, None);
 }

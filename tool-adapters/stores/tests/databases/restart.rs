@@ -20,8 +20,13 @@ fn delete(#[context] deleted: UserData<Deleted>, name: String) -> String {
 
 /// A run of the program.
 async fn run(file: &SqliteFile, deleted: &Arc<Deleted>) -> Session {
-    let tools = ToolContext::builder().with(delete).build().expect("sound tools");
-    let store = SqliteStore::open(file.path()).await.expect("the file opens");
+    let tools = ToolContext::builder()
+        .with(delete)
+        .build()
+        .expect("sound tools");
+    let store = SqliteStore::open(file.path())
+        .await
+        .expect("the file opens");
     let runtime = Runtime::builder(tools)
         .store(store)
         .signing_key([7; 32])
@@ -54,6 +59,9 @@ async fn the_next_run_makes_the_approved_call_once() {
     assert_eq!(done.data_json(), Some("\"notes.txt\""));
 
     let again = run(&file, &deleted).await.approve(&token).await;
-    assert_eq!(again.error().map(|error| error.kind), Some(ErrorKind::NotFound));
+    assert_eq!(
+        again.error().map(|error| error.kind),
+        Some(ErrorKind::NotFound)
+    );
     assert_eq!(deleted.0.load(Ordering::Relaxed), 1);
 }

@@ -19,8 +19,8 @@ pub use crate::session::store::history_store::{
 pub use crate::session::store::memory::{MemoryRecord, MemoryStore};
 pub use crate::session::store::session_core::PrincipalSpending;
 pub use crate::session::store::session_store::{
-    Admission, AnsweredCallRecord, BudgetLimit, Charge, OpenError, OpenRequest, PrincipalCharge, Refusal,
-    SessionRecord, SessionStore, Settlement, StoreError, Verdict,
+    Admission, AnsweredCallRecord, BudgetLimit, Charge, OpenError, OpenRequest, PrincipalCharge,
+    Refusal, SessionRecord, SessionStore, Settlement, StoreError, Verdict,
 };
 pub use crate::session::store::stored_messages::{ConversationSize, StoredMessages};
 pub use crate::session::store::stored_session::StoredSession;

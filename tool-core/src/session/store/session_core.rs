@@ -13,7 +13,10 @@ use std::time::Duration;
 #[derive(Serialize, Deserialize)]
 #[serde(
     rename_all = "camelCase",
-    bound(serialize = "A: Serialize", deserialize = "A: Deserialize<'de> + CountAttempts")
+    bound(
+        serialize = "A: Serialize",
+        deserialize = "A: Deserialize<'de> + CountAttempts"
+    )
 )]
 pub(crate) struct SessionCore<A = Attempts> {
     is_over: bool,

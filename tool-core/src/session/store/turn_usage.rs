@@ -11,7 +11,10 @@ use std::hash::Hash;
 
 /// The usage of the current turn. `A` counts the attempts at a tool.
 #[derive(Serialize, Deserialize)]
-#[serde(bound(serialize = "A: Serialize", deserialize = "A: Deserialize<'de> + CountAttempts"))]
+#[serde(bound(
+    serialize = "A: Serialize",
+    deserialize = "A: Deserialize<'de> + CountAttempts"
+))]
 pub(crate) struct TurnUsage<A = Attempts> {
     turn: u64,
     total: u32,
@@ -294,7 +297,10 @@ enum AcceptedAttempts {
 
 /// Attempts by the hash of their arguments, in two generations.
 #[derive(Serialize, Deserialize)]
-#[serde(bound(serialize = "H: Serialize", deserialize = "H: Deserialize<'de> + Eq + Hash"))]
+#[serde(bound(
+    serialize = "H: Serialize",
+    deserialize = "H: Deserialize<'de> + Eq + Hash"
+))]
 struct AttemptHashes<H = u64> {
     young: FxHashMap<H, u32>,
     old: FxHashMap<H, u32>,

@@ -13,7 +13,13 @@ pub async fn messages_come_back_as_they_were(store: &impl HistoryStoreUnderTest)
     append(&*handle, &key("together"), 0, &messages).await;
     let mut known = 0;
     for message in &messages {
-        known = append(&*handle, &key("one by one"), known, std::slice::from_ref(message)).await;
+        known = append(
+            &*handle,
+            &key("one by one"),
+            known,
+            std::slice::from_ref(message),
+        )
+        .await;
     }
     for id in ["together", "one by one"] {
         let loaded = load(&*handle, &key(id)).await;
@@ -54,7 +60,10 @@ pub async fn late_writer_gets_a_conflict(store: &impl HistoryStoreUnderTest) {
     }
     assert_eq!(load(&*handle, &key("a")).await.messages, said_each(0..2));
     let refused = handle.append(&key("new"), 1, &[said(9)]).await;
-    assert!(matches!(refused, Err(HistoryStoreError::Conflict { found: 0, .. })));
+    assert!(matches!(
+        refused,
+        Err(HistoryStoreError::Conflict { found: 0, .. })
+    ));
     assert!(!exists(&*handle, &key("new")).await);
 }
 
@@ -69,7 +78,10 @@ pub async fn racing_writers_do_not_mix_their_messages(store: &impl HistoryStoreU
             let mut appended = 0;
             while appended < 5 {
                 let number = racer * 100 + appended * 2;
-                match handle.append(&key("a"), known, &said_each(number..number + 2)).await {
+                match handle
+                    .append(&key("a"), known, &said_each(number..number + 2))
+                    .await
+                {
                     Ok(found) => {
                         known = found;
                         appended += 1;
@@ -84,9 +96,14 @@ pub async fn racing_writers_do_not_mix_their_messages(store: &impl HistoryStoreU
 
     let loaded = load(&*handles[0], &key("a")).await.messages;
     assert_eq!(loaded.len(), 80);
-    let mut pairs = loaded.chunks(2).map(<[Message]>::to_vec).collect::<Vec<_>>();
+    let mut pairs = loaded
+        .chunks(2)
+        .map(<[Message]>::to_vec)
+        .collect::<Vec<_>>();
     let number = |pair: &[Message]| match &pair[0] {
-        Message::User(said) => said.text()["message ".len()..].parse::<u64>().expect("a number"),
+        Message::User(said) => said.text()["message ".len()..]
+            .parse::<u64>()
+            .expect("a number"),
         _ => panic!("a message of the user"),
     };
     for pair in &pairs {
@@ -145,7 +162,10 @@ pub async fn invalid_ids_are_refused(store: &impl HistoryStoreUnderTest) {
         ConversationKey::new("a", &long),
     ] {
         let invalid = HistoryStoreError::InvalidId;
-        assert_eq!(handle.append(&key, 0, &[said(0)]).await, Err(invalid.clone()));
+        assert_eq!(
+            handle.append(&key, 0, &[said(0)]).await,
+            Err(invalid.clone())
+        );
         assert_eq!(handle.load(&key, 0).await, Err(invalid.clone()));
         assert_eq!(handle.delete(&key).await, Err(invalid));
     }

@@ -44,7 +44,10 @@ pub async fn branch_goes_its_own_way(store: &impl HistoryStoreUnderTest) {
     handle.branch(&key("a"), 2, "b").await.expect("it branches");
     append(&*handle, &key("b"), 2, &[said(7)]).await;
     append(&*handle, &key("a"), 3, &[said(3)]).await;
-    assert_eq!(load(&*handle, &key("b")).await.messages, [said(0), said(1), said(7)]);
+    assert_eq!(
+        load(&*handle, &key("b")).await.messages,
+        [said(0), said(1), said(7)]
+    );
     assert_eq!(load(&*handle, &key("a")).await.messages, said_each(0..4));
     assert_eq!(handle.delete(&key("a")).await, Ok(true));
     assert_eq!(load(&*handle, &key("b")).await.messages.len(), 3);
@@ -59,7 +62,10 @@ pub async fn branch_takes_no_session(store: &impl HistoryStoreUnderTest) {
         ..ConversationInfo::default()
     };
     append(&*handle, &key("a"), 0, &[said(0)]).await;
-    handle.describe(&key("a"), &info).await.expect("it is described");
+    handle
+        .describe(&key("a"), &info)
+        .await
+        .expect("it is described");
     handle.branch(&key("a"), 1, "b").await.expect("it branches");
     let branch = load(&*handle, &key("b")).await.summary.info;
     assert_eq!((branch.title, branch.session), (info.title.clone(), None));
@@ -105,6 +111,9 @@ pub async fn racing_branches_create_one_conversation(store: &impl HistoryStoreUn
     let [messages] = made[..] else {
         panic!("one branch: {outcomes:?}")
     };
-    assert_eq!(load(&*handles[1], &key("b")).await.messages, said_each(0..messages));
+    assert_eq!(
+        load(&*handles[1], &key("b")).await.messages,
+        said_each(0..messages)
+    );
     assert_eq!(listed(&*handles[1], "ada").await.len(), 2);
 }

@@ -23,7 +23,10 @@ pub async fn damaged_message_is_named(store: &impl HistoryStoreUnderTest) {
         if !store.overwrite(&key("a"), 2, text).await {
             return;
         }
-        let error = handle.load(&key("a"), 0).await.expect_err("a damaged message");
+        let error = handle
+            .load(&key("a"), 0)
+            .await
+            .expect_err("a damaged message");
         let is_named = matches!(
             &error,
             HistoryStoreError::Damaged { conversation, position: 2, .. } if conversation == "a"
@@ -56,7 +59,10 @@ pub async fn damage_shows_nothing_of_the_message(store: &impl HistoryStoreUnderT
         if !store.overwrite(&key("a"), 0, text).await {
             return;
         }
-        let error = handle.load(&key("a"), 0).await.expect_err("a damaged message");
+        let error = handle
+            .load(&key("a"), 0)
+            .await
+            .expect_err("a damaged message");
         let shown = format!("{error} {error:?}");
         assert!(!shown.contains("c4n4ry"), "{shown}");
     }

@@ -78,7 +78,8 @@ pub fn result(call_id: &str) -> Message {
 
 /// Returns a conversation with messages of each kind.
 pub fn all_kinds() -> Vec<Message> {
-    let picture = UserMessage::new("What is this?\u{0} \"'\\").image("R0lGODlhAQABAAAAADs=", "image/gif");
+    let picture =
+        UserMessage::new("What is this?\u{0} \"'\\").image("R0lGODlhAQABAAAAADs=", "image/gif");
     vec![
         Message::User(picture),
         calls(),

@@ -22,16 +22,25 @@ pub async fn conversation_that_was_used_last_comes_first<T: HistoryStoreUnderTes
     append(&*handle, &key("a"), 1, &[said(1)]).await;
     assert_eq!(listed(&*handle, "ada").await, ["a", "c", "b"]);
     store.pass(T::TICK).await;
-    handle.describe(&key("b"), &titled("B")).await.expect("it is described");
+    handle
+        .describe(&key("b"), &titled("B"))
+        .await
+        .expect("it is described");
     assert_eq!(listed(&*handle, "ada").await, ["b", "a", "c"]);
     load(&*handle, &key("c")).await;
-    assert_eq!(listed(&*handle, "ada").await, ["b", "a", "c"], "reading is no use");
+    assert_eq!(
+        listed(&*handle, "ada").await,
+        ["b", "a", "c"],
+        "reading is no use"
+    );
 }
 
 /// Each page begins after the place of the one before, also where many conversations changed at the same time.
 pub async fn pages_list_each_conversation_once(store: &impl HistoryStoreUnderTest) {
     let handle = store.handle().await;
-    let ids = (0..25).map(|number| format!("c{number:02}")).collect::<Vec<_>>();
+    let ids = (0..25)
+        .map(|number| format!("c{number:02}"))
+        .collect::<Vec<_>>();
     for id in &ids {
         append(&*handle, &key(id), 0, &[said(0)]).await;
     }
@@ -39,7 +48,10 @@ pub async fn pages_list_each_conversation_once(store: &impl HistoryStoreUnderTes
     let mut paged = Vec::new();
     let mut place = None;
     loop {
-        let page = handle.list("ada", place.as_ref(), 4).await.expect("it lists");
+        let page = handle
+            .list("ada", place.as_ref(), 4)
+            .await
+            .expect("it lists");
         let Some(last) = page.last() else { break };
         assert!(page.len() <= 4);
         place = Some(last.place());
@@ -48,7 +60,13 @@ pub async fn pages_list_each_conversation_once(store: &impl HistoryStoreUnderTes
     assert_eq!(paged, all);
     paged.sort();
     assert_eq!(paged, ids);
-    assert!(handle.list("ada", None, 0).await.expect("it lists").is_empty());
+    assert!(
+        handle
+            .list("ada", None, 0)
+            .await
+            .expect("it lists")
+            .is_empty()
+    );
 }
 
 /// A summary has the number of messages, their bytes, and the times of the first and the last change.
@@ -60,12 +78,21 @@ pub async fn summary_has_the_size_and_the_times<T: HistoryStoreUnderTest>(store:
     append(&*handle, &key("a"), 2, &[said(2)]).await;
 
     let page = handle.list("ada", None, 10).await.expect("it lists");
-    let [after] = &*page else { panic!("one conversation") };
+    let [after] = &*page else {
+        panic!("one conversation")
+    };
     assert_eq!((before.messages, after.messages), (2, 3));
-    assert_eq!(after.bytes * 2, before.bytes * 3, "the messages have one length");
+    assert_eq!(
+        after.bytes * 2,
+        before.bytes * 3,
+        "the messages have one length"
+    );
     assert_eq!(before.created_at, after.created_at);
     assert!(before.updated_at < after.updated_at);
-    assert!(after.created_at > 1_500_000_000_000, "milliseconds since 1970");
+    assert!(
+        after.created_at > 1_500_000_000_000,
+        "milliseconds since 1970"
+    );
 }
 
 /// The info is replaced as a whole, and appending leaves it.
@@ -81,10 +108,16 @@ pub async fn info_comes_back_as_it_was(store: &impl HistoryStoreUnderTest) {
             .into(),
     };
     append(&*handle, &key("a"), 0, &[said(0)]).await;
-    handle.describe(&key("a"), &info).await.expect("it is described");
+    handle
+        .describe(&key("a"), &info)
+        .await
+        .expect("it is described");
     append(&*handle, &key("a"), 1, &[said(1)]).await;
     assert_eq!(load(&*handle, &key("a")).await.summary.info, info);
-    handle.describe(&key("a"), &titled("")).await.expect("it is described");
+    handle
+        .describe(&key("a"), &titled(""))
+        .await
+        .expect("it is described");
     let summary = load(&*handle, &key("a")).await.summary;
     assert_eq!(summary.info, titled(""));
     assert!(!summary.is_info_damaged && summary.messages == 2);
@@ -93,7 +126,10 @@ pub async fn info_comes_back_as_it_was(store: &impl HistoryStoreUnderTest) {
 /// A host can name a conversation before its first message.
 pub async fn info_creates_the_conversation(store: &impl HistoryStoreUnderTest) {
     let handle = store.handle().await;
-    handle.describe(&key("a"), &titled("A")).await.expect("it is described");
+    handle
+        .describe(&key("a"), &titled("A"))
+        .await
+        .expect("it is described");
     assert_eq!(append(&*handle, &key("a"), 0, &[said(0)]).await, 1);
     assert_eq!(load(&*handle, &key("a")).await.summary.info, titled("A"));
 }
@@ -101,7 +137,12 @@ pub async fn info_creates_the_conversation(store: &impl HistoryStoreUnderTest) {
 /// An info that takes more than 16 KiB is refused.
 pub async fn info_is_bounded(store: &impl HistoryStoreUnderTest) {
     let handle = store.handle().await;
-    let refused = handle.describe(&key("a"), &titled(&"x".repeat(17_000))).await;
-    assert!(matches!(refused, Err(HistoryStoreError::TooLarge { .. })), "{refused:?}");
+    let refused = handle
+        .describe(&key("a"), &titled(&"x".repeat(17_000)))
+        .await;
+    assert!(
+        matches!(refused, Err(HistoryStoreError::TooLarge { .. })),
+        "{refused:?}"
+    );
     assert!(listed(&*handle, "ada").await.is_empty());
 }

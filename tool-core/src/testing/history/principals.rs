@@ -12,14 +12,20 @@ pub async fn conversations_of_another_principal_are_not_there(store: &impl Histo
     for principal in ["bob", "", "Ada", "ada ", "ad"] {
         let other = ConversationKey::new("a", principal);
         assert!(!exists(&*handle, &other).await, "{principal:?}");
-        assert!(listed(&*handle, principal).await.is_empty(), "{principal:?}");
+        assert!(
+            listed(&*handle, principal).await.is_empty(),
+            "{principal:?}"
+        );
         assert_eq!(handle.delete(&other).await, Ok(false));
         let missing = HistoryStoreError::Missing {
             conversation: "a".to_owned(),
         };
         assert_eq!(handle.branch(&other, 1, "b").await, Err(missing));
         let conflict = handle.append(&other, 2, &[said(9)]).await;
-        assert!(matches!(conflict, Err(HistoryStoreError::Conflict { found: 0, .. })));
+        assert!(matches!(
+            conflict,
+            Err(HistoryStoreError::Conflict { found: 0, .. })
+        ));
     }
     assert_eq!(load(&*handle, &own).await.messages, said_each(0..2));
 }
@@ -35,11 +41,17 @@ pub async fn principals_use_the_same_id(store: &impl HistoryStoreUnderTest) {
         title: Some("Bob's".to_owned()),
         ..ConversationInfo::default()
     };
-    handle.describe(&keys[1], &info).await.expect("it is described");
+    handle
+        .describe(&keys[1], &info)
+        .await
+        .expect("it is described");
     for (number, key) in (0..).zip(&keys) {
         let loaded = load(&*handle, key).await;
         assert_eq!(loaded.messages, [said(number)]);
-        assert_eq!(loaded.summary.info.title.is_some(), key.principal() == "bob");
+        assert_eq!(
+            loaded.summary.info.title.is_some(),
+            key.principal() == "bob"
+        );
     }
     assert_eq!(handle.delete(&keys[0]).await, Ok(true));
     assert!(exists(&*handle, &keys[1]).await && exists(&*handle, &keys[2]).await);
@@ -48,7 +60,9 @@ pub async fn principals_use_the_same_id(store: &impl HistoryStoreUnderTest) {
 /// Conversations are apart, however similar their ids and principals.
 pub async fn ids_are_not_mistaken_for_each_other(store: &impl HistoryStoreUnderTest) {
     let handle = store.handle().await;
-    let names = ["a", "A", "a ", "a:b", "a\u{0}", "a%00", "a%2500", "{a}", "}a", "*", "ä", "b"];
+    let names = [
+        "a", "A", "a ", "a:b", "a\u{0}", "a%00", "a%2500", "{a}", "}a", "*", "ä", "b",
+    ];
     let mut keys = Vec::new();
     for id in names {
         keys.extend(names.map(|principal| ConversationKey::new(id, principal)));
@@ -57,7 +71,11 @@ pub async fn ids_are_not_mistaken_for_each_other(store: &impl HistoryStoreUnderT
         append(&*handle, key, 0, &[said(number)]).await;
     }
     for (number, key) in (0..).zip(&keys) {
-        assert_eq!(load(&*handle, key).await.messages, [said(number)], "{key:?}");
+        assert_eq!(
+            load(&*handle, key).await.messages,
+            [said(number)],
+            "{key:?}"
+        );
     }
     for principal in names {
         let mut ids = listed(&*handle, principal).await;
