@@ -1,10 +1,10 @@
-//! What keeps the history of an agent within a limit.
+//! Keeping the history of an agent within a limit.
 
 use std::fmt;
 use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
 use tool_core::ToolError;
-use tool_core::session::{History, Keep, Model, Shortened};
+use tool_core::session::{History, Keep, Message, Model, Shortened};
 use tool_core::trace::TokenUsage;
 
 /// The share of the context at which a conversation is summed up, if no limit is set.
@@ -15,11 +15,13 @@ const DEFAULT_SHARE: f64 = 0.8;
 pub(crate) struct HistoryKeeper {
     keep: Option<Keep>,
     summaries: Summaries,
-    listener: Option<Unshared<dyn FnMut(&Shortened) + Send>>,
+    listener: Option<Unshared<Listener>>,
     measured: Option<MeasuredRequest>,
     /// The tokens of summaries that are not reported yet.
     usage: TokenUsage,
 }
+
+type Listener = dyn FnMut(&Shortened) + Send;
 
 /// The model that sums up what is removed.
 #[derive(Default)]
@@ -141,7 +143,7 @@ impl HistoryKeeper {
     fn tokens_now(&self, history: &History) -> Option<u64> {
         let measured = self.measured?;
         let added = history.messages().get(measured.messages..)?;
-        let estimates = added.iter().map(|message| message.estimated_tokens());
+        let estimates = added.iter().map(Message::estimated_tokens);
         Some(measured.tokens + estimates.sum::<u64>())
     }
 
@@ -166,7 +168,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use tokio::sync::Notify;
-    use tool_core::session::{Message, ModelRequest, ModelStep};
+    use tool_core::session::{ModelRequest, ModelStep};
     use tool_core::testing::ScriptedModel;
     use tool_core::{Mode, Policy, Runtime, ToolCall, ToolContext, tool};
 

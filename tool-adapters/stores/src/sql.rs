@@ -1,11 +1,17 @@
 //! Stores in an SQL database: the parts that SQLite and PostgreSQL share.
+#![cfg_attr(
+    not(feature = "agent-records"),
+    allow(dead_code, reason = "agents have columns of more types")
+)]
 
 #[cfg(feature = "agent-records")]
 pub(crate) mod agents;
 pub(crate) mod histories;
 pub(crate) mod session_copy;
 pub(crate) mod session_record;
+pub(crate) mod session_row;
 pub(crate) mod sessions;
+pub(crate) mod values;
 
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::{Arguments, ColumnIndex, Decode, Encode, Error, Row, SqlSafeStr, Type, ValueRef};

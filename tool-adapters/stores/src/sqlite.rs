@@ -3,7 +3,7 @@
 #[cfg(feature = "agent-records")]
 use crate::sql::agents::AgentDatabase;
 use crate::sql::histories::{CONVERSATION, HistoryDatabase};
-use crate::sql::sessions::{SESSION, SessionDatabase};
+use crate::sql::session_row::{SESSION, SessionDatabase};
 use crate::sql::{
     Param, Rows, SqlDatabase, SqlError, SqlMigration, SqlStore, SqlTransaction, Tables, arguments,
     is_migrated,

@@ -249,7 +249,7 @@ impl<'a> ApprovalRequest<'a> {
     }
 }
 
-/// What counts of a call that waits for approval, for [`ApprovalRequest::exceeds_beside`].
+/// The size of a call that waits for approval, for [`ApprovalRequest::exceeds_beside`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitingSize {
     /// The turn in which the call asked.

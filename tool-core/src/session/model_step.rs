@@ -91,6 +91,7 @@ impl ModelStep {
 }
 
 /// Returns true for no turn, and for one that nests too deep to be stored.
+#[allow(clippy::ref_option, reason = "serde passes a reference")]
 fn is_not_storable(native: &Option<RawTurn>) -> bool {
     !native.as_ref().is_some_and(RawTurn::is_storable)
 }

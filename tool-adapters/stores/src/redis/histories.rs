@@ -15,8 +15,11 @@ use tool_core::session::{
 /// The messages that are read at once to find the end of the results of a call.
 const RESULTS_AT_ONCE: u64 = 16;
 
-/// The conversations that are looked at in one round trip.
-const BATCH: usize = 200;
+/// The conversations of a list that are read in one round trip.
+const LISTED_AT_ONCE: usize = 200;
+
+/// The unused conversations that are looked for in one round trip.
+const UNUSED_AT_ONCE: isize = 200;
 
 /// The keys and the names of a conversation.
 struct ConversationKeys {
@@ -247,7 +250,7 @@ impl HistoryStore for RedisStore {
             return Ok(None);
         };
         let mut messages = Vec::with_capacity(texts.len());
-        for (position, text) in (from..).zip(&texts) {
+        for (text, position) in texts.iter().zip(from..) {
             messages.push(message(key, position, text)?);
         }
         let next = from.saturating_add(messages.len() as u64);
@@ -274,7 +277,7 @@ impl HistoryStore for RedisStore {
         let ids: Vec<String> = self.connection().script(&call).await?;
 
         let mut summaries = Vec::with_capacity(ids.len());
-        for ids in ids.chunks(BATCH) {
+        for ids in ids.chunks(LISTED_AT_ONCE) {
             let mut queries = redis::pipe();
             for id in ids {
                 let member = format!("{principal}:{id}");
@@ -344,7 +347,7 @@ impl HistoryStore for RedisStore {
         let mut deleted = 0;
         loop {
             let mut query = redis::pipe();
-            query.zrangebyscore_limit(&all, "-inf", format!("({since}"), 0, BATCH as isize);
+            query.zrangebyscore_limit(&all, "-inf", format!("({since}"), 0, UNUSED_AT_ONCE);
             let (unused,): (Vec<String>,) = self.connection().pipeline(&query).await?;
             if unused.is_empty() {
                 return Ok(deleted);

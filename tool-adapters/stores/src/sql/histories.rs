@@ -1,6 +1,6 @@
 //! Conversations in an SQL database: a row for each message, and one for what belongs to all of them.
 
-use crate::sql::sessions::{stored_id, text, unsigned};
+use crate::sql::values::{stored_id, text, unsigned};
 use crate::sql::{Param, SqlDatabase, SqlError, SqlRow, SqlStore, SqlTransaction, number};
 use tool_core::session::{
     ConversationInfo, ConversationKey, ConversationPlace, ConversationSize, ConversationSummary,
@@ -301,7 +301,7 @@ impl<D: HistoryDatabase> HistoryStore for SqlStore<D> {
             let params = range(row.number, from, end);
             let rows = self.0.select(MESSAGES, &params).await?;
             let wanted = end.saturating_sub(from);
-            // Whoever deletes the conversation deletes its messages.
+            // A deletion of the conversation takes its messages too.
             if rows.len() as u64 != wanted && attempts > 0 {
                 let again = self.find(&stored_key).await?;
                 if again.is_none_or(|again| again.number != row.number) {

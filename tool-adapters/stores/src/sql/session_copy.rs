@@ -1,4 +1,4 @@
-//! What a process knows of a session, without asking the database.
+//! A copy of a session, which a process reads without asking the database.
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;

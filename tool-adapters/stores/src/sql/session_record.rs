@@ -1,10 +1,10 @@
 //! One session in an SQL database, as a process knows it.
 
 use crate::sql::session_copy::{MAX_ENTRIES, NumberedEntry, SessionCopy};
-use crate::sql::sessions::{
-    SESSION, SessionDatabase, SessionRow, from_json, incarnation_text, kept_calls, lifetime,
-    lock_session, stored_id, text, to_json, unsigned,
+use crate::sql::session_row::{
+    SESSION, SessionDatabase, SessionRow, incarnation_text, kept_calls, lock_session,
 };
+use crate::sql::values::{from_json, lifetime, stored_id, text, to_json, unsigned};
 use crate::sql::{SqlRow, SqlTransaction, id, number};
 use std::sync::Arc;
 use std::time::Duration;

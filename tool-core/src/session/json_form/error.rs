@@ -42,7 +42,7 @@ impl fmt::Display for HistoryError {
         f.write_str("the conversation cannot be read: ")?;
         for (place, problem) in self.problems.iter().enumerate() {
             let separator = if place == 0 { "" } else { "; " };
-            write!(f, "{separator}{problem}")?;
+            write!(f, "{separator}{}", problem.in_settings())?;
         }
         if self.omitted > 0 {
             write!(f, "; and {} more", self.omitted)?;

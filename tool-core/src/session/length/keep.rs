@@ -1,8 +1,8 @@
-//! How much of a conversation is kept.
+//! The part of a conversation that is kept.
 
 use crate::trace::context_window;
 
-/// How much of a conversation is kept: so many messages, turns or tokens, or a share of the model's context.
+/// The part of a conversation that is kept: so many messages, turns or tokens, or a share of the model's context.
 ///
 /// [`History::trim`](super::History::trim) removes the oldest part of a longer conversation, and
 /// [`History::compact`](super::History::compact) puts a summary in its place. Both keep

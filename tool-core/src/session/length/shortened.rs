@@ -1,4 +1,4 @@
-//! What became of a conversation that was too long.
+//! The outcome of shortening a conversation.
 
 use crate::session::message::Message;
 use crate::trace::TokenUsage;

@@ -91,14 +91,14 @@ fn plan(history: &History, keep: &Keep, outline: &Outline, scale: TokenScale) ->
 pub(crate) fn remove(
     history: &mut History,
     kept: &KeptMessages,
-    summary: Option<Message>,
+    mut summary: Option<Message>,
 ) -> Vec<Message> {
     let mut removed = Vec::new();
     let mut left = Vec::new();
     let mut prompt = None;
     for (place, message) in history.take_messages().into_iter().enumerate() {
         if place == kept.from {
-            left.extend(summary.clone());
+            left.extend(summary.take());
             left.extend(prompt.take());
         }
         if !kept.has(place) {
@@ -134,7 +134,7 @@ impl TokenScale {
         let estimated = history.estimated_tokens().max(1);
         Self {
             besides: besides.min(total),
-            factor: ratio(total.saturating_sub(besides), estimated).clamp(0.25, 1_000.0),
+            factor: ratio(total.saturating_sub(besides), estimated).max(0.25),
         }
     }
 

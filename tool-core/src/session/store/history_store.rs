@@ -1,8 +1,10 @@
 //! The trait of a store of conversations, and what it keeps beside the messages.
 
+#![allow(clippy::elidable_lifetime_names, clippy::needless_lifetimes)] // needed where an operation borrows its arguments
+
 use crate::session::journal::object_safe;
 use crate::session::message::Message;
-use crate::session::store::StoreError;
+use crate::session::store::session_store::StoreError;
 use crate::trace::Redaction;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -168,7 +170,7 @@ impl ConversationKey {
     }
 }
 
-/// What the host keeps beside the messages of a conversation, so that it can go on with it.
+/// The texts that the host keeps beside the messages of a conversation, so that it can go on with it.
 ///
 /// ```
 /// use tool_core::session::ConversationInfo;
@@ -234,7 +236,7 @@ impl ConversationInfo {
 pub struct ConversationSummary {
     /// The id.
     pub id: String,
-    /// What the host keeps beside the messages.
+    /// The texts that the host keeps beside the messages.
     pub info: ConversationInfo,
     /// True if the stored info cannot be read. It is empty then; the messages are not affected.
     pub is_info_damaged: bool,

@@ -7,7 +7,7 @@ use crate::session::audit::AuditEntry;
 use crate::session::caps::Spending;
 use crate::session::metrics::call_log::{AnsweredCall, CallLog, SessionCall, SpareBytes};
 use crate::session::state::{SessionId, SessionState, StateChange, Turn};
-use crate::session::store::memory_histories::MemoryConversations;
+use crate::session::store::memory_conversations::MemoryConversations;
 use crate::session::store::session_core::{PrincipalSpending, SessionCore};
 use crate::session::store::session_store::{
     Admission, AnsweredCallRecord, OpenError, OpenRequest, PrincipalCharge, SessionRecord,

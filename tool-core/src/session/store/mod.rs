@@ -3,6 +3,7 @@
 pub(crate) mod handle;
 pub(crate) mod history_store;
 pub(crate) mod memory;
+pub(crate) mod memory_conversations;
 pub(crate) mod memory_histories;
 pub(crate) mod session_core;
 pub(crate) mod session_store;

@@ -1,4 +1,4 @@
-//! What happens to a session, in memory and in a database. It knows no clock, and neither waits nor locks.
+//! The decisions about a session, which are the same in memory and in a database. It knows no clock, and neither waits nor locks.
 
 use crate::call::Mode;
 use crate::session::caps::{Spending, SpendingCaps};
@@ -29,7 +29,7 @@ pub(crate) struct SessionCore<A = Attempts> {
     spent: Option<Box<SessionSpending>>,
 }
 
-/// What a session has spent under caps.
+/// The amounts that a session has spent under caps.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct SessionSpending {
@@ -37,7 +37,7 @@ struct SessionSpending {
     in_all: Spending,
 }
 
-/// What a principal has spent in all of its sessions, within a window.
+/// The amounts that a principal has spent in all of its sessions, within a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PrincipalSpending {
     /// The amounts.

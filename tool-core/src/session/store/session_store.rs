@@ -22,7 +22,8 @@ use thiserror::Error;
 use tokio::time::Instant;
 
 /// Keeps the state and the limits of sessions. Defaults to [`MemoryStore`](crate::session::MemoryStore); `tool-adapters`
-/// has a store in Redis.
+/// has stores in SQLite, PostgreSQL and Redis. A store in another database can use
+/// [`StoredSession`](crate::session::StoredSession).
 ///
 /// The store makes every decision: that exactly `k` of many racing calls pass a limit of `k`, and that a token is redeemed
 /// once. It uses its own clock, so that the clocks of processes need not agree. [`crate::testing::store`] is the test suite
@@ -467,7 +468,7 @@ impl Settlement<'_> {
     }
 }
 
-/// What a call adds to the amounts of its principal.
+/// The amounts that a call adds to those of its principal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PrincipalCharge {

@@ -4,8 +4,8 @@ use crate::session::history::History;
 use crate::session::json_form::limits::HistoryLimits;
 use crate::session::json_form::write::VERSION;
 use crate::session::message::Message;
-use crate::session::store::StoreError;
 use crate::session::store::history_store::{ConversationKey, HistoryStoreError};
+use crate::session::store::session_store::StoreError;
 use serde::Serialize;
 
 /// Messages as a store keeps them: each is a text of its own, a [`History`] of one message with its version. For stores.

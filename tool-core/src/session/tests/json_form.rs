@@ -1,5 +1,6 @@
 //! The JSON form of conversations, and the reading of texts that are not trusted.
 
+use crate::arguments::Problem;
 use crate::call::{Content, ErrorBody, ErrorKind, ModelResult, ResultForm, ToolCall};
 use crate::session::history::History;
 use crate::session::json_form::limits::HistoryLimits;
@@ -91,7 +92,8 @@ fn history() -> History {
 /// Returns the problems of a text, as lines.
 fn problems(json: &str) -> Vec<String> {
     let error = History::from_json(json).expect_err("has problems");
-    error.problems().iter().map(ToString::to_string).collect()
+    let lines = error.problems().iter().map(Problem::in_settings);
+    lines.collect()
 }
 
 #[test]

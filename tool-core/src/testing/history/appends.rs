@@ -71,8 +71,8 @@ pub async fn late_writer_gets_a_conflict(store: &impl HistoryStoreUnderTest) {
 pub async fn racing_writers_do_not_mix_their_messages(store: &impl HistoryStoreUnderTest) {
     let handles = [store.handle().await, store.handle().await];
     let mut racers = JoinSet::new();
-    for racer in 0..8_u64 {
-        let handle = handles[racer as usize % 2].clone();
+    for (racer, handle) in (0..8_u64).zip(handles.iter().cycle()) {
+        let handle = handle.clone();
         racers.spawn(async move {
             let mut known = 0;
             let mut appended = 0;
@@ -144,8 +144,7 @@ pub async fn many_messages_are_appended_at_once(store: &impl HistoryStoreUnderTe
 pub async fn handles_see_each_others_messages(store: &impl HistoryStoreUnderTest) {
     let handles = [store.handle().await, store.handle().await];
     let mut known = 0;
-    for number in 0..6 {
-        let handle = &handles[number as usize % 2];
+    for (number, handle) in (0..6).zip(handles.iter().cycle()) {
         known = append(&**handle, &key("a"), known, &[said(number)]).await;
     }
     for handle in &handles {

@@ -30,9 +30,10 @@ pub async fn call_and_its_results_stay_together(store: &impl HistoryStoreUnderTe
     append(&*handle, &key("a"), 0, &messages).await;
     for (at, expected) in [(1, 1), (2, 4), (3, 4), (4, 4), (5, 5)] {
         let id = format!("branch {at}");
-        assert_eq!(handle.branch(&key("a"), at, &id).await, Ok(expected));
+        let branched = handle.branch(&key("a"), at, &id).await;
+        assert_eq!(branched, Ok(expected as u64));
         let branch = load(&*handle, &key(&id)).await.messages;
-        assert_eq!(branch, messages[..expected as usize], "at {at}");
+        assert_eq!(branch, messages[..expected], "at {at}");
     }
 }
 
@@ -101,8 +102,8 @@ pub async fn racing_branches_create_one_conversation(store: &impl HistoryStoreUn
     let handles = [store.handle().await, store.handle().await];
     append(&*handles[0], &key("a"), 0, &said_each(0..20)).await;
     let mut racers = JoinSet::new();
-    for racer in 0..16_u64 {
-        let handle = handles[racer as usize % 2].clone();
+    for (racer, handle) in (0..16).zip(handles.iter().cycle()) {
+        let handle = handle.clone();
         racers.spawn(async move { handle.branch(&key("a"), racer, "b").await });
     }
     let outcomes = racers.join_all().await;
