@@ -117,6 +117,7 @@ def check_layout(chat: Chat, found, name: str):
     tab = chat.tab
     wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
     found.hold(tab.look(wide), f"the page does not scroll sideways on a {name}")
+    found.same(f"what the page scrolls beside the log on a {name}", tab.look("document.documentElement.scrollHeight - innerHeight"), 0)
     found.hold(tab.look("document.querySelector('#send').getBoundingClientRect().bottom <= innerHeight"), f"the form is in sight on a {name}")
     small = "[...document.querySelectorAll('button')].filter((b) => b.checkVisibility() && b.getBoundingClientRect().height < 44).length"
     found.same(f"buttons that are too small for a finger on a {name}", tab.look(small), 0)

@@ -28,6 +28,7 @@ impl<M: Model> AgentLoop<M> {
     /// its step runs. Open the conversation again.
     ///
     /// ```
+    /// use std::sync::Arc;
     /// use tool_adapters::agent::AgentLoop;
     /// use tool_core::session::MemoryStore;
     /// use tool_core::testing::ScriptedModel;
@@ -35,7 +36,7 @@ impl<M: Model> AgentLoop<M> {
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = MemoryStore::new(); // or one that outlives the process, such as `SqliteStore`
+    /// let store = Arc::new(MemoryStore::new()); // or one that outlives the process, such as `SqliteStore`
     /// let runtime = Runtime::builder(ToolContext::builder().build()?).store(store.clone()).build()?;
     /// let session = move || runtime.session("chat-42", Mode::Text).principal("user:7");
     ///
@@ -177,14 +178,14 @@ mod tests {
     /// A program whose store outlives its runtimes.
     #[derive(Clone)]
     struct Host {
-        store: MemoryStore,
+        store: Arc<MemoryStore>,
         policy: Policy,
     }
 
     impl Host {
         fn new() -> Self {
             Self {
-                store: MemoryStore::new(),
+                store: Arc::new(MemoryStore::new()),
                 policy: Policy::text(),
             }
         }

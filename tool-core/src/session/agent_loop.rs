@@ -691,12 +691,11 @@ impl OpenStep<'_> {
         });
         for ((call, answer), logged) in answered.zip(&self.logged) {
             let unanswered;
-            let response = match answer {
-                Some(response) => response,
-                None => {
-                    unanswered = cancelled(self.session, call);
-                    &unanswered
-                }
+            let response = if let Some(response) = answer {
+                response
+            } else {
+                unanswered = cancelled(self.session, call);
+                &unanswered
             };
             if !logged {
                 self.history.note_result(call, response);

@@ -148,9 +148,8 @@ impl Model for ScriptedModel {
                 .collect(),
             tool_choice: request.tool_choice,
         });
-        let step = match self.script.pop_front() {
-            Some(step) => step,
-            None => panic!("{}", over(&self.requests)),
+        let Some(step) = self.script.pop_front() else {
+            panic!("{}", over(&self.requests));
         };
         if let (Some(events), Ok(step)) = (request.events, &step) {
             show_words(events, step.text.as_deref().unwrap_or_default()).await;
