@@ -2,7 +2,7 @@
 
 use crate::server::{Answer, Server};
 use crate::support::{model, session};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tool_adapters::Provider;
 use tool_adapters::transport::http::{HttpModel, TokenCount};
 use tool_core::session::{Message, ModelRequest, ToolChoice};
