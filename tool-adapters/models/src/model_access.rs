@@ -10,6 +10,7 @@ use tool_adapters_http::api_key::{ApiKey, KeySource, ProvidedKey};
 use tool_adapters_http::base_url::{self, check_encrypted, is_secret_name};
 use tool_adapters_http::biller::biller_of_url;
 use tool_adapters_http::debug_only;
+use tool_adapters_providers::hosted::PathOfModel;
 use tool_adapters_providers::Provider;
 use tool_adapters_providers::declarations::DeclareOptions;
 use tool_adapters_providers::spec::Server;
@@ -162,9 +163,6 @@ impl<T> ProviderModel<T> {
 }
 
 debug_only!(ProviderModel<T>, |this| provider: this.provider, model: this.model);
-
-/// Returns the path of a model's API, with or without streaming.
-pub(crate) type PathOfModel = fn(model: &str, stream: bool) -> Vec<String>;
 
 /// The access that the program has set. The environment and the provider's defaults fill in the rest.
 #[derive(Clone, Default)]

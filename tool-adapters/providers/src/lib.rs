@@ -25,6 +25,7 @@ pub mod framing;
 pub mod gemini;
 pub(crate) mod gemini_live;
 pub mod half_characters;
+pub mod hosted;
 pub(crate) mod hosts;
 pub(crate) mod json_reader;
 pub(crate) mod lenient;

@@ -1,18 +1,23 @@
 //! Models at hosts that are no providers themselves: hosts of Chat Completions, Azure OpenAI and Vertex AI.
 
 use crate::http::model::HttpModel;
-use crate::model_access::{PathOfModel, env_setting};
-use serde_json::Value;
-use std::fmt::Write as _;
-use tool_adapters_providers::spec::segments;
-use tool_adapters_providers::{ChatHost, Provider};
+use crate::model_access::env_setting;
+use tool_adapters_providers::ChatHost;
+use tool_adapters_providers::hosted::{HostedModel, VertexPlace};
 
 impl HttpModel {
     /// Creates a model at a host of Chat Completions. The key is that of the host's environment variable, unless you set
     /// [`api_key`](Self::api_key).
     pub fn at(host: ChatHost, model: impl Into<String>) -> Self {
-        let model = Self::new(Provider::OpenAiChat, model).base_url(host.base_url());
-        match env_setting(&[host.key_env()]) {
+        Self::hosted(HostedModel::at(host, model.into()))
+    }
+
+    fn hosted(hosted: HostedModel) -> Self {
+        let mut model = Self::new(hosted.provider, hosted.model).base_url(hosted.base_url);
+        model.access.key_header = hosted.key_header;
+        model.access.path = hosted.path;
+        model.transport.finish_body = hosted.finish_body;
+        match hosted.key_env.and_then(|name| env_setting(&[name])) {
             Some(key) => model.api_key(key),
             None => model,
         }
@@ -59,29 +64,16 @@ impl AzureOpenAi {
 
     /// Returns the model of a deployment, by Chat Completions.
     pub fn chat(&self, deployment: impl Into<String>) -> HttpModel {
-        self.model(Provider::OpenAiChat, deployment.into(), |deployment, _| {
-            segments(&["openai", "deployments", deployment, "chat", "completions"])
-        })
+        let version = self.api_version.as_deref();
+        let deployment = deployment.into();
+        HttpModel::hosted(HostedModel::azure_chat(&self.endpoint, version, deployment))
     }
 
     /// Returns the model of a deployment, by Responses.
     pub fn responses(&self, deployment: impl Into<String>) -> HttpModel {
-        self.model(Provider::OpenAiResponses, deployment.into(), |_, _| {
-            segments(&["openai", "responses"])
-        })
-    }
-
-    /// Returns a model, whose API of a dated version is at a path.
-    fn model(&self, provider: Provider, deployment: String, dated: PathOfModel) -> HttpModel {
-        let endpoint = self.endpoint.trim().trim_end_matches('/');
-        let mut model = HttpModel::new(provider, deployment);
-        model.access.key_header = Some(("api-key", ""));
-        let Some(version) = &self.api_version else {
-            return model.base_url(format!("{endpoint}/openai/v1"));
-        };
-        model.access.path = Some(dated);
-        let version = percent_encode(version);
-        model.base_url(format!("{endpoint}?api-version={version}"))
+        let version = self.api_version.as_deref();
+        let deployment = deployment.into();
+        HttpModel::hosted(HostedModel::azure_responses(&self.endpoint, version, deployment))
     }
 }
 
@@ -126,87 +118,24 @@ impl VertexAi {
 
     /// Returns one of Google's models.
     pub fn gemini(&self, model: impl Into<String>) -> HttpModel {
-        self.model(
-            Provider::Gemini,
-            model.into(),
-            "publishers/google",
-            gemini_path,
-        )
+        HttpModel::hosted(HostedModel::vertex_gemini(&self.place(), model.into()))
     }
 
     /// Returns one of Anthropic's models.
     pub fn anthropic(&self, model: impl Into<String>) -> HttpModel {
-        let publisher = "publishers/anthropic";
-        let mut model = self.model(Provider::Anthropic, model.into(), publisher, anthropic_path);
-        model.transport.finish_body = Some(name_in_path);
-        model
+        HttpModel::hosted(HostedModel::vertex_anthropic(&self.place(), model.into()))
     }
 
     /// Returns a model by Chat Completions, such as `google/gemini-3-flash` or `meta/llama-4-maverick-17b-128e-instruct-maas`.
     pub fn chat(&self, model: impl Into<String>) -> HttpModel {
-        let path: PathOfModel = |_, _| segments(&["chat", "completions"]);
-        self.model(
-            Provider::OpenAiChat,
-            model.into(),
-            "endpoints/openapi",
-            path,
-        )
+        HttpModel::hosted(HostedModel::vertex_chat(&self.place(), model.into()))
     }
 
-    fn model(&self, provider: Provider, model: String, of: &str, path: PathOfModel) -> HttpModel {
-        let project = percent_encode(&self.project);
-        let location = percent_encode(&self.location);
-        let server = match (&self.base_url, &*location) {
-            (Some(url), _) => url.trim().trim_end_matches('/').to_owned(),
-            (None, "global") => "https://aiplatform.googleapis.com".to_owned(),
-            (None, location) => format!("https://{location}-aiplatform.googleapis.com"),
-        };
-        let base_url = format!("{server}/v1/projects/{project}/locations/{location}/{of}");
-        let mut model = HttpModel::new(provider, model).base_url(base_url);
-        model.access.path = Some(path);
-        model.access.key_header = Some(("authorization", "Bearer "));
-        model
-    }
-}
-
-fn gemini_path(model: &str, stream: bool) -> Vec<String> {
-    let method = if stream {
-        "streamGenerateContent"
-    } else {
-        "generateContent"
-    };
-    segments(&["models", &format!("{model}:{method}")])
-}
-
-fn anthropic_path(model: &str, stream: bool) -> Vec<String> {
-    let method = if stream {
-        "streamRawPredict"
-    } else {
-        "rawPredict"
-    };
-    segments(&["models", &format!("{model}:{method}")])
-}
-
-/// The path names the model, and the body names the version of the API.
-fn name_in_path(body: &mut Value) {
-    if let Some(members) = body.as_object_mut() {
-        members.remove("model");
-        members
-            .entry("anthropic_version")
-            .or_insert_with(|| "vertex-2023-10-16".into());
-    }
-}
-
-/// Escapes a text for a segment of a path or the value of a query.
-fn percent_encode(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            escaped.push(char::from(byte));
-        } else {
-            // Writing to a `String` does not fail.
-            let _ = write!(escaped, "%{byte:02X}");
+    fn place(&self) -> VertexPlace<'_> {
+        VertexPlace {
+            project: &self.project,
+            location: &self.location,
+            server: self.base_url.as_deref(),
         }
     }
-    escaped
 }

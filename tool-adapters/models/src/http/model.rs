@@ -51,6 +51,10 @@ pub type HttpModel = ProviderModel<HttpTransport>;
 type CachedDeclarations = (Declarations, DeclareOptions, Vec<Arc<dyn ProviderTool>>);
 
 /// The settings and the state of an [`HttpModel`] that a live model does not have.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a setting or a fact of its own"
+)]
 #[derive(Default)]
 pub struct HttpTransport {
     max_tokens: Option<u32>,
@@ -362,7 +366,7 @@ impl ProviderModel<HttpTransport> {
             max_tokens: self.transport.max_tokens,
             extra: &self.extra,
         };
-        let body = write_body(&mut self.transport, self.provider, server, &request)?;
+        let body = write_body(&mut self.transport, self.provider, &server, &request)?;
         Ok(PreparedRequest {
             body,
             declarations,
@@ -532,7 +536,7 @@ pub(crate) struct PreparedRequest {
 fn write_body(
     transport: &mut HttpTransport,
     provider: Provider,
-    host: Host,
+    host: &Host,
     request: &Request<'_>,
 ) -> Result<Value, ToolError> {
     let protocol = transport.protocol.get_or_insert_with(|| protocol(provider));
@@ -540,10 +544,10 @@ fn write_body(
     let mut body = protocol.request(request);
     transport
         .settings
-        .write(provider, &host, request, &mut body)
+        .write(provider, host, request, &mut body)
         .map_err(ToolError::permanent)?;
     if transport.caches_prompt {
-        cache_prompt(provider, &host, request, &mut body);
+        cache_prompt(provider, host, request, &mut body);
     }
     if let Some(finish) = transport.finish_body {
         finish(&mut body);

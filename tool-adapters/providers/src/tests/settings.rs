@@ -331,13 +331,13 @@ fn every_problem_is_told_at_once() {
     let error = Sent::to(Provider::OpenAiResponses)
         .bodies(&settings)
         .expect_err("wrong");
-    expect![[r#"
+    expect![[r"
         `temperature` has to be a number of at least 0
         `top_p` has to be a number from 0 to 1
         a text of `stop` is empty
         `first_tool` is `jump`, which the request does not declare
         openai-responses has no `seed`
-        openai-responses has no `stop`"#]]
+        openai-responses has no `stop`"]]
     .assert_eq(&error.problems().join("\n"));
 }
 

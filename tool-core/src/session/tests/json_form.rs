@@ -5,6 +5,7 @@ use crate::call::{Content, ErrorBody, ErrorKind, ModelResult, ResultForm, ToolCa
 use crate::session::history::History;
 use crate::session::json_form::limits::HistoryLimits;
 use crate::session::message::Message;
+use crate::session::model_info::ModelInfo;
 use crate::session::model_step::ModelStep;
 use crate::session::raw_turn::RawTurn;
 use crate::session::reply::Reply;
@@ -348,6 +349,10 @@ fn a_step_survives_its_json() {
         response_id: Some("r-1".into()),
         finish: ReplyFinish::Length,
         max_tokens: Some(100),
+        answered_by: Some(ModelInfo {
+            model: "m".into(),
+            provider: Some("anthropic".into()),
+        }),
     };
     for step in [step, ModelStep::default()] {
         let json = serde_json::to_string(&step).expect("serialises");
