@@ -27,7 +27,7 @@
 //! | `journal` | [`stores::FileJournal`]: a journal of calls in a file | 1.90 |
 //! | `sqlite` | [`stores::SqliteStore`]: sessions and conversations in SQLite | 1.94 |
 //! | `postgres` | [`stores::PostgresStore`]: sessions and conversations in PostgreSQL | 1.94 |
-//! | `agent-records` | the records of agents in the same databases | 1.94 |
+//! | `agent-records` | the records of agents in the same databases | 1.89 |
 //! | `openapi` | [`openapi`]: tools from OpenAPI documents; has `egress` | 1.89 |
 //! | `oauth2` | [`oauth2`]: the consent flow of OAuth 2; has `agent-records` | 1.89 |
 

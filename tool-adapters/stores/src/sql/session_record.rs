@@ -318,12 +318,11 @@ impl<D: SessionDatabase> SessionRecord for SqlSession<D> {
         let mut transaction = self.database.begin().await?;
         let found = lock_session::<D>(&mut transaction, &self.id).await?;
         let own = found.filter(|row| row.incarnation == self.incarnation_text);
-        let now = match &own {
-            Some(row) => row.now,
-            None => {
-                let rows = transaction.run(NOW, &[]).await?;
-                rows.first().map_or(Ok(0), |row| unsigned(row, 0))?
-            }
+        let now = if let Some(row) = &own {
+            row.now
+        } else {
+            let rows = transaction.run(NOW, &[]).await?;
+            rows.first().map_or(Ok(0), |row| unsigned(row, 0))?
         };
 
         let mut is_new = true;
@@ -487,12 +486,12 @@ impl<D: SessionDatabase> SessionRecord for SqlSession<D> {
     async fn refresh(&self) -> Result<(), StoreError> {
         let rows = self.database.select(SESSION, &[text(&self.id)]).await?;
         let found = rows.first().map(SessionRow::read).transpose()?;
-        match found.filter(|row| row.incarnation == self.incarnation_text) {
-            Some(row) => self.take_over(&row).await,
-            None => {
-                self.copy.close();
-                Ok(())
-            }
+        let own = found.filter(|row| row.incarnation == self.incarnation_text);
+        if let Some(row) = own {
+            self.take_over(&row).await
+        } else {
+            self.copy.close();
+            Ok(())
         }
     }
 

@@ -21,15 +21,17 @@ impl SqliteFile {
         self.0.path().join("assistant.db")
     }
 
-    /// Runs a statement as a program would that does not check foreign keys.
-    pub(crate) async fn by_hand(&self, sql: &str) {
+    /// Connects as a program would that does not check foreign keys.
+    pub(crate) async fn connection(&self) -> SqliteConnection {
         let options = SqliteConnectOptions::new().filename(self.path());
-        let mut connection: SqliteConnection = options
-            .foreign_keys(false)
-            .connect()
+        let connection = options.foreign_keys(false).connect().await;
+        connection.expect("it opens")
+    }
+
+    /// Runs a statement over a separate connection.
+    pub(crate) async fn by_hand(&self, sql: &str) {
+        self.connection()
             .await
-            .expect("it opens");
-        connection
             .execute(AssertSqlSafe(sql.to_owned()))
             .await
             .expect("it runs");

@@ -16,6 +16,8 @@ const PLACE: &str = "SESSIONS_TEST_PLACE";
 const SAYS: &str = "@ ";
 /// The calls that the killed processes and the test may make together.
 const LIMIT: u32 = 400;
+/// The processes that are killed.
+const KILLS: u32 = 4;
 
 async fn session(store: &impl SessionStore) -> TestSession {
     open(store, &opening("shared", Mode::Text))
@@ -58,7 +60,7 @@ async fn makes_calls_until_it_is_killed() {
 }
 
 /// Starts the other process, kills it after some calls, and returns how many it has reported.
-fn run_and_kill(place: &str, after: usize) -> u32 {
+fn run_and_kill(place: &str, after: u32) -> u32 {
     let this = std::env::current_exe().expect("this binary");
     let mut other = Command::new(this)
         .args(["--exact", "killed::makes_calls_until_it_is_killed"])
@@ -68,11 +70,11 @@ fn run_and_kill(place: &str, after: usize) -> u32 {
         .spawn()
         .expect("it starts");
     let output = BufReader::new(other.stdout.take().expect("its output"));
-    let mut reported = 0;
+    let mut reported: u32 = 0;
     for line in output.lines().map_while(Result::ok) {
         if let Some(passed) = line.strip_prefix(SAYS) {
             reported = passed.parse().expect("a number");
-            if reported as usize == after {
+            if reported == after {
                 other.kill().expect("it is killed");
             }
         }
@@ -83,9 +85,8 @@ fn run_and_kill(place: &str, after: usize) -> u32 {
 
 /// Each admission that a process has reported counts, and at most one more for each process.
 async fn admitted_calls_outlive_their_process(place: &str) {
-    let kills = 4;
     let mut reported = 0;
-    for kill in 0..kills {
+    for kill in 0..KILLS {
         let place = place.to_owned();
         let other = tokio::task::spawn_blocking(move || run_and_kill(&place, 5 + 7 * kill));
         reported += other.await.expect("it was killed");
@@ -99,7 +100,7 @@ async fn admitted_calls_outlive_their_process(place: &str) {
     }
     let counted = LIMIT - rest;
     assert!(
-        (reported..=reported + kills as u32).contains(&counted),
+        (reported..=reported + KILLS).contains(&counted),
         "{reported} were reported, and {counted} count"
     );
 }

@@ -2,9 +2,9 @@
 
 mod conformance;
 mod database;
+mod faults;
 mod histories;
 mod killed;
-mod opening;
 mod restart;
 #[allow(dead_code)] // the tests of agents use the rest
 #[path = "../agents/server.rs"]

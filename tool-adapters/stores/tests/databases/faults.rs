@@ -1,8 +1,9 @@
-//! Stores that are opened at the same time, and rows that are damaged or deleted by hand.
+//! Stores that are opened at the same time, locked files, lost connections, and rows that are damaged or deleted by hand.
 
 use crate::database::SqliteFile;
 use crate::server::Schema;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::task::JoinSet;
 use tool_adapters::stores::SqliteStore;
 use tool_core::Mode;
@@ -82,4 +83,45 @@ async fn a_row_deleted_by_hand_takes_all_of_its_session() {
         .await
         .expect("opens");
     assert_eq!(next.pending(&waiting(1).id).await, None);
+}
+
+#[tokio::test]
+async fn a_file_that_another_process_has_locked_is_waited_for() {
+    let file = SqliteFile::new();
+    let store = file.handle().await;
+    let session = open(&store, &opening("s", Mode::Text)).await;
+    let session = session.expect("opens");
+    let mut other = file.connection().await;
+    sqlx::query("BEGIN IMMEDIATE")
+        .execute(&mut other)
+        .await
+        .expect("it is locked");
+
+    let waiting = tokio::spawn(async move { session.passes(&TestCall::default()).await });
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(!waiting.is_finished());
+    sqlx::query("COMMIT")
+        .execute(&mut other)
+        .await
+        .expect("it is free");
+    assert!(waiting.await.expect("it answers"));
+}
+
+#[tokio::test]
+async fn a_connection_that_the_server_ends_is_replaced() {
+    let Some(schema) = Schema::on_server().await else {
+        return;
+    };
+    let store = schema.handle().await;
+    let session = open(&store, &opening("s", Mode::Text)).await;
+    let session = session.expect("opens");
+    let call = TestCall::within(|limits| limits.max_calls = Some(2));
+    assert!(session.passes(&call).await);
+    let end = format!(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+         WHERE application_name = '{}' AND pid <> pg_backend_pid()",
+        schema.name()
+    );
+    schema.by_hand(&end).await.expect("it ends them");
+    assert_eq!(session.pass(3, &call).await, 1, "the first call counts");
 }
