@@ -51,16 +51,27 @@ impl HostedModel {
 
     /// Returns the deployment of a resource at Azure, by Chat Completions. An API of a dated version names it in the path.
     pub fn azure_chat(endpoint: &str, api_version: Option<&str>, deployment: String) -> Self {
-        let dated: PathOfModel = |deployment, _| {
-            segments(&["openai", "deployments", deployment, "chat", "completions"])
-        };
-        Self::azure(Provider::OpenAiChat, endpoint, api_version, deployment, dated)
+        let dated: PathOfModel =
+            |deployment, _| segments(&["openai", "deployments", deployment, "chat", "completions"]);
+        Self::azure(
+            Provider::OpenAiChat,
+            endpoint,
+            api_version,
+            deployment,
+            dated,
+        )
     }
 
     /// Returns the deployment of a resource at Azure, by Responses.
     pub fn azure_responses(endpoint: &str, api_version: Option<&str>, deployment: String) -> Self {
         let dated: PathOfModel = |_, _| segments(&["openai", "responses"]);
-        Self::azure(Provider::OpenAiResponses, endpoint, api_version, deployment, dated)
+        Self::azure(
+            Provider::OpenAiResponses,
+            endpoint,
+            api_version,
+            deployment,
+            dated,
+        )
     }
 
     fn azure(
@@ -92,7 +103,12 @@ impl HostedModel {
             };
             segments(&["models", &format!("{model}:{method}")])
         };
-        Self::vertex(Provider::Gemini, model, place.url("publishers/google"), path)
+        Self::vertex(
+            Provider::Gemini,
+            model,
+            place.url("publishers/google"),
+            path,
+        )
     }
 
     /// Returns one of Anthropic's models at Vertex AI. The path names the model, and the body names the version of the API.
@@ -122,7 +138,12 @@ impl HostedModel {
     /// Returns a model at Vertex AI, by Chat Completions.
     pub fn vertex_chat(place: &VertexPlace<'_>, model: String) -> Self {
         let path: PathOfModel = |_, _| segments(&["chat", "completions"]);
-        Self::vertex(Provider::OpenAiChat, model, place.url("endpoints/openapi"), path)
+        Self::vertex(
+            Provider::OpenAiChat,
+            model,
+            place.url("endpoints/openapi"),
+            path,
+        )
     }
 
     fn vertex(provider: Provider, model: String, base_url: String, path: PathOfModel) -> Self {

@@ -73,7 +73,11 @@ impl AzureOpenAi {
     pub fn responses(&self, deployment: impl Into<String>) -> HttpModel {
         let version = self.api_version.as_deref();
         let deployment = deployment.into();
-        HttpModel::hosted(HostedModel::azure_responses(&self.endpoint, version, deployment))
+        HttpModel::hosted(HostedModel::azure_responses(
+            &self.endpoint,
+            version,
+            deployment,
+        ))
     }
 }
 

@@ -19,8 +19,8 @@ use tool_adapters_providers::{
     Request, StructuredOutput, TokenLimit, cache_prompt, protocol,
 };
 use tool_core::session::{
-    EventSender, FallbackModel, Message, Model, ModelInfo, ModelRequest, ModelStep, RepairedMessages,
-    Repairs, ToolChoice,
+    EventSender, FallbackModel, Message, Model, ModelInfo, ModelRequest, ModelStep,
+    RepairedMessages, Repairs, ToolChoice,
 };
 use tool_core::trace::TokenUsage;
 use tool_core::{ErrorKind, ProviderTool, ToolDefinition, ToolError, time};

@@ -11,6 +11,7 @@ use tool_core::{ErrorKind, ToolError};
 async fn count(model: &mut HttpModel) -> Result<TokenCount, ToolError> {
     let (session, _) = session().await;
     let request = ModelRequest {
+        events: None,
         instructions: "Be brief.",
         history: &[Message::User("1 + 2?".into())],
         tools: &session.definitions(),

@@ -1,7 +1,6 @@
 //! A model that answers where another one fails.
 
 use crate::call::{ErrorKind, ToolError};
-use crate::session::agent_loop::Reply;
 use crate::session::fallback::{FallbackModel, ModelSwitch};
 use crate::session::history::History;
 use crate::session::message::Message;
@@ -9,6 +8,7 @@ use crate::session::model::{Model, ModelRequest, ToolChoice};
 use crate::session::model_info::ModelInfo;
 use crate::session::model_step::ModelStep;
 use crate::session::raw_turn::RawTurn;
+use crate::session::reply::Reply;
 use crate::session::tests::agent_loop::{bare, finished, say};
 use crate::testing::scripted::ScriptedModel;
 use crate::tool::provider::ProviderId;
@@ -213,6 +213,7 @@ fn the_step_names_the_model_that_answered() {
             tools: &[],
             searchable: &[],
             provider_tools: &[],
+            events: None,
             tool_choice: ToolChoice::Auto,
         };
         finished(model.step(request)).expect("answers").answered_by
