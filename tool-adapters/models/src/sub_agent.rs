@@ -455,7 +455,7 @@ mod tests {
         };
         let session = session(ScriptedModel::new().then(step)).await;
         let response = ask(&session).await;
-        let message = response.error().map(|error| error.message.to_string());
+        let message = response.error().map(|error| error.message.clone());
         assert!(message.is_some_and(|message| message.contains("cut off")));
     }
 
