@@ -9,7 +9,7 @@ use tool_core::session::{
 };
 use tool_core::trace::{self, ModelUsage, SpanHandle, SpanKind};
 use tool_core::{
-    ErrorKind, FunctionTool, RawTool, RunContext, ToolCall, ToolContext, ToolDefinition, ToolError,
+    FunctionTool, RawTool, RunContext, ToolCall, ToolContext, ToolDefinition, ToolError,
 };
 
 /// The most steps of calls in a task, if no number is set.
@@ -256,7 +256,7 @@ fn with_distinct_ids(calls: Vec<ToolCall>, history: &History) -> Vec<ToolCall> {
 /// Returns the result of a call that was not made.
 fn refusal(message: &str) -> ModelResult {
     ModelResult {
-        text: format!("{}: {message}", ErrorKind::Validation.as_str()),
+        text: message.to_owned(),
         is_error: true,
         reply: true,
         parts: false,
@@ -286,7 +286,7 @@ mod tests {
     use futures_util::StreamExt;
     use std::time::Duration;
     use tool_core::testing::ScriptedModel;
-    use tool_core::{Mode, Policy, Runtime, Session, ToolResponse, tool};
+    use tool_core::{ErrorKind, Mode, Policy, Runtime, Session, ToolResponse, tool};
 
     /// Find a table.
     #[tool(max_calls = 3)]
@@ -455,7 +455,7 @@ mod tests {
         };
         let session = session(ScriptedModel::new().then(step)).await;
         let response = ask(&session).await;
-        let message = response.error().map(|error| error.message.to_string());
+        let message = response.error().map(|error| error.message.clone());
         assert!(message.is_some_and(|message| message.contains("cut off")));
     }
 

@@ -20,7 +20,7 @@ const VERSION: &str = "1.0";
 #[must_use = "a stream does nothing unless it is read"]
 pub struct RunStream<'a> {
     events: AgentStream<'a>,
-    run: Run,
+    run: RunState,
     ready: VecDeque<RunEvent>,
 }
 
@@ -29,11 +29,11 @@ impl<'a> RunStream<'a> {
     pub fn new(events: AgentStream<'a>, input: &RunInput) -> Self {
         Self {
             events,
-            run: Run {
+            run: RunState {
                 thread_id: input.thread_id().to_owned(),
                 run_id: input.run_id().to_owned(),
                 runs_decided_calls: input.is_resumed(),
-                ..Run::default()
+                ..RunState::default()
             },
             ready: VecDeque::new(),
         }
@@ -62,7 +62,7 @@ impl Stream for RunStream<'_> {
 
 /// The state of a run.
 #[derive(Debug, Default)]
-struct Run {
+struct RunState {
     thread_id: String,
     run_id: String,
     /// The number of messages so far.
@@ -82,7 +82,7 @@ struct OpenMessage {
     is_reasoning: bool,
 }
 
-impl Run {
+impl RunState {
     fn translate(&mut self, event: AgentEvent) -> Vec<RunEvent> {
         let mut events = Vec::new();
         match event {
@@ -120,13 +120,11 @@ impl Run {
                 activity_type: "tool_progress",
                 content: json!({"toolCallId": call_id, "tool": tool, "message": message, "fraction": fraction}),
             }),
+            // A call that waits has its result in the run that answers the interrupt.
             AgentEvent::CallResult {
                 call_id, response, ..
-            } => {
-                // A call that waits has its result in the run that answers the interrupt.
-                if response.meta().confirmation().is_none() {
-                    events.push(self.result(call_id, &response));
-                }
+            } if response.meta().confirmation().is_none() => {
+                events.push(self.result(call_id, &response));
             }
             AgentEvent::ApprovalWanted(wanted) => self.approvals.push(wanted),
             AgentEvent::LateAnswer {
@@ -234,7 +232,7 @@ impl Run {
         let usage = usage_of(reply.usage);
         if let (ReplyFinish::Failed, Some(error)) = (reply.finish, &reply.error) {
             return RunEvent::RunError {
-                message: error.message.to_string(),
+                message: error.message.clone(),
                 code: error.kind.as_str(),
                 usage,
             };
@@ -448,7 +446,7 @@ mod tests {
 
     #[test]
     fn reasoning_is_closed_before_the_text() {
-        let mut run = Run::default();
+        let mut run = RunState::default();
         let mut events = run.translate(AgentEvent::Reasoning { delta: "hm".into() });
         events.extend(run.translate(AgentEvent::Text { delta: "Hi".into() }));
         let json = events
