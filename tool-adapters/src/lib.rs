@@ -96,11 +96,12 @@ pub mod interop {
 pub mod providers {
     #[doc(inline)]
     pub use tool_adapters_providers::{
-        Declarations, DeclareOptions, Event, Finish, Framing, Host, JsonError, LintReport,
-        Protocol, ProtocolError, Provider, ReasoningBack, Report, Request, StructuredOutput,
-        TokenLimit, UnknownProvider, anthropic, declare, declare_searchable, declare_tools,
-        declare_with, gemini, lint, lint_for, manifest, openai_responses, protocol, provider_tools,
-        report,
+        AcceptedMedia, AcceptedParts, Declarations, DeclareOptions, Event, Finish, Framing, Host,
+        JsonError, LintReport, PartKind, PartProblem, PartRefusal, Protocol, ProtocolError,
+        Provider, ReasoningBack, RefusedParts, Report, Request, StructuredOutput, TokenLimit,
+        UnknownProvider, anthropic, declare, declare_searchable, declare_tools, declare_with,
+        gemini, lint, lint_for, manifest, openai_responses, protocol, provider_tools, report,
+        without_files,
     };
 }
 

@@ -13,11 +13,12 @@ use tool_adapters_http::request_span;
 use tool_adapters_providers::declare::RequestTools;
 use tool_adapters_providers::request::output_limit;
 use tool_adapters_providers::{
-    Declarations, DeclareOptions, Event, Host, Protocol, Provider, ReasoningBack, Request,
-    StructuredOutput, TokenLimit, protocol,
+    Declarations, DeclareOptions, Event, Host, Protocol, Provider, ReasoningBack, RefusedParts,
+    Request, StructuredOutput, TokenLimit, protocol,
 };
 use tool_core::session::{
     Message, Model, ModelInfo, ModelRequest, ModelStep, RepairedMessages, Repairs, ToolChoice,
+    UserMessage,
 };
 use tool_core::trace::TokenUsage;
 use tool_core::{ErrorKind, ProviderTool, ToolDefinition, ToolError, time};
@@ -212,6 +213,16 @@ impl ProviderModel<HttpTransport> {
         &self.transport.repairs
     }
 
+    /// Checks that the server takes every part of a message, as [`Host::check_message`] does. Each request checks the newest
+    /// message of the user by itself.
+    ///
+    /// # Errors
+    ///
+    /// The server does not take a part. The error names every such part, and says what to do.
+    pub fn check_message(&self, message: &UserMessage) -> Result<(), RefusedParts> {
+        self.host().check_message(message)
+    }
+
     /// Returns the server, with the settings of the program.
     fn host(&self) -> Host {
         let base_url = http_api(self.provider)
@@ -227,7 +238,7 @@ impl ProviderModel<HttpTransport> {
         if let Some(member) = self.transport.token_limit {
             host = host.token_limit(member);
         }
-        host
+        self.with_accepted(host)
     }
 
     /// Repairs a history for a request, and logs what was missing in it, once.
@@ -465,6 +476,9 @@ impl ProviderModel<HttpTransport> {
 impl Model for HttpModel {
     async fn step(&mut self, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
         let deadline = time::after(Instant::now(), self.transport.timeouts.total);
+        self.host()
+            .check_history(request.history)
+            .map_err(|refused| ToolError::permanent(refused.to_string()))?;
         let mut host = String::new();
         if request.tools.iter().any(ToolDefinition::takes_answer) {
             let base = http_api(self.provider)

@@ -5,10 +5,28 @@ pub(crate) mod write;
 #[cfg(test)]
 mod tests;
 
+use crate::accepted_parts::{AcceptedMedia, AcceptedParts, MEGABYTE, PDF, WEB, WEB_IMAGES};
 use crate::hosts::HostRules;
 use crate::openai_chat;
 use crate::spec::{MessageForm, ModelUrls, ProviderNames, ProviderSpec, Server};
 use crate::structured::{AnswerForm, StructuredOutput};
+
+/// docs.mistral.ai, "Vision": at most 10 MB an image; "Document QnA" and "Audio".
+pub(crate) const ACCEPTED: AcceptedParts = AcceptedParts {
+    images: AcceptedMedia::bytes(WEB_IMAGES)
+        .or_urls(WEB)
+        .at_most(10 * MEGABYTE),
+    sounds: AcceptedMedia::bytes(&[
+        "audio/wav",
+        "audio/mpeg",
+        "audio/mp4",
+        "audio/flac",
+        "audio/ogg",
+    ])
+    .or_urls(WEB),
+    videos: AcceptedMedia::NONE,
+    documents: AcceptedMedia::bytes(PDF).or_urls(WEB),
+};
 
 /// The facts of Mistral's chat.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {
@@ -23,6 +41,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         ..openai_chat::MESSAGES
     },
     host_rules: HostRules::MISTRAL,
+    accepted: ACCEPTED,
     answer_form: Some(AnswerForm {
         support: |_, _| StructuredOutput::WithoutCalls,
         ..openai_chat::ANSWER_FORM

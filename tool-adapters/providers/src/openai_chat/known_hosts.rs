@@ -1,6 +1,8 @@
 //! The servers that speak Chat Completions, and what their documents say.
 
+use crate::accepted_parts::AcceptedParts;
 use crate::hosts::{HostRules, KnownHost, TokenLimit};
+use crate::mistral;
 
 /// OpenAI refuses members that it does not know: `Unknown parameter: 'messages[1].reasoning_content'`. Its reasoning models
 /// refuse `max_tokens`: `Use 'max_completion_tokens' instead`.
@@ -55,10 +57,12 @@ pub(crate) const KNOWN_HOSTS: &[KnownHost] = &[
     },
     // api-docs.deepseek.com, "Thinking Mode": reasoning goes back in all requests after a call, else it is passed over. Without
     // it: "The `reasoning_content` in the thinking mode must be passed back to the API". Thinking is on by default, and does
-    // not support a forced call: "Thinking mode does not support this tool_choice".
+    // not support a forced call: "Thinking mode does not support this tool_choice". Its models read text only: "unknown variant
+    // `image_url`, expected `text`".
     KnownHost {
         domain: "api.deepseek.com",
         rules: HostRules {
+            accepted: Some(&AcceptedParts::TEXT),
             needs_reasoning: true,
             forces_calls: false,
             ..HostRules::DEFAULT
@@ -126,7 +130,10 @@ pub(crate) const KNOWN_HOSTS: &[KnownHost] = &[
     },
     KnownHost {
         domain: "mistral.ai",
-        rules: HostRules::MISTRAL,
+        rules: HostRules {
+            accepted: Some(&mistral::ACCEPTED),
+            ..HostRules::MISTRAL
+        },
     },
     // openrouter.ai, "Reasoning Tokens": `reasoning` and `reasoning_details` go back unmodified. "Parameters": `max_tokens`.
     KnownHost {

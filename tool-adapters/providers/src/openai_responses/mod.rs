@@ -9,6 +9,9 @@ pub(crate) mod write;
 #[cfg(test)]
 mod tests;
 
+use crate::accepted_parts::{
+    AcceptedMedia, AcceptedParts, DOCX, MEGABYTE, PPTX, WEB, WEB_IMAGES, XLSX,
+};
 use crate::openai_chat::strict::STRICT;
 use crate::openai_chat::{self, OPENAI};
 use crate::openai_responses::read::ResponsesReader;
@@ -31,6 +34,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         write: write_answer,
         ..openai_chat::ANSWER_FORM
     }),
+    accepted: ACCEPTED,
     max_tools: Some(128),
     search_tool: Some(r#"{"type":"tool_search"}"#),
     ..ProviderSpec::new(
@@ -47,6 +51,30 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         },
     )
 };
+
+/// developers.openai.com, "Images and vision" and "File inputs": each file has at most 50 MB. A message has no sounds.
+const ACCEPTED: AcceptedParts = AcceptedParts {
+    images: AcceptedMedia::bytes(WEB_IMAGES).or_urls(WEB),
+    documents: AcceptedMedia::bytes(DOCUMENTS)
+        .or_urls(WEB)
+        .at_most(50 * MEGABYTE),
+    ..AcceptedParts::TEXT
+};
+
+const DOCUMENTS: &[&str] = &[
+    "application/pdf",
+    "application/msword",
+    DOCX,
+    "application/vnd.ms-excel",
+    XLSX,
+    "application/vnd.ms-powerpoint",
+    PPTX,
+    "application/vnd.oasis.opendocument.text",
+    "application/rtf",
+    "application/json",
+    "application/xml",
+    "text/*",
+];
 
 /// Writes the form of the text.
 fn write_answer(answer: &AnswerSchema<'_>) -> Value {

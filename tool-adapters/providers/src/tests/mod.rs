@@ -22,3 +22,5 @@ pub(crate) mod streams;
 mod texts;
 #[cfg(test)]
 mod usage;
+#[cfg(test)]
+mod user_parts;
