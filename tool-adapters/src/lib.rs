@@ -101,7 +101,7 @@ pub mod providers {
         Provider, ReasoningBack, RefusedParts, Report, Request, StructuredOutput, TokenLimit,
         UnknownProvider, anthropic, declare, declare_searchable, declare_tools, declare_with,
         gemini, lint, lint_for, manifest, openai_responses, protocol, provider_tools, report,
-        without_files,
+        unread_message, without_files,
     };
 }
 

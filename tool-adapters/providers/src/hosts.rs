@@ -5,7 +5,7 @@
 
 use crate::Provider;
 use crate::accepted_parts::AcceptedParts;
-use crate::message_parts::{RefusedParts, newest_message, refused_parts};
+use crate::message_parts::{RefusedParts, refused_parts, unread_message};
 use crate::spec::{Endpoint, ProviderSpec, Server};
 use serde_json::Value;
 use tool_core::session::{Message, RawTurn, UserMessage};
@@ -200,7 +200,10 @@ impl Host {
     ///
     /// The server does not take a part of the newest message of the user. The error names every such part.
     pub fn check_history(&self, history: &[Message]) -> Result<(), RefusedParts> {
-        newest_message(history).map_or(Ok(()), |message| self.check_message(message))
+        match unread_message(history).and_then(|position| history.get(position)) {
+            Some(Message::User(said)) => self.check_message(said),
+            _ => Ok(()),
+        }
     }
 
     /// Returns the id under which the history keeps the steps of this server ([`RawTurn::provider`]).

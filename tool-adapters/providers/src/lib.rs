@@ -71,7 +71,9 @@ pub use crate::event::{Event, Finish, JsonError, ProtocolError};
 pub use crate::framing::framer::Framing;
 pub use crate::hosts::{Host, ReasoningBack, TokenLimit};
 pub use crate::lint::{LintReport, lint, lint_for};
-pub use crate::message_parts::{PartProblem, PartRefusal, RefusedParts, without_files};
+pub use crate::message_parts::{
+    PartProblem, PartRefusal, RefusedParts, unread_message, without_files,
+};
 pub use crate::protocol::{Protocol, protocol};
 pub use crate::provider::UnknownProvider;
 pub use crate::report::Report;

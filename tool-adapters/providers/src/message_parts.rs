@@ -402,19 +402,31 @@ pub(crate) fn refused_parts(message: &UserMessage, accepted: &AcceptedParts) -> 
     problems
 }
 
-/// Returns the message of the user that the model has not read yet. The application's notes are none of the user.
+/// Returns the position of the message of the user that the model has not read yet. The application's notes are none of the user.
 ///
 /// An earlier message that no model has answered was refused, and the user has written another one since.
-pub(crate) fn newest_message(history: &[Message]) -> Option<&UserMessage> {
-    let unread = history
-        .iter()
-        .rev()
-        .take_while(|message| !matches!(message, Message::Assistant { .. }));
-    let messages = unread.filter_map(|message| match message {
-        Message::User(said) => Some(said),
-        _ => None,
-    });
-    messages.into_iter().find(|said| !is_note(said))
+///
+/// ```
+/// use tool_adapters::providers::unread_message;
+/// use tool_core::session::Message;
+///
+/// let answer = Message::Assistant { text: Some("Hello!".into()), calls: Vec::new(), native: None };
+/// let mut history = vec![Message::user("Hi"), answer];
+/// assert_eq!(unread_message(&history), None);
+///
+/// history.push(Message::user("What time is it?"));
+/// assert_eq!(unread_message(&history), Some(2));
+/// ```
+#[must_use]
+pub fn unread_message(history: &[Message]) -> Option<usize> {
+    for (position, message) in history.iter().enumerate().rev() {
+        match message {
+            Message::Assistant { .. } => return None,
+            Message::User(said) if !is_note(said) => return Some(position),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Returns true for a note of the application. No user can write one: see `UserMessage::without_notes`.
@@ -441,7 +453,8 @@ pub(crate) fn left_out_note(part: &Content) -> String {
     note
 }
 
-/// Returns a message with a note in place of each image and file, whose bytes are in it. `None` for a message without one.
+/// Returns a message with a note in place of each image and file, but for files whose text is at hand. `None` for a message without
+/// one.
 ///
 /// ```
 /// use tool_adapters::providers::without_files;
@@ -456,7 +469,7 @@ pub(crate) fn left_out_note(part: &Content) -> String {
 pub fn without_files(message: &Message) -> Option<Message> {
     match message {
         Message::User(said) => {
-            let parts = parts_without_bytes(said.parts())?;
+            let parts = parts_without(said.parts(), is_file)?;
             Some(Message::User(parts.into_iter().collect()))
         }
         Message::Result {
@@ -464,7 +477,7 @@ pub fn without_files(message: &Message) -> Option<Message> {
             tool,
             result,
         } => {
-            let parts = parts_without_bytes(&result.content()?)?;
+            let parts = parts_without(&result.content()?, has_bytes)?;
             let result = ModelResult {
                 text: serde_json::to_string(&parts).ok()?,
                 ..result.clone()
@@ -479,17 +492,30 @@ pub fn without_files(message: &Message) -> Option<Message> {
     }
 }
 
-fn parts_without_bytes(parts: &[Content]) -> Option<Vec<Content>> {
-    let has_bytes = |part: &Content| match part {
+/// Returns true for a part that is not text, given by its bytes or its URL.
+fn is_file(part: &Content) -> bool {
+    let is_text = matches!(
+        part,
+        Content::Text { .. } | Content::Resource { text: Some(_), .. }
+    );
+    !is_text
+}
+
+/// Returns true for a part with the bytes of an image or a file. The URL of a result is text.
+fn has_bytes(part: &Content) -> bool {
+    match part {
         Content::Image { .. } | Content::Audio { .. } => true,
         Content::Resource { uri, text, .. } => text.is_none() && uri.starts_with("data:"),
         _ => false,
-    };
-    if !parts.iter().any(has_bytes) {
+    }
+}
+
+fn parts_without(parts: &[Content], is_left_out: fn(&Content) -> bool) -> Option<Vec<Content>> {
+    if !parts.iter().any(is_left_out) {
         return None;
     }
     let without = parts.iter().map(|part| {
-        if has_bytes(part) {
+        if is_left_out(part) {
             Content::text(left_out_note(part))
         } else {
             part.clone()
@@ -700,16 +726,16 @@ mod tests {
 
     #[test]
     fn a_message_that_a_model_has_answered_is_not_the_newest() {
-        assert_eq!(newest_message(&[Message::user("a"), answer()]), None);
-        assert_eq!(newest_message(&[]), None);
+        assert_eq!(unread_message(&[Message::user("a"), answer()]), None);
+        assert_eq!(unread_message(&[]), None);
         let history = [Message::user("a"), answer(), Message::user("b")];
-        assert_eq!(newest_message(&history), Some(&UserMessage::new("b")));
+        assert_eq!(unread_message(&history), Some(2));
     }
 
     #[test]
     fn a_message_after_a_refused_one_is_the_newest() {
         let history = [Message::user("a"), Message::user("b")];
-        assert_eq!(newest_message(&history), Some(&UserMessage::new("b")));
+        assert_eq!(unread_message(&history), Some(1));
     }
 
     #[test]
@@ -718,6 +744,6 @@ mod tests {
             Message::user("a"),
             Message::user(format!("{NOTE} It has run.")),
         ];
-        assert_eq!(newest_message(&history), Some(&UserMessage::new("a")));
+        assert_eq!(unread_message(&history), Some(0));
     }
 }

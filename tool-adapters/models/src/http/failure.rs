@@ -131,7 +131,7 @@ impl RequestFailure {
             _ if retry == RetryAdvice::Never => ToolError::permanent(message),
             _ => ToolError::transient(message),
         };
-        let is_refused_request = matches!(status.as_u16(), 400 | 404 | 422 | 501);
+        let is_refused_request = matches!(status.as_u16(), 400 | 404 | 413 | 415 | 422 | 501);
         Self {
             is_refused_request,
             ..Self::new(error.retryable(retry != RetryAdvice::Never), retry)

@@ -59,6 +59,7 @@ mod answer;
 mod exchange;
 mod failure;
 mod model;
+mod refused_files;
 
 pub use crate::http::exchange::{Timeouts, client_builder};
 pub use crate::http::model::{HttpModel, HttpTransport};

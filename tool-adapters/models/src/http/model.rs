@@ -3,6 +3,7 @@
 use crate::http::answer::{Answer, AnswerCollector, EventListener, FailedUsage, UsageReporter};
 use crate::http::exchange::{Endpoint, Exchange, Timeouts, client_builder, http_api};
 use crate::http::failure::{RequestFailure, RetryAdvice};
+use crate::http::refused_files::{RefusedFiles, without_files_before};
 use crate::model_access::{ProviderModel, model_info};
 use reqwest::{Client, Method};
 use std::borrow::Cow;
@@ -67,6 +68,7 @@ pub struct HttpTransport {
     structured_output: Option<StructuredOutput>,
     /// True once the server has refused that form.
     refuses_structured_output: bool,
+    refused_files: RefusedFiles,
     listener: Option<EventListener>,
     /// The base URL of another server whose API this one has.
     server_like: Option<String>,
@@ -304,6 +306,43 @@ impl ProviderModel<HttpTransport> {
             .clone()
     }
 
+    /// Asks the model, and once more without the files of earlier messages if the server refuses the request.
+    async fn ask_with_files(
+        &mut self,
+        request: ModelRequest<'_>,
+        structured: bool,
+        host: &str,
+        deadline: Instant,
+    ) -> Result<ModelStep, RequestFailure> {
+        let refused = &mut self.transport.refused_files;
+        refused.forget_other_history(request.history);
+        let history = refused.left_out_of(request.history);
+        let suspects = refused.suspects(request.history);
+        let lighter = ModelRequest {
+            history: &history,
+            ..request
+        };
+        let failure = match self.ask(lighter, structured, host, deadline).await {
+            Ok(step) => return Ok(step),
+            Err(failure) => failure,
+        };
+        let Some(messages) = suspects.filter(|_| failure.is_refused_request) else {
+            return Err(failure);
+        };
+
+        let history = without_files_before(messages, request.history);
+        let lighter = ModelRequest {
+            history: &history,
+            ..request
+        };
+        let Ok(step) = self.ask(lighter, structured, host, deadline).await else {
+            return Err(failure);
+        };
+        tracing::warn!(provider = %self.provider, error = %failure.error, "the server refused images or files of earlier messages; they are left out");
+        self.transport.refused_files.leave_out(messages);
+        Ok(step)
+    }
+
     /// Asks the model. With `structured`, a typed answer is asked for in the provider's form.
     async fn ask(
         &mut self,
@@ -487,7 +526,8 @@ impl Model for HttpModel {
             host = host_of(&base).to_ascii_lowercase();
         }
         let structured = self.wants_structured_output(&request, &host);
-        let failure = match self.ask(request, structured, &host, deadline).await {
+        let answer = self.ask_with_files(request, structured, &host, deadline);
+        let failure = match answer.await {
             Ok(step) => return Ok(step),
             Err(failure) => failure,
         };
@@ -496,7 +536,7 @@ impl Model for HttpModel {
         }
         tracing::warn!(provider = %self.provider, error = %failure.error, "the server takes no form of the answer here");
         let step = self
-            .ask(request, false, &host, deadline)
+            .ask_with_files(request, false, &host, deadline)
             .await
             .map_err(|failure| failure.error)?;
         self.transport.refuses_structured_output = true;

@@ -337,4 +337,22 @@ mod tests {
             "the call and its result leave together"
         );
     }
+
+    #[test]
+    fn a_new_connection_gets_the_latest_images() {
+        let mut transcript = Transcript::new(History::new());
+        let image = "A".repeat(MAX_FILES / 2 - 1_000);
+        for number in 0..3 {
+            let said = UserMessage::new(number.to_string()).image(image.clone(), "image/png");
+            transcript.write(said);
+        }
+        let recent = transcript.recent();
+        let has_image = |message: &Message| without_files(message).is_some();
+        let images = recent.iter().map(has_image).collect::<Vec<_>>();
+        assert_eq!(images, [false, true, true]);
+        let Message::User(first) = &recent[0] else {
+            panic!("expected a message of the user");
+        };
+        assert_eq!(first.text(), "0\n[image image/png left out]");
+    }
 }

@@ -159,7 +159,11 @@ fn the_book_says_what_every_provider_takes() {
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&path, &expected).expect("a writable file");
     } else {
-        assert!(book == expected, "`UPDATE=1 cargo test` writes the table of {}", path.display());
+        assert!(
+            book == expected,
+            "`UPDATE=1 cargo test` writes the table of {}",
+            path.display()
+        );
     }
 }
 

@@ -163,6 +163,100 @@ async fn a_url_does_not_go_to_a_server_that_is_not_known() {
     assert_eq!(server.requests().len(), 0);
 }
 
+/// A server whose model reads text only, and which refuses a request with an image.
+async fn blind_server() -> Server {
+    Server::answering(|request| {
+        let json = &[("content-type", "application/json")];
+        if request.body.to_string().contains(DATA) {
+            let error = json!({"error": "this model does not support images"});
+            return Answer::new(400, json, &error.to_string());
+        }
+        let answer = json!({"message": {"role": "assistant", "content": "Yes."}, "done": true});
+        Answer::new(200, json, &answer.to_string())
+    })
+    .await
+}
+
+async fn blind_agent(server: &Server) -> AgentLoop<HttpModel> {
+    let model = HttpModel::new(Provider::Ollama, "the-model").base_url(&server.url);
+    AgentLoop::new(session().await.0, model.stream(false))
+}
+
+#[tokio::test]
+async fn an_image_that_the_server_refuses_does_not_stop_the_conversation() {
+    let server = blind_server().await;
+    let mut agent = blind_agent(&server).await;
+    let error = agent.prompt(image()).await.error.expect("is refused");
+    assert!(
+        error.message.contains("does not support images"),
+        "{}",
+        error.message
+    );
+    assert_eq!(
+        server.requests().len(),
+        1,
+        "the user's own message is not changed"
+    );
+
+    for prompt in ["Never mind.", "Are you there?"] {
+        assert_eq!(agent.prompt(prompt).await.error, None);
+    }
+    // The first of them is sent twice.
+    assert_eq!(server.requests().len(), 4);
+    let last = server.requests()[3].body.to_string();
+    assert!(last.contains("[image image/png left out]"), "{last}");
+}
+
+#[tokio::test]
+async fn an_image_of_a_tool_that_the_server_refuses_is_left_out() {
+    let server = Server::answering(|request| {
+        let json = &[("content-type", "application/json")];
+        let body = request.body.to_string();
+        if body.contains(DATA) {
+            let error = json!({"error": "this model does not support images"});
+            return Answer::new(400, json, &error.to_string());
+        }
+        let call = json!({"function": {"name": "add", "arguments": {"a": 1, "b": 2}}});
+        let message = if body.contains("left out") {
+            json!({"role": "assistant", "content": "I cannot see it."})
+        } else {
+            json!({"role": "assistant", "content": "", "tool_calls": [call]})
+        };
+        let answer = json!({"message": message, "done": true});
+        Answer::new(200, json, &answer.to_string())
+    })
+    .await;
+    let tools = ToolContext::builder().with(add).build().expect("builds");
+    let model = HttpModel::new(Provider::Ollama, "the-model").base_url(&server.url);
+    let agent = AgentLoop::with_tools(tools, model.stream(false)).await;
+    let reply = agent.expect("opens").prompt("Show it.").await;
+    assert_eq!(reply.error, None);
+    assert_eq!(reply.text.as_deref(), Some("I cannot see it."));
+}
+
+#[tokio::test]
+async fn a_new_image_is_sent_after_one_was_refused() {
+    let server = blind_server().await;
+    let mut agent = blind_agent(&server).await;
+    let refused = agent.prompt(image()).await;
+    assert!(refused.error.is_some());
+    assert_eq!(agent.prompt("Never mind.").await.error, None);
+
+    let error = agent.prompt(image()).await.error.expect("is refused");
+    assert!(
+        error.message.contains("does not support images"),
+        "{}",
+        error.message
+    );
+    let last = server
+        .requests()
+        .last()
+        .expect("a request")
+        .body
+        .to_string();
+    assert_eq!(last.matches(DATA).count(), 1, "{last}");
+}
+
 /// Show the floor plan.
 #[tool]
 fn add(_a: i64, _b: i64) -> Vec<Content> {
