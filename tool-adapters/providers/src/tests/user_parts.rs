@@ -94,6 +94,7 @@ fn all_parts() -> UserMessage {
         .with("Compare them.")
 }
 
+// M9
 #[test]
 fn every_provider_writes_a_message_with_all_parts() {
     for provider in providers() {
@@ -142,6 +143,7 @@ fn cell(media: &AcceptedMedia) -> String {
     cell
 }
 
+// M9
 #[test]
 fn the_book_says_what_every_provider_takes() {
     let mut rows = String::new();
@@ -184,6 +186,7 @@ fn accepted_parts(accepted: &AcceptedParts) -> Vec<Content> {
     parts
 }
 
+// M9
 #[test]
 fn every_part_of_the_rules_has_a_form() {
     for provider in providers() {
@@ -198,6 +201,7 @@ fn every_part_of_the_rules_has_a_form() {
     }
 }
 
+// M9
 #[test]
 fn a_part_that_is_not_accepted_is_a_note() {
     let hosts = providers().map(|provider| {
@@ -250,6 +254,7 @@ fn shown_by_tool(parts: &[Content]) -> Vec<Message> {
     ]
 }
 
+// M9
 #[test]
 fn an_image_of_a_result_reaches_every_model_that_sees() {
     for provider in providers() {
@@ -263,6 +268,7 @@ fn an_image_of_a_result_reaches_every_model_that_sees() {
     }
 }
 
+// M9
 #[test]
 fn an_image_of_a_result_is_a_text_for_other_models() {
     for provider in providers() {
@@ -277,6 +283,7 @@ fn an_image_of_a_result_is_a_text_for_other_models() {
     }
 }
 
+// M9
 #[test]
 fn a_url_of_a_result_is_never_loaded() {
     for provider in providers() {
@@ -296,6 +303,7 @@ fn chat(host: &str, history: &[Message]) -> Value {
     )
 }
 
+// M9
 #[test]
 fn images_of_results_follow_all_results_of_a_step() {
     let mut history = vec![
@@ -322,6 +330,7 @@ fn images_of_results_follow_all_results_of_a_step() {
     assert_eq!(kinds, ["text", "image_url", "text", "image_url"]);
 }
 
+// M9
 #[test]
 fn mistrals_model_speaks_between_results_and_images() {
     let history = shown_by_tool(&[from_bytes("image/png")]);
@@ -338,6 +347,7 @@ fn mistrals_model_speaks_between_results_and_images() {
     }
 }
 
+// M9
 #[test]
 fn messages_in_a_row_are_joined_where_they_have_to_alternate() {
     let said = |part: Content| Message::User(UserMessage::from(part));
@@ -355,6 +365,7 @@ fn messages_in_a_row_are_joined_where_they_have_to_alternate() {
     assert_eq!(messages, expected);
 }
 
+// M9
 #[test]
 fn texts_alone_stay_one_text() {
     let message = UserMessage::new("a").with("b").with(" ");
@@ -362,6 +373,7 @@ fn texts_alone_stay_one_text() {
     assert_eq!(messages, json!([{"role": "user", "content": "a\nb"}]));
 }
 
+// M9
 #[test]
 fn bedrocks_documents_have_names_of_their_own_and_a_text() {
     let plan = || embedded("application/pdf", Some("Floor_plan: 2026!.pdf"));
@@ -388,6 +400,7 @@ fn bedrocks_documents_have_names_of_their_own_and_a_text() {
     }
 }
 
+// M9
 #[test]
 fn an_error_names_every_part_the_server_and_what_to_do() {
     let message = all_parts();
@@ -403,6 +416,7 @@ fn an_error_names_every_part_the_server_and_what_to_do() {
     );
 }
 
+// M9
 #[test]
 fn a_server_that_is_not_known_is_given_no_urls() {
     let message = UserMessage::default().with_url("https://example.com/a.png", "image/png");
@@ -422,6 +436,7 @@ fn a_server_that_is_not_known_is_given_no_urls() {
     assert_eq!(gateway.check_message(&message), Ok(()));
 }
 
+// M9
 #[test]
 fn a_server_of_text_models_takes_text_only() {
     let host = Host::at(Provider::OpenAiChat, "https://api.deepseek.com");
@@ -437,6 +452,7 @@ fn a_server_of_text_models_takes_text_only() {
     );
 }
 
+// M9
 #[test]
 fn mistrals_server_takes_what_mistral_takes() {
     let host = Host::at(Provider::OpenAiChat, "https://api.mistral.ai/v1");
@@ -444,6 +460,7 @@ fn mistrals_server_takes_what_mistral_takes() {
     assert_eq!(host.accepted_parts(), mistral.accepted_parts());
 }
 
+// M9
 #[test]
 fn an_older_part_does_not_stop_a_conversation() {
     let sound = || Message::User(UserMessage::from(from_bytes("audio/wav")));

@@ -52,6 +52,7 @@ fn seeing_rows() -> impl Iterator<Item = &'static Row> {
     ROWS.iter().filter(|row| row.name != "DeepSeek")
 }
 
+// M9
 #[tokio::test]
 async fn each_server_gets_an_image_in_its_own_form() {
     for row in seeing_rows() {
@@ -70,6 +71,7 @@ async fn each_server_gets_an_image_in_its_own_form() {
     }
 }
 
+// M9
 #[tokio::test]
 async fn each_server_gets_all_that_it_takes() {
     for row in ROWS {
@@ -84,6 +86,7 @@ async fn each_server_gets_all_that_it_takes() {
     }
 }
 
+// M9
 #[tokio::test]
 async fn a_refused_message_is_not_sent_and_does_not_stop_the_conversation() {
     for row in ROWS {
@@ -123,6 +126,7 @@ async fn a_refused_message_is_not_sent_and_does_not_stop_the_conversation() {
     }
 }
 
+// M9
 #[tokio::test]
 async fn a_conversation_goes_on_with_a_model_that_sees_nothing() {
     for row in ROWS {
@@ -149,6 +153,7 @@ async fn a_conversation_goes_on_with_a_model_that_sees_nothing() {
     }
 }
 
+// M9
 #[tokio::test]
 async fn a_url_does_not_go_to_a_server_that_is_not_known() {
     let server = Server::start([]).await;
@@ -182,6 +187,7 @@ async fn blind_agent(server: &Server) -> AgentLoop<HttpModel> {
     AgentLoop::new(session().await.0, model.stream(false))
 }
 
+// M9
 #[tokio::test]
 async fn an_image_that_the_server_refuses_does_not_stop_the_conversation() {
     let server = blind_server().await;
@@ -207,6 +213,7 @@ async fn an_image_that_the_server_refuses_does_not_stop_the_conversation() {
     assert!(last.contains("[image image/png left out]"), "{last}");
 }
 
+// M9
 #[tokio::test]
 async fn an_image_of_a_tool_that_the_server_refuses_is_left_out() {
     let server = Server::answering(|request| {
@@ -234,6 +241,7 @@ async fn an_image_of_a_tool_that_the_server_refuses_is_left_out() {
     assert_eq!(reply.text.as_deref(), Some("I cannot see it."));
 }
 
+// M9
 #[tokio::test]
 async fn a_new_image_is_sent_after_one_was_refused() {
     let server = blind_server().await;
@@ -266,6 +274,7 @@ fn add(_a: i64, _b: i64) -> Vec<Content> {
     ]
 }
 
+// M9
 #[tokio::test]
 async fn an_image_of_a_tool_reaches_each_model_that_sees() {
     for row in seeing_rows() {
@@ -279,6 +288,7 @@ async fn an_image_of_a_tool_reaches_each_model_that_sees() {
     }
 }
 
+// M9
 #[tokio::test]
 async fn a_file_with_its_text_is_text_for_every_model() {
     let server = Server::start([Answer::new(
