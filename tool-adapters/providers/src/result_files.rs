@@ -59,6 +59,9 @@ pub(crate) struct FilesOfResults(Vec<Content>);
 impl FilesOfResults {
     /// Adds the files of a result, under a note that names its tool.
     pub(crate) fn add(&mut self, tool: &str, result: &ModelResult, accepted: &AcceptedParts) {
+        if !result.parts {
+            return;
+        }
         let files = SplitResult::of(result, accepted).files;
         if files.is_empty() {
             return;
