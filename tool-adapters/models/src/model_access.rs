@@ -30,7 +30,7 @@ pub struct ProviderModel<T> {
     pub(crate) extra: Map<String, Value>,
     pub(crate) retry: RetryPolicy,
     /// The parts of a user's message that the model takes, if the program knows.
-    accepted: Option<AcceptedParts>,
+    pub(crate) accepted: Option<AcceptedParts>,
     pub(crate) transport: T,
 }
 

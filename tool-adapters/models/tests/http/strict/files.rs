@@ -267,9 +267,9 @@ async fn a_new_image_is_sent_after_one_was_refused() {
 
 /// Show the floor plan.
 #[tool]
-fn add(_a: i64, _b: i64) -> Vec<Content> {
+fn add(a: i64, b: i64) -> Vec<Content> {
     vec![
-        Content::text("The plan."),
+        Content::text(format!("Floor {a}, room {b}.")),
         Content::image(DATA, "image/png"),
     ]
 }
