@@ -117,7 +117,8 @@ async fn an_image_of_the_user_is_a_part_of_an_item() {
     ]);
     assert_eq!(peer.receive().await["item"]["content"], content);
     assert_eq!(peer.receive().await, json!({"type": "response.create"}));
-    let Message::User(said) = &talk.live.history().messages()[0] else {
+    let history = talk.live.history();
+    let Message::User(said) = &history.messages()[0] else {
         panic!("expected a message of the user");
     };
     assert_eq!(said.parts().len(), 2);
