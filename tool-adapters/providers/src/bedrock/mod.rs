@@ -30,8 +30,8 @@ use crate::spec::{
 use crate::structured::{AnswerForm, AnswerSchema, StructuredOutput};
 use serde_json::{Value, json};
 
-/// The service model: the formats of each kind, as bytes or from S3. docs.aws.amazon.com, `Message`: at most 3.75 MB an image and
-/// 4.5 MB a document; "Video understanding": 25 MB. Which kinds a model takes, its own page tells.
+/// The service model: the formats of each kind. docs.aws.amazon.com, `Message`: at most 3.75 MB an image and 4.5 MB a document;
+/// "Video understanding": 25 MB. Which kinds a model takes, its own page tells.
 const ACCEPTED: AcceptedParts = AcceptedParts {
     images: AcceptedMedia::bytes(WEB_IMAGES).at_most(3_750_000),
     sounds: AcceptedMedia::bytes(&[

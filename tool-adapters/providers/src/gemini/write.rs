@@ -20,7 +20,7 @@ const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 /// The largest whole number that Gemini keeps: its objects hold doubles.
 const MAX_EXACT: u64 = 1 << 53;
 
-/// What a result may have beside text.
+/// The parts that a result may have beside text.
 const IN_RESULTS: AcceptedParts = AcceptedParts {
     images: AcceptedMedia::bytes(&["image/png", "image/jpeg", "image/webp"]),
     documents: AcceptedMedia::bytes(&["application/pdf"]),
