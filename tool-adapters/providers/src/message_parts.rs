@@ -42,9 +42,8 @@ pub struct RefusedParts {
 
 impl Display for RefusedParts {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let (first, further) = match self.problems.as_slice() {
-            [first, further @ ..] => (first, further),
-            [] => return write!(f, "`{}` takes all parts of the message", self.server),
+        let [first, further @ ..] = self.problems.as_slice() else {
+            return write!(f, "`{}` takes all parts of the message", self.server);
         };
         write!(f, "`{}` does not take {first}", self.server)?;
         for problem in further {

@@ -11,7 +11,7 @@ use crate::openai_chat;
 use crate::spec::{MessageForm, ModelUrls, ProviderNames, ProviderSpec, Server};
 use crate::structured::{AnswerForm, StructuredOutput};
 
-/// docs.mistral.ai, "Vision": at most 10 MB an image; "Document QnA" and "Audio".
+/// docs.mistral.ai, "Vision": at most 10 MB an image; "Documents" and "Audio".
 pub(crate) const ACCEPTED: AcceptedParts = AcceptedParts {
     images: AcceptedMedia::bytes(WEB_IMAGES)
         .or_urls(WEB)
