@@ -128,30 +128,32 @@ fn cell(media: &AcceptedMedia) -> String {
         None if mime_type.ends_with('*') => format!("`{mime_type}`"),
         None => mime_type.rsplit('/').next().unwrap_or_default().to_owned(),
     };
-    let mut cell = media.types.iter().map(name).collect::<Vec<_>>().join(", ");
+    let types = media.types.iter().map(name).collect::<Vec<_>>();
+    let mut facts = vec![types.join(", ")];
     if let Some(max) = media.max_bytes {
-        cell += &format!("; {} MB", max / 10_000 * 10_000 / 1_000_000);
-        let rest = max % 1_000_000 / 10_000;
-        if rest > 0 {
-            cell = cell.replace(" MB", &format!(".{rest:02} MB"));
-        }
+        let hundredths = u32::try_from(max / 10_000).expect("a size");
+        facts.push(format!("{} MB", f64::from(hundredths) / 100.0));
     }
     if !media.url_schemes.is_empty() {
         let schemes = media.url_schemes.iter().map(|scheme| format!("`{scheme}`"));
-        cell += &format!("; {}", schemes.collect::<Vec<_>>().join(", "));
+        facts.push(schemes.collect::<Vec<_>>().join(", "));
     }
-    cell
+    facts.join("; ")
 }
 
 // M9
 #[test]
 fn the_book_says_what_every_provider_takes() {
-    let mut rows = String::new();
-    for provider in providers().filter(|provider| *provider != Provider::GeminiJsonSchema) {
+    let row = |provider: Provider| {
         let accepted = &provider.spec().accepted;
         let cells = PartKind::ALL.map(|kind| cell(accepted.of(kind)));
-        rows += &format!("| `{provider}` | {} |\n", cells.join(" | "));
-    }
+        format!("| `{provider}` | {} |\n", cells.join(" | "))
+    };
+    let rows = providers()
+        .filter(|provider| *provider != Provider::GeminiJsonSchema)
+        .map(row)
+        .collect::<Vec<_>>()
+        .concat();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/book/files.md");
     let book = std::fs::read_to_string(&path).expect("the book");
     let header = "| provider | images | sounds | videos | documents |\n|---|---|---|---|---|\n";
