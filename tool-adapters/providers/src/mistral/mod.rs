@@ -1,32 +1,16 @@
 //! Mistral's chat, which is read like Chat Completions and written a little differently.
 
+pub(crate) mod accepted;
 pub(crate) mod write;
 
 #[cfg(test)]
 mod tests;
 
-use crate::accepted_parts::{AcceptedMedia, AcceptedParts, MEGABYTE, PDF, WEB, WEB_IMAGES};
 use crate::hosts::HostRules;
+use crate::mistral::accepted::ACCEPTED;
 use crate::openai_chat;
 use crate::spec::{MessageForm, ModelUrls, ProviderNames, ProviderSpec, Server};
 use crate::structured::{AnswerForm, StructuredOutput};
-
-/// docs.mistral.ai, "Vision": at most 10 MB an image; "Documents" and "Audio".
-pub(crate) const ACCEPTED: AcceptedParts = AcceptedParts {
-    images: AcceptedMedia::bytes(WEB_IMAGES)
-        .or_urls(WEB)
-        .at_most(10 * MEGABYTE),
-    sounds: AcceptedMedia::bytes(&[
-        "audio/wav",
-        "audio/mpeg",
-        "audio/mp4",
-        "audio/flac",
-        "audio/ogg",
-    ])
-    .or_urls(WEB),
-    videos: AcceptedMedia::NONE,
-    documents: AcceptedMedia::bytes(PDF).or_urls(WEB),
-};
 
 /// The facts of Mistral's chat.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {

@@ -2,7 +2,7 @@
 
 use crate::accepted_parts::AcceptedParts;
 use crate::hosts::{HostRules, KnownHost, TokenLimit};
-use crate::mistral;
+use crate::mistral::accepted::ACCEPTED as MISTRAL_ACCEPTED;
 
 /// OpenAI refuses members that it does not know: `Unknown parameter: 'messages[1].reasoning_content'`. Its reasoning models
 /// refuse `max_tokens`: `Use 'max_completion_tokens' instead`.
@@ -131,7 +131,7 @@ pub(crate) const KNOWN_HOSTS: &[KnownHost] = &[
     KnownHost {
         domain: "mistral.ai",
         rules: HostRules {
-            accepted: Some(&mistral::ACCEPTED),
+            accepted: Some(&MISTRAL_ACCEPTED),
             ..HostRules::MISTRAL
         },
     },
