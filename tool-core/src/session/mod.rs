@@ -15,8 +15,8 @@ pub(crate) mod caps;
 pub(crate) mod control_tools;
 pub(crate) mod decision;
 pub(crate) mod declared_tools;
-pub(crate) mod fallback;
 pub(crate) mod event_queue;
+pub(crate) mod fallback;
 pub(crate) mod handle;
 pub(crate) mod history;
 pub(crate) mod hooks;
@@ -74,9 +74,9 @@ pub use crate::session::audit::{AuditEntry, AuditedIntent, CallDecision, CallOut
 pub use crate::session::builder::SessionBuilder;
 pub use crate::session::caps::{Allowance, CapAmount, CapScope, Spending, SpendingCaps, UsedCap};
 pub use crate::session::control_tools::{CONTROL_TOOL_NAMES, SEARCH_TOOL};
-pub use crate::session::fallback::{FallbackModel, ModelSwitch};
 pub use crate::session::decision::Decision;
 pub use crate::session::event_queue::EventSender;
+pub use crate::session::fallback::{FallbackModel, ModelSwitch};
 pub use crate::session::handle::{Session, TurnHistory};
 pub use crate::session::history::History;
 pub use crate::session::hooks::{

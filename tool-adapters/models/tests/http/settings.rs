@@ -198,6 +198,7 @@ async fn a_step_without_a_session_has_settings_too() {
         searchable: &[],
         provider_tools: &[],
         tool_choice: ToolChoice::Auto,
+        events: None,
     };
     assert!(model.step(request).await.is_ok());
     let body = &server.requests()[0].body;

@@ -17,6 +17,7 @@ async fn count(model: &mut HttpModel) -> Result<TokenCount, ToolError> {
         searchable: &[],
         provider_tools: &[],
         tool_choice: ToolChoice::Auto,
+        events: None,
     };
     model.count_tokens(request).await
 }
