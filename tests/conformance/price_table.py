@@ -262,6 +262,8 @@ def model(info: t.ModelInfo, day: datetime.date) -> dict:
     written = {"id": info.id.lower()}
     if matches != written["id"]:
         written["match"] = matches
+    if info.context_window:
+        written["context"] = info.context_window
     if any(known):
         written["price"] = one(known)
     return written

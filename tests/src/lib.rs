@@ -16,7 +16,8 @@ macro_rules! chapters {
 }
 
 chapters! {
-    agents approvals audit cli debugging deployment dynamic egress errors faq files first_tool foreign_types from_langchain from_livekit from_pydantic_ai
+    agents approvals audit cli conversations debugging deployment dynamic egress errors faq files first_tool foreign_types from_langchain
+    from_livekit from_pydantic_ai
     from_rig from_rmcp gateway glossary inspector introduction live mcp openapi options parameters providers result_cache results security
     sessions state testing tracing
 }

@@ -39,6 +39,11 @@
 //!
 //! [`Reply::finish`] says how a reply ended. Half a text is a text, too, so look at it before you use one.
 //!
+//! # Long conversations
+//!
+//! A history grows with each turn, and a model's context has an end. [`keep`](AgentLoop::keep) removes the oldest part,
+//! [`sum_up`](AgentLoop::sum_up) puts a summary in its place, and [`on_shortened`](AgentLoop::on_shortened) gives you what was removed.
+//!
 //! # Long-running tools
 //!
 //! In a session with [`background_answers`](tool_core::session::SessionBuilder::background_answers), the first `ctx.update(..)` of
@@ -79,6 +84,7 @@
 #[cfg(any(feature = "http", feature = "websocket"))]
 pub use crate::RetryPolicy;
 
+use crate::history_keeper::HistoryKeeper;
 use crate::host_text::join_instructions;
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -88,8 +94,9 @@ use tokio::sync::watch;
 use tool_core::schemars::JsonSchema;
 use tool_core::serde::de::DeserializeOwned;
 use tool_core::session::{
-    History, Message, Model, ModelInfo, ModelRequest, ModelStep, OpenError, Reply, ReplyFinish,
-    Turn, TypedAnswer, TypedReply, TypedReplyError, UserMessage, decision_note,
+    History, Keep, Message, Model, ModelInfo, ModelRequest, ModelStep, OpenError, Reply,
+    ReplyFinish, Shortened, Turn, TypedAnswer, TypedReply, TypedReplyError, UserMessage,
+    decision_note,
 };
 use tool_core::trace::{SpanHandle, SpanKind, TokenUsage};
 use tool_core::{ErrorKind, Mode, Runtime, Session, ToolContext, ToolError, ToolResponse};
@@ -130,6 +137,7 @@ pub struct AgentLoop<M> {
     name: Option<Cow<'static, str>>,
     instructions: String,
     history: History,
+    keeper: HistoryKeeper,
     interrupt: InterruptHandle,
     /// True while a turn is open.
     in_turn: bool,
@@ -190,6 +198,7 @@ impl<M: Model> AgentLoop<M> {
             name: None,
             instructions,
             history,
+            keeper: HistoryKeeper::default(),
             interrupt,
             in_turn: false,
             has_ended: false,
@@ -210,6 +219,83 @@ impl<M: Model> AgentLoop<M> {
             name: Some(name.into()),
             ..self
         }
+    }
+
+    /// Keeps the history within a limit: before each step, the oldest part of a longer one is removed. See [`Keep`].
+    ///
+    /// ```
+    /// use tool_adapters::agent::AgentLoop;
+    /// use tool_core::ToolContext;
+    /// use tool_core::session::Keep;
+    /// use tool_core::testing::ScriptedModel;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tools = ToolContext::builder().build()?;
+    /// let model = (0..100).fold(ScriptedModel::new(), |model, _| model.says("Yes."));
+    /// let mut agent = AgentLoop::with_tools(tools, model).await?.keep(Keep::turns(10));
+    /// for number in 0..100 {
+    ///     let _reply = agent.prompt(format!("Is table {number} free?")).await;
+    /// }
+    /// // The last ten turns, and the first message of the user.
+    /// assert_eq!(agent.history().messages().len(), 21);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn keep(mut self, keep: Keep) -> Self {
+        self.keeper.set_keep(keep);
+        self
+    }
+
+    /// Puts a summary in the place of what is removed from the history. The model of the conversation writes it. Without
+    /// [`keep`](Self::keep), this happens at 0.8 of the model's context, as the provider counts its tokens.
+    ///
+    /// If the model gives no summary, the messages are removed without one.
+    pub fn sum_up(mut self) -> Self {
+        self.keeper.sum_up();
+        self
+    }
+
+    /// Sums up what is removed from the history, as [`sum_up`](Self::sum_up) does, with another model, for example a cheaper one.
+    pub fn sum_up_with(mut self, model: impl Model + 'static) -> Self {
+        self.keeper.sum_up_with(model);
+        self
+    }
+
+    /// Sets a listener for the parts of the history that are removed or summed up, which you can still read and store there. It
+    /// runs before the next step of the model, so it must not wait.
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    /// use tool_adapters::agent::AgentLoop;
+    /// use tool_core::ToolContext;
+    /// use tool_core::session::Keep;
+    /// use tool_core::testing::ScriptedModel;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tools = ToolContext::builder().build()?;
+    /// let (archive, archived) = mpsc::channel();
+    /// let model = ScriptedModel::new().says("Yes.").says("No.").says("Yes.");
+    /// let cheap = ScriptedModel::new().says("Table 2 is not free.");
+    /// let mut agent = AgentLoop::with_tools(tools, model)
+    ///     .await?
+    ///     .keep(Keep::turns(1))
+    ///     .sum_up_with(cheap)
+    ///     .on_shortened(move |shortened| archive.send(shortened.clone()).unwrap_or_default());
+    /// for number in 1..=3 {
+    ///     let _reply = agent.prompt(format!("Is table {number} free?")).await;
+    /// }
+    ///
+    /// let shortened = archived.recv()?;
+    /// assert_eq!(shortened.summary.as_deref(), Some("Table 2 is not free."));
+    /// assert_eq!(shortened.removed.len(), 3); // the first answer, the second question, its answer
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn on_shortened(mut self, listener: impl FnMut(&Shortened) + Send + 'static) -> Self {
+        self.keeper.set_listener(listener);
+        self
     }
 
     /// Sends a message of the user, and returns the model's reply. Begins a new turn. The message is a text, or a
@@ -316,6 +402,7 @@ impl<M: Model> AgentLoop<M> {
     /// reads texts, calls and results.
     pub fn set_model(&mut self, model: M) {
         self.model = model;
+        self.keeper.forget_measured();
     }
 
     /// Returns the same conversation with a model of another type.
@@ -324,16 +411,19 @@ impl<M: Model> AgentLoop<M> {
             name,
             instructions,
             history,
+            mut keeper,
             interrupt,
             in_turn,
             has_ended,
             ..
         } = self;
+        keeper.forget_measured();
         AgentLoop {
             model,
             name,
             instructions,
             history,
+            keeper,
             interrupt,
             in_turn,
             has_ended,
@@ -440,7 +530,9 @@ impl<M: Model> AgentLoop<M> {
     }
 
     async fn reply(&mut self, message: Option<UserMessage>) -> Reply {
-        let mut model = self.interrupt.wrap(&mut self.model, &self.instructions);
+        let mut model = self
+            .interrupt
+            .wrap(&mut self.model, &mut self.keeper, &self.instructions);
         let session = &self.interrupt.session;
         let mut reply = match message {
             Some(message) => session.reply(&mut model, &mut self.history, message).await,
@@ -458,7 +550,9 @@ impl<M: Model> AgentLoop<M> {
     where
         T: DeserializeOwned + JsonSchema + Send + 'static,
     {
-        let mut model = self.interrupt.wrap(&mut self.model, &self.instructions);
+        let mut model = self
+            .interrupt
+            .wrap(&mut self.model, &mut self.keeper, &self.instructions);
         let session = &self.interrupt.session;
         let mut replied = session
             .reply_typed(&mut model, &mut self.history, message, answer)
@@ -586,11 +680,17 @@ impl InterruptHandle {
     }
 
     /// Wraps a model so that its step ends at the next interruption. Puts `instructions` in front of the tools'.
-    fn wrap<'a, M>(&self, model: &'a mut M, instructions: &'a str) -> InterruptibleModel<'a, M> {
+    fn wrap<'a, M>(
+        &self,
+        model: &'a mut M,
+        keeper: &'a mut HistoryKeeper,
+        instructions: &'a str,
+    ) -> InterruptibleModel<'a, M> {
         let count = self.count.subscribe();
         let initial = *count.borrow();
         InterruptibleModel {
             model,
+            keeper,
             instructions,
             session: self.session.clone(),
             count,
@@ -601,6 +701,7 @@ impl InterruptHandle {
 
 struct InterruptibleModel<'a, M> {
     model: &'a mut M,
+    keeper: &'a mut HistoryKeeper,
     instructions: &'a str,
     session: Session,
     count: watch::Receiver<u64>,
@@ -627,19 +728,34 @@ impl<M: Model> Model for InterruptibleModel<'_, M> {
         if !self.instructions.is_empty() {
             self.session.observe_system_prompt(&instructions);
         }
+        let messages = request.history.len();
         let request = ModelRequest {
             instructions: &instructions,
             ..request
         };
-        tokio::select! {
+        let step = tokio::select! {
             biased;
             _ = self.count.wait_for(|count| *count != initial) => Err(ToolError::cancelled("the turn was interrupted")),
             step = self.model.step(request) => step,
+        };
+        if let Ok(step) = &step {
+            self.keeper.measure(messages, step.usage.input);
+        }
+        step
+    }
+
+    async fn prepare(&mut self, history: &mut History) {
+        let initial = self.initial;
+        let besides = || self.session.context().session_init_tokens;
+        tokio::select! {
+            biased;
+            _ = self.count.wait_for(|count| *count != initial) => {}
+            () = self.keeper.prepare(self.model, history, besides) => {}
         }
     }
 
     fn take_failed_usage(&mut self) -> TokenUsage {
-        self.model.take_failed_usage()
+        self.model.take_failed_usage() + self.keeper.take_usage()
     }
 
     fn about(&self) -> ModelInfo {

@@ -8,6 +8,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod agent;
+mod history_keeper;
 mod host_text;
 #[cfg(feature = "http")]
 pub mod http;

@@ -6,8 +6,9 @@ use crate::call::intent::Intent;
 use crate::call::meta::{BaseMeta, OptionalMeta, OutputKind, ResponseMeta, SCHEMA_VERSION};
 use crate::call::original::Original;
 use crate::call::response::ToolResponse;
+use crate::json::raw::RawJson;
 use crate::json::string::push_string;
-use serde::ser::{SerializeMap, SerializeStruct};
+use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -111,20 +112,6 @@ impl Serialize for ResponseMeta<'_> {
                 .unwrap_or_default(),
         };
         meta.serialize(serializer)
-    }
-}
-
-/// JSON text that is embedded unchanged. Converting it to a `RawValue` would parse it again, so this uses `serde_json`'s
-/// protocol for raw values directly. A test compares the two.
-pub(crate) struct RawJson<'a>(pub(crate) &'a str);
-
-const RAW_VALUE: &str = "$serde_json::private::RawValue";
-
-impl Serialize for RawJson<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut raw = serializer.serialize_struct(RAW_VALUE, 1)?;
-        raw.serialize_field(RAW_VALUE, self.0)?;
-        raw.end()
     }
 }
 

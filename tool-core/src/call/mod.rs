@@ -65,6 +65,7 @@ pub(crate) mod roots;
 pub(crate) mod sampling;
 pub(crate) mod state_key;
 pub(crate) mod tool_call;
+pub(crate) mod tool_call_form;
 pub(crate) mod truncation;
 
 pub use crate::call::ask::Ask;

@@ -17,6 +17,7 @@ pub(crate) mod nested;
 pub(crate) mod number;
 pub(crate) mod pointer;
 pub(crate) mod probe;
+pub(crate) mod raw;
 pub(crate) mod repair;
 pub(crate) mod scan;
 pub(crate) mod string;

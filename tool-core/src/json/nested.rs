@@ -1,5 +1,6 @@
 //! Values that nest deeper than recursion can follow. Dropping one, comparing it or writing it would end the process.
 
+use crate::json::scan::outside_strings;
 use serde_json::Value;
 
 /// The deepest that a value may nest, as in texts.
@@ -67,4 +68,20 @@ pub(crate) fn drop_iteratively(value: Value) {
             _ => {}
         }
     }
+}
+
+/// Returns true for a JSON text whose values nest deeper than a limit.
+pub(crate) fn is_text_deeper(json: &str, limit: usize) -> bool {
+    let mut depth = 0_usize;
+    for byte in outside_strings(json.as_bytes()) {
+        match byte {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > limit {
+            return true;
+        }
+    }
+    false
 }

@@ -3,11 +3,13 @@
 use crate::call::{
     Confirmation, ErrorBody, ErrorKind, OutputKind, ToolCall, ToolError, ToolResponse,
 };
+use crate::json::raw::RawJson;
 use crate::session::answer_form::{AnswerForm, AnswerVerdict};
 use crate::session::history::History;
 use crate::session::inner::SessionInner;
 use crate::session::message::Message;
 use crate::session::model::{Model, ModelRequest, ToolChoice};
+use crate::session::model_span::ask;
 use crate::session::model_step::ModelStep;
 use crate::session::pipeline::governed_call::canonical_sent_arguments;
 use crate::session::pipeline::step::{StepCall, distinct_calls, run_step, with_fresh_ids};
@@ -17,10 +19,12 @@ use crate::session::reply_finish::ReplyFinish;
 use crate::session::unmade_calls::{name_of_limit, refusal_of_calls, refused_unread};
 use crate::session::user_message::UserMessage;
 use crate::time::CallInstant;
-use crate::tool::{ToolDefinition, spans};
-use crate::trace::{self, TokenUsage, span};
+use crate::tool::ToolDefinition;
+use crate::trace::TokenUsage;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use serde::ser::SerializeSeq;
+use serde::{Deserialize, Serialize, Serializer};
 use std::sync::Arc;
 
 /// The outcome of asking a model.
@@ -56,12 +60,16 @@ use std::sync::Arc;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug, Default, PartialEq)]
+///
+/// Its JSON is for the host alone: the confirmations in it have the tokens that approve calls.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 #[non_exhaustive]
 #[must_use]
 pub struct Reply {
     /// The last text that the model said in the reply, in a step of its own or beside calls. `None` if it said none. It may be a
     /// part of what the model wanted to say: see [`finish`](Self::finish).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// The reason for which the reply ended.
     pub finish: ReplyFinish,
@@ -69,6 +77,7 @@ pub struct Reply {
     pub steps: u32,
     /// The responses to all calls, in order. Calls that wait for approval carry a confirmation in their `meta`. The results of
     /// calls that have ended in the background are among them.
+    #[serde(serialize_with = "serialize_responses")]
     pub responses: Vec<ToolResponse>,
     /// True if the turn was interrupted or the session ended before the model had replied.
     pub interrupted: bool,
@@ -77,7 +86,20 @@ pub struct Reply {
     pub usage: TokenUsage,
     /// The model's error, or the reason for which its last answer has no content. Calls that ran before it have run: their
     /// responses are here and in the history.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorBody>,
+}
+
+/// Writes responses with all that is read back.
+fn serialize_responses<S: Serializer>(
+    responses: &[ToolResponse],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut list = serializer.serialize_seq(Some(responses.len()))?;
+    for response in responses {
+        list.serialize_element(&RawJson(&response.to_stored_json()))?;
+    }
+    list.end()
 }
 
 impl Reply {
@@ -159,6 +181,7 @@ impl OpenReply<'_> {
     async fn run<M: Model>(mut self, model: &mut M) -> Reply {
         loop {
             self.note_background_answers();
+            model.prepare(self.history).await;
             let choice = self.tool_choice();
             let answer = self.ask(model, choice).await;
             if self.was_interrupted() {
@@ -458,23 +481,6 @@ impl DeclaredTools {
             },
         }
     }
-}
-
-/// Asks a model, in a span that records its usage.
-async fn ask<M: Model>(model: &mut M, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
-    if !span::is_wanted() {
-        return model.step(request).await;
-    }
-    let info = model.about();
-    let asking = async {
-        if let Some(provider) = &info.provider {
-            trace::attribute("gen_ai.provider.name", &**provider);
-        }
-        let step = model.step(request).await?;
-        trace::record(step.model_usage(&info));
-        Ok(step)
-    };
-    Box::pin(spans::in_model_span(info.model.clone(), asking)).await
 }
 
 /// A step whose calls are running. When it is dropped, even before the calls have ended, it writes the step to the history:

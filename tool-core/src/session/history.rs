@@ -3,8 +3,8 @@
 use crate::call::{ResultForm, ToolCall, ToolResponse};
 use crate::session::message::Message;
 
-/// A conversation: the messages of the user and the model, the calls, and exactly one result for each call. To continue a
-/// stored conversation, extend an empty history with its messages.
+/// A conversation: the messages of the user and the model, the calls, and exactly one result for each call.
+/// It has a [JSON form](Self#the-json-form), in which you can store it.
 ///
 /// ```
 /// use tool_core::session::{History, Message};
@@ -32,6 +32,11 @@ impl History {
         self
     }
 
+    /// Returns the form of the results that are added.
+    pub(crate) fn form(&self) -> ResultForm {
+        self.form
+    }
+
     /// Returns the messages, oldest first.
     pub fn messages(&self) -> &[Message] {
         &self.messages
@@ -40,6 +45,14 @@ impl History {
     /// Adds a message. Calls are followed by their results. Use [`repair`](Self::repair) for a history that was cut.
     pub fn push(&mut self, message: Message) {
         self.messages.push(message);
+    }
+
+    pub(crate) fn messages_mut(&mut self) -> &mut [Message] {
+        &mut self.messages
+    }
+
+    pub(crate) fn take_messages(&mut self) -> Vec<Message> {
+        std::mem::take(&mut self.messages)
     }
 
     pub(crate) fn set_messages(&mut self, messages: Vec<Message>) {

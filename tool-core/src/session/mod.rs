@@ -17,11 +17,15 @@ pub(crate) mod history;
 pub(crate) mod hooks;
 pub(crate) mod inner;
 pub(crate) mod journal;
+pub(crate) mod json_form;
 #[cfg(feature = "tower")]
 pub(crate) mod layers;
+pub(crate) mod length;
 pub(crate) mod message;
 pub(crate) mod metrics;
 pub(crate) mod model;
+pub(crate) mod model_info;
+pub(crate) mod model_span;
 pub(crate) mod model_step;
 pub(crate) mod notes;
 pub(crate) mod pipeline;
@@ -66,12 +70,17 @@ pub use crate::session::hooks::{
     Hook, HookFn, HookFuture, HookedCall, HookedRequest, Next, RequestKind,
 };
 pub use crate::session::journal::{Journal, JournalEntry, JournalError, RecoveredCall};
+pub use crate::session::json_form::error::HistoryError;
+pub use crate::session::json_form::limits::HistoryLimits;
+pub use crate::session::length::keep::Keep;
+pub use crate::session::length::shortened::Shortened;
 pub use crate::session::message::Message;
 pub use crate::session::metrics::{
     ContextMetrics, LoopMetrics, Metrics, Percentiles, PrometheusText, SessionCall, SessionMetrics,
     SpeechEvent, SpeechMetrics, TokenMetrics, ToolMetrics,
 };
-pub use crate::session::model::{Model, ModelInfo, ModelRequest, ToolChoice};
+pub use crate::session::model::{Model, ModelRequest, ToolChoice};
+pub use crate::session::model_info::ModelInfo;
 pub use crate::session::model_step::ModelStep;
 pub use crate::session::notes::{decision_note, late_note};
 pub use crate::session::policy::{Policy, TurnLimits};

@@ -1,11 +1,12 @@
 //! A language model, as the agent loop sees it.
 
 use crate::call::ToolError;
+use crate::session::history::History;
 use crate::session::message::Message;
+use crate::session::model_info::ModelInfo;
 use crate::session::model_step::ModelStep;
 use crate::tool::{ProviderTool, ToolDefinition};
 use crate::trace::TokenUsage;
-use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The model's choice to call tools.
@@ -45,15 +46,6 @@ pub struct ModelRequest<'a> {
     pub tool_choice: ToolChoice,
 }
 
-/// The identity of a model, for spans and price tables.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ModelInfo {
-    /// The model's name, as its provider uses it.
-    pub model: Cow<'static, str>,
-    /// The provider, as price tables name it, for example `openai`.
-    pub provider: Option<Cow<'static, str>>,
-}
-
 /// A language model.
 ///
 /// ```
@@ -77,6 +69,15 @@ pub trait Model: Send {
         &mut self,
         request: ModelRequest<'_>,
     ) -> impl Future<Output = Result<ModelStep, ToolError>> + Send;
+
+    /// Prepares the conversation for the next step. A loop calls this before each one, so a model can shorten a history that its
+    /// context cannot hold. Defaults to nothing.
+    ///
+    /// The future may be dropped at any point, when the turn is interrupted.
+    fn prepare(&mut self, history: &mut History) -> impl Future<Output = ()> + Send {
+        let _ = history;
+        std::future::ready(())
+    }
 
     /// Returns the tokens of answers that were paid for and could not be used, since the last call of this method: those of
     /// attempts that were repeated, and of a step that failed. They count in [`Reply::usage`](super::Reply::usage). Defaults to

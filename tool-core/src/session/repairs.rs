@@ -1,7 +1,8 @@
 //! Histories that were cut or put together by hand, as a provider can read them.
 
-use crate::call::{Content, ModelResult, ToolCall};
+use crate::call::{ModelResult, ToolCall};
 use crate::session::history::History;
+use crate::session::length::results::text_of;
 use crate::session::message::Message;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -481,21 +482,6 @@ fn note(message: Option<&Message>, has_call: bool) -> Option<Message> {
     )))
 }
 
-/// Returns the text of a result. Data that is no text is named: a note cannot show it.
-fn text_of(result: &ModelResult) -> String {
-    let Some(parts) = result.content() else {
-        return result.text.clone();
-    };
-    let texts = parts.iter().map(|part| match part {
-        Content::Text { text } => text.clone(),
-        Content::Image { mime_type, .. } | Content::Audio { mime_type, .. } => {
-            format!("({mime_type}, left out)")
-        }
-        _ => "(a resource, left out)".to_owned(),
-    });
-    texts.collect::<Vec<_>>().join("\n")
-}
-
 /// Ids for calls that need another one.
 struct FreshIds<'a> {
     /// The ids of all calls, which no new id may have.
@@ -536,6 +522,7 @@ impl<'a> FreshIds<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::call::Content;
     use proptest::prelude::*;
 
     fn user(text: &str) -> Message {

@@ -1,4 +1,4 @@
-//! What a user sends: texts, images, sounds and files.
+//! The message of a user: texts, images, sounds and files.
 
 use crate::call::content::{Content, ContentError, from_named_bytes};
 use crate::session::approvals::without_notes;

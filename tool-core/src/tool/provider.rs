@@ -1,11 +1,13 @@
 //! Tools that a provider runs itself.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
 
 /// The name of a provider. This crate knows no providers; adapters define the names.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct ProviderId(Cow<'static, str>);
 
 impl ProviderId {

@@ -21,6 +21,7 @@
 pub(crate) mod attribution;
 pub(crate) mod body;
 pub(crate) mod collector;
+pub(crate) mod context_window;
 pub(crate) mod cost;
 pub(crate) mod ids;
 pub(crate) mod instrumented;
@@ -38,6 +39,9 @@ mod tests;
 
 pub use attribution::{observe, record, record_cost};
 pub use collector::{Collector, CollectorBuilder, ParentSpan, SpanSink, Totals, start, stop};
+#[doc(hidden)]
+pub use context_window::ContextWindows;
+pub use context_window::context_window;
 #[doc(hidden)]
 pub use cost::DefaultPricing;
 pub use cost::{Cost, CostEntry, CostSummary, Pricing};

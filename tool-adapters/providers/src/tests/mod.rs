@@ -9,6 +9,8 @@ pub(crate) mod fixtures;
 #[cfg(test)]
 mod framing;
 #[cfg(test)]
+mod handover;
+#[cfg(test)]
 mod lint;
 #[cfg(test)]
 mod provider_tools;

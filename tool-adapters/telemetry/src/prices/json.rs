@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::{Arc, OnceLock};
-use tool_core::trace::{Cost, DefaultPricing, ModelUsage, Pricing};
+use tool_core::trace::{ContextWindows, Cost, DefaultPricing, ModelUsage, Pricing};
 
 /// Returns the catalog that comes with the library. The first call parses it.
 pub(crate) fn builtin() -> &'static Arc<PriceCatalog> {
@@ -36,6 +36,15 @@ impl Pricing for BuiltinPricing {
 
 inventory::submit! {
     tool_adapters_http::biller::BillerLookup(biller)
+}
+
+/// Returns the size of a model's context, by the builtin table.
+fn context_window(provider: Option<&str>, model: &str) -> Option<u64> {
+    PriceTable::builtin().context_window(provider, model)
+}
+
+inventory::submit! {
+    ContextWindows(context_window)
 }
 
 inventory::submit! {
@@ -73,7 +82,7 @@ impl PriceTable {
     ///
     /// `price` may be a list of prices with conditions: `"from": "2027-01-01"` applies from that day on, and
     /// `"between": ["16:30", "00:30"]` at that time of the day, both in UTC. The last price whose condition holds applies.
-    /// A model without a price has an unknown cost.
+    /// A model without a price has an unknown cost. `context` is the number of tokens that a model's context can hold.
     ///
     /// # Errors
     ///
@@ -133,6 +142,8 @@ struct ModelJson<'a> {
     id: String,
     #[serde(rename = "match")]
     names: Option<NameRule>,
+    /// The tokens that the model's context can hold.
+    context: Option<u64>,
     /// A price, or a list of prices with conditions.
     #[serde(borrow)]
     price: Option<&'a RawValue>,
@@ -251,10 +262,12 @@ impl TableParser {
             parser.deserialize::<ModelJson<'_>>(raw)
         })?;
         let names = json.names.unwrap_or_else(|| NameRule::exact(&json.id));
+        let context = json.context;
         self.within(format!("model `{}`", json.id.escape_debug()), |parser| {
             let Some(raw) = json.price else {
                 return Some(ModelPrices {
                     names,
+                    context,
                     prices: Vec::new(),
                 });
             };
@@ -267,7 +280,11 @@ impl TableParser {
                 .into_iter()
                 .filter_map(|raw| parser.price(raw))
                 .collect();
-            Some(ModelPrices { names, prices })
+            Some(ModelPrices {
+                names,
+                context,
+                prices,
+            })
         })
     }
 

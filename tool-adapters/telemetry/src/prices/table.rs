@@ -81,6 +81,31 @@ impl PriceTable {
             .price_at(SystemTime::now())
     }
 
+    /// Returns the number of tokens that a model's context can hold. Without a provider, the model's name decides who runs it.
+    ///
+    /// ```
+    /// use tool_adapters::telemetry::prices::PriceTable;
+    ///
+    /// let table = PriceTable::builtin();
+    /// assert_eq!(table.context_window("anthropic", "claude-sonnet-4-5-20250929"), Some(200_000));
+    /// assert_eq!(table.context_window(None, "gpt-5-mini"), Some(400_000));
+    /// assert_eq!(table.context_window(None, "our-model"), None);
+    /// ```
+    pub fn context_window<'a>(
+        &self,
+        provider: impl Into<Option<&'a str>>,
+        model: &str,
+    ) -> Option<u64> {
+        let provider = provider.into();
+        // A table that knows the model may not say how large its context is.
+        self.catalogs.iter().find_map(|catalog| {
+            let table = Self {
+                catalogs: vec![Arc::clone(catalog)],
+            };
+            table.find(provider, model)?.prices.context
+        })
+    }
+
     /// Returns the cost of a use at a time. Returns `None` if the price is unknown, also that of the service tier, or if no
     /// tokens were used.
     pub fn cost_at(&self, used: &ModelUsage, time: SystemTime) -> Option<Cost> {
@@ -168,6 +193,8 @@ pub(crate) struct ProviderPrices {
 #[derive(Clone, Debug)]
 pub(crate) struct ModelPrices {
     pub(crate) names: NameRule,
+    /// The tokens that the model's context can hold.
+    pub(crate) context: Option<u64>,
     /// The last price whose condition holds applies.
     pub(crate) prices: Vec<(PriceCondition, Price)>,
 }
@@ -221,6 +248,7 @@ impl PriceCatalog {
             0,
             ModelPrices {
                 names,
+                context: None,
                 prices: vec![(PriceCondition::Always, price)],
             },
         );

@@ -632,3 +632,40 @@ fn the_builtin_table_names_the_biller_of_a_url() {
         assert_eq!(biller_of_url(url), None, "{url}");
     }
 }
+
+#[test]
+fn builtin_table_knows_the_contexts_of_models() {
+    let table = PriceTable::builtin();
+    let known = [
+        (Some("anthropic"), "claude-haiku-4-5", 200_000),
+        (None, "gpt-4o-2024-08-06", 128_000),
+        (Some("google"), "models/gemini-2.5-flash", 1_048_576),
+    ];
+    for (provider, model, tokens) in known {
+        assert_eq!(
+            table.context_window(provider, model),
+            Some(tokens),
+            "{model}"
+        );
+    }
+    assert_eq!(table.context_window(None, "our-model"), None);
+}
+
+#[test]
+fn the_agent_loop_finds_the_contexts_of_models() {
+    let tokens = trace::context_window(Some("anthropic"), "claude-haiku-4-5");
+    assert_eq!(tokens, Some(200_000));
+}
+
+#[test]
+fn a_table_without_a_context_leaves_it_to_another() {
+    let contexts = read_table(
+        r#"{"providers": [{"id": "p", "prices": [{"id": "m", "context": 8192}, {"id": "n", "context": 1}]}]}"#,
+    );
+    let prices = table_of(r#"{"input": 1}"#);
+    let table = contexts
+        .merge(prices)
+        .with("p", "n", Price::new(dollars(1), dollars(1)));
+    assert_eq!(table.context_window("p", "m"), Some(8_192));
+    assert_eq!(table.context_window("p", "n"), Some(1));
+}

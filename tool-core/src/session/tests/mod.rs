@@ -8,6 +8,10 @@ mod approvals;
 mod empty;
 #[cfg(test)]
 mod journal;
+#[cfg(test)]
+mod json_form;
+#[cfg(test)]
+mod length;
 #[cfg(loom)]
 pub(crate) mod loom;
 #[cfg(test)]

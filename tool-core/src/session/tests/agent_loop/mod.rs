@@ -111,7 +111,7 @@ fn say(id: &str, text: &str) -> ToolCall {
     ToolCall::new(id, ECHO, serde_json::json!({"text": text}))
 }
 
-fn finished<T>(work: impl Future<Output = T>) -> T {
+pub(crate) fn finished<T>(work: impl Future<Output = T>) -> T {
     match poll(pin!(work)) {
         Poll::Ready(value) => value,
         Poll::Pending => panic!("it has to be over at once"),
