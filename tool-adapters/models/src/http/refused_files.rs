@@ -8,10 +8,12 @@ use tool_adapters_providers::{unread_message, without_files};
 use tool_core::session::Message;
 
 /// The messages whose files are left out of requests.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct RefusedFiles {
     /// The number of messages, from the beginning of the history.
     messages: usize,
+    /// The number of messages of the last history.
+    seen: usize,
 }
 
 impl RefusedFiles {
@@ -36,11 +38,12 @@ impl RefusedFiles {
         self.messages = messages;
     }
 
-    /// Begins anew with another history, which is shorter than the one before.
+    /// Begins anew with another history, or one that was cut: it is shorter than the one before.
     pub(crate) fn forget_other_history(&mut self, history: &[Message]) {
-        if history.len() < self.messages {
+        if history.len() < self.seen {
             self.messages = 0;
         }
+        self.seen = history.len();
     }
 }
 
@@ -57,4 +60,52 @@ pub(crate) fn without_files_before(messages: usize, history: &[Message]) -> Cow<
         }
     }
     written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tool_core::session::UserMessage;
+
+    fn picture() -> Message {
+        Message::user(UserMessage::default().image("aGk=", "image/png"))
+    }
+
+    fn answer() -> Message {
+        Message::Assistant {
+            text: Some("Yes.".into()),
+            calls: Vec::new(),
+            native: None,
+        }
+    }
+
+    #[test]
+    fn the_newest_message_keeps_its_files() {
+        let refused = RefusedFiles::default();
+        assert_eq!(refused.suspects(&[picture()]), None);
+        assert_eq!(refused.suspects(&[picture(), answer()]), Some(2));
+        assert_eq!(refused.suspects(&[picture(), picture()]), Some(1));
+    }
+
+    #[test]
+    fn files_that_are_left_out_are_not_suspected_again() {
+        let mut refused = RefusedFiles::default();
+        let history = [picture(), Message::user("Go on.")];
+        refused.leave_out(1);
+        assert_eq!(refused.suspects(&history), None);
+        let without = refused.left_out_of(&history);
+        assert_eq!(without[0], Message::user("[image image/png left out]"));
+    }
+
+    #[test]
+    fn a_history_that_was_cut_begins_anew() {
+        let mut refused = RefusedFiles::default();
+        let history = [answer(), picture(), answer(), picture(), answer()];
+        refused.forget_other_history(&history);
+        refused.leave_out(3);
+        refused.forget_other_history(&history);
+        assert_eq!(refused.messages, 3);
+        refused.forget_other_history(&history[1..]);
+        assert_eq!(refused.messages, 0);
+    }
 }

@@ -78,7 +78,8 @@ impl HttpModel {
         request: ModelRequest<'_>,
     ) -> Result<TokenCount, ToolError> {
         self.check_files(request.history)?;
-        let refused = &mut self.transport.refused_files;
+        // What is counted may be another history than that of the next step.
+        let mut refused = self.transport.refused_files;
         refused.forget_other_history(request.history);
         let history = refused.left_out_of(request.history);
         let suspects = refused.suspects(request.history);
