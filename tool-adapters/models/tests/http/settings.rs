@@ -138,7 +138,7 @@ async fn cached_tokens_are_in_the_usage() {
 }
 
 /// Returns the value of the header that tells repeated requests.
-fn key(request: &Request) -> Option<String> {
+pub(crate) fn key(request: &Request) -> Option<String> {
     let line = request
         .head
         .lines()

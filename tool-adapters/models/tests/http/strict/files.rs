@@ -1,14 +1,16 @@
 //! Messages of the user with images and files, to each server. The servers answer 400 to a part in another form.
 
-use crate::server::{Answer, Server};
+use crate::scripts::text;
+use crate::server::{Answer, Request, Server};
+use crate::settings::key as idempotency_key;
 use crate::strict::loops::{ROWS, Row, model, start};
-use crate::support::session;
+use crate::support::{self, session};
 use serde_json::json;
 use tool_adapters::Provider;
 use tool_adapters::agent::AgentLoop;
 use tool_adapters::providers::AcceptedParts;
 use tool_adapters::transport::http::HttpModel;
-use tool_core::session::{History, Message, ReplyFinish, UserMessage};
+use tool_core::session::{History, Message, Reply, ReplyFinish, UserMessage};
 use tool_core::{Content, ErrorKind, ToolContext, tool};
 
 const DATA: &str = "aW1hZ2UgZGF0YQ==";
@@ -263,6 +265,50 @@ async fn a_new_image_is_sent_after_one_was_refused() {
         .body
         .to_string();
     assert_eq!(last.matches(DATA).count(), 1, "{last}");
+}
+
+/// A server that refuses the image of the first message in both messages of the user, and answers the second without it.
+async fn refusing_server(answers: impl IntoIterator<Item = Answer>) -> Server {
+    let refusal = || Answer::new(400, &[], r#"{"error": {"message": "no images"}}"#);
+    let refusals = [refusal(), refusal()].into_iter();
+    Server::start(refusals.chain(answers)).await
+}
+
+/// Returns the requests after a message with an image, and the reply to the next one.
+async fn after_a_refused_image(server: &Server) -> (Vec<Request>, Reply) {
+    let model = support::model(Provider::OpenAiChat, server).on_event(|_| {});
+    let mut agent = AgentLoop::new(session().await.0, model);
+    assert!(agent.prompt(image()).await.error.is_some());
+    let reply = agent.prompt("Never mind.").await;
+    (server.requests().split_off(1), reply)
+}
+
+// M11, M14
+#[tokio::test]
+async fn a_request_without_the_refused_files_has_its_own_key() {
+    let busy = Answer::new(503, &[], "{}");
+    let says = Answer::events(&text(Provider::OpenAiChat, "Yes."));
+    let server = refusing_server([busy, says]).await;
+    let (requests, reply) = after_a_refused_image(&server).await;
+    assert_eq!(reply.error, None);
+
+    let keys = requests.iter().map(idempotency_key).collect::<Vec<_>>();
+    assert_eq!(keys.len(), 3);
+    assert!(keys[0].is_some() && keys[1].is_some(), "{keys:?}");
+    assert_ne!(keys[0], keys[1]);
+    assert_eq!(keys[1], keys[2]);
+}
+
+// M14
+#[tokio::test]
+async fn an_answer_that_was_shown_is_not_begun_again_without_files() {
+    let says = text(Provider::OpenAiChat, "Yes.");
+    let (shown, _) = says.split_once("\n\n").expect("an event");
+    let server = refusing_server([Answer::events(&format!("{shown}\n\n"))]).await;
+    let (requests, reply) = after_a_refused_image(&server).await;
+    let error = reply.error.expect("an error");
+    assert!(!error.message.contains("no images"), "{}", error.message);
+    assert_eq!(requests.len(), 2);
 }
 
 /// Show the floor plan.
