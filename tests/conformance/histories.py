@@ -24,6 +24,32 @@ IDS = ["call_1", "", "a b/ü", "functions.look:0", "D681PevKs", "y" * 70]
 ARGUMENTS = ["{}", '{"place": "left"}', "oops", "", "null", "[1]", '{"place":', '{"place": "\\ud800"}']
 
 
+DATA = "aW1hZ2UgZGF0YQ=="
+
+
+def file(mime_type: str, name: str | None = None) -> dict:
+    named = {"name": name} if name else {}
+    return {"type": "resource", "uri": f"data:{mime_type};base64,{DATA}", "mimeType": mime_type, **named}
+
+
+def link(name: str, mime_type: str) -> dict:
+    return {"type": "resource", "uri": f"https://example.com/{name}", "mimeType": mime_type}
+
+
+# Some of them, and some data, are refused by every provider: they become notes.
+PARTS = [
+    {"type": "text", "text": "Compare them."}, {"type": "text", "text": " "},
+    *({"type": "image", "data": DATA, "mimeType": kind} for kind in ("image/png", "image/jpg", "image/gif", "image/webp", "image/tiff", "image/heic")),
+    {"type": "image", "data": "not base64", "mimeType": "image/png"},
+    *({"type": "audio", "data": DATA, "mimeType": kind} for kind in ("audio/wav", "audio/mp3", "audio/ogg", "audio/m4a", "audio/pcm;rate=24000")),
+    file("video/mp4"), file("video/quicktime"), file("application/pdf"), file("application/pdf", "Floor_plan: 1.pdf"), file("text/csv", "a.csv"),
+    file("application/vnd.openxmlformats-officedocument.wordprocessingml.document", "a.docx"), file("application/zip"),
+    link("a.png", "image/png"), link("a.mp3", "audio/mpeg"), link("a.pdf", "application/pdf"), link("a.mp4", "video/mp4"),
+    {"type": "resource", "uri": "attachment:a.csv", "mimeType": "text/csv", "text": "name,seats\nAda,4", "name": "a.csv"},
+    {"type": "resource", "uri": "db://rows/1"},
+]
+
+
 def check(driver: Driver, wanted: list[str]) -> list[str]:
     return [problem for provider in PROVIDERS if provider in wanted for problem in of(driver, provider)]
 
@@ -46,8 +72,10 @@ def make(found: random.Random, provider: str) -> list[dict]:
     history = []
     for _ in range(found.randrange(7)):
         kind = found.randrange(10)
-        if kind < 3:
+        if kind < 2:
             history.append({"user": found.choice(TEXTS)})
+        elif kind < 3:
+            history.append({"parts": found.choices(PARTS, k=found.randrange(5))})
         elif kind < 4:
             history.append({"result": found.choice(TEXTS), "id": found.choice(IDS), "tool": "look"})
         else:
@@ -62,13 +90,18 @@ def step(found: random.Random, provider: str) -> list[dict]:
     made = {"text": text, "calls": calls}
     if provider in NATIVE and found.random() < 0.6:
         made["native"] = NATIVE[provider](text or "", calls)
-    results = [{"result": "a door", "id": call["id"], "tool": call["name"]} for call in calls]
+    results = [{"result": "a door", "id": call["id"], "tool": call["name"], **shown(found)} for call in calls]
     if found.random() < 0.3:
         found.shuffle(results)
         results = results[:found.randrange(len(results) + 1)] + results[:found.randrange(2)]
     if found.random() < 0.2:
         results.insert(0, {"user": found.choice(TEXTS)})
     return [made, *results]
+
+
+def shown(found: random.Random) -> dict:
+    """The parts of a third of the results."""
+    return {"shown": found.choices(PARTS, k=found.randrange(4))} if found.random() < 0.3 else {}
 
 
 def dumped(value) -> dict:

@@ -4,6 +4,7 @@
 give the problems of messages that answer calls and of request bodies.
 """
 
+import base64
 import functools
 import json
 import typing
@@ -18,7 +19,9 @@ from anthropic.types import message_create_params
 from google.genai import types as genai
 from mistralai.client import models as mistral
 from openai.types import chat, realtime, responses
+from openai.types.chat import chat_completion_content_part_param as chat_part
 from openai.types.chat import completion_create_params
+from openai.types.realtime import realtime_conversation_item_user_message_param as realtime_user
 from openai.types.responses import response_create_params, response_input_param
 
 from providers import bedrock, chat_servers, types
@@ -122,13 +125,21 @@ MAKERS = {
 def result(provider: str, value) -> list[str]:
     """What is wrong with the messages that answer calls."""
     one = RESULTS[provider]
-    return [problem for item in (value if isinstance(value, list) else [value]) for problem in one(item)]
+    items = value if isinstance(value, list) else [value]
+    # The files of results follow them in a message of the user.
+    is_result = [not isinstance(item, dict) or item.get("role") not in ("user", "assistant") or provider in ("anthropic", "gemini", "gemini-json-schema", "bedrock") for item in items]
+    following = [item for item, whether in zip(items, is_result) if not whether]
+    problems = [problem for item, whether in zip(items, is_result) if whether for problem in one(item)]
+    return problems + (request(provider, {"model": "any", "messages": following}) if following else [])
 
 
 def realtime_event(item):
     kinds = {"conversation.item.create": realtime.ConversationItemCreateEventParam, "response.create": realtime.ResponseCreateEventParam,
              "session.update": realtime.SessionUpdateEventParam}
-    return types.problems(kinds[item["type"]], item) if item.get("type") in kinds else [f"no such event: {item.get('type')}"]
+    if item.get("type") not in kinds:
+        return [f"no such event: {item.get('type')}"]
+    inner = [problem for part in parts([item.get("item", {})]) for problem in types.problems(realtime_user.Content, part) + keys(realtime_user.Content, part)]
+    return types.problems(kinds[item["type"]], item) + inner
 
 
 def mcp_result(item):
@@ -177,10 +188,26 @@ def request(provider: str, body: dict) -> list[str]:
     return REQUESTS[provider](body)
 
 
+def parts(messages, member="content", role="user"):
+    """The parts of messages: pydantic does not look into an `Iterable` of a type."""
+    return [part for message in messages if message.get("role") == role and isinstance(message.get(member), list) for part in message[member]]
+
+
+CHAT_PARTS = {"text": chat.ChatCompletionContentPartTextParam, "image_url": chat.ChatCompletionContentPartImageParam,
+              "input_audio": chat.ChatCompletionContentPartInputAudioParam, "file": chat_part.File}
+
+
+def of_kind(kinds, part):
+    kind = kinds.get(part.get("type"))
+    return types.problems(kind, part) + keys(kind, part) if kind else [f"no part has the type {part.get('type')!r}"]
+
+
 def chat_request(body):
     streams = body.get("stream") is True
     kind = completion_create_params.CompletionCreateParamsStreaming if streams else completion_create_params.CompletionCreateParamsNonStreaming
-    return types.problems(kind, body) + keys(kind, body)
+    inner = [problem for part in parts(body["messages"]) for problem in of_kind(CHAT_PARTS, part)]
+    inner += [problem for part in parts(body["messages"], role="tool") for problem in of_kind({"text": CHAT_PARTS["text"]}, part)]
+    return types.problems(kind, body) + keys(kind, body) + inner
 
 
 def server_request(server, body):
@@ -195,10 +222,17 @@ def response_request(body):
     return types.problems(kind, body) + keys(kind, body)
 
 
+BLOCKS = {"text": anthropic_types.TextBlockParam, "image": anthropic_types.ImageBlockParam, "document": anthropic_types.DocumentBlockParam,
+          "tool_use": anthropic_types.ToolUseBlockParam, "tool_result": anthropic_types.ToolResultBlockParam}
+
+
 def anthropic_request(body):
     streams = body.get("stream") is True
     kind = message_create_params.MessageCreateParamsStreaming if streams else message_create_params.MessageCreateParamsNonStreaming
-    return types.problems(kind, body) + keys(kind, body) + alternating(body["messages"])
+    blocks = parts(body["messages"]) + parts(body["messages"], role="assistant")
+    blocks += [inner for block in blocks if isinstance(block.get("content"), list) and block["type"] == "tool_result" for inner in block["content"]]
+    inner = [problem for block in blocks if block["type"] in BLOCKS for problem in of_kind(BLOCKS, block)]
+    return types.problems(kind, body) + keys(kind, body) + alternating(body["messages"]) + inner
 
 
 def keys(kind, body):
@@ -227,9 +261,18 @@ def bedrock_request(body):
     return bedrock.request({"modelId": "any", **body})
 
 
+MISTRAL_PARTS = {"text": mistral.TextChunk, "image_url": mistral.ImageURLChunk, "document_url": mistral.DocumentURLChunk, "input_audio": mistral.AudioChunk}
+
+
+def mistral_part(part):
+    kind = MISTRAL_PARTS.get(part.get("type"))
+    return types.exactly(kind, part) if kind else [f"no part has the type {part.get('type')!r}"]
+
+
 def mistral_request(body):
     kind = mistral.ChatCompletionStreamRequest if body.get("stream") else mistral.ChatCompletionRequest
-    return types.problems(kind, body) + unknown(kind, body) + [
+    inner = [problem for part in parts(body["messages"]) for problem in mistral_part(part)]
+    return types.problems(kind, body) + unknown(kind, body) + inner + [
         f"the id {call['id']!r}" for message in body["messages"] for call in message.get("tool_calls") or () if not (call["id"].isalnum() and len(call["id"]) == 9)]
 
 
@@ -242,9 +285,18 @@ def cohere_request(body):
     return problems + [problem for message in body["messages"] for problem in types.problems(kinds[message["role"]], message)]
 
 
+def not_base64(text):
+    try:
+        base64.b64decode(text, validate=True)
+    except ValueError as error:
+        return [f"an image that is no base64: {error}"]
+    return []
+
+
 def ollama_request(body):
+    images = [problem for message in body["messages"] for image in message.get("images", ()) for problem in not_base64(image)]
     shown = {**body, "messages": [with_images(message) for message in body["messages"]]}
-    return types.problems(ollama_types.ChatRequest, shown) + unknown(ollama_types.ChatRequest, body)
+    return types.problems(ollama_types.ChatRequest, shown) + unknown(ollama_types.ChatRequest, body) + images
 
 
 REQUESTS: dict[str, typing.Callable] = {

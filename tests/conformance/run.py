@@ -17,6 +17,7 @@ import histories
 import live
 import protocols
 import providers
+import user_parts
 from driver import Driver
 
 MOST_PROBLEMS = 40
@@ -68,7 +69,7 @@ def main() -> int:
                 problems.update(dict.fromkeys(tally.problems))
     of_protocols = protocols.check(driver, wanted) if given.only in (None, "protocols") else []
     if given.only in (None, "histories"):
-        of_protocols += histories.check(driver, wanted)
+        of_protocols += histories.check(driver, wanted) + user_parts.check(wanted)
     if given.only in (None, "protocols"):
         of_protocols += live.check()
     if given.command_line and given.only in (None, "declarations"):

@@ -102,12 +102,13 @@ pub mod interop {
 pub mod providers {
     #[doc(inline)]
     pub use tool_adapters_providers::{
-        ChatHost, Declarations, DeclareOptions, Event, Finish, Framing, Host, JsonError,
-        LintReport, ModelSettings, Protocol, ProtocolError, Provider, ReasoningBack,
-        ReasoningEffort, Report, Request, SettingsError, StructuredOutput, TokenLimit,
-        UnknownProvider, anthropic, cache_prompt, declare, declare_searchable, declare_tools,
-        declare_with, estimate_tokens, gemini, lint, lint_for, manifest, openai_responses,
-        protocol, provider_tools, report,
+        AcceptedMedia, AcceptedParts, ChatHost, Declarations, DeclareOptions, Event, Finish,
+        Framing, Host, JsonError, LintReport, ModelSettings, PartKind, PartProblem, PartRefusal,
+        Protocol, ProtocolError, Provider, ReasoningBack, ReasoningEffort, RefusedParts, Report,
+        Request, SettingsError, StructuredOutput, TokenLimit, UnknownProvider, anthropic,
+        cache_prompt, declare, declare_searchable, declare_tools, declare_with, estimate_tokens,
+        gemini, lint, lint_for, manifest, openai_responses, protocol, provider_tools, report,
+        unread_message, without_files,
     };
 }
 

@@ -1,15 +1,17 @@
 //! `{"do": "history", "provider", "base_url"?, "messages": [..]}`: the body of a request with any history, whole or not.
 //!
-//! A message is `{"user": text}`, `{"text"?, "calls": [{"id", "name", "arguments": text}], "native"?: [items], "from"?: base
-//! URL}` for a step of the model, as the server of that URL sent it, or `{"result": text, "id", "tool"}`.
+//! A message is `{"user": text}` or `{"parts": [content]}` of the user, `{"text"?, "calls": [{"id", "name", "arguments": text}],
+//! "native"?: [items], "from"?: base URL}` for a step of the model, as the server of that URL sent it, or `{"result": text, "id",
+//! "tool", "shown"?: [content]}`.
 
 use crate::{Answer, list, provider, text};
 use serde_json::{Map, Value, json};
 use tool_adapters::providers::{Host, Request};
 use tool_adapters::{Provider, declare, protocol};
 use tool_core::call::ModelResult;
+use tool_core::serde::Deserialize;
 use tool_core::session::{Message, RawTurn, ToolChoice};
-use tool_core::{FunctionTool, RawTool, RunContext, ToolCall, ToolContext, ToolError};
+use tool_core::{Content, FunctionTool, RawTool, RunContext, ToolCall, ToolContext, ToolError};
 
 pub(crate) fn history(command: &Value) -> Answer {
     let provider = provider(command)?;
@@ -39,13 +41,17 @@ fn read(provider: Provider, message: &Value) -> Message {
     if let Some(said) = message["user"].as_str() {
         return Message::user(said);
     }
+    if let Some(parts) = message.get("parts") {
+        return Message::user(contents(parts));
+    }
     if let Some(result) = message["result"].as_str() {
+        let shown = message.get("shown");
         let result = ModelResult {
-            text: result.to_owned(),
+            text: shown.map_or_else(|| result.to_owned(), Value::to_string),
             is_error: message["is_error"] == true,
             reply: true,
-            parts: false,
-            is_text: true,
+            parts: shown.is_some(),
+            is_text: shown.is_none(),
         };
         let (call_id, tool) = (
             text(&message["id"]).to_owned(),
@@ -73,6 +79,10 @@ fn read(provider: Provider, message: &Value) -> Message {
         calls: calls.collect(),
         native,
     }
+}
+
+fn contents(parts: &Value) -> Vec<Content> {
+    Vec::deserialize(parts).unwrap_or_default()
 }
 
 fn tool(name: &str) -> FunctionTool {

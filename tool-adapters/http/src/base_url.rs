@@ -296,7 +296,7 @@ pub fn check_encrypted(scheme: &str, host: &str) -> Result<(), ToolError> {
 mod tests {
     use super::*;
 
-    // M9
+    // M7
     #[test]
     fn the_path_of_a_base_url_is_not_repeated() {
         use tool_adapters_providers::Provider;

@@ -10,10 +10,10 @@ use tool_adapters_http::api_key::{ApiKey, KeySource, ProvidedKey};
 use tool_adapters_http::base_url::{self, check_encrypted, is_secret_name};
 use tool_adapters_http::biller::biller_of_url;
 use tool_adapters_http::debug_only;
-use tool_adapters_providers::Provider;
 use tool_adapters_providers::declarations::DeclareOptions;
 use tool_adapters_providers::hosted::PathOfModel;
 use tool_adapters_providers::spec::Server;
+use tool_adapters_providers::{AcceptedParts, Host, Provider};
 use tool_core::ToolError;
 use tool_core::json::unless_too_deep;
 use tool_core::session::ModelInfo;
@@ -30,6 +30,8 @@ pub struct ProviderModel<T> {
     pub(crate) declare: DeclareOptions,
     pub(crate) extra: Map<String, Value>,
     pub(crate) retry: RetryPolicy,
+    /// The parts of a user's message that the model takes, if the program knows.
+    pub(crate) accepted: Option<AcceptedParts>,
     pub(crate) transport: T,
 }
 
@@ -47,7 +49,40 @@ impl<T> ProviderModel<T> {
             declare,
             extra: Map::new(),
             retry,
+            accepted: None,
             transport,
+        }
+    }
+
+    /// Sets the images, sounds, videos and documents that a message of the user may have, for a model or a server that takes
+    /// less or more than the provider's documents say.
+    ///
+    /// A message with another part is refused before anything is sent, and the error names the part. See
+    /// [`Host::accept_parts`] for the default.
+    ///
+    /// ```
+    /// use tool_adapters::Provider;
+    /// use tool_adapters::providers::AcceptedParts;
+    /// use tool_adapters::transport::http::HttpModel;
+    /// use tool_core::session::UserMessage;
+    ///
+    /// // A model that reads text only.
+    /// let model = HttpModel::new(Provider::Ollama, "qwen3").accept_parts(AcceptedParts::TEXT);
+    /// let message = UserMessage::new("What is this?").image("iVBORw0KGgo=", "image/png");
+    /// assert!(model.check_message(&message).is_err());
+    /// ```
+    pub fn accept_parts(self, parts: AcceptedParts) -> Self {
+        Self {
+            accepted: Some(parts),
+            ..self
+        }
+    }
+
+    /// Returns a server of the provider with the parts that the program has set.
+    pub(crate) fn with_accepted(&self, host: Host) -> Host {
+        match self.accepted {
+            Some(parts) => host.accept_parts(parts),
+            None => host,
         }
     }
 

@@ -148,6 +148,7 @@ mod tests {
     use crate::agent::AgentEvent;
     use futures_util::StreamExt;
     use serde_json::json;
+    use std::sync::Arc;
     use std::time::Duration;
     use tool_core::call::ModelResult;
     use tool_core::session::{Decision, MemoryStore, Reply, ReplyFinish};
@@ -206,12 +207,12 @@ mod tests {
                 .build();
             let runtime = Runtime::builder(tools.expect("builds"))
                 .policy(self.policy.clone())
-                .store(self.store.clone())
+                .store(Arc::clone(&self.store))
                 .signing_key([7; 32])
                 .build()
                 .expect("builds");
             let session = move || runtime.session(ID, Mode::Text).principal("user:7");
-            AgentLoop::open(self.store.clone(), ID, session, script).await
+            AgentLoop::open(Arc::clone(&self.store), ID, session, script).await
         }
 
         async fn stored(&self) -> Vec<Message> {
@@ -260,7 +261,8 @@ mod tests {
         let runtime = Runtime::builder(ToolContext::builder().build().expect("builds"));
         let runtime = runtime.build().expect("builds");
         let session = move || runtime.session(ID, Mode::Text).principal("user:8");
-        let other = AgentLoop::open(host.store.clone(), ID, session, ScriptedModel::new()).await;
+        let other =
+            AgentLoop::open(Arc::clone(&host.store), ID, session, ScriptedModel::new()).await;
         assert_eq!(other.expect("opens").history().messages(), []);
     }
 
@@ -286,7 +288,7 @@ mod tests {
         host.open(ScriptedModel::new().says("I do not know.")).await
     }
 
-    // M10
+    // M13
     #[tokio::test]
     async fn a_call_that_a_killed_process_has_left_is_unknown() {
         let host = Host::new();

@@ -1,20 +1,30 @@
 //! A conversation as messages of the roles `user`, `assistant` and `tool`: for Chat Completions, Mistral, Cohere and Ollama.
 
+use crate::accepted_parts::AcceptedParts;
+use crate::codec::ToolAnswer;
 use crate::hosts::Host;
+use crate::part_form::{PartForm, write_content};
 use crate::request::Request;
+use crate::result_files::FilesOfResults;
 use crate::turns::{CONTINUE, OPENING, begin_of_turn};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use tool_core::ToolCall;
 use tool_core::call::ModelResult;
 use tool_core::session::Message;
+use tool_core::{Content, ToolCall};
 
 /// The model's text between results and the user's next message, for servers that refuse the one right after the other.
 const ACKNOWLEDGEMENT: &str = "I see.";
 
-/// A provider's form of messages.
-pub(crate) trait ChatForm {
+/// A provider's form of messages. The images and files of results follow them in a message of the user.
+pub(crate) trait ChatForm: PartForm + Sized {
+    /// Writes a message of the user; `None` for one without content. Defaults to `content` as a text or as parts.
+    fn user(parts: &[Content], accepted: &AcceptedParts) -> Option<Value> {
+        let content = write_content::<Self>(parts, accepted)?;
+        Some(json!({"role": "user", "content": content}))
+    }
+
     /// Writes a message of the model.
     fn step(step: &ChatStep<'_>, host: &Host) -> Value;
 
@@ -99,11 +109,15 @@ pub(crate) fn chat_messages<F: ChatForm>(request: &Request<'_>, host: &Host) -> 
         messages: Vec::new(),
         calls: HashMap::new(),
         used: HashSet::new(),
+        files: FilesOfResults::default(),
     };
     let turn_begins = begin_of_turn(request.history);
     for (place, message) in request.history.iter().enumerate() {
+        if !matches!(message, Message::Result { .. }) {
+            writer.add_files::<F>();
+        }
         match message {
-            Message::User(said) => writer.add_user(&said.text()),
+            Message::User(said) => writer.add_user::<F>(said.parts()),
             Message::Assistant {
                 text,
                 calls,
@@ -115,13 +129,18 @@ pub(crate) fn chat_messages<F: ChatForm>(request: &Request<'_>, host: &Host) -> 
             Message::Result {
                 call_id, result, ..
             } => {
-                let call = writer.calls.get(call_id.as_str());
-                let message = call.map(|call| F::result(call, result, host));
-                writer.messages.extend(message);
+                let Some(call) = writer.calls.get(call_id.as_str()) else {
+                    continue;
+                };
+                writer.messages.push(F::result(call, result, host));
+                let accepted = host.accepted_parts();
+                writer.files.add(&call.name, result, accepted);
             }
             _ => {}
         }
     }
+    writer.add_files::<F>();
+
     let mut messages = writer.messages;
     if messages.first().is_none_or(|first| first["role"] != "user") {
         messages.insert(0, user_message(OPENING));
@@ -141,6 +160,50 @@ pub(crate) fn chat_messages<F: ChatForm>(request: &Request<'_>, host: &Host) -> 
     messages
 }
 
+/// Writes what the model says between results and the user's next message.
+fn acknowledgement() -> Value {
+    json!({"role": "assistant", "content": ACKNOWLEDGEMENT})
+}
+
+/// Writes the messages that answer calls: the results, and one of the user with their files. With `acknowledged`, the model speaks
+/// between them.
+pub(crate) fn encode_results<F: ChatForm>(
+    results: Vec<Value>,
+    answers: &[ToolAnswer<'_>],
+    acknowledged: bool,
+) -> Value {
+    let mut messages = results;
+    let mut files = FilesOfResults::default();
+    for answer in answers {
+        files.add(&answer.name(), &answer.result, answer.accepted);
+    }
+    let accepted = answers.first().map(|answer| answer.accepted);
+    if let Some(message) = accepted.and_then(|accepted| F::user(&files.take(), accepted)) {
+        messages.extend(acknowledged.then(acknowledgement));
+        messages.push(message);
+    }
+    messages.into()
+}
+
+/// Adds a message of the user to another.
+fn append_content<F: PartForm>(before: &mut Value, mut after: Value) {
+    let after = after["content"].take();
+    let content = &mut before["content"];
+    if let (Value::String(text), Value::String(further)) = (&mut *content, &after) {
+        text.push_str("\n\n");
+        text.push_str(further);
+        return;
+    }
+    let parts = [content.take(), after]
+        .into_iter()
+        .flat_map(|content| match content {
+            Value::String(text) => vec![F::text(&text)],
+            Value::Array(parts) => parts,
+            _ => Vec::new(),
+        });
+    *content = parts.collect();
+}
+
 pub(crate) fn user_message(text: &str) -> Value {
     json!({"role": "user", "content": text})
 }
@@ -153,28 +216,32 @@ struct MessageWriter<'a> {
     calls: HashMap<&'a str, ChatCall<'a>>,
     /// The ids in use.
     used: HashSet<String>,
+    /// The files of the results since the last step.
+    files: FilesOfResults,
 }
 
 impl<'a> MessageWriter<'a> {
-    fn add_user(&mut self, text: &str) {
-        if text.trim().is_empty() {
+    /// Adds the files of the last results as a message of the user.
+    fn add_files<F: ChatForm>(&mut self) {
+        let files = self.files.take();
+        self.add_user::<F>(&files);
+    }
+
+    fn add_user<F: ChatForm>(&mut self, parts: &[Content]) {
+        let Some(message) = F::user(parts, self.host.accepted_parts()) else {
             return;
-        }
+        };
         let rules = &self.host.rules;
         if (rules.is_mistral || rules.alternates) && self.last_is("tool") {
-            self.messages
-                .push(json!({"role": "assistant", "content": ACKNOWLEDGEMENT}));
+            self.messages.push(acknowledgement());
         }
         let last = self
             .messages
             .last_mut()
             .filter(|last| rules.alternates && last["role"] == "user");
-        match last.and_then(|last| last.get_mut("content")) {
-            Some(Value::String(before)) => {
-                before.push_str("\n\n");
-                before.push_str(text);
-            }
-            _ => self.messages.push(user_message(text)),
+        match last {
+            Some(last) => append_content::<F>(last, message),
+            None => self.messages.push(message),
         }
     }
 

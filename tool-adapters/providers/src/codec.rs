@@ -1,5 +1,6 @@
 //! The readers of messages, the sink of their events, and the ids of calls.
 
+use crate::accepted_parts::AcceptedParts;
 use crate::event::{Event, Finish, ProtocolError, malformed, provider_error};
 use crate::framing::frame::MAX_EVENT_BYTES;
 use crate::half_characters::{Halves, UnpairedHalf, join_whole};
@@ -276,6 +277,8 @@ pub(crate) struct ToolAnswer<'a> {
     pub(crate) result: ModelResult,
     /// The names that the provider accepts.
     pub(crate) names: NameRule,
+    /// The images and documents that the server takes.
+    pub(crate) accepted: &'a AcceptedParts,
 }
 
 impl<'a> ToolAnswer<'a> {

@@ -4,11 +4,13 @@
 //! reports of their users, tell.
 
 use crate::Provider;
+use crate::accepted_parts::AcceptedParts;
+use crate::message_parts::{RefusedParts, refused_parts, unread_message};
 use crate::setting_places::{self, Setting, SettingPlace};
-use crate::spec::{Endpoint, ProviderSpec, Server};
+use crate::spec::{Endpoint, Server};
 use crate::structured::StructuredOutput;
 use serde_json::Value;
-use tool_core::session::RawTurn;
+use tool_core::session::{Message, RawTurn, UserMessage};
 use tool_core::tool::ProviderId;
 
 /// The steps of a model that go back to its server as the server sent them, with reasoning and signatures.
@@ -67,6 +69,7 @@ pub struct Host {
     /// True for the provider's own server.
     pub(crate) is_own: bool,
     pub(crate) rules: HostRules,
+    accepted: AcceptedParts,
 }
 
 impl Host {
@@ -92,10 +95,20 @@ impl Host {
         };
         let own = server.map_or("", |server| server.base_url);
         let address = if is_own { address_of(own) } else { address };
+        let known = KnownHost::find(spec.known_hosts, domain_of(&address));
+        let rules = known.map_or(spec.host_rules, |host| host.rules);
+        let accepted = rules.accepted.copied().unwrap_or(spec.accepted);
+        // An unknown server may load URLs from inside the network of the program.
+        let loads_urls = is_own || known.is_some();
         Self {
             turn_id,
             is_own,
-            rules: HostRules::of(spec, domain_of(&address)),
+            rules,
+            accepted: if loads_urls {
+                accepted
+            } else {
+                accepted.without_urls()
+            },
         }
     }
 
@@ -126,8 +139,73 @@ impl Host {
     /// ```
     #[must_use]
     pub fn like(mut self, provider: Provider, base_url: &str) -> Self {
-        self.rules = Self::at(provider, base_url).rules;
+        let other = Self::at(provider, base_url);
+        self.rules = other.rules;
+        self.accepted = other.accepted;
         self
+    }
+
+    /// Sets the images, sounds, videos and documents that a message of the user may have, for a model that takes less or more
+    /// than its provider's documents say.
+    ///
+    /// The default is what is known about the provider and the server. A server of which nothing is known is given no URLs: it
+    /// may be one of your own, and would load them from inside your network.
+    ///
+    /// ```
+    /// use tool_adapters::Provider;
+    /// use tool_adapters::providers::{AcceptedMedia, AcceptedParts, Host};
+    /// use tool_core::session::UserMessage;
+    ///
+    /// let host = Host::at(Provider::OpenAiChat, "http://127.0.0.1:8000/v1");
+    /// let message = UserMessage::default().with_url("https://example.com/harbour.png", "image/png");
+    /// assert!(host.check_message(&message).is_err());
+    ///
+    /// let images = AcceptedMedia::bytes(&["image/png", "image/jpeg"]).or_urls(&["https"]);
+    /// let host = host.accept_parts(AcceptedParts { images, ..AcceptedParts::TEXT });
+    /// assert!(host.check_message(&message).is_ok());
+    /// ```
+    #[must_use]
+    pub fn accept_parts(mut self, parts: AcceptedParts) -> Self {
+        self.accepted = parts;
+        self
+    }
+
+    /// Returns the images, sounds, videos and documents that a message of the user may have.
+    pub fn accepted_parts(&self) -> &AcceptedParts {
+        &self.accepted
+    }
+
+    /// Checks that the server takes every part of a message.
+    ///
+    /// The models of this crate check the newest message of the user before they send anything. Use this to check one earlier,
+    /// for example when a file is chosen.
+    ///
+    /// # Errors
+    ///
+    /// The server does not take a part. The error names every such part.
+    pub fn check_message(&self, message: &UserMessage) -> Result<(), RefusedParts> {
+        let problems = refused_parts(message, &self.accepted);
+        if problems.is_empty() {
+            return Ok(());
+        }
+        Err(RefusedParts {
+            server: self.turn_id.as_str().to_owned(),
+            problems,
+        })
+    }
+
+    /// Checks the message of a history that the model has not read yet. A part of an earlier message that the server does not
+    /// take is a note in a request, such as `[image image/png left out]`, so that a conversation can go on with another
+    /// provider.
+    ///
+    /// # Errors
+    ///
+    /// The server does not take a part of the newest message of the user. The error names every such part.
+    pub fn check_history(&self, history: &[Message]) -> Result<(), RefusedParts> {
+        match unread_message(history).and_then(|position| history.get(position)) {
+            Some(Message::User(said)) => self.check_message(said),
+            _ => Ok(()),
+        }
     }
 
     /// Returns the id under which the history keeps the steps of this server ([`RawTurn::provider`]).
@@ -226,6 +304,8 @@ pub(crate) struct HostRules {
     pub(crate) takes_cache_key: bool,
     /// The settings of the protocol that the server does not have.
     pub(crate) lacks: &'static [Setting],
+    /// The parts of a user's message where the server takes others than the provider.
+    pub(crate) accepted: Option<&'static AcceptedParts>,
 }
 
 /// A server of which the documents tell details.
@@ -280,6 +360,7 @@ impl HostRules {
         is_mistral: false,
         takes_cache_key: false,
         lacks: &[],
+        accepted: None,
     };
 
     /// Mistral refuses all members that it does not know, with 422 `extra_forbidden`, `max_completion_tokens` and
@@ -292,11 +373,6 @@ impl HostRules {
         takes_cache_key: true,
         ..Self::DEFAULT
     };
-
-    fn of(spec: &ProviderSpec, domain: &str) -> Self {
-        let known = KnownHost::find(spec.known_hosts, domain);
-        known.map_or(spec.host_rules, |host| host.rules)
-    }
 
     /// Returns true if a member of a model's message goes back.
     pub(crate) fn takes_member(&self, name: &str) -> bool {

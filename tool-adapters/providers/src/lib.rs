@@ -10,6 +10,7 @@
 //! - [`manifest`]: the manifest with the declarations of each provider
 //! - [`provider_tools`]: tools that providers run themselves
 
+pub(crate) mod accepted_parts;
 pub(crate) mod answer_gate;
 pub mod anthropic;
 pub(crate) mod bedrock;
@@ -35,11 +36,13 @@ pub(crate) mod lm_studio;
 pub mod manifest;
 pub mod mcp;
 pub(crate) mod message_members;
+pub(crate) mod message_parts;
 pub(crate) mod mistral;
 pub(crate) mod ollama;
 pub(crate) mod openai_chat;
 pub(crate) mod openai_realtime;
 pub mod openai_responses;
+pub(crate) mod part_form;
 pub(crate) mod partial_calls;
 pub(crate) mod projection;
 pub(crate) mod prompt_cache;
@@ -49,6 +52,7 @@ pub mod provider_tools;
 pub(crate) mod repeats;
 pub mod report;
 pub mod request;
+pub(crate) mod result_files;
 pub mod retry_delay;
 pub(crate) mod same_json;
 pub mod schema;
@@ -65,12 +69,16 @@ pub(crate) mod vllm;
 #[cfg(test)]
 mod tests;
 
+pub use crate::accepted_parts::{AcceptedMedia, AcceptedParts, PartKind};
 pub use crate::declarations::{Declarations, DeclareOptions};
 pub use crate::declare::{declare, declare_searchable, declare_tools, declare_with};
 pub use crate::event::{Event, Finish, JsonError, ProtocolError};
 pub use crate::framing::framer::Framing;
 pub use crate::hosts::{Host, ReasoningBack, TokenLimit};
 pub use crate::lint::{LintReport, lint, lint_for};
+pub use crate::message_parts::{
+    PartProblem, PartRefusal, RefusedParts, unread_message, without_files,
+};
 pub use crate::openai_chat::chat_hosts::ChatHost;
 pub use crate::prompt_cache::cache_prompt;
 pub use crate::protocol::{Protocol, protocol};

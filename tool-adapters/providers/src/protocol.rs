@@ -237,16 +237,22 @@ impl Protocol for ProviderProtocol {
 
     fn encode(&self, responses: &[ToolResponse]) -> Value {
         let ids = &self.message.ids;
+        let spec = self.provider.spec();
+        let accepted = self
+            .host
+            .as_ref()
+            .map_or(&spec.accepted, Host::accepted_parts);
         let answers = responses.iter().map(|response| {
             let call = ids.get(response.meta().call_id().unwrap_or_default());
             ToolAnswer {
                 response,
                 call,
                 result: response.for_model(self.form),
-                names: self.provider.spec().tool_names,
+                names: spec.tool_names,
+                accepted,
             }
         });
-        (self.provider.spec().messages.encode)(&answers.collect::<Vec<_>>(), ids)
+        (spec.messages.encode)(&answers.collect::<Vec<_>>(), ids)
     }
 
     fn result_form(&mut self, form: ResultForm) {

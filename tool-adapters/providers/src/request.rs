@@ -6,7 +6,6 @@ use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use tool_core::Content;
-use tool_core::call::ModelResult;
 use tool_core::session::{Message, ToolChoice};
 use tool_core::text::hex;
 
@@ -187,19 +186,6 @@ pub(crate) fn object_arguments(arguments: &str) -> Map<String, Value> {
     }
 }
 
-/// Returns a result as one text for each part, for providers that accept text only. Other parts are named.
-pub(crate) fn texts(result: &ModelResult) -> Vec<String> {
-    match result.content() {
-        Some(parts) => parts.iter().map(text_of).collect(),
-        None => vec![result.text.clone()],
-    }
-}
-
-/// Returns a result as one text.
-pub(crate) fn text(result: &ModelResult) -> String {
-    texts(result).join("\n")
-}
-
 /// Returns the MIME type of a `data:` URI and its bytes in base64.
 pub fn embedded_data(uri: &str) -> Option<(&str, &str)> {
     uri.strip_prefix("data:")?.split_once(";base64,")
@@ -235,11 +221,6 @@ pub(crate) fn text_of(part: &Content) -> String {
         _ => return "[a part that cannot be shown was left out]".to_owned(),
     };
     format!("[{kind} ({mime_type}) left out: it cannot be shown here]")
-}
-
-/// Returns a part as text, unless it is blank: some providers refuse blank texts.
-pub(crate) fn visible_text(part: &Content) -> Option<String> {
-    Some(text_of(part)).filter(|text| !text.trim().is_empty())
 }
 
 /// Declares the tools that the history calls; `None` if it calls none.

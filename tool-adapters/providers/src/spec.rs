@@ -4,6 +4,7 @@
 //! `ProviderSpec::new`. The list in `lib.rs` names all of them. The endpoints are plain text: nothing here opens a
 //! connection.
 
+use crate::accepted_parts::AcceptedParts;
 use crate::codec::{CallIds, MessageReader, ToolAnswer};
 use crate::declared_tool::DeclaredTool;
 use crate::hosts::{Host, HostRules, KnownHost};
@@ -17,7 +18,7 @@ use crate::token_counter::TokenCounter;
 use crate::tool_names::NameRule;
 use serde_json::Value;
 use tool_core::schema::percent_decode;
-use tool_core::session::ToolChoice;
+use tool_core::session::{ToolChoice, UserMessage};
 
 /// The facts of one provider.
 #[derive(Clone, Copy)]
@@ -32,6 +33,8 @@ pub struct ProviderSpec {
     pub(crate) messages: MessageForm,
     /// The details in which servers with the same messages differ, such as the members that they take back.
     pub(crate) host_rules: HostRules,
+    /// The images, sounds, videos and documents that a message of the user may have.
+    pub accepted: AcceptedParts,
     /// The servers that have other details than these.
     pub(crate) known_hosts: &'static [KnownHost],
     /// Writes the declaration of a function tool as JSON.
@@ -74,6 +77,7 @@ impl ProviderSpec {
             urls: None,
             messages,
             host_rules: HostRules::DEFAULT,
+            accepted: AcceptedParts::TEXT,
             known_hosts: &[],
             declaration: |tool| tool.nested_function(None),
             tool_names: NameRule::OPENAI,
@@ -290,8 +294,11 @@ pub trait LiveMessages: Sync {
     /// Writes a text of the user.
     fn text(&self, text: &str) -> LiveMessage;
 
+    /// Writes a message of the user, with the images and sounds that the server takes.
+    fn user(&self, message: &UserMessage, accepted: &AcceptedParts) -> LiveMessage;
+
     /// Writes the history of the conversation for a new session. The settings of the request are those of the setup.
-    fn history(&self, request: &Request<'_>) -> Vec<Value>;
+    fn history(&self, request: &Request<'_>, accepted: &AcceptedParts) -> Vec<Value>;
 
     /// Writes the message after which the model speaks. Where it needs a text, that is `cue`.
     fn cue(&self, cue: &str) -> LiveMessage;

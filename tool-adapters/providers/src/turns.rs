@@ -1,7 +1,9 @@
 //! A conversation as alternating turns of two roles: for Anthropic, Bedrock and Gemini.
 
+use crate::accepted_parts::AcceptedParts;
 use crate::codec::{CallIds, ToolAnswer, word_id};
 use crate::hosts::Host;
+use crate::part_form::{PartForm, write_parts};
 use crate::request::{Request, object_arguments};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -9,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use tool_core::ToolCall;
 use tool_core::call::ModelResult;
 use tool_core::json::StringScanner;
-use tool_core::session::Message;
+use tool_core::session::{Message, UserMessage};
 
 /// The user's text for a conversation that does not begin with one.
 pub const OPENING: &str = "The conversation begins.";
@@ -25,19 +27,17 @@ pub const REFUSED_TURN: &str = "refused_turn";
 const LEFT_OUT: &str = "[left out: the model refused to answer it]";
 
 /// A provider's form of the parts of a turn.
-pub(crate) trait TurnForm {
+pub(crate) trait TurnForm: PartForm {
     /// True if results have a turn of their own.
     const SEPARATE_RESULTS: bool = false;
     /// True if calls get an id where the provider gave none.
     const IDS: bool = true;
 
-    fn text(text: &str) -> Value;
-
     /// Writes a call, by its position in the step.
     fn call(id: &str, name: &str, input: Map<String, Value>, position: usize) -> Value;
 
-    /// Writes the result of a call.
-    fn result(id: &str, name: &str, result: &ModelResult) -> Value;
+    /// Writes the result of a call, with the images and documents that the server takes.
+    fn result(id: &str, name: &str, result: &ModelResult, accepted: &AcceptedParts) -> Value;
 
     /// Returns the id of a call in the provider's form, empty if it has none; `None` for another item.
     fn call_id(item: &Value) -> Option<&str>;
@@ -108,6 +108,7 @@ pub(crate) fn encode<F: TurnForm>(answers: &[ToolAnswer<'_>], _ids: &CallIds) ->
             &answer.wire_id(F::conforming_id),
             &answer.name(),
             &answer.result,
+            answer.accepted,
         )
     };
     ChatTurn::user(answers.iter().map(result).collect(), 0).into_message()
@@ -142,7 +143,7 @@ pub(crate) fn turns<F: TurnForm>(request: &Request<'_>, host: &Host) -> Vec<Chat
                 };
                 writer.add_result::<F>(call_id, tool, &result);
             }
-            Message::User(said) => writer.add_user::<F>(&said.text()),
+            Message::User(said) => writer.add_user::<F>(said),
             Message::Assistant {
                 text,
                 calls,
@@ -272,11 +273,11 @@ struct TurnWriter<'a> {
 }
 
 impl<'a> TurnWriter<'a> {
-    fn add_user<F: TurnForm>(&mut self, text: &str) {
-        if text.trim().is_empty() {
+    fn add_user<F: TurnForm>(&mut self, said: &UserMessage) {
+        let items = write_parts::<F>(said.parts(), self.host.accepted_parts());
+        if items.is_empty() {
             return;
         }
-        let item = F::text(text);
         self.turns
             .extend(acknowledgement::<F>(self.turns.last(), self.request.model));
         match self
@@ -284,17 +285,19 @@ impl<'a> TurnWriter<'a> {
             .last_mut()
             .filter(|turn| !turn.is_model && turn.may_have_text::<F>())
         {
-            Some(turn) => turn.content.push(item),
-            None => self.turns.push(ChatTurn::user(vec![item], 0)),
+            Some(turn) => turn.content.extend(items),
+            None => self.turns.push(ChatTurn::user(items, 0)),
         }
     }
 
     fn add_result<F: TurnForm>(&mut self, call_id: &str, tool: &str, result: &ModelResult) {
+        let accepted = self.host.accepted_parts();
         let item = if let Some((id, name)) = self.calls.get(call_id) {
-            F::result(id, name, result)
+            F::result(id, name, result, accepted)
         } else {
             let id = F::conforming_id(if F::IDS { call_id } else { "" });
-            F::result(&id, &self.request.declarations.written_name(tool), result)
+            let name = self.request.declarations.written_name(tool);
+            F::result(&id, &name, result, accepted)
         };
         // Results follow their calls, whatever the user has said since.
         let at = self

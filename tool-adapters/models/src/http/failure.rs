@@ -137,6 +137,11 @@ impl RequestFailure {
         }
     }
 
+    /// Returns true if the provider refused the request for what is in it.
+    pub(crate) fn is_refused_request(&self) -> bool {
+        matches!(self.status, Some(400 | 404 | 413 | 415 | 422 | 501))
+    }
+
     /// Returns true if the provider refused the request for the form of the text that it asks for.
     pub(crate) fn refuses_structured_output(&self) -> bool {
         let message = self.error.message().to_ascii_lowercase();
@@ -149,8 +154,7 @@ impl RequestFailure {
             "outputconfig",
             "json mode",
         ];
-        let is_refused = matches!(self.status, Some(400 | 404 | 422 | 501));
-        is_refused && words.iter().any(|word| message.contains(word))
+        self.is_refused_request() && words.iter().any(|word| message.contains(word))
     }
 
     /// Converts an error within a stream.

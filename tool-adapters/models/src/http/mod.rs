@@ -63,6 +63,7 @@ mod failure;
 mod hosts;
 mod idempotency;
 mod model;
+mod refused_files;
 mod settings;
 mod token_count;
 

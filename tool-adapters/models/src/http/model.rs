@@ -4,6 +4,7 @@ use crate::http::answer::{Answer, AnswerCollector, EventListener, FailedUsage, U
 use crate::http::exchange::{Endpoint, Exchange, Timeouts, client_builder, http_api};
 use crate::http::failure::{RequestFailure, RetryAdvice};
 use crate::http::idempotency::IdempotencyKey;
+use crate::http::refused_files::{RefusedFiles, without_files_before};
 use crate::model_access::{ProviderModel, model_info};
 use reqwest::{Client, Method};
 use serde_json::Value;
@@ -16,11 +17,11 @@ use tool_adapters_providers::declare::RequestTools;
 use tool_adapters_providers::request::output_limit;
 use tool_adapters_providers::{
     Declarations, DeclareOptions, Event, Host, ModelSettings, Protocol, Provider, ReasoningBack,
-    Request, StructuredOutput, TokenLimit, cache_prompt, protocol,
+    RefusedParts, Request, StructuredOutput, TokenLimit, cache_prompt, protocol,
 };
 use tool_core::session::{
     EventSender, FallbackModel, Message, Model, ModelInfo, ModelRequest, ModelStep,
-    RepairedMessages, Repairs, ToolChoice,
+    RepairedMessages, Repairs, ToolChoice, UserMessage,
 };
 use tool_core::trace::TokenUsage;
 use tool_core::{ErrorKind, ProviderTool, ToolDefinition, ToolError, time};
@@ -80,6 +81,7 @@ pub struct HttpTransport {
     pub(crate) caches_prompt: bool,
     /// Changes the body for a host that wants another form.
     pub(crate) finish_body: Option<fn(&mut Value)>,
+    pub(crate) refused_files: RefusedFiles,
     listener: Option<EventListener>,
     /// The base URL of another server whose API this one has.
     server_like: Option<String>,
@@ -254,6 +256,23 @@ impl ProviderModel<HttpTransport> {
         host_of(&self.server_url()).to_ascii_lowercase()
     }
 
+    /// Checks that the server takes every part of a message, as [`Host::check_message`] does. Each request checks the newest
+    /// message of the user by itself.
+    ///
+    /// # Errors
+    ///
+    /// The server does not take a part. The error names every such part, and says what to do.
+    pub fn check_message(&self, message: &UserMessage) -> Result<(), RefusedParts> {
+        self.host().check_message(message)
+    }
+
+    /// Checks that the server takes every part of the message that the model has not read yet.
+    pub(crate) fn check_files(&self, history: &[Message]) -> Result<(), ToolError> {
+        self.host()
+            .check_history(history)
+            .map_err(|refused| ToolError::permanent(refused.to_string()))
+    }
+
     /// Returns the server, with the settings of the program.
     fn host(&self) -> Host {
         let base_url = self.server_url();
@@ -267,7 +286,7 @@ impl ProviderModel<HttpTransport> {
         if let Some(member) = self.transport.token_limit {
             host = host.token_limit(member);
         }
-        host
+        self.with_accepted(host)
     }
 
     /// Repairs a history for a request, and logs what was missing in it, once.
@@ -331,6 +350,48 @@ impl ProviderModel<HttpTransport> {
             .insert((declarations, self.declare, request.provider_tools.to_vec()))
             .0
             .clone()
+    }
+
+    /// Asks the model, and once more without the files of earlier messages if the server refuses the request.
+    async fn ask_with_files(
+        &mut self,
+        request: ModelRequest<'_>,
+        structured: bool,
+        host: &str,
+        deadline: Instant,
+    ) -> Result<ModelStep, RequestFailure> {
+        let refused = &mut self.transport.refused_files;
+        refused.forget_other_history(request.history);
+        let history = refused.left_out_of(request.history);
+        let suspects = refused.suspects(request.history);
+        let lighter = ModelRequest {
+            history: &history,
+            ..request
+        };
+        let failure = match self.ask(lighter, structured, host, deadline).await {
+            Ok(step) => return Ok(step),
+            Err(failure) => failure,
+        };
+        // An answer of which a part was shown is not begun again.
+        let asks_again = failure.is_refused_request() && !self.transport.has_shown_output;
+        let Some(messages) = suspects.filter(|_| asks_again) else {
+            return Err(failure);
+        };
+
+        let history = without_files_before(messages, request.history);
+        let lighter = ModelRequest {
+            history: &history,
+            ..request
+        };
+        let step = match self.ask(lighter, structured, host, deadline).await {
+            Ok(step) => step,
+            // The files were not the reason.
+            Err(again) if again.is_refused_request() => return Err(failure),
+            Err(again) => return Err(again),
+        };
+        tracing::warn!(provider = %self.provider, error = %failure.error, "the server refused images or files of earlier messages; they are left out");
+        self.transport.refused_files.leave_out(messages);
+        Ok(step)
     }
 
     /// Writes a request. With `structured`, a typed answer is asked for in the provider's form.
@@ -465,7 +526,8 @@ impl ProviderModel<HttpTransport> {
                 Err(failure) => failure,
             };
             span.fail_with(&failure.error);
-            let is_refused = failure.error.kind() == ErrorKind::Auth;
+            let is_refused =
+                failure.error.kind() == ErrorKind::Auth && !self.transport.has_shown_output;
             if is_refused && self.access.forget_key(endpoint.key.as_ref()) && !is_renewed {
                 is_renewed = true;
                 continue;
@@ -559,21 +621,24 @@ impl Model for HttpModel {
     async fn step(&mut self, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
         self.transport.has_shown_output = false;
         let deadline = time::after(Instant::now(), self.transport.timeouts.total);
+        self.check_files(request.history)?;
         let mut host = String::new();
         if request.tools.iter().any(ToolDefinition::takes_answer) {
             host = self.server_host();
         }
         let structured = self.wants_structured_output(&request, &host);
-        let failure = match self.ask(request, structured, &host, deadline).await {
+        let answer = self.ask_with_files(request, structured, &host, deadline);
+        let failure = match answer.await {
             Ok(step) => return Ok(step),
             Err(failure) => failure,
         };
-        if !structured || !failure.refuses_structured_output() {
+        let is_refused = structured && failure.refuses_structured_output();
+        if !is_refused || self.transport.has_shown_output {
             return Err(failure.error);
         }
         tracing::warn!(provider = %self.provider, error = %failure.error, "the server takes no form of the answer here");
         let step = self
-            .ask(request, false, &host, deadline)
+            .ask_with_files(request, false, &host, deadline)
             .await
             .map_err(|failure| failure.error)?;
         self.transport.refuses_structured_output = true;

@@ -3,6 +3,7 @@
 use crate::http::exchange::{Endpoint, Exchange, http_api};
 use crate::http::failure::RequestFailure;
 use crate::http::model::HttpModel;
+use crate::http::refused_files::without_files_before;
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 use tool_adapters_http::base_url::is_local;
@@ -59,6 +60,7 @@ impl HttpModel {
     ///         searchable: &session.searchable_definitions(),
     ///         provider_tools: session.tools().provider_tools(),
     ///         tool_choice: ToolChoice::Auto,
+    ///         events: None,
     ///     };
     ///     Ok(match model.count_tokens(request).await? {
     ///         TokenCount::Counted(tokens) => tokens < 200_000,
@@ -69,26 +71,59 @@ impl HttpModel {
     ///
     /// # Errors
     ///
-    /// Those of a step: a setting that the provider does not have, a missing or refused key, or a server that cannot be reached.
+    /// Those of a step: a file that the server does not take, a setting that the provider does not have, a missing or refused key,
+    /// or a server that cannot be reached.
     pub async fn count_tokens(
         &mut self,
         request: ModelRequest<'_>,
     ) -> Result<TokenCount, ToolError> {
+        self.check_files(request.history)?;
+        // What is counted may be another history than that of the next step.
+        let mut refused = self.transport.refused_files;
+        refused.forget_other_history(request.history);
+        let history = refused.left_out_of(request.history);
+        let suspects = refused.suspects(request.history);
+        let lighter = ModelRequest {
+            history: &history,
+            ..request
+        };
+        let failure = match self.count(lighter).await {
+            Ok(count) => return Ok(count),
+            Err(failure) => failure,
+        };
+        let Some(messages) = suspects.filter(|_| failure.is_refused_request()) else {
+            return Err(failure.error);
+        };
+
+        // A step would send the request again without the files of earlier messages.
+        let history = without_files_before(messages, request.history);
+        let lighter = ModelRequest {
+            history: &history,
+            ..request
+        };
+        let Ok(count) = self.count(lighter).await else {
+            return Err(failure.error);
+        };
+        Ok(count)
+    }
+
+    /// Counts the tokens of a request as it is.
+    async fn count(&mut self, request: ModelRequest<'_>) -> Result<TokenCount, RequestFailure> {
         let host = self.server_host();
         let structured = self.wants_structured_output(&request, &host);
-        let prepared = self.prepare(request, structured, &host)?;
+        let prepared = self
+            .prepare(request, structured, &host)
+            .map_err(RequestFailure::permanent)?;
         let estimated = TokenCount::Estimated(estimate_tokens(&prepared.body));
-        let Some(counter) = http_api(self.provider)?.token_counter else {
+        let http = http_api(self.provider).map_err(RequestFailure::permanent)?;
+        let Some(counter) = http.token_counter else {
             return Ok(estimated);
         };
         if self.access.path.is_some() {
             return Ok(estimated);
         }
-        match self.ask_counter(counter, prepared.body).await {
-            Ok(Some(tokens)) => Ok(TokenCount::Counted(tokens)),
-            Ok(None) => Ok(estimated),
-            Err(failure) => Err(failure.error),
-        }
+        let counted = self.ask_counter(counter, prepared.body).await?;
+        Ok(counted.map_or(estimated, TokenCount::Counted))
     }
 
     /// Returns the count of the provider; `None` if the server does not have the endpoint.

@@ -14,7 +14,9 @@ use tool_adapters_http::api_key::redact_event;
 use tool_adapters_providers::spec::LiveMessage;
 use tool_adapters_providers::{Event, Finish, ProtocolError};
 use tool_core::call::OutputKind;
-use tool_core::session::{BackgroundAnswer, SpeechEvent, ToolChoice, late_note, without_notes};
+use tool_core::session::{
+    BackgroundAnswer, SpeechEvent, ToolChoice, UserMessage, late_note, without_notes,
+};
 use tool_core::{Intent, ToolCall, ToolError, ToolResponse};
 
 impl LiveTask {
@@ -386,16 +388,32 @@ impl LiveTask {
         }
     }
 
+    /// Takes in a message of the user, and sends it.
+    fn take_message(
+        &mut self,
+        said: UserMessage,
+        message: LiveMessage,
+        connection: &mut Connection,
+    ) {
+        self.state.tools = self.state.tools.max(ToolsState::Unknown);
+        self.state.steps = Steps::default();
+        self.transcript.write(said);
+        self.events.withhold(false);
+        self.send_text(message, connection);
+    }
+
     pub(crate) fn handle_input(&mut self, input: HostInput, connection: &mut Connection) {
         let messages = connection.messages;
         match input {
             HostInput::Text(text) => {
-                (self.state.tools, self.state.steps) =
-                    (self.state.tools.max(ToolsState::Unknown), Steps::default());
                 let text = without_notes(text);
-                self.transcript.write(&text);
-                self.events.withhold(false);
-                self.send_text(messages.text(&text), connection);
+                let message = messages.text(&text);
+                self.take_message(text.into(), message, connection);
+            }
+            HostInput::Message(said) => {
+                let said = said.without_notes();
+                let message = messages.user(&said, self.host.accepted_parts());
+                self.take_message(said, message, connection);
             }
             HostInput::Audio(audio) => {
                 let time = playing_time(&self.model.transport.audio_type, audio.len());

@@ -4,12 +4,15 @@ use crate::websocket::calls::Decision;
 use serde_json::Value;
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
+use tool_adapters_providers::{Host, RefusedParts};
 use tool_core::json::unless_too_deep;
+use tool_core::session::UserMessage;
 
 /// Input of the host for the provider or the session.
 #[derive(Debug)]
 pub(crate) enum HostInput {
     Text(String),
+    Message(UserMessage),
     Audio(Vec<u8>),
     AudioEnd,
     Interrupt,
@@ -44,6 +47,35 @@ pub(crate) enum HostInput {
 pub struct LiveInput {
     inputs: mpsc::Sender<HostInput>,
     close: Arc<watch::Sender<bool>>,
+    host: Arc<Host>,
+}
+
+/// The reason for which a message with images or sounds was not sent.
+///
+/// ```
+/// use tool_adapters::Provider;
+/// use tool_adapters::transport::websocket::{LiveInputError, LiveLoop, LiveModel};
+/// use tool_core::session::UserMessage;
+///
+/// # use tool_core::{Mode, Runtime, ToolContext};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let session = Runtime::builder(ToolContext::builder().build()?).build()?.session("call-8", Mode::Voice).await?;
+/// let live = LiveLoop::start(session, LiveModel::new(Provider::OpenAiRealtime, "gpt-realtime"));
+/// let message = UserMessage::new("Read this.").with_url("https://example.com/menu.pdf", "application/pdf");
+/// assert!(matches!(live.input().message(message).await, Err(LiveInputError::Refused(_))));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LiveInputError {
+    /// The provider does not take a part of the message.
+    #[error(transparent)]
+    Refused(#[from] RefusedParts),
+    /// The conversation has ended.
+    #[error(transparent)]
+    Ended(#[from] ConversationEnded),
 }
 
 /// The conversation has ended.
@@ -69,16 +101,44 @@ pub struct LiveInput {
 pub struct ConversationEnded;
 
 impl LiveInput {
-    pub(crate) fn new(inputs: mpsc::Sender<HostInput>, close: watch::Sender<bool>) -> Self {
+    pub(crate) fn new(
+        inputs: mpsc::Sender<HostInput>,
+        close: watch::Sender<bool>,
+        host: Host,
+    ) -> Self {
         Self {
             inputs,
             close: Arc::new(close),
+            host: Arc::new(host),
         }
     }
 
     /// Sends a text of the user, to which the model responds.
     pub async fn text(&self, text: impl Into<String>) -> Result<(), ConversationEnded> {
         self.send(HostInput::Text(text.into())).await
+    }
+
+    /// Sends a message of the user with images or recorded sounds, to which the model responds.
+    ///
+    /// Gemini Live sees images as frames of a video, before the text. Speech goes through [`audio`](Self::audio).
+    ///
+    /// ```no_run
+    /// use tool_adapters::transport::websocket::{LiveInput, LiveInputError};
+    /// use tool_core::session::UserMessage;
+    ///
+    /// async fn show(input: &LiveInput, jpeg_in_base64: String) -> Result<(), LiveInputError> {
+    ///     let message = UserMessage::new("Which flower is this?").image(jpeg_in_base64, "image/jpeg");
+    ///     input.message(message).await
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The provider does not take a part of the message, and nothing is sent, or the conversation has ended.
+    pub async fn message(&self, message: impl Into<UserMessage>) -> Result<(), LiveInputError> {
+        let message = message.into();
+        self.host.check_message(&message)?;
+        Ok(self.send(HostInput::Message(message)).await?)
     }
 
     /// Sends a piece of the user's raw audio, in the format of [`audio_type`](super::LiveModel::audio_type).

@@ -59,6 +59,7 @@ impl LiveLoop {
         let (close, closed) = watch::channel(false);
         let filter = SpeechFilter::new(session.clone());
         let (queue, events) = event_queue(filter.clone(), model.transport.event_bytes);
+        let input = LiveInput::new(input_sender, close, model.host());
         let transcript = Transcript::new(history);
         let history = transcript.shared();
         // Created here, so that its spans are children of the caller's span.
@@ -66,7 +67,7 @@ impl LiveLoop {
         Self {
             events,
             filter,
-            input: LiveInput::new(input_sender, close),
+            input,
             history,
             task: tokio::spawn(task.run()),
         }

@@ -145,6 +145,6 @@ mod task;
 mod transcript;
 
 pub use crate::websocket::events::{LiveEvent, SuppressedSpeech};
-pub use crate::websocket::input::{ConversationEnded, LiveInput};
+pub use crate::websocket::input::{ConversationEnded, LiveInput, LiveInputError};
 pub use crate::websocket::live_loop::LiveLoop;
 pub use crate::websocket::model::{LiveModel, LiveTransport};

@@ -3,8 +3,9 @@
 use crate::model_access::ProviderModel;
 use std::borrow::Cow;
 use std::time::Duration;
-use tool_adapters_providers::Provider;
 use tool_adapters_providers::spec::{Endpoint, LiveEndpoint};
+use tool_adapters_providers::{Host, Provider, RefusedParts};
+use tool_core::session::UserMessage;
 
 /// A live model of a provider. See the [module](super).
 ///
@@ -67,6 +68,22 @@ impl ProviderModel<LiveTransport> {
             event_bytes: 4 * 1024 * 1024,
         };
         Self::over(transport, provider, model.into())
+    }
+
+    /// Checks that the provider takes every part of a message, as [`LiveInput::message`](super::LiveInput::message) does.
+    ///
+    /// # Errors
+    ///
+    /// The provider does not take a part. The error names every such part, and says what to do.
+    pub fn check_message(&self, message: &UserMessage) -> Result<(), RefusedParts> {
+        self.host().check_message(message)
+    }
+
+    /// Returns the server, with the settings of the program.
+    pub(crate) fn host(&self) -> Host {
+        let live = live_api(self.provider);
+        let base_url = live.map(|live| self.access.base_url(&live.server));
+        self.with_accepted(Host::at(self.provider, &base_url.unwrap_or_default()))
     }
 
     /// Sets the name of the agent in spans and totals. Defaults to `agent`. An agent with a name always has spans.

@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tool_adapters_providers::framing::frame::is_too_large_to_parse;
 use tool_adapters_providers::half_characters::mark_surrogates;
 use tool_adapters_providers::turns::{CONTINUE, OPENING};
-use tool_adapters_providers::{Event, Protocol, Request, protocol};
+use tool_adapters_providers::{Event, Host, Protocol, Request, protocol};
 use tool_core::session::BackgroundAnswer;
 use tool_core::{Session, ToolError, time};
 
@@ -31,6 +31,8 @@ const MAX_OUTGOING: usize = 64;
 /// The task of a conversation.
 pub(crate) struct LiveTask {
     pub(crate) model: LiveModel,
+    /// The server, which decides what a message may have.
+    pub(crate) host: Host,
     pub(crate) protocol: Box<dyn Protocol>,
     pub(crate) tools: DeclaredTools,
     /// True if the provider goes on by itself once it has all results of a step.
@@ -68,8 +70,12 @@ impl LiveTask {
         transcript: Transcript,
     ) -> Self {
         let entering = model.transport.enters;
+        let host = model.host();
+        let mut protocol = protocol(model.provider);
+        protocol.host(host.clone());
         Self {
-            protocol: protocol(model.provider),
+            host,
+            protocol,
             tools: DeclaredTools::new(&session, &model, entering),
             answers_results: live_api(model.provider).is_some_and(|live| live.answers_results),
             entering,
@@ -219,7 +225,8 @@ impl LiveTask {
         let history = std::mem::take(&mut self.state.history);
         let messages = connection.messages;
         if !history.is_empty() {
-            let write = |request: &Request<'_>| messages.history(request);
+            let accepted = *self.host.accepted_parts();
+            let write = |request: &Request<'_>| messages.history(request, &accepted);
             let written = self
                 .tools
                 .write(&self.calls.session, &self.model, &history, write);

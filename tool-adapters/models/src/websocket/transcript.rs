@@ -4,8 +4,9 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tool_adapters_providers::spec::HeardText;
+use tool_adapters_providers::without_files;
 use tool_core::call::{ModelResult, ResultForm};
-use tool_core::session::{History, Message, without_notes};
+use tool_core::session::{History, Message, UserMessage, without_notes};
 use tool_core::{ToolCall, ToolResponse};
 
 /// Writes a conversation down as it is spoken.
@@ -26,6 +27,9 @@ pub(crate) struct SharedHistory(Arc<Mutex<History>>);
 
 /// Maximum number of bytes of the history that a new connection gets. Older messages are left out.
 const MAX_SENT: usize = 128 * 1024;
+
+/// Maximum number of bytes of the images and files of that history. Notes stand for those of older messages.
+const MAX_FILES: usize = 4 * 1024 * 1024;
 
 impl SharedHistory {
     pub(crate) fn get(&self) -> History {
@@ -80,10 +84,10 @@ impl Transcript {
         self.spoken.push_str(text);
     }
 
-    /// Adds a text of the user.
-    pub(crate) fn write(&mut self, text: &str) {
+    /// Adds a message of the user.
+    pub(crate) fn write(&mut self, said: impl Into<UserMessage>) {
         self.end();
-        self.history.0.lock().push(Message::user(text));
+        self.history.0.lock().push(Message::user(said));
     }
 
     /// Adds a call with its result.
@@ -161,19 +165,30 @@ impl Transcript {
     pub(crate) fn recent(&mut self) -> Vec<Message> {
         self.end();
         let history = self.history.0.lock();
-        let messages = history.messages();
-        let (mut first, mut bytes) = (messages.len(), 0_usize);
-        for (at, message) in messages.iter().enumerate().rev() {
-            bytes = bytes.saturating_add(size_of(message));
+        let mut recent = Vec::new();
+        let mut whole = 0;
+        let mut bytes = 0_usize;
+        let mut files = 0_usize;
+        for message in history.messages().iter().rev() {
+            let without = without_files(message);
+            let text_bytes = size_of(without.as_ref().unwrap_or(message));
+            bytes = bytes.saturating_add(text_bytes);
             if bytes > MAX_SENT {
                 break;
             }
+            files = files.saturating_add(size_of(message).saturating_sub(text_bytes));
+            recent.push(match without {
+                Some(without) if files > MAX_FILES => without,
+                _ => message.clone(),
+            });
             // A result is kept with its call.
             if !matches!(message, Message::Result { .. }) {
-                first = at;
+                whole = recent.len();
             }
         }
-        messages[first..].to_vec()
+        recent.truncate(whole);
+        recent.reverse();
+        recent
     }
 }
 
@@ -319,5 +334,23 @@ mod tests {
             2,
             "the call and its result leave together"
         );
+    }
+
+    #[test]
+    fn a_new_connection_gets_the_latest_images() {
+        let mut transcript = Transcript::new(History::new());
+        let image = "A".repeat(MAX_FILES / 2 - 1_000);
+        for number in 0..3 {
+            let said = UserMessage::new(number.to_string()).image(image.clone(), "image/png");
+            transcript.write(said);
+        }
+        let recent = transcript.recent();
+        let has_image = |message: &Message| without_files(message).is_some();
+        let images = recent.iter().map(has_image).collect::<Vec<_>>();
+        assert_eq!(images, [false, true, true]);
+        let Message::User(first) = &recent[0] else {
+            panic!("expected a message of the user");
+        };
+        assert_eq!(first.text(), "0\n[image image/png left out]");
     }
 }

@@ -138,7 +138,7 @@ async fn cached_tokens_are_in_the_usage() {
 }
 
 /// Returns the value of the header that tells repeated requests.
-fn key(request: &Request) -> Option<String> {
+pub(crate) fn key(request: &Request) -> Option<String> {
     let line = request
         .head
         .lines()
@@ -199,6 +199,7 @@ async fn a_step_without_a_session_has_settings_too() {
         searchable: &[],
         provider_tools: &[],
         tool_choice: ToolChoice::Auto,
+        events: None,
     };
     assert!(model.step(request).await.is_ok());
     let body = &server.requests()[0].body;

@@ -2,22 +2,31 @@
 
 use crate::server::{Answer, Server};
 use crate::support::{model, session};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tool_adapters::Provider;
+use tool_adapters::providers::AcceptedParts;
 use tool_adapters::transport::http::{HttpModel, TokenCount};
-use tool_core::session::{Message, ModelRequest, ToolChoice};
+use tool_core::session::{Message, ModelRequest, ToolChoice, UserMessage};
 use tool_core::{ErrorKind, ToolError};
 
 async fn count(model: &mut HttpModel) -> Result<TokenCount, ToolError> {
+    count_history(model, &[Message::User("1 + 2?".into())]).await
+}
+
+async fn count_history(
+    model: &mut HttpModel,
+    history: &[Message],
+) -> Result<TokenCount, ToolError> {
     let (session, _) = session().await;
     let request = ModelRequest {
         events: None,
         instructions: "Be brief.",
-        history: &[Message::User("1 + 2?".into())],
+        history,
         tools: &session.definitions(),
         searchable: &[],
         provider_tools: &[],
         tool_choice: ToolChoice::Auto,
+        events: None,
     };
     model.count_tokens(request).await
 }
@@ -145,4 +154,35 @@ async fn a_missing_setting_is_an_error_of_the_count() {
     let error = count(&mut model(Provider::Bedrock, &server).seed(1)).await;
     assert!(error.is_err());
     assert!(server.requests().is_empty());
+}
+
+fn image() -> Message {
+    Message::user(UserMessage::new("What is this?").image("aW1hZ2U=", "image/png"))
+}
+
+// M14
+#[tokio::test]
+async fn a_file_that_is_not_taken_is_not_counted() {
+    let server = Server::start([]).await;
+    let mut model = model(Provider::Anthropic, &server).accept_parts(AcceptedParts::TEXT);
+    let error = count_history(&mut model, &[image()])
+        .await
+        .expect_err("refused");
+    assert!(error.message().contains("it takes no images"), "{error}");
+    assert!(server.requests().is_empty());
+}
+
+// M14
+#[tokio::test]
+async fn what_the_server_refuses_of_older_files_is_not_counted() {
+    let refusal = Answer::new(400, &[], r#"{"error": {"message": "no images"}}"#);
+    let counted = json_answer(&json!({"input_tokens": 403}));
+    let server = Server::start([refusal, counted]).await;
+    let mut model = model(Provider::Anthropic, &server);
+    let history = [image(), Message::user("Never mind.")];
+    let counted = count_history(&mut model, &history).await;
+    assert_eq!(counted, Ok(TokenCount::Counted(403)));
+
+    let second = server.requests()[1].body.to_string();
+    assert!(second.contains("[image image/png left out]"), "{second}");
 }

@@ -10,7 +10,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tool_adapters::Provider;
 use tool_adapters::providers::{Event, ProtocolError};
 use tool_adapters::transport::websocket::LiveEvent;
-use tool_core::session::StateChange;
+use tool_core::session::{StateChange, UserMessage};
 use tool_core::{ErrorKind, Intent};
 
 #[tokio::test]
@@ -35,6 +35,22 @@ async fn sends_nothing_before_the_setup_is_confirmed() {
     assert_eq!(
         peer.receive().await,
         json!({"realtimeInput": {"text": "Hello"}})
+    );
+}
+
+#[tokio::test]
+async fn an_image_of_the_user_comes_before_its_text() {
+    let server = Server::start().await;
+    let (talk, mut peer) = gemini(&server).await;
+    let message = UserMessage::new("What is this?").image("aGk=", "image/jpeg");
+    talk.live.input().message(message).await.expect("accepted");
+    assert_eq!(
+        peer.receive().await,
+        json!({"realtimeInput": {"video": {"data": "aGk=", "mimeType": "image/jpeg"}}})
+    );
+    assert_eq!(
+        peer.receive().await,
+        json!({"realtimeInput": {"text": "What is this?"}})
     );
 }
 

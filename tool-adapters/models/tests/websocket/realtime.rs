@@ -3,10 +3,11 @@
 use crate::peer::{Peer, Server};
 use crate::support::{Talk, model, talk_with};
 use serde_json::{Value, json};
-use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::Message as Frame;
 use tool_adapters::Provider;
 use tool_adapters::providers::Event;
 use tool_adapters::transport::websocket::LiveEvent;
+use tool_core::session::{Message, UserMessage};
 
 async fn connect(server: &Server) -> (Talk, Peer) {
     let talk = talk_with(model(Provider::OpenAiRealtime, server)).await;
@@ -105,6 +106,46 @@ async fn requests_a_response_to_a_text() {
 }
 
 #[tokio::test]
+async fn an_image_of_the_user_is_a_part_of_an_item() {
+    let server = Server::start().await;
+    let (talk, mut peer) = connect(&server).await;
+    let message = UserMessage::new("What is this?").image("aGk=", "image/png");
+    talk.live.input().message(message).await.expect("accepted");
+    let content = json!([
+        {"type": "input_text", "text": "What is this?"},
+        {"type": "input_image", "image_url": "data:image/png;base64,aGk="},
+    ]);
+    assert_eq!(peer.receive().await["item"]["content"], content);
+    assert_eq!(peer.receive().await, json!({"type": "response.create"}));
+    let history = talk.live.history();
+    let Message::User(said) = &history.messages()[0] else {
+        panic!("expected a message of the user");
+    };
+    assert_eq!(said.parts().len(), 2);
+}
+
+#[tokio::test]
+async fn a_part_that_the_provider_does_not_take_is_not_sent() {
+    let server = Server::start().await;
+    let (talk, mut peer) = connect(&server).await;
+    let message = UserMessage::new("Read this.")
+        .with_url("https://example.com/a.png", "image/png")
+        .with_url("https://example.com/a.pdf", "application/pdf");
+    let error = talk.live.input().message(message).await;
+    let error = error.expect_err("is refused").to_string();
+    assert!(
+        error.contains("part 2 of the message (image/png by URL): it loads no URLs"),
+        "{error}"
+    );
+    assert!(
+        error.contains("nor part 3 of the message (application/pdf by URL)"),
+        "{error}"
+    );
+    assert!(peer.receives_nothing().await);
+    assert!(talk.live.history().messages().is_empty());
+}
+
+#[tokio::test]
 async fn speech_cancels_calls_and_requests_no_response() {
     let server = Server::start().await;
     let (mut talk, mut peer) = connect(&server).await;
@@ -195,7 +236,7 @@ async fn a_call_after_a_message_that_cannot_be_read_does_not_run() {
         json!({"type": "response.created", "response": {"id": "r1", "status": "in_progress"}}),
     )
     .await;
-    peer.send_raw(Message::text("upstream connect error")).await;
+    peer.send_raw(Frame::text("upstream connect error")).await;
     let items = [item("c1", "look_up", &json!({"subject": "x"}))];
     calls(&mut peer, &items).await;
     let result = peer.receive().await;
@@ -219,7 +260,7 @@ async fn a_character_in_two_messages_is_joined() {
     .await;
     for half in ["\\ud83d", "\\ude00"] {
         let delta = r#"{"type":"response.output_text.delta","item_id":"i","output_index":0,"content_index":0,"delta":"HALF"}"#;
-        peer.send_raw(Message::text(delta.replace("HALF", half)))
+        peer.send_raw(Frame::text(delta.replace("HALF", half)))
             .await;
     }
     let text = |event: &LiveEvent| match event {

@@ -21,6 +21,7 @@ pub(crate) mod write;
 #[cfg(test)]
 mod tests;
 
+use crate::accepted_parts::{AcceptedMedia, AcceptedParts, MEGABYTE, PDF, WEB_IMAGES};
 use crate::anthropic::read::AnthropicReader;
 use crate::anthropic::write::AnthropicTurns;
 use crate::declared_tool::{DeclaredTool, ObjectText};
@@ -53,6 +54,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     property_names: Some(PropertyNames::ANTHROPIC),
     strict: Some(STRICT),
     repeats_refusals: true,
+    accepted: ACCEPTED,
     answer_form: Some(AnswerForm {
         write: |answer| json!({"output_config": {"format": {"type": "json_schema", "schema": answer.schema}}}),
         needs_strict: true,
@@ -84,6 +86,18 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
             request: write::request,
         },
     )
+};
+
+/// platform.claude.com, "Vision": these types, at most 5 MB of base64 an image ("image exceeds 5 MB maximum: .. > 5242880 bytes").
+/// "PDF support": at most 32 MB a request. Both: URLs with `https`.
+const ACCEPTED: AcceptedParts = AcceptedParts {
+    images: AcceptedMedia::bytes(WEB_IMAGES)
+        .or_urls(&["https"])
+        .at_most(5 * 1024 * 1024 / 4 * 3),
+    documents: AcceptedMedia::bytes(PDF)
+        .or_urls(&["https"])
+        .at_most(32 * MEGABYTE / 4 * 3),
+    ..AcceptedParts::TEXT
 };
 
 /// The members that the endpoint for counting takes.

@@ -1,45 +1,73 @@
 //! Results and requests.
 
+use crate::accepted_parts::AcceptedParts;
 use crate::hosts::Host;
-use crate::request::{
-    Request, RequestBody, UNAVAILABLE, choice_name, declare_called, embedded_data, tools,
-    visible_text,
-};
+use crate::message_parts::{MediaPart, MediaSource, TextFile};
+use crate::part_form::{PartForm, write_result_parts};
+use crate::request::{Request, RequestBody, UNAVAILABLE, choice_name, declare_called, tools};
 use crate::turns::{ChatTurn, TurnForm, turns};
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
-use tool_core::Content;
 use tool_core::call::ModelResult;
 
 /// The limit of an answer's tokens where the request has none: the provider requires one.
 const DEFAULT_MAX_TOKENS: u32 = 8192;
 
-/// The types of images that the models see.
-const IMAGE_TYPES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
-
-/// The type of the documents that the models see.
-const PDF: &str = "application/pdf";
+/// The maximum number of characters of the title of a document.
+const MAX_TITLE: usize = 500;
 
 /// The provider's form of the parts of a turn.
 pub(crate) struct AnthropicTurns;
 
-impl TurnForm for AnthropicTurns {
+impl PartForm for AnthropicTurns {
     fn text(text: &str) -> Value {
         json!({"type": "text", "text": text})
     }
 
+    fn text_file(file: &TextFile<'_>) -> Option<Value> {
+        if file.text.trim().is_empty() {
+            return None;
+        }
+        let title = file.name.chars().take(MAX_TITLE).collect::<String>();
+        let source = json!({"type": "text", "media_type": "text/plain", "data": file.text});
+        Some(json!({"type": "document", "title": title, "source": source}))
+    }
+
+    fn result_file(file: &TextFile<'_>) -> Option<Value> {
+        Self::text_file(file)
+    }
+
+    fn image(image: &MediaPart<'_>) -> Option<Value> {
+        Some(json!({"type": "image", "source": source(image)}))
+    }
+
+    fn document(document: &MediaPart<'_>) -> Option<Value> {
+        let mut block = json!({"type": "document", "source": source(document)});
+        if let Some(name) = document.name {
+            block["title"] = name.chars().take(MAX_TITLE).collect::<String>().into();
+        }
+        Some(block)
+    }
+}
+
+fn source(media: &MediaPart<'_>) -> Value {
+    match media.source {
+        MediaSource::Base64(data) => {
+            json!({"type": "base64", "media_type": media.mime_type, "data": data})
+        }
+        MediaSource::Url(url) => json!({"type": "url", "url": url}),
+    }
+}
+
+impl TurnForm for AnthropicTurns {
     fn call(id: &str, name: &str, input: Map<String, Value>, _position: usize) -> Value {
         json!({"type": "tool_use", "id": id, "name": name, "input": input})
     }
 
-    fn result(id: &str, _name: &str, result: &ModelResult) -> Value {
+    fn result(id: &str, _name: &str, result: &ModelResult, accepted: &AcceptedParts) -> Value {
         let mut block = json!({"type": "tool_result", "tool_use_id": id});
         let content = match result.content() {
-            Some(parts) => parts
-                .iter()
-                .filter_map(write_part)
-                .collect::<Vec<_>>()
-                .into(),
+            Some(parts) => write_result_parts::<Self>(&parts, accepted).into(),
             // The provider requires a text for an error.
             None if result.is_error && result.text.trim().is_empty() => {
                 Value::from("The call failed.")
@@ -105,36 +133,6 @@ impl TurnForm for AnthropicTurns {
             });
         }
     }
-}
-
-fn write_part(part: &Content) -> Option<Value> {
-    let source = |data: &str, mime_type: &str| json!({"type": "base64", "media_type": mime_type, "data": data});
-    if let Content::Resource {
-        uri, text: None, ..
-    } = part
-        && let Some((PDF, data)) = embedded_data(uri)
-    {
-        return Some(json!({"type": "document", "source": source(data, PDF)}));
-    }
-    Some(match part {
-        Content::Image { data, mime_type } if IMAGE_TYPES.contains(&mime_type.as_str()) => {
-            json!({"type": "image", "source": source(data, mime_type)})
-        }
-        Content::Image { data, mime_type } if mime_type == PDF => {
-            json!({"type": "document", "source": source(data, mime_type)})
-        }
-        Content::Resource {
-            uri,
-            text: Some(text),
-            ..
-        } if !text.trim().is_empty() => {
-            let title = uri.chars().take(500).collect::<String>();
-            json!({"type": "document", "title": title, "source": {
-                "type": "text", "media_type": "text/plain", "data": text,
-            }})
-        }
-        part => AnthropicTurns::text(&visible_text(part)?),
-    })
 }
 
 /// Writes the body of a request.

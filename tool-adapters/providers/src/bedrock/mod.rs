@@ -18,8 +18,9 @@ pub(crate) mod write;
 #[cfg(test)]
 mod tests;
 
+use crate::accepted_parts::{AcceptedMedia, AcceptedParts, DOCX, MEGABYTE, WEB_IMAGES, XLSX};
+use crate::anthropic;
 use crate::bedrock::read::ConverseReader;
-use crate::bedrock::write::ConverseTurns;
 use crate::declared_tool::{DeclaredTool, ObjectText};
 use crate::prompt_cache::{PromptCache, mark_bedrock};
 use crate::schema::rules::PropertyNames;
@@ -30,8 +31,47 @@ use crate::spec::{
 };
 use crate::structured::{AnswerForm, AnswerSchema, StructuredOutput};
 use crate::token_counter::{TokenCounter, only};
-use crate::{anthropic, turns};
 use serde_json::{Value, json};
+
+/// The service model: the formats of each kind. docs.aws.amazon.com, `Message`: at most 3.75 MB an image and 4.5 MB a document;
+/// "Video understanding": 25 MB. Which kinds a model takes, its own page tells.
+const ACCEPTED: AcceptedParts = AcceptedParts {
+    images: AcceptedMedia::bytes(WEB_IMAGES).at_most(3_750_000),
+    sounds: AcceptedMedia::bytes(&[
+        "audio/wav",
+        "audio/mpeg",
+        "audio/aac",
+        "audio/ogg",
+        "audio/opus",
+        "audio/flac",
+        "audio/mp4",
+        "audio/webm",
+    ])
+    .at_most(25 * MEGABYTE),
+    videos: AcceptedMedia::bytes(&[
+        "video/mp4",
+        "video/mpeg",
+        "video/quicktime",
+        "video/x-matroska",
+        "video/x-flv",
+        "video/webm",
+        "video/wmv",
+        "video/3gpp",
+    ])
+    .at_most(25 * MEGABYTE),
+    documents: AcceptedMedia::bytes(&[
+        "application/pdf",
+        "application/msword",
+        DOCX,
+        "application/vnd.ms-excel",
+        XLSX,
+        "text/csv",
+        "text/html",
+        "text/plain",
+        "text/markdown",
+    ])
+    .at_most(4_500_000),
+};
 
 /// The facts of Converse.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {
@@ -42,6 +82,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     declaration: write_declaration,
     // Anthropic's models refuse the whole request for another name. The interface does not say which model answers.
     property_names: Some(PropertyNames::ANTHROPIC),
+    accepted: ACCEPTED,
     // Bedrock passes the schema to the same compiler of grammars.
     strict: Some(anthropic::STRICT),
     answer_form: Some(AnswerForm {
@@ -68,7 +109,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         }),
         MessageForm {
             reader: || Box::<ConverseReader>::default(),
-            encode: turns::encode::<ConverseTurns>,
+            encode: write::encode,
             request: write::request,
         },
     )

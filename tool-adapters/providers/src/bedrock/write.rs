@@ -1,29 +1,139 @@
 //! Results and requests.
 
+use crate::accepted_parts::{AcceptedMedia, AcceptedParts, extension_of};
+use crate::codec::{CallIds, ToolAnswer};
 use crate::hosts::Host;
-use crate::request::{
-    Request, RequestBody, UNAVAILABLE, choice_name, declare_called, tools, visible_text,
-};
-use crate::turns::{ChatTurn, TurnForm, exact_json, turns};
+use crate::message_parts::MediaPart;
+use crate::part_form::{PartForm, write_result_parts};
+use crate::request::{Request, RequestBody, UNAVAILABLE, choice_name, declare_called, tools};
+use crate::turns::{self, ChatTurn, TurnForm, exact_json};
 use serde_json::{Map, Value, json};
-use tool_core::Content;
+use std::collections::HashSet;
 use tool_core::call::ModelResult;
+
+/// The text beside a document in a message without one: the provider refuses such a message.
+const SEE_DOCUMENT: &str = "See the document.";
 
 /// The provider's form of the parts of a turn.
 pub(crate) struct ConverseTurns;
 
-impl TurnForm for ConverseTurns {
+impl PartForm for ConverseTurns {
     fn text(text: &str) -> Value {
         json!({"text": text})
     }
 
+    fn image(image: &MediaPart<'_>) -> Option<Value> {
+        block("image", image.mime_type.strip_prefix("image/")?, image)
+    }
+
+    fn sound(sound: &MediaPart<'_>) -> Option<Value> {
+        let format = match sound.mime_type.strip_prefix("audio/")? {
+            "mpeg" => "mp3",
+            "mp4" => "m4a",
+            format => format,
+        };
+        block("audio", format, sound)
+    }
+
+    fn video(video: &MediaPart<'_>) -> Option<Value> {
+        let format = match video.mime_type.strip_prefix("video/")? {
+            "quicktime" => "mov",
+            "x-matroska" => "mkv",
+            "x-flv" => "flv",
+            "3gpp" => "three_gp",
+            format => format,
+        };
+        block("video", format, video)
+    }
+
+    fn document(document: &MediaPart<'_>) -> Option<Value> {
+        let mut written = block("document", extension_of(&document.mime_type)?, document)?;
+        written["document"]["name"] = document_name(&document.file_name()).into();
+        Some(written)
+    }
+}
+
+/// Writes a block with bytes. The provider loads no URLs.
+fn block(kind: &str, format: &str, media: &MediaPart<'_>) -> Option<Value> {
+    Some(json!({kind: {"format": format, "source": {"bytes": media.base64()?}}}))
+}
+
+/// Returns a name as the provider takes it: letters, digits, single spaces, hyphens, parentheses and brackets, without the
+/// extension.
+fn document_name(file_name: &str) -> String {
+    const MAX_NAME: usize = 100;
+    let stem = file_name
+        .rsplit_once('.')
+        .map_or(file_name, |(stem, _)| stem);
+    let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || "-()[]".contains(letter);
+    let words = stem.split(|letter| !is_allowed(letter));
+    let words = words.filter(|word| !word.is_empty()).collect::<Vec<_>>();
+    let name = words.join(" ").chars().take(MAX_NAME).collect::<String>();
+    if name.trim().is_empty() {
+        "document".to_owned()
+    } else {
+        name.trim().to_owned()
+    }
+}
+
+/// Gives the documents of a request names of their own ("Messages can't contain duplicate document names"), and each message with a
+/// document a text.
+fn tidy_documents(messages: &mut [Value]) {
+    let mut names = HashSet::new();
+    for message in messages {
+        let Some(content) = message["content"].as_array_mut() else {
+            continue;
+        };
+        let has_document = content.iter().any(|block| block.get("document").is_some());
+        let has_text = content.iter().any(|block| block.get("text").is_some());
+        for block in content.iter_mut() {
+            rename_document(block, &mut names);
+            let in_result = block
+                .pointer_mut("/toolResult/content")
+                .and_then(Value::as_array_mut);
+            for block in in_result.into_iter().flatten() {
+                rename_document(block, &mut names);
+            }
+        }
+        if has_document && !has_text {
+            content.push(ConverseTurns::text(SEE_DOCUMENT));
+        }
+    }
+}
+
+fn rename_document(block: &mut Value, names: &mut HashSet<String>) {
+    let Some(Value::String(name)) = block.pointer_mut("/document/name") else {
+        return;
+    };
+    let given = name.clone();
+    let mut number = 1;
+    // The provider does not tell capital letters from small ones.
+    while !names.insert(name.to_ascii_lowercase()) {
+        number += 1;
+        *name = format!("{given} ({number})");
+    }
+}
+
+/// Writes one message with all results of a step.
+pub(crate) fn encode(answers: &[ToolAnswer<'_>], ids: &CallIds) -> Value {
+    let mut message = turns::encode::<ConverseTurns>(answers, ids);
+    tidy_documents(std::slice::from_mut(&mut message));
+    message
+}
+
+impl TurnForm for ConverseTurns {
     fn call(id: &str, name: &str, input: Map<String, Value>, _position: usize) -> Value {
         json!({"toolUse": {"toolUseId": id, "name": name, "input": input}})
     }
 
-    fn result(id: &str, _name: &str, result: &ModelResult) -> Value {
+    fn result(id: &str, _name: &str, result: &ModelResult, accepted: &AcceptedParts) -> Value {
+        // A result has no sounds.
+        let accepted = AcceptedParts {
+            sounds: AcceptedMedia::NONE,
+            ..*accepted
+        };
         let mut content = match result.content() {
-            Some(parts) => parts.iter().filter_map(write_part).collect(),
+            Some(parts) => write_result_parts::<Self>(&parts, &accepted),
             None => data_content(result).into_iter().collect::<Vec<_>>(),
         };
         // Blank texts are refused, and so is empty content.
@@ -100,29 +210,16 @@ fn data_content(result: &ModelResult) -> Option<Value> {
     ))
 }
 
-fn write_part(part: &Content) -> Option<Value> {
-    if let Content::Image { data, mime_type } = part
-        && let Some(format) = image_format(mime_type)
-    {
-        return Some(json!({"image": {"format": format, "source": {"bytes": data}}}));
-    }
-    visible_text(part).map(|text| json!({"text": text}))
-}
-
-fn image_format(mime_type: &str) -> Option<&str> {
-    let format = mime_type.strip_prefix("image/")?;
-    ["png", "jpeg", "gif", "webp"]
-        .contains(&format)
-        .then_some(format)
-}
-
 /// Writes the body of a request. The model is named by the URL. The provider has no word for a choice of no calls, so
 /// calls that come nevertheless are ignored by the session.
 pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
-    let messages = turns::<ConverseTurns>(request, host)
+    let turns = turns::turns::<ConverseTurns>(request, host);
+    let mut messages = turns
         .into_iter()
         .map(ChatTurn::into_message)
         .collect::<Vec<_>>();
+    tidy_documents(&mut messages);
+
     let system = Some(request.instructions).filter(|text| !text.trim().is_empty());
     RequestBody::new(request)
         .with("messages", messages)

@@ -1,10 +1,14 @@
 //! The results and requests.
 
-use crate::chat_steps::{ChatCall, ChatForm, ChatStep, chat_messages};
+use crate::accepted_parts::AcceptedParts;
+use crate::chat_steps::{ChatCall, ChatForm, ChatStep, chat_messages, encode_results};
 use crate::codec::{CallIds, ToolAnswer, short_id};
 use crate::hosts::Host;
+use crate::message_parts::{MediaPart, MessagePart, read_result_part};
 use crate::openai_chat::write::write_call;
-use crate::request::{Request, RequestBody, text_of};
+use crate::part_form::PartForm;
+use crate::request::{Request, RequestBody};
+use crate::result_files::pointer;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use tool_core::Content;
@@ -12,12 +16,24 @@ use tool_core::call::ModelResult;
 
 struct CohereMessages;
 
-/// Writes one message for each result.
+/// Writes one message for each result, and one with their images.
 pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
-    answers
-        .iter()
-        .map(|answer| result_message(&answer.wire_id(short_id), &answer.result))
-        .collect()
+    let message = |answer: &ToolAnswer<'_>| {
+        let id = answer.wire_id(short_id);
+        result_message(&id, &answer.result, answer.accepted)
+    };
+    let results = answers.iter().map(message).collect();
+    encode_results::<CohereMessages>(results, answers, false)
+}
+
+impl PartForm for CohereMessages {
+    fn text(text: &str) -> Value {
+        json!({"type": "text", "text": text})
+    }
+
+    fn image(image: &MediaPart<'_>) -> Option<Value> {
+        Some(json!({"type": "image_url", "image_url": {"url": image.url()}}))
+    }
 }
 
 /// Writes the body of a request.
@@ -58,8 +74,8 @@ impl ChatForm for CohereMessages {
         message
     }
 
-    fn result(call: &ChatCall<'_>, result: &ModelResult, _host: &Host) -> Value {
-        result_message(&call.id, result)
+    fn result(call: &ChatCall<'_>, result: &ModelResult, host: &Host) -> Value {
+        result_message(&call.id, result, host.accepted_parts())
     }
 
     fn conforming_id(id: &str) -> Cow<'_, str> {
@@ -68,23 +84,23 @@ impl ChatForm for CohereMessages {
 }
 
 /// Writes a result as text, or as parts of text and documents. There is no mark for an error: its message says so.
-fn result_message(id: &str, result: &ModelResult) -> Value {
+fn result_message(id: &str, result: &ModelResult, accepted: &AcceptedParts) -> Value {
     let content = match result.content() {
-        Some(parts) => parts.iter().map(write_part).collect(),
+        Some(parts) => parts
+            .iter()
+            .map(|part| write_part(part, accepted))
+            .collect(),
         None => Value::from(&*result.text),
     };
     json!({"role": "tool", "tool_call_id": id, "content": content})
 }
 
-fn write_part(part: &Content) -> Value {
-    match part {
-        Content::Resource {
-            uri,
-            text: Some(text),
-            ..
-        } => {
-            json!({"type": "document", "document": {"id": uri, "data": {"text": text}}})
+fn write_part(part: &Content, accepted: &AcceptedParts) -> Value {
+    match read_result_part(part, accepted) {
+        MessagePart::TextFile(file) => {
+            json!({"type": "document", "document": {"id": file.name, "data": {"text": file.text}}})
         }
-        part => json!({"type": "text", "text": text_of(part)}),
+        MessagePart::Text(text) => CohereMessages::text(&text),
+        MessagePart::Media(media) => CohereMessages::text(&pointer(&media)),
     }
 }

@@ -13,6 +13,7 @@ pub(crate) mod read;
 #[cfg(test)]
 mod tests;
 
+use crate::accepted_parts::{AcceptedMedia, AcceptedParts, MEGABYTE, WEB, WEB_IMAGES};
 use crate::anthropic;
 use crate::cohere::read::CohereReader;
 use crate::setting_places::{Setting, SettingPlace};
@@ -24,12 +25,21 @@ use crate::structured::{AnswerForm, StructuredOutput};
 use crate::tool_names::NameRule;
 use serde_json::json;
 
+/// docs.cohere.com, "Using Cohere's models to work with image inputs": at most 20 MB.
+const ACCEPTED: AcceptedParts = AcceptedParts {
+    images: AcceptedMedia::bytes(WEB_IMAGES)
+        .or_urls(WEB)
+        .at_most(20 * MEGABYTE),
+    ..AcceptedParts::TEXT
+};
+
 /// The facts of Cohere's chat.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     urls: Some(ModelUrls {
         domain: None,
         model: |path| ((path.parent, path.last) == ("v2", "chat")).then_some(None),
     }),
+    accepted: ACCEPTED,
     // The models call tools as Python does.
     tool_names: NameRule {
         punctuation: "",

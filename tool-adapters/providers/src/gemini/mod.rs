@@ -25,6 +25,7 @@ pub(crate) mod write;
 #[cfg(test)]
 mod tests;
 
+use crate::accepted_parts::{AcceptedMedia, AcceptedParts, MEGABYTE};
 use crate::gemini::read::GeminiReader;
 use crate::gemini::write::{JSON_SCHEMA_RULES, SCHEMA_RULES, write_declaration};
 use crate::setting_places::{ReasoningEffort, Setting, SettingPlace};
@@ -36,6 +37,49 @@ use crate::structured::{AnswerForm, StructuredOutput};
 use crate::token_counter::TokenCounter;
 use crate::tool_names::NameRule;
 use serde_json::{Value, json};
+
+/// ai.google.dev, "File input methods": at most 100 MB a request in base64, PDF documents of at most 50 MB, and public or signed
+/// URLs. `gs://` is for registered files, and for Vertex AI.
+const ACCEPTED: AcceptedParts = AcceptedParts {
+    images: AcceptedMedia::bytes(&[
+        "image/png",
+        "image/jpeg",
+        "image/webp",
+        "image/heic",
+        "image/heif",
+    ])
+    .or_urls(URLS)
+    .at_most(MAX_BYTES),
+    sounds: AcceptedMedia::bytes(&[
+        "audio/wav",
+        "audio/mpeg",
+        "audio/aiff",
+        "audio/aac",
+        "audio/ogg",
+        "audio/flac",
+    ])
+    .or_urls(URLS)
+    .at_most(MAX_BYTES),
+    videos: AcceptedMedia::bytes(&[
+        "video/mp4",
+        "video/mpeg",
+        "video/quicktime",
+        "video/avi",
+        "video/x-flv",
+        "video/webm",
+        "video/wmv",
+        "video/3gpp",
+    ])
+    .or_urls(URLS)
+    .at_most(MAX_BYTES),
+    documents: AcceptedMedia::bytes(&["application/pdf", "text/plain", "text/html", "text/csv"])
+        .or_urls(URLS)
+        .at_most(50 * MEGABYTE),
+};
+
+const URLS: &[&str] = &["https", "gs"];
+
+const MAX_BYTES: usize = 100 * MEGABYTE / 4 * 3;
 
 /// The facts of generateContent with `parameters`.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {
@@ -53,6 +97,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         max_length: 128,
     },
     schema: SCHEMA_RULES,
+    accepted: ACCEPTED,
     answer_form: Some(AnswerForm {
         write: |answer| write_answer("responseSchema", &answer.schema),
         needs_strict: false,

@@ -1,14 +1,16 @@
 //! Results, requests, and declarations with their schemas.
 
+use crate::accepted_parts::{AcceptedMedia, AcceptedParts};
 use crate::codec::{CallIds, ToolAnswer};
 use crate::declared_tool::{DeclaredTool, ObjectText};
 use crate::hosts::Host;
-use crate::request::{Request, RequestBody, choice_name, text_of, tools};
+use crate::message_parts::{MediaPart, MediaSource, MessagePart, read_result_part};
+use crate::part_form::{PartForm, write_media};
+use crate::request::{Request, RequestBody, choice_name, tools};
 use crate::schema::rules::{SchemaForm, SchemaSubset, TypeSet};
 use crate::turns::{ChatTurn, TurnForm, exact_json, turns};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
-use tool_core::Content;
 use tool_core::call::ModelResult;
 use tool_core::schema::is_standard_format;
 
@@ -18,18 +20,51 @@ const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 /// The largest whole number that Gemini keeps: its objects hold doubles.
 const MAX_EXACT: u64 = 1 << 53;
 
-/// The types of images that a result may have.
-const IMAGE_TYPES: [&str; 3] = ["image/png", "image/jpeg", "image/webp"];
+/// The parts that a result may have beside text.
+const IN_RESULTS: AcceptedParts = AcceptedParts {
+    images: AcceptedMedia::bytes(&["image/png", "image/jpeg", "image/webp"]),
+    documents: AcceptedMedia::bytes(&["application/pdf"]),
+    ..AcceptedParts::TEXT
+};
 
-struct GeminiTurns;
+/// The provider's form of the parts of a turn.
+pub(crate) struct GeminiTurns;
+
+impl PartForm for GeminiTurns {
+    fn text(text: &str) -> Value {
+        json!({"text": text})
+    }
+
+    fn image(image: &MediaPart<'_>) -> Option<Value> {
+        Some(data_part(image))
+    }
+
+    fn sound(sound: &MediaPart<'_>) -> Option<Value> {
+        Some(data_part(sound))
+    }
+
+    fn video(video: &MediaPart<'_>) -> Option<Value> {
+        Some(data_part(video))
+    }
+
+    fn document(document: &MediaPart<'_>) -> Option<Value> {
+        Some(data_part(document))
+    }
+}
+
+/// Writes a part of any kind, which the provider tells apart by the type.
+fn data_part(media: &MediaPart<'_>) -> Value {
+    match media.source {
+        MediaSource::Base64(data) => {
+            json!({"inlineData": {"mimeType": media.mime_type, "data": data}})
+        }
+        MediaSource::Url(url) => json!({"fileData": {"mimeType": media.mime_type, "fileUri": url}}),
+    }
+}
 
 impl TurnForm for GeminiTurns {
     const SEPARATE_RESULTS: bool = true;
     const IDS: bool = false;
-
-    fn text(text: &str) -> Value {
-        json!({"text": text})
-    }
 
     fn call(_id: &str, name: &str, input: Map<String, Value>, position: usize) -> Value {
         let call = json!({"name": name, "args": input});
@@ -39,8 +74,8 @@ impl TurnForm for GeminiTurns {
         }
     }
 
-    fn result(id: &str, name: &str, result: &ModelResult) -> Value {
-        json!({"functionResponse": function_response(id, name, result)})
+    fn result(id: &str, name: &str, result: &ModelResult, accepted: &AcceptedParts) -> Value {
+        json!({"functionResponse": function_response(id, name, result, accepted)})
     }
 
     fn call_id(item: &Value) -> Option<&str> {
@@ -98,7 +133,8 @@ fn member<'a>(item: &'a Value, camel: &str, snake: &str) -> Option<&'a Value> {
 /// Writes one content with all results of a step. Calls without an id are answered without one.
 pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
     let result = |answer: &ToolAnswer<'_>| {
-        GeminiTurns::result(answer.given_id(), &answer.name(), &answer.result)
+        let id = answer.given_id();
+        GeminiTurns::result(id, &answer.name(), &answer.result, answer.accepted)
     };
     let results = answers.iter().map(result);
     json!({"role": "user", "parts": results.collect::<Vec<_>>()})
@@ -183,28 +219,55 @@ fn can_join(before: &Value, after: &Value) -> bool {
 }
 
 /// Writes a result, under the id of the call if it has one.
-pub(crate) fn function_response(id: &str, name: &str, result: &ModelResult) -> Map<String, Value> {
+pub(crate) fn function_response(
+    id: &str,
+    name: &str,
+    result: &ModelResult,
+    accepted: &AcceptedParts,
+) -> Map<String, Value> {
     let mut response = Map::new();
     if !id.is_empty() {
         response.insert("id".to_owned(), id.into());
     }
     response.insert("name".to_owned(), name.into());
-    let (images, rest) = match result.content() {
-        Some(parts) => parts.into_iter().partition(is_image),
-        None => (Vec::new(), Vec::new()),
-    };
-    let output = if result.parts {
-        let texts = rest.iter().map(text_of).filter(|text| !text.is_empty());
-        Value::from(texts.collect::<Vec<_>>().join("\n"))
-    } else {
-        data(result)
+    let mut media = Vec::new();
+    let output = match result.content() {
+        Some(parts) => {
+            let mut texts = Vec::new();
+            for part in &parts {
+                match read_result_part(part, &in_results(accepted)) {
+                    MessagePart::Text(text) if text.is_empty() => {}
+                    MessagePart::Text(text) => texts.push(text.into_owned()),
+                    MessagePart::TextFile(file) => texts.push(file.text.into_owned()),
+                    MessagePart::Media(part) => media.extend(write_media::<GeminiTurns>(&part)),
+                }
+            }
+            Value::from(texts.join("\n"))
+        }
+        None => data(result),
     };
     let member = if result.is_error { "error" } else { "output" };
     response.insert("response".to_owned(), json!({member: output}));
-    if !images.is_empty() {
-        response.insert("parts".to_owned(), images.iter().map(write_image).collect());
+    if !media.is_empty() {
+        response.insert("parts".to_owned(), media.into());
     }
     response
+}
+
+/// Returns what a result may have, of the kinds that the model takes.
+fn in_results(accepted: &AcceptedParts) -> AcceptedParts {
+    let both = |of_user: &AcceptedMedia, of_result: AcceptedMedia| {
+        if of_user.is_accepted() {
+            of_result
+        } else {
+            AcceptedMedia::NONE
+        }
+    };
+    AcceptedParts {
+        images: both(&accepted.images, IN_RESULTS.images),
+        documents: both(&accepted.documents, IN_RESULTS.documents),
+        ..AcceptedParts::TEXT
+    }
 }
 
 /// Returns the data as a value if it keeps its digits, otherwise as its text.
@@ -213,19 +276,6 @@ fn data(result: &ModelResult) -> Value {
         .filter(|_| !result.is_text)
         .and_then(|text| exact_json(text, MAX_EXACT));
     value.map_or_else(|| Value::from(result.text.as_str()), escape_references)
-}
-
-fn is_image(part: &Content) -> bool {
-    matches!(part, Content::Image { mime_type, .. } if IMAGE_TYPES.contains(&mime_type.as_str()))
-}
-
-fn write_image(part: &Content) -> Value {
-    match part {
-        Content::Image { data, mime_type } => {
-            json!({"inlineData": {"mimeType": mime_type, "data": data}})
-        }
-        other => json!({"text": text_of(other)}),
-    }
 }
 
 /// Adds a `$` to members named `$ref`: the API takes them for references to media, and refuses them.

@@ -17,6 +17,7 @@ pub(crate) mod messages;
 #[cfg(test)]
 mod tests;
 
+use crate::accepted_parts::{AcceptedMedia, AcceptedParts};
 use crate::gemini;
 use crate::gemini_live::messages::{GeminiLiveMessages, LiveReader};
 use crate::spec::{
@@ -28,6 +29,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     declaration: gemini::SPEC.declaration,
     tool_names: gemini::SPEC.tool_names,
     schema: gemini::SPEC.schema,
+    accepted: ACCEPTED,
     tool_list: ToolListForm::Merged,
     max_tools: gemini::SPEC.max_tools,
     ..ProviderSpec::new(
@@ -44,6 +46,13 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
             request: messages::request,
         },
     )
+};
+
+/// ai.google.dev, "Live API capabilities": images are frames of the video in JPEG or PNG, and sounds are raw PCM.
+const ACCEPTED: AcceptedParts = AcceptedParts {
+    images: AcceptedMedia::bytes(&["image/jpeg", "image/png"]),
+    sounds: AcceptedMedia::bytes(&["audio/pcm"]),
+    ..AcceptedParts::TEXT
 };
 
 const ENDPOINT: Endpoint = Endpoint::WebSocket(LiveEndpoint {

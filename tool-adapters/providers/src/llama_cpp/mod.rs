@@ -12,8 +12,9 @@
 //! bounds of numbers that are not integers, and other formats than dates, times and UUIDs. Schemas are shared among the tools of a
 //! request by the text of their reference, so references are replaced by their targets.
 
+use crate::accepted_parts::{AcceptedMedia, AcceptedParts};
 use crate::hosts::Host;
-use crate::openai_chat;
+use crate::openai_chat::{self, SOUNDS};
 use crate::request::Request;
 use crate::schema::rules::{GrammarRules, SchemaForm, SchemaSubset, TypeSet};
 use crate::setting_places::{ReasoningEffort, Setting, SettingPlace};
@@ -27,6 +28,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         ..openai_chat::MESSAGES
     },
     schema: SchemaForm::Subset(&SUBSET),
+    accepted: ACCEPTED,
     settings: SETTINGS,
     ..openai_chat::compatible(
         ProviderNames {
@@ -36,6 +38,14 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         },
         local_server("http://127.0.0.1:8080", &["LLAMA_API_KEY"]),
     )
+};
+
+/// llama.cpp, docs/multimodal.md: images that stb reads, and sounds as WAV or MP3. The server loads URLs too, from inside the
+/// network that it runs in.
+const ACCEPTED: AcceptedParts = AcceptedParts {
+    images: AcceptedMedia::bytes(&["image/png", "image/jpeg", "image/gif", "image/bmp"]),
+    sounds: AcceptedMedia::bytes(SOUNDS),
+    ..AcceptedParts::TEXT
 };
 
 /// The effort is a word of the model's template. `tool_choice` names no tool.

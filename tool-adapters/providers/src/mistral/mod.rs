@@ -1,11 +1,13 @@
 //! Mistral's chat, which is read like Chat Completions and written a little differently.
 
+pub(crate) mod accepted;
 pub(crate) mod write;
 
 #[cfg(test)]
 mod tests;
 
 use crate::hosts::HostRules;
+use crate::mistral::accepted::ACCEPTED;
 use crate::openai_chat;
 use crate::setting_places;
 use crate::spec::{MessageForm, ModelUrls, ProviderNames, ProviderSpec, Server};
@@ -24,6 +26,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         ..openai_chat::MESSAGES
     },
     host_rules: HostRules::MISTRAL,
+    accepted: ACCEPTED,
     answer_form: Some(AnswerForm {
         support: |_, _| StructuredOutput::WithoutCalls,
         ..openai_chat::ANSWER_FORM

@@ -1,10 +1,14 @@
 //! Results and requests, which differ from those of Chat Completions in ids and in the order of messages.
 
-use crate::chat_steps::{ChatCall, ChatForm, ChatStep, chat_messages};
+use crate::accepted_parts::AcceptedParts;
+use crate::chat_steps::{ChatCall, ChatForm, ChatStep, chat_messages, encode_results};
 use crate::codec::{CallIds, ToolAnswer};
 use crate::hosts::Host;
+use crate::message_parts::{MediaPart, MediaSource};
 use crate::openai_chat::write::write_call;
-use crate::request::{self, Request, RequestBody};
+use crate::part_form::PartForm;
+use crate::request::{Request, RequestBody};
+use crate::result_files::SplitResult;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
@@ -12,12 +16,38 @@ use tool_core::call::ModelResult;
 
 struct MistralMessages;
 
-/// Writes one message for each result.
+/// Writes one message for each result, and one with their files.
 pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
     let message = |answer: &ToolAnswer<'_>| {
-        result_message(&answer.wire_id(short_id), &answer.name(), &answer.result)
+        let id = answer.wire_id(short_id);
+        result_message(&id, &answer.name(), &answer.result, answer.accepted)
     };
-    answers.iter().map(message).collect()
+    let results = answers.iter().map(message).collect();
+    encode_results::<MistralMessages>(results, answers, true)
+}
+
+impl PartForm for MistralMessages {
+    fn text(text: &str) -> Value {
+        json!({"type": "text", "text": text})
+    }
+
+    fn image(image: &MediaPart<'_>) -> Option<Value> {
+        Some(json!({"type": "image_url", "image_url": image.url()}))
+    }
+
+    /// Writes the URL, or the base64 without its type.
+    fn sound(sound: &MediaPart<'_>) -> Option<Value> {
+        let (MediaSource::Base64(sound) | MediaSource::Url(sound)) = sound.source;
+        Some(json!({"type": "input_audio", "input_audio": sound}))
+    }
+
+    fn document(document: &MediaPart<'_>) -> Option<Value> {
+        let mut written = json!({"type": "document_url", "document_url": document.url()});
+        if let Some(name) = document.name {
+            written["document_name"] = name.into();
+        }
+        Some(written)
+    }
 }
 
 /// Writes the body of a request.
@@ -51,8 +81,8 @@ impl ChatForm for MistralMessages {
         message
     }
 
-    fn result(call: &ChatCall<'_>, result: &ModelResult, _host: &Host) -> Value {
-        result_message(&call.id, &call.name, result)
+    fn result(call: &ChatCall<'_>, result: &ModelResult, host: &Host) -> Value {
+        result_message(&call.id, &call.name, result, host.accepted_parts())
     }
 
     fn conforming_id(id: &str) -> Cow<'_, str> {
@@ -61,8 +91,9 @@ impl ChatForm for MistralMessages {
 }
 
 /// Writes a result. There is no mark for an error: its message says so.
-fn result_message(id: &str, name: &str, result: &ModelResult) -> Value {
-    json!({"role": "tool", "tool_call_id": id, "name": name, "content": request::text(result)})
+fn result_message(id: &str, name: &str, result: &ModelResult, accepted: &AcceptedParts) -> Value {
+    let content = SplitResult::of(result, accepted).text();
+    json!({"role": "tool", "tool_call_id": id, "name": name, "content": content})
 }
 
 /// Returns an id of the form `[a-zA-Z0-9]{9}`: the id itself, or one that depends on it alone.

@@ -1,9 +1,13 @@
 //! The results and requests.
 
-use crate::chat_steps::{ChatCall, ChatForm, ChatStep, chat_messages};
+use crate::accepted_parts::AcceptedParts;
+use crate::chat_steps::{ChatCall, ChatForm, ChatStep, chat_messages, encode_results};
 use crate::codec::{CallIds, ToolAnswer, short_id};
 use crate::hosts::Host;
-use crate::request::{Request, RequestBody, may_not_call, object_arguments, text_of, tools};
+use crate::message_parts::MediaPart;
+use crate::part_form::{PartForm, write_parts};
+use crate::request::{Request, RequestBody, may_not_call, object_arguments, tools};
+use crate::result_files::SplitResult;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use tool_core::Content;
@@ -11,12 +15,25 @@ use tool_core::call::ModelResult;
 
 struct OllamaMessages;
 
-/// Writes one message for each result.
+/// Writes one message for each result, and one with their images.
 pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
-    answers
-        .iter()
-        .map(|answer| result_message(&answer.name(), answer.given_id(), &answer.result))
-        .collect()
+    let message = |answer: &ToolAnswer<'_>| {
+        let id = answer.given_id();
+        result_message(&answer.name(), id, &answer.result, answer.accepted)
+    };
+    let results = answers.iter().map(message).collect();
+    encode_results::<OllamaMessages>(results, answers, false)
+}
+
+/// The parts before they are joined: texts, and images as objects.
+impl PartForm for OllamaMessages {
+    fn text(text: &str) -> Value {
+        Value::from(text)
+    }
+
+    fn image(image: &MediaPart<'_>) -> Option<Value> {
+        Some(json!({"image": image.base64()?}))
+    }
 }
 
 /// Writes the body of a request.
@@ -37,6 +54,26 @@ pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
 }
 
 impl ChatForm for OllamaMessages {
+    /// Writes the texts as one, and the images beside it.
+    fn user(parts: &[Content], accepted: &AcceptedParts) -> Option<Value> {
+        let mut texts = Vec::new();
+        let mut images = Vec::new();
+        for mut part in write_parts::<Self>(parts, accepted) {
+            match part.get_mut("image") {
+                Some(image) => images.push(image.take()),
+                None => texts.extend(part.as_str().map(str::to_owned)),
+            }
+        }
+        if texts.is_empty() && images.is_empty() {
+            return None;
+        }
+        let mut message = json!({"role": "user", "content": texts.join("\n")});
+        if !images.is_empty() {
+            message["images"] = images.into();
+        }
+        Some(message)
+    }
+
     fn step(step: &ChatStep<'_>, host: &Host) -> Value {
         let mut message = json!({"role": "assistant", "content": step.text});
         for (name, value) in step.further_members(host) {
@@ -48,13 +85,13 @@ impl ChatForm for OllamaMessages {
         message
     }
 
-    fn result(call: &ChatCall<'_>, result: &ModelResult, _host: &Host) -> Value {
+    fn result(call: &ChatCall<'_>, result: &ModelResult, host: &Host) -> Value {
         let id = if call.given_id().is_empty() {
             ""
         } else {
             &call.id
         };
-        result_message(&call.name, id, result)
+        result_message(&call.name, id, result, host.accepted_parts())
     }
 
     fn conforming_id(id: &str) -> Cow<'_, str> {
@@ -84,22 +121,12 @@ fn write_call(call: &ChatCall<'_>) -> Value {
     written.into()
 }
 
-/// Writes a result under the tool's name, and under the call's id if the server gave one. Images stand beside the text.
-fn result_message(name: &str, id: &str, result: &ModelResult) -> Value {
-    let (mut texts, mut images) = (Vec::new(), Vec::new());
-    match result.content() {
-        None => texts.push(result.text.clone()),
-        Some(parts) => parts.into_iter().for_each(|part| match part {
-            Content::Image { data, .. } => images.push(data),
-            part => texts.push(text_of(&part)),
-        }),
-    }
-    let mut message = json!({"role": "tool", "tool_name": name, "content": texts.join("\n")});
+/// Writes a result under the tool's name, and under the call's id if the server gave one.
+fn result_message(name: &str, id: &str, result: &ModelResult, accepted: &AcceptedParts) -> Value {
+    let content = SplitResult::of(result, accepted).text();
+    let mut message = json!({"role": "tool", "tool_name": name, "content": content});
     if !id.is_empty() {
         message["tool_call_id"] = id.into();
-    }
-    if !images.is_empty() {
-        message["images"] = images.into();
     }
     message
 }

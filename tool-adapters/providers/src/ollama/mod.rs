@@ -15,6 +15,7 @@ pub(crate) mod seen_calls;
 #[cfg(test)]
 mod tests;
 
+use crate::accepted_parts::{AcceptedMedia, AcceptedParts};
 use crate::ollama::read::OllamaReader;
 use crate::schema::rules::{SchemaForm, SchemaSubset, TypeSet};
 use crate::setting_places::{ReasoningEffort, Setting, SettingPlace};
@@ -24,6 +25,12 @@ use crate::spec::{
 use crate::structured::{AnswerForm, StructuredOutput};
 use crate::tool_names::NameRule;
 use serde_json::json;
+
+/// ollama, docs/api.md: `images` in base64.
+const ACCEPTED: AcceptedParts = AcceptedParts {
+    images: AcceptedMedia::bytes(&["image/png", "image/jpeg", "image/webp"]),
+    ..AcceptedParts::TEXT
+};
 
 /// The facts of Ollama's chat.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {
@@ -38,6 +45,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         max_length: 128,
     },
     schema: SchemaForm::Subset(&SUBSET),
+    accepted: ACCEPTED,
     answer_form: Some(AnswerForm {
         write: |answer| json!({"format": answer.schema}),
         needs_strict: false,

@@ -1,6 +1,8 @@
 //! The servers that speak Chat Completions, and what their documents say.
 
+use crate::accepted_parts::AcceptedParts;
 use crate::hosts::{HostRules, KnownHost, TokenLimit};
+use crate::mistral::accepted::ACCEPTED as MISTRAL_ACCEPTED;
 use crate::setting_places::Setting;
 use crate::structured::StructuredOutput;
 
@@ -19,6 +21,11 @@ const OPENAI: HostRules = HostRules {
 const GOOGLE: HostRules = HostRules {
     needs_signature: true,
     ..HostRules::DEFAULT
+};
+
+const MISTRAL: HostRules = HostRules {
+    accepted: Some(&MISTRAL_ACCEPTED),
+    ..HostRules::MISTRAL
 };
 
 /// The servers that speak Chat Completions.
@@ -69,10 +76,11 @@ pub(crate) const KNOWN_HOSTS: &[KnownHost] = &[
     // api-docs.deepseek.com, "Thinking Mode": reasoning goes back in all requests after a call, else it is passed over. Without
     // it: "The `reasoning_content` in the thinking mode must be passed back to the API". Thinking is on by default, and does
     // not support a forced call: "Thinking mode does not support this tool_choice". "Create Chat Completion": no `seed`, no
-    // `parallel_tool_calls`.
+    // `parallel_tool_calls`. Its models read text only: "unknown variant `image_url`, expected `text`".
     KnownHost {
         structured_output: StructuredOutput::Never,
         rules: HostRules {
+            accepted: Some(&AcceptedParts::TEXT),
             lacks: &[
                 Setting::Seed,
                 Setting::ParallelToolCalls,
@@ -145,11 +153,11 @@ pub(crate) const KNOWN_HOSTS: &[KnownHost] = &[
     },
     KnownHost {
         path: &["v1"],
-        rules: HostRules::MISTRAL,
+        rules: MISTRAL,
         ..KnownHost::at("api.mistral.ai")
     },
     KnownHost {
-        rules: HostRules::MISTRAL,
+        rules: MISTRAL,
         ..KnownHost::at("mistral.ai")
     },
     // openrouter.ai, "Reasoning Tokens": `reasoning` and `reasoning_details` go back unmodified. "Parameters": `max_tokens`.

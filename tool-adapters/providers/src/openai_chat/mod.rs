@@ -11,6 +11,7 @@ pub(crate) mod write;
 #[cfg(test)]
 mod tests;
 
+use crate::accepted_parts::{AcceptedMedia, AcceptedParts, MEGABYTE, PDF, WEB, WEB_IMAGES};
 use crate::hosts::KnownHost;
 use crate::openai_chat::known_hosts::KNOWN_HOSTS;
 use crate::openai_chat::messages::ChatReader;
@@ -35,11 +36,23 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         model: model_of_url,
     }),
     known_hosts: KNOWN_HOSTS,
+    accepted: ACCEPTED,
     declaration: |tool| tool.nested_function(tool.strict_flag()),
     strict: Some(STRICT),
     max_tools: Some(128),
     ..compatible(NAMES, OPENAI)
 };
+
+/// developers.openai.com, "Images and vision", "Audio" and "File inputs": documents are PDF only, in base64, of at most 50 MB.
+const ACCEPTED: AcceptedParts = AcceptedParts {
+    images: AcceptedMedia::bytes(WEB_IMAGES).or_urls(WEB),
+    sounds: AcceptedMedia::bytes(SOUNDS),
+    videos: AcceptedMedia::NONE,
+    documents: AcceptedMedia::bytes(PDF).at_most(50 * MEGABYTE),
+};
+
+/// The sounds of an `input_audio`.
+pub(crate) const SOUNDS: &[&str] = &["audio/wav", "audio/mpeg"];
 
 const NAMES: ProviderNames = ProviderNames {
     otel: "openai",

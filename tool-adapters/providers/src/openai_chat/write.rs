@@ -1,10 +1,14 @@
 //! Results and requests.
 
-use crate::chat_steps::{ChatCall, ChatForm, ChatStep, chat_messages};
+use crate::accepted_parts::AcceptedParts;
+use crate::chat_steps::{ChatCall, ChatForm, ChatStep, chat_messages, encode_results};
 use crate::codec::{CallIds, ToolAnswer, chat_id};
 use crate::hosts::Host;
+use crate::message_parts::MediaPart;
 use crate::mistral;
-use crate::request::{self, Request, RequestBody, argument_text};
+use crate::part_form::PartForm;
+use crate::request::{Request, RequestBody, argument_text};
+use crate::result_files::SplitResult;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use tool_core::call::ModelResult;
@@ -18,12 +22,38 @@ const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 struct ChatMessages;
 
-/// Writes one message for each result.
+/// Writes one message for each result, and one with their files.
 pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
-    answers
-        .iter()
-        .map(|answer| result_message(&answer.wire_id(chat_id), &answer.result, true))
-        .collect()
+    let result = |answer: &ToolAnswer<'_>| {
+        let id = answer.wire_id(chat_id);
+        result_message(&id, &answer.result, answer.accepted, true)
+    };
+    let results = answers.iter().map(result).collect();
+    encode_results::<ChatMessages>(results, answers, false)
+}
+
+impl PartForm for ChatMessages {
+    fn text(text: &str) -> Value {
+        json!({"type": "text", "text": text})
+    }
+
+    fn image(image: &MediaPart<'_>) -> Option<Value> {
+        Some(json!({"type": "image_url", "image_url": {"url": image.url()}}))
+    }
+
+    fn sound(sound: &MediaPart<'_>) -> Option<Value> {
+        let format = match sound.mime_type.strip_prefix("audio/")? {
+            "mpeg" => "mp3",
+            format => format,
+        };
+        let sound = json!({"data": sound.base64()?, "format": format});
+        Some(json!({"type": "input_audio", "input_audio": sound}))
+    }
+
+    fn document(document: &MediaPart<'_>) -> Option<Value> {
+        let file = json!({"filename": document.file_name(), "file_data": document.url()});
+        Some(json!({"type": "file", "file": file}))
+    }
 }
 
 /// Writes the body of a request.
@@ -83,7 +113,8 @@ impl ChatForm for ChatMessages {
     }
 
     fn result(call: &ChatCall<'_>, result: &ModelResult, host: &Host) -> Value {
-        result_message(&call.id, result, host.rules.result_parts)
+        let accepted = host.accepted_parts();
+        result_message(&call.id, result, accepted, host.rules.result_parts)
     }
 
     fn conforming_id(id: &str) -> Cow<'_, str> {
@@ -132,14 +163,18 @@ fn add_further(written: &mut Map<String, Value>, native: Option<&Map<String, Val
 }
 
 /// Writes a result as text or text parts. There is no mark for an error: its message says so.
-fn result_message(id: &str, result: &ModelResult, takes_parts: bool) -> Value {
-    let content = match result.content() {
-        Some(_) if takes_parts => request::texts(result)
-            .into_iter()
-            .map(|text| json!({"type": "text", "text": text}))
-            .collect(),
-        Some(_) => request::text(result).into(),
-        None => Value::from(&*result.text),
+fn result_message(
+    id: &str,
+    result: &ModelResult,
+    accepted: &AcceptedParts,
+    takes_parts: bool,
+) -> Value {
+    let split = SplitResult::of(result, accepted);
+    let content = if takes_parts && result.parts {
+        let texts = split.texts.iter().map(|text| ChatMessages::text(text));
+        texts.collect()
+    } else {
+        Value::from(split.text())
     };
     json!({"role": "tool", "tool_call_id": id, "content": content})
 }

@@ -1,20 +1,24 @@
 //! The reader of server events, and the messages of the client.
 
+use crate::accepted_parts::AcceptedParts;
 use crate::codec::{CallIds, EventSink, MessageReader, ResponseOrigin, ToolAnswer};
 use crate::event::{Event, ProtocolError, malformed};
 use crate::hosts::Host;
 use crate::lenient::{RawObject, parse_object};
+use crate::message_parts::MediaPart;
 use crate::openai_responses::items::{OutputItem, ResponseEvent, ResponseObject};
 use crate::openai_responses::output::{Appearance, ItemDelta, ItemNumber, OutputItems};
-use crate::request::{self, Request, RequestBody, argument_text};
+use crate::part_form::{PartForm, write_parts};
+use crate::request::{Request, RequestBody, argument_text};
+use crate::result_files::{FilesOfResults, SplitResult};
 use crate::spec::{HeardText, LiveMessage, LiveMessages};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
-use tool_core::ToolCall;
 use tool_core::call::ModelResult;
-use tool_core::session::{Message, ToolChoice};
+use tool_core::session::{Message, ToolChoice, UserMessage};
 use tool_core::text::hex;
+use tool_core::{Content, ToolCall};
 
 /// Reads Realtime.
 #[derive(Debug, Default)]
@@ -210,6 +214,28 @@ fn create(item: Value) -> Value {
     json!({"type": "conversation.item.create", "item": item})
 }
 
+struct RealtimeParts;
+
+impl PartForm for RealtimeParts {
+    fn text(text: &str) -> Value {
+        json!({"type": "input_text", "text": text})
+    }
+
+    fn image(image: &MediaPart<'_>) -> Option<Value> {
+        Some(json!({"type": "input_image", "image_url": image.url()}))
+    }
+
+    fn sound(sound: &MediaPart<'_>) -> Option<Value> {
+        Some(json!({"type": "input_audio", "audio": sound.base64()?}))
+    }
+}
+
+/// Writes a message of the user; `None` for one without content.
+fn user_item(parts: &[Content], accepted: &AcceptedParts) -> Option<Value> {
+    let content = write_parts::<RealtimeParts>(parts, accepted);
+    (!content.is_empty()).then(|| json!({"type": "message", "role": "user", "content": content}))
+}
+
 fn message_item(role: &str, kind: &str, text: &str) -> Value {
     json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]})
 }
@@ -228,18 +254,28 @@ fn call_item(call: &ToolCall, request: &Request<'_>) -> Value {
     json!({"type": "function_call", "call_id": short_id(call.id()), "name": name, "arguments": arguments})
 }
 
-fn result_item(id: &str, result: &ModelResult) -> Value {
-    json!({"type": "function_call_output", "call_id": id, "output": request::text(result)})
+fn result_item(id: &str, result: &ModelResult, accepted: &AcceptedParts) -> Value {
+    let output = SplitResult::of(result, accepted).text();
+    json!({"type": "function_call_output", "call_id": id, "output": output})
 }
 
-/// Writes an event that adds each result, and one that asks the model to answer, unless no result wants a reply.
-/// Results are text only.
+/// Writes an event that adds each result, one that adds their images, as results are text only, and one that asks the model to
+/// answer, unless no result wants a reply.
 pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
-    let results = answers
-        .iter()
-        .map(|answer| create(result_item(&answer.wire_id(short_id), &answer.result)));
+    let mut files = FilesOfResults::default();
+    for answer in answers {
+        files.add(&answer.name(), &answer.result, answer.accepted);
+    }
+    let accepted = answers.first().map(|answer| answer.accepted);
+    let files = accepted.and_then(|accepted| user_item(&files.take(), accepted));
+
+    let results = answers.iter().map(|answer| {
+        let id = answer.wire_id(short_id);
+        create(result_item(&id, &answer.result, answer.accepted))
+    });
     let reply = answers.iter().any(|answer| answer.result.reply);
     results
+        .chain(files.map(create))
         .chain(reply.then(|| json!({"type": "response.create"})))
         .collect()
 }
@@ -273,24 +309,41 @@ impl LiveMessages for RealtimeMessages {
         LiveMessage::wanting_response(create(message_item("user", "input_text", text)))
     }
 
-    fn history(&self, request: &Request<'_>) -> Vec<Value> {
-        let items = request.history.iter().flat_map(|message| match message {
-            Message::User(said) if said.is_blank() => Vec::new(),
-            Message::User(said) => vec![message_item("user", "input_text", &said.text())],
-            Message::Assistant { text, calls, .. } => {
-                let text = text
-                    .iter()
-                    .filter(|text| !text.trim().is_empty())
-                    .map(|text| message_item("assistant", "output_text", text));
-                text.chain(calls.iter().map(|call| call_item(call, request)))
-                    .collect()
+    fn user(&self, message: &UserMessage, accepted: &AcceptedParts) -> LiveMessage {
+        let item = user_item(message.parts(), accepted);
+        LiveMessage {
+            messages: item.map(create).into_iter().collect(),
+            wants_response: true,
+        }
+    }
+
+    fn history(&self, request: &Request<'_>, accepted: &AcceptedParts) -> Vec<Value> {
+        let mut items = Vec::new();
+        let mut files = FilesOfResults::default();
+        for message in request.history {
+            if !matches!(message, Message::Result { .. }) {
+                items.extend(user_item(&files.take(), accepted));
             }
-            Message::Result {
-                call_id, result, ..
-            } => vec![result_item(&short_id(call_id), result)],
-            _ => Vec::new(),
-        });
-        items.map(create).collect()
+            match message {
+                Message::User(said) => items.extend(user_item(said.parts(), accepted)),
+                Message::Assistant { text, calls, .. } => {
+                    let text = text.iter().filter(|text| !text.trim().is_empty());
+                    items.extend(text.map(|text| message_item("assistant", "output_text", text)));
+                    items.extend(calls.iter().map(|call| call_item(call, request)));
+                }
+                Message::Result {
+                    call_id,
+                    tool,
+                    result,
+                } => {
+                    items.push(result_item(&short_id(call_id), result, accepted));
+                    files.add(tool, result, accepted);
+                }
+                _ => {}
+            }
+        }
+        items.extend(user_item(&files.take(), accepted));
+        items.into_iter().map(create).collect()
     }
 
     fn cue(&self, _cue: &str) -> LiveMessage {

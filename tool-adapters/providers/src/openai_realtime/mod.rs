@@ -5,6 +5,7 @@ pub(crate) mod messages;
 #[cfg(test)]
 mod tests;
 
+use crate::accepted_parts::{AcceptedMedia, AcceptedParts};
 use crate::openai_chat::OPENAI;
 use crate::openai_realtime::messages::{RealtimeMessages, RealtimeReader};
 use crate::spec::{Endpoint, LiveEndpoint, MessageForm, ProviderNames, ProviderSpec, Server};
@@ -12,6 +13,7 @@ use crate::spec::{Endpoint, LiveEndpoint, MessageForm, ProviderNames, ProviderSp
 /// The facts of Realtime.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     declaration: |tool| tool.flat_function(None),
+    accepted: ACCEPTED,
     max_tools: Some(128),
     ..ProviderSpec::new(
         ProviderNames {
@@ -27,6 +29,13 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
             request: messages::request,
         },
     )
+};
+
+/// openai-python, `RealtimeConversationItemUserMessage`: PNG and JPEG as `data:` URIs, and sounds in the format of the session.
+const ACCEPTED: AcceptedParts = AcceptedParts {
+    images: AcceptedMedia::bytes(&["image/png", "image/jpeg"]),
+    sounds: AcceptedMedia::bytes(&["audio/pcm"]),
+    ..AcceptedParts::TEXT
 };
 
 const ENDPOINT: Endpoint = Endpoint::WebSocket(LiveEndpoint {

@@ -9,6 +9,9 @@ pub(crate) mod write;
 #[cfg(test)]
 mod tests;
 
+use crate::accepted_parts::{
+    AcceptedMedia, AcceptedParts, DOCX, MEGABYTE, PPTX, WEB, WEB_IMAGES, XLSX,
+};
 use crate::hosts::HostRules;
 use crate::openai_chat::strict::STRICT;
 use crate::openai_chat::{self, OPENAI};
@@ -35,6 +38,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         write: write_answer,
         ..openai_chat::ANSWER_FORM
     }),
+    accepted: ACCEPTED,
     settings: SETTINGS,
     prompt_cache: PromptCache::Key,
     // The servers that have Responses know the key or pass over it.
@@ -66,6 +70,30 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         },
     )
 };
+
+/// developers.openai.com, "Images and vision" and "File inputs": each file has at most 50 MB. A message has no sounds.
+const ACCEPTED: AcceptedParts = AcceptedParts {
+    images: AcceptedMedia::bytes(WEB_IMAGES).or_urls(WEB),
+    documents: AcceptedMedia::bytes(DOCUMENTS)
+        .or_urls(WEB)
+        .at_most(50 * MEGABYTE),
+    ..AcceptedParts::TEXT
+};
+
+const DOCUMENTS: &[&str] = &[
+    "application/pdf",
+    "application/msword",
+    DOCX,
+    "application/vnd.ms-excel",
+    XLSX,
+    "application/vnd.ms-powerpoint",
+    PPTX,
+    "application/vnd.oasis.opendocument.text",
+    "application/rtf",
+    "application/json",
+    "application/xml",
+    "text/*",
+];
 
 /// The members that the endpoint for counting takes.
 const COUNTED_MEMBERS: &[&str] = &[

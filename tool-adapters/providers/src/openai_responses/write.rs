@@ -1,24 +1,51 @@
 //! Results and requests.
 
+use crate::accepted_parts::AcceptedParts;
 use crate::chat_steps::user_message;
 use crate::codec::{CallIds, ToolAnswer, short_id};
 use crate::hosts::Host;
+use crate::message_parts::{MediaPart, MediaSource};
 use crate::openai_responses::items::{CUSTOM_CALL, call_kind};
-use crate::request::{Request, RequestBody, argument_text, text_of};
+use crate::part_form::{PartForm, write_content, write_result_parts};
+use crate::request::{Request, RequestBody, argument_text};
 use crate::turns::OPENING;
 use crate::turns::begin_of_turn;
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
+use tool_core::ToolCall;
 use tool_core::call::ModelResult;
 use tool_core::session::Message;
-use tool_core::{Content, ToolCall};
+
+struct ResponsesInput;
+
+impl PartForm for ResponsesInput {
+    fn text(text: &str) -> Value {
+        json!({"type": "input_text", "text": text})
+    }
+
+    fn image(image: &MediaPart<'_>) -> Option<Value> {
+        Some(json!({"type": "input_image", "image_url": image.url(), "detail": "auto"}))
+    }
+
+    fn document(document: &MediaPart<'_>) -> Option<Value> {
+        Some(match document.source {
+            MediaSource::Url(url) => json!({"type": "input_file", "file_url": url}),
+            MediaSource::Base64(_) => {
+                json!({"type": "input_file", "filename": document.file_name(), "file_data": document.url()})
+            }
+        })
+    }
+}
 
 /// Writes one item for each result.
 pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
     let kind = |answer: &ToolAnswer<'_>| answer.call.map_or("", |call| call.kind);
     answers
         .iter()
-        .map(|answer| result_item(kind(answer), &answer.wire_id(short_id), &answer.result))
+        .map(|answer| {
+            let id = answer.wire_id(short_id);
+            result_item(kind(answer), &id, &answer.result, answer.accepted)
+        })
         .collect()
 }
 
@@ -38,6 +65,7 @@ pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
 fn input_items(request: &Request<'_>, host: &Host) -> Vec<Value> {
     let mut writer = InputWriter {
         request,
+        accepted: host.accepted_parts(),
         input: Vec::new(),
         calls: HashMap::new(),
         used: HashSet::new(),
@@ -45,8 +73,11 @@ fn input_items(request: &Request<'_>, host: &Host) -> Vec<Value> {
     let turn_begins = begin_of_turn(request.history);
     for (place, message) in request.history.iter().enumerate() {
         match message {
-            Message::User(said) if said.is_blank() => {}
-            Message::User(said) => writer.input.push(user_message(&said.text())),
+            Message::User(said) => {
+                let content = write_content::<ResponsesInput>(said.parts(), writer.accepted);
+                let message = content.map(|content| json!({"role": "user", "content": content}));
+                writer.input.extend(message);
+            }
             Message::Assistant {
                 text,
                 calls,
@@ -72,6 +103,7 @@ fn input_items(request: &Request<'_>, host: &Host) -> Vec<Value> {
 
 struct InputWriter<'a> {
     request: &'a Request<'a>,
+    accepted: &'a AcceptedParts,
     input: Vec<Value>,
     /// The calls so far, by the ids of the history.
     calls: HashMap<&'a str, WrittenCall>,
@@ -88,7 +120,8 @@ struct WrittenCall {
 impl<'a> InputWriter<'a> {
     fn add_result(&mut self, call_id: &str, result: &ModelResult) {
         if let Some(call) = self.calls.get(call_id) {
-            self.input.push(result_item(call.kind, &call.id, result));
+            let item = result_item(call.kind, &call.id, result, self.accepted);
+            self.input.push(item);
         }
     }
 
@@ -276,9 +309,12 @@ fn text_member<'v>(item: &'v Value, name: &str) -> &'v str {
 }
 
 /// Writes a result as text or parts. There is no mark for an error: its message says so.
-fn result_item(kind: &str, id: &str, result: &ModelResult) -> Value {
+fn result_item(kind: &str, id: &str, result: &ModelResult, accepted: &AcceptedParts) -> Value {
     let output = match result.content() {
-        Some(parts) => parts.iter().map(write_part).collect(),
+        Some(parts) => match write_result_parts::<ResponsesInput>(&parts, accepted) {
+            written if written.is_empty() => Value::from(""),
+            written => written.into(),
+        },
         None => Value::from(&*result.text),
     };
     let kind = if kind == CUSTOM_CALL {
@@ -287,18 +323,4 @@ fn result_item(kind: &str, id: &str, result: &ModelResult) -> Value {
         "function_call_output"
     };
     json!({"type": kind, "call_id": id, "output": output})
-}
-
-fn write_part(part: &Content) -> Value {
-    match part {
-        Content::Image { data, mime_type } => {
-            json!({"type": "input_image", "image_url": format!("data:{mime_type};base64,{data}"), "detail": "auto"})
-        }
-        Content::Resource {
-            uri, text: None, ..
-        } if uri.starts_with("data:") => {
-            json!({"type": "input_file", "filename": "resource", "file_data": uri})
-        }
-        part => json!({"type": "input_text", "text": text_of(part)}),
-    }
 }

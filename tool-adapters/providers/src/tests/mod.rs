@@ -28,3 +28,5 @@ pub(crate) mod streams;
 mod texts;
 #[cfg(test)]
 mod usage;
+#[cfg(test)]
+mod user_parts;

@@ -12,18 +12,28 @@
 //! The `$defs` of all tools of a request become one map, and vLLM refuses two schemas of one name. References are replaced by their
 //! targets.
 
+use crate::accepted_parts::{AcceptedMedia, AcceptedParts, WEB_IMAGES};
 use crate::llama_cpp::{self, local_server};
-use crate::openai_chat;
+use crate::openai_chat::{self, SOUNDS};
 use crate::schema::rules::{GrammarRules, SchemaForm, SchemaSubset, TypeSet};
 use crate::spec::{ProviderNames, ProviderSpec};
 
 /// The facts of vLLM's server.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     schema: SchemaForm::Subset(&SUBSET),
+    accepted: ACCEPTED,
     ..openai_chat::compatible(
         ProviderNames::of("vllm"),
         local_server("http://127.0.0.1:8000", &["VLLM_API_KEY"]),
     )
+};
+
+/// docs.vllm.ai, "Multimodal inputs": what Chat Completions has but files. The server loads URLs too, from inside the network that
+/// it runs in.
+const ACCEPTED: AcceptedParts = AcceptedParts {
+    images: AcceptedMedia::bytes(WEB_IMAGES),
+    sounds: AcceptedMedia::bytes(SOUNDS),
+    ..AcceptedParts::TEXT
 };
 
 /// The keywords that the converter knows.

@@ -1,5 +1,9 @@
 //! Random histories, however they were cut or invented: each request keeps the rules of its provider.
 
+use crate::strict::parts::{
+    CHAT_PARTS, COHERE_PARTS, CONVERSE_PARTS, GENERATE_CONTENT_PARTS, MESSAGES_PARTS,
+    MISTRAL_PARTS, OLLAMA_PARTS, RESPONSES_PARTS,
+};
 use crate::strict::rules::{
     CHAT, CLOSED, COHERE, CONVERSE, GEMINI_CHAT, GENERATE_CONTENT, GROQ, LONE_RESULTS,
     MAX_COMPLETION_TOKENS, MAX_TOKENS, MESSAGES, MISTRAL, NEEDS_REASONING, OLLAMA, PERPLEXITY,
@@ -10,8 +14,8 @@ use serde_json::{Map, Value, json};
 use tool_adapters::providers::{Declarations, Host, Request};
 use tool_adapters::{Provider, declare, protocol};
 use tool_core::call::ModelResult;
-use tool_core::session::{Message, RawTurn, ToolChoice};
-use tool_core::{FunctionTool, RawTool, RunContext, ToolCall, ToolContext, ToolError};
+use tool_core::session::{Message, RawTurn, ToolChoice, UserMessage};
+use tool_core::{Content, FunctionTool, RawTool, RunContext, ToolCall, ToolContext, ToolError};
 
 /// A server, and the rules that it holds requests to.
 struct Row {
@@ -34,92 +38,113 @@ const ROWS: &[Row] = &[
     row(
         Provider::OpenAiChat,
         "",
-        &[CHAT, CLOSED, MAX_COMPLETION_TOKENS],
+        &[CHAT, CLOSED, MAX_COMPLETION_TOKENS, CHAT_PARTS],
     ),
     row(
         Provider::OpenAiChat,
         "https://team.openai.azure.com/openai/v1",
-        &[CHAT, CLOSED, MAX_COMPLETION_TOKENS],
+        &[CHAT, CLOSED, MAX_COMPLETION_TOKENS, CHAT_PARTS],
     ),
     row(
         Provider::OpenAiChat,
         "https://models.github.ai/inference",
-        &[CHAT, CLOSED, MAX_TOKENS],
+        &[CHAT, CLOSED, MAX_TOKENS, CHAT_PARTS],
     ),
     row(
         Provider::OpenAiChat,
         "https://api.deepseek.com",
-        &[CHAT, MAX_TOKENS, TEXT_RESULTS, NEEDS_REASONING],
+        &[CHAT, MAX_TOKENS, TEXT_RESULTS, NEEDS_REASONING, CHAT_PARTS],
     ),
     row(
         Provider::OpenAiChat,
         "https://api.moonshot.ai/v1",
-        &[CHAT, MAX_TOKENS, TEXT_RESULTS, NEEDS_REASONING],
+        &[CHAT, MAX_TOKENS, TEXT_RESULTS, NEEDS_REASONING, CHAT_PARTS],
     ),
     row(
         Provider::OpenAiChat,
         "https://generativelanguage.googleapis.com/v1beta/openai",
-        &[CHAT, GEMINI_CHAT],
+        &[CHAT, GEMINI_CHAT, CHAT_PARTS],
     ),
     row(
         Provider::OpenAiChat,
         "https://api.mistral.ai/v1",
-        &[CHAT, MAX_TOKENS, TEXT_RESULTS, MISTRAL],
+        &[CHAT, MAX_TOKENS, TEXT_RESULTS, MISTRAL, MISTRAL_PARTS],
     ),
     row(
         Provider::OpenAiChat,
         "https://openrouter.ai/api/v1",
-        &[CHAT, MAX_TOKENS, TEXT_RESULTS],
+        &[CHAT, MAX_TOKENS, TEXT_RESULTS, CHAT_PARTS],
     ),
     row(
         Provider::OpenAiChat,
         "https://api.groq.com/openai/v1",
-        &[CHAT, GROQ, MAX_COMPLETION_TOKENS, TEXT_RESULTS],
+        &[CHAT, GROQ, MAX_COMPLETION_TOKENS, TEXT_RESULTS, CHAT_PARTS],
     ),
     row(
         Provider::OpenAiChat,
         "https://api.cerebras.ai/v1",
-        &[CHAT, GROQ, TEXT_RESULTS],
+        &[CHAT, GROQ, TEXT_RESULTS, CHAT_PARTS],
     ),
     row(
         Provider::OpenAiChat,
         "https://api.perplexity.ai",
-        &[CHAT, CLOSED, MAX_TOKENS, TEXT_RESULTS, PERPLEXITY],
+        &[
+            CHAT,
+            CLOSED,
+            MAX_TOKENS,
+            TEXT_RESULTS,
+            PERPLEXITY,
+            CHAT_PARTS,
+        ],
     ),
     row(
         Provider::OpenAiChat,
         "http://localhost:8000/v1",
-        &[CHAT, MAX_TOKENS, TEXT_RESULTS],
+        &[CHAT, MAX_TOKENS, TEXT_RESULTS, CHAT_PARTS],
     ),
-    row(Provider::OpenAiResponses, "", &[RESPONSES]),
+    row(Provider::OpenAiResponses, "", &[RESPONSES, RESPONSES_PARTS]),
     row(
         Provider::OpenAiResponses,
         "http://localhost:1234/v1",
-        &[RESPONSES],
+        &[RESPONSES, RESPONSES_PARTS],
     ),
-    row(Provider::Anthropic, "", &[MESSAGES]),
-    row(Provider::Gemini, "", &[GENERATE_CONTENT]),
-    row(Provider::GeminiJsonSchema, "", &[GENERATE_CONTENT]),
-    row(Provider::Bedrock, "", &[CONVERSE, LONE_RESULTS]),
+    row(Provider::Anthropic, "", &[MESSAGES, MESSAGES_PARTS]),
+    row(
+        Provider::Gemini,
+        "",
+        &[GENERATE_CONTENT, GENERATE_CONTENT_PARTS],
+    ),
+    row(
+        Provider::GeminiJsonSchema,
+        "",
+        &[GENERATE_CONTENT, GENERATE_CONTENT_PARTS],
+    ),
+    row(
+        Provider::Bedrock,
+        "",
+        &[CONVERSE, LONE_RESULTS, CONVERSE_PARTS],
+    ),
     Row {
         provider: Provider::Bedrock,
         base_url: "",
         model: "eu.anthropic.claude-sonnet-5",
-        rules: &[CONVERSE],
+        rules: &[CONVERSE, CONVERSE_PARTS],
     },
     row(
         Provider::Mistral,
         "",
-        &[CHAT, MAX_TOKENS, TEXT_RESULTS, MISTRAL],
+        &[CHAT, MAX_TOKENS, TEXT_RESULTS, MISTRAL, MISTRAL_PARTS],
     ),
-    row(Provider::Cohere, "", &[CHAT, COHERE]),
-    row(Provider::Ollama, "", &[OLLAMA]),
+    row(Provider::Cohere, "", &[CHAT, COHERE, COHERE_PARTS]),
+    row(Provider::Ollama, "", &[OLLAMA, OLLAMA_PARTS]),
 ];
 
 /// A part of a history.
 #[derive(Clone, Debug)]
 enum Piece {
     User(&'static str),
+    /// A message with files, some of which the provider does not take.
+    Files,
     Step(Step),
     /// A result that belongs to no call, or to one that has a result.
     Result {
@@ -243,8 +268,7 @@ fn any_step() -> impl Strategy<Value = Piece> {
 
 fn any_history() -> impl Strategy<Value = Vec<Piece>> {
     let result = (any_of(&IDS), any_of(&TEXTS)).prop_map(|(id, text)| Piece::Result { id, text });
-    let piece =
-        prop_oneof![3 => any_of(&TEXTS).prop_map(Piece::User), 6 => any_step(), 1 => result];
+    let piece = prop_oneof![3 => any_of(&TEXTS).prop_map(Piece::User), 1 => Just(Piece::Files), 6 => any_step(), 1 => result];
     prop::collection::vec(piece, 0..7)
 }
 
@@ -264,12 +288,48 @@ fn result(id: &str, tool: &str, text: &str) -> Message {
     }
 }
 
+fn files() -> UserMessage {
+    let plan = Content::Resource {
+        uri: "data:application/pdf;base64,JVBERi0=".into(),
+        mime_type: Some("application/pdf".into()),
+        text: None,
+        name: Some("floor plan_1.pdf".into()),
+    };
+    UserMessage::default()
+        .image("iVBORw0KGgo=", "image/png")
+        .image("not base64", "image/png")
+        .image("R0lGODlh", "image/tiff")
+        .audio("UklGRg==", "audio/wav")
+        .with(plan)
+        .with_url("https://example.com/harbour.jpg", "image/jpeg")
+        .with_url("ftp://example.com/harbour.jpg", "image/jpeg")
+        .with("data:")
+}
+
+/// A result with a text, an image, a document and a link.
+fn pictures(id: &str, tool: &str) -> Message {
+    let parts = files().into_parts();
+    let result = ModelResult {
+        text: serde_json::to_string(&parts).expect("JSON"),
+        is_error: false,
+        reply: true,
+        parts: true,
+        is_text: false,
+    };
+    Message::Result {
+        call_id: id.to_owned(),
+        tool: tool.to_owned(),
+        result,
+    }
+}
+
 /// Returns the messages of a history with a server.
 fn messages(pieces: &[Piece], row: &Row) -> Vec<Message> {
     let mut messages = Vec::new();
     for (number, piece) in pieces.iter().enumerate() {
         match piece {
             Piece::User(text) => messages.push(Message::user(*text)),
+            Piece::Files => messages.push(Message::User(files())),
             Piece::Result { id, text } => messages.push(result(id, "look", text)),
             Piece::Step(step) => add_step(step, number, row, &mut messages),
         }
@@ -327,7 +387,10 @@ fn add_step(step: &Step, number: usize, row: &Row, messages: &mut Vec<Message>) 
             After::User(text) => messages.push(Message::user(*text)),
             After::Result(place) => {
                 let call = step.calls.get(*place);
-                messages.extend(call.map(|call| result(call.id, call.name, "a door")));
+                messages.extend(call.map(|call| match place {
+                    1 => pictures(call.id, call.name),
+                    _ => result(call.id, call.name, "a door"),
+                }));
             }
         }
     }

@@ -2,6 +2,10 @@
 
 use crate::server::{Answer, Request, Server};
 use crate::strict::forms::{ErrorForm, Form, Reasoning, Said, Step, write};
+use crate::strict::parts::{
+    CHAT_PARTS, COHERE_PARTS, CONVERSE_PARTS, GENERATE_CONTENT_PARTS, MESSAGES_PARTS,
+    MISTRAL_PARTS, OLLAMA_PARTS, RESPONSES_PARTS,
+};
 use crate::strict::rules::{
     CHAT, CLOSED, COHERE, CONVERSE, GEMINI_CHAT, GENERATE_CONTENT, GROQ, MAX_COMPLETION_TOKENS,
     MAX_TOKENS, MESSAGES, MISTRAL, NEEDS_REASONING, NO_CACHE_KEY, OLLAMA, RESPONSES, Rule,
@@ -19,9 +23,9 @@ use tool_core::call::ModelResult;
 use tool_core::session::{History, Message, Repair};
 
 /// A server of a provider.
-struct Row {
-    name: &'static str,
-    provider: Provider,
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) provider: Provider,
     /// The domain of the base URL and its path.
     domain: &'static str,
     path: &'static str,
@@ -102,12 +106,12 @@ const fn other(
     }
 }
 
-const ROWS: &[Row] = &[
+pub(crate) const ROWS: &[Row] = &[
     chat(
         "OpenAI",
         "api.openai.com",
         "/v1",
-        &[CHAT, CLOSED, MAX_COMPLETION_TOKENS],
+        &[CHAT, CLOSED, MAX_COMPLETION_TOKENS, CHAT_PARTS],
         NO_REASONING,
     ),
     chat(
@@ -120,6 +124,7 @@ const ROWS: &[Row] = &[
             TEXT_RESULTS,
             NEEDS_REASONING,
             NO_CACHE_KEY,
+            CHAT_PARTS,
         ],
         REASONING_CONTENT,
     ),
@@ -127,7 +132,7 @@ const ROWS: &[Row] = &[
         "Moonshot",
         "api.moonshot.ai",
         "/v1",
-        &[CHAT, MAX_TOKENS, NEEDS_REASONING],
+        &[CHAT, MAX_TOKENS, NEEDS_REASONING, CHAT_PARTS],
         REASONING_CONTENT,
     ),
     Row {
@@ -136,7 +141,7 @@ const ROWS: &[Row] = &[
             "Gemini in OpenAI's form",
             "generativelanguage.googleapis.com",
             "/v1beta/openai",
-            &[CHAT, GEMINI_CHAT],
+            &[CHAT, GEMINI_CHAT, CHAT_PARTS],
             SIGNATURES,
         )
     },
@@ -144,19 +149,25 @@ const ROWS: &[Row] = &[
         "OpenRouter",
         "openrouter.ai",
         "/api/v1",
-        &[CHAT, MAX_TOKENS],
+        &[CHAT, MAX_TOKENS, CHAT_PARTS],
         DETAILS,
     ),
     chat(
         "Groq",
         "api.groq.com",
         "/openai/v1",
-        &[CHAT, GROQ, MAX_COMPLETION_TOKENS, NO_CACHE_KEY],
+        &[CHAT, GROQ, MAX_COMPLETION_TOKENS, NO_CACHE_KEY, CHAT_PARTS],
         REASONING,
     ),
     Row {
         error: ErrorForm::Local,
-        ..chat("vLLM", "", "/v1", &[CHAT, TEXT_RESULTS], REASONING)
+        ..chat(
+            "vLLM",
+            "",
+            "/v1",
+            &[CHAT, TEXT_RESULTS, CHAT_PARTS],
+            REASONING,
+        )
     },
     Row {
         error: ErrorForm::Local,
@@ -164,14 +175,20 @@ const ROWS: &[Row] = &[
             "llama.cpp",
             "",
             "/v1",
-            &[CHAT, MAX_TOKENS, TEXT_RESULTS],
+            &[CHAT, MAX_TOKENS, TEXT_RESULTS, CHAT_PARTS],
             REASONING_CONTENT,
         )
     },
     Row {
         provider: Provider::Mistral,
         error: ErrorForm::Mistral,
-        ..chat("Mistral", "", "", &[CHAT, MAX_TOKENS, MISTRAL], PARTS)
+        ..chat(
+            "Mistral",
+            "",
+            "",
+            &[CHAT, MAX_TOKENS, MISTRAL, MISTRAL_PARTS],
+            PARTS,
+        )
     },
     Row {
         error: ErrorForm::Mistral,
@@ -179,7 +196,7 @@ const ROWS: &[Row] = &[
             "Mistral as Chat Completions",
             "api.mistral.ai",
             "/v1",
-            &[CHAT, MAX_TOKENS, MISTRAL],
+            &[CHAT, MAX_TOKENS, MISTRAL, MISTRAL_PARTS],
             PARTS,
         )
     },
@@ -230,28 +247,28 @@ const ROWS: &[Row] = &[
         Provider::OpenAiResponses,
         Form::Responses,
         ErrorForm::OpenAi,
-        &[RESPONSES],
+        &[RESPONSES, RESPONSES_PARTS],
     ),
     other(
         "Messages",
         Provider::Anthropic,
         Form::Messages,
         ErrorForm::Anthropic,
-        &[MESSAGES],
+        &[MESSAGES, MESSAGES_PARTS],
     ),
     other(
         "generateContent",
         Provider::Gemini,
         Form::GenerateContent,
         ErrorForm::Google,
-        &[GENERATE_CONTENT],
+        &[GENERATE_CONTENT, GENERATE_CONTENT_PARTS],
     ),
     other(
         "Converse",
         Provider::Bedrock,
         Form::Converse,
         ErrorForm::Aws,
-        &[CONVERSE],
+        &[CONVERSE, CONVERSE_PARTS],
     ),
     Row {
         reasoning: Reasoning {
@@ -263,7 +280,7 @@ const ROWS: &[Row] = &[
             Provider::Cohere,
             Form::Cohere,
             ErrorForm::Cohere,
-            &[CHAT, COHERE],
+            &[CHAT, COHERE, COHERE_PARTS],
         )
     },
     Row {
@@ -276,7 +293,7 @@ const ROWS: &[Row] = &[
             Provider::Ollama,
             Form::Ollama,
             ErrorForm::Ollama,
-            &[OLLAMA],
+            &[OLLAMA, OLLAMA_PARTS],
         )
     },
 ];
@@ -339,7 +356,7 @@ fn mistake(row: &Row, body: &Value, sent: usize) -> Option<String> {
     None
 }
 
-async fn start(row: &'static Row) -> Server {
+pub(crate) async fn start(row: &'static Row) -> Server {
     let mut sent = 0;
     Server::answering(move |request: &Request| {
         if let Some(mistake) = mistake(row, &request.body, sent) {
@@ -361,7 +378,7 @@ async fn start(row: &'static Row) -> Server {
 }
 
 /// Returns a model at the row's domain, which is this server.
-fn model(row: &Row, server: &Server) -> HttpModel {
+pub(crate) fn model(row: &Row, server: &Server) -> HttpModel {
     let address = server
         .url
         .strip_prefix("http://")

@@ -19,7 +19,11 @@ pub(crate) fn broken<'r>(rules: &[&'r [Rule]], body: &Value) -> Option<&'r Rule>
         .find(|rule| !(rule.holds)(body))
 }
 
-const fn rule(says: &'static str, source: &'static str, holds: fn(&Value) -> bool) -> Rule {
+pub(crate) const fn rule(
+    says: &'static str,
+    source: &'static str,
+    holds: fn(&Value) -> bool,
+) -> Rule {
     Rule {
         says,
         source,

@@ -141,7 +141,7 @@ fn assert_ordered(events: &[AgentEvent]) {
     }
 }
 
-// M9
+// M12
 #[tokio::test]
 async fn a_call_begins_reports_and_has_its_result() {
     let step = ModelStep {
@@ -195,7 +195,7 @@ async fn a_failed_model_ends_the_stream_with_its_error() {
     assert!(reply.error.is_some());
 }
 
-// M9
+// M12
 #[tokio::test]
 async fn an_approval_is_wanted_right_after_its_result() {
     let mut model = ScriptedModel::new()
@@ -307,7 +307,7 @@ impl Model for Endless {
     }
 }
 
-// M9
+// M12
 #[tokio::test]
 async fn a_slow_reader_slows_the_model() {
     let session = session().await;
@@ -379,7 +379,7 @@ async fn an_update_after_the_result_is_left_out() {
     );
 }
 
-// M9
+// M12
 #[tokio::test]
 async fn a_dropped_stream_leaves_one_result_for_each_call() {
     let session = session().await;

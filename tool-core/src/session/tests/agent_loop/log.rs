@@ -90,7 +90,7 @@ fn reply(bare: &Bare, log: &mut TestLog, script: ScriptedModel, history: &mut Hi
     )
 }
 
-// M10
+// M13
 #[test]
 fn each_message_is_stored_before_what_follows_from_it() {
     let seen = Seen::default();
@@ -130,7 +130,7 @@ fn without_a_stored_message_the_model_is_not_asked() {
     assert!(!seen.lines().contains(&"asked".to_owned()));
 }
 
-// M10
+// M13
 #[test]
 fn without_a_stored_step_its_calls_do_not_run() {
     let mut log = TestLog::new(&Seen::default());
