@@ -53,13 +53,12 @@ impl Conversations {
     /// Returns the agent of a user, once no other request of the user uses it.
     pub(crate) async fn agent(&self, user: &str) -> Result<OwnedMutexGuard<Agent>, Failure> {
         let mut agents = self.agents.lock().await;
-        let agent = match agents.get(user) {
-            Some(agent) => Arc::clone(agent),
-            None => {
-                let agent = Arc::new(Mutex::new(self.open(user).await?));
-                agents.insert(user.to_owned(), Arc::clone(&agent));
-                agent
-            }
+        let agent = if let Some(agent) = agents.get(user) {
+            Arc::clone(agent)
+        } else {
+            let agent = Arc::new(Mutex::new(self.open(user).await?));
+            agents.insert(user.to_owned(), Arc::clone(&agent));
+            agent
         };
         drop(agents);
         Ok(agent.lock_owned().await)

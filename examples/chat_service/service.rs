@@ -31,29 +31,37 @@ pub(crate) fn router(conversations: Conversations) -> Router {
         .with_state(conversations)
 }
 
-/// An error of the service. The client sees no details.
-struct Failure(Box<dyn std::error::Error + Send + Sync>);
+/// A request that is not answered.
+enum Failure {
+    /// The browser has not opened the page, so that it is no user's.
+    NoUser,
+    /// An error of the service. The client sees no details.
+    Service(Box<dyn std::error::Error + Send + Sync>),
+}
 
 impl<E: Into<Box<dyn std::error::Error + Send + Sync>>> From<E> for Failure {
     fn from(error: E) -> Self {
-        Self(error.into())
+        Self::Service(error.into())
     }
 }
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        eprintln!("{}", self.0);
-        let message = json!({"error": "the service has failed; try again"});
-        (StatusCode::INTERNAL_SERVER_ERROR, Json(message)).into_response()
+        let (status, message) = match self {
+            Self::NoUser => (StatusCode::UNAUTHORIZED, "open the page first"),
+            Self::Service(error) => {
+                eprintln!("{error}");
+                let message = "the service has failed; try again";
+                (StatusCode::INTERNAL_SERVER_ERROR, message)
+            }
+        };
+        (status, Json(json!({"error": message}))).into_response()
     }
 }
 
 /// Returns the user of a request. A real service reads its login here.
-fn user(headers: &HeaderMap) -> Result<String, Response> {
-    page::user_of(headers).ok_or_else(|| {
-        let message = json!({"error": "open the page first"});
-        (StatusCode::UNAUTHORIZED, Json(message)).into_response()
-    })
+fn user(headers: &HeaderMap) -> Result<String, Failure> {
+    page::user_of(headers).ok_or(Failure::NoUser)
 }
 
 /// Returns what was said so far, and what waits for a decision.
@@ -61,10 +69,7 @@ async fn conversation(
     State(conversations): State<Conversations>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
-    let user = match user(&headers) {
-        Ok(user) => user,
-        Err(refusal) => return Ok(refusal),
-    };
+    let user = user(&headers)?;
     let agent = conversations.agent(&user).await?;
     let messages = shown(agent.history().messages());
     let waiting = conversations.waiting(&user).await?;
@@ -111,10 +116,7 @@ async fn reply(
     headers: &HeaderMap,
     input: impl Into<AgentInput>,
 ) -> Result<Response, Failure> {
-    let user = match user(headers) {
-        Ok(user) => user,
-        Err(refusal) => return Ok(refusal),
-    };
+    let user = user(headers)?;
     let agent = conversations.agent(&user).await?;
     // The stream holds the agent. If the client goes away, it is dropped, and the reply is cancelled.
     let events = AgentLoop::stream_of(agent, input).map(|event| {
@@ -138,10 +140,7 @@ async fn ag_ui(
             return Ok((StatusCode::BAD_REQUEST, Json(message)).into_response());
         }
     };
-    let user = match user(&headers) {
-        Ok(user) => user,
-        Err(refusal) => return Ok(refusal),
-    };
+    let user = user(&headers)?;
     let agent = conversations.agent(&user).await?;
     let events = RunStream::new(AgentLoop::stream_of(agent, input), &run);
     Ok(server_sent(events.map(|event| event.to_sse())))

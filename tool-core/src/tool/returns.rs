@@ -60,6 +60,7 @@ pub const fn of_type<T>() -> Probe<T> {
 /// is the returned type, then the way in which it is split; `V` the type of a success, then its conversion; `E` the type of an
 /// error, then its conversion.
 #[must_use]
+#[allow(clippy::type_complexity, reason = "three markers, each with a name")]
 pub struct Conversion<S, V = (), E = (), const LEVEL: u8 = 0>(PhantomData<fn() -> (S, V, E)>);
 
 impl<T> Conversion<T> {

@@ -282,6 +282,10 @@ pub struct PartSpec<T: 'static> {
 
 impl<T: 'static> PartSpec<T> {
     /// Creates a part without tools.
+    #[allow(
+        clippy::new_without_default,
+        reason = "generated code calls it in a constant"
+    )]
     pub const fn new() -> Self {
         Self {
             tools: &[],

@@ -114,16 +114,16 @@ impl HttpModel {
         let prepared = self
             .prepare(request, structured, &host)
             .map_err(RequestFailure::permanent)?;
-        let estimated = TokenCount::Estimated(estimate_tokens(&prepared.body));
+        let fallback = TokenCount::Estimated(estimate_tokens(&prepared.body));
         let http = http_api(self.provider).map_err(RequestFailure::permanent)?;
         let Some(counter) = http.token_counter else {
-            return Ok(estimated);
+            return Ok(fallback);
         };
         if self.access.path.is_some() {
-            return Ok(estimated);
+            return Ok(fallback);
         }
-        let counted = self.ask_counter(counter, prepared.body).await?;
-        Ok(counted.map_or(estimated, TokenCount::Counted))
+        let answer = self.ask_counter(counter, prepared.body).await?;
+        Ok(answer.map_or(fallback, TokenCount::Counted))
     }
 
     /// Returns the count of the provider; `None` if the server does not have the endpoint.

@@ -192,7 +192,6 @@ async fn a_step_without_a_session_has_settings_too() {
     let server = Server::start([says(Provider::OpenAiChat)]).await;
     let mut model = model(Provider::OpenAiChat, &server).parallel_tool_calls(false);
     let request = ModelRequest {
-        events: None,
         instructions: "",
         history: &[Message::User("Hi".into())],
         tools: &[],

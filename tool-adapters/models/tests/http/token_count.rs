@@ -19,7 +19,6 @@ async fn count_history(
 ) -> Result<TokenCount, ToolError> {
     let (session, _) = session().await;
     let request = ModelRequest {
-        events: None,
         instructions: "Be brief.",
         history,
         tools: &session.definitions(),
